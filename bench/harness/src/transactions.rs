@@ -1,8 +1,8 @@
-//! What a store offers whose users can read and write in transactions, or have many commits in flight. It does not know
-//! what is measured of them.
+//! The interface of stores whose users can read and write in transactions, or have many commits in flight. This
+//! module does not know what is measured with them.
 //!
-//! Keys and values are bytes as the engine has them. A counter is a key whose value is a number of eight bytes, the
-//! lowest first; a key without a value is a counter at 0.
+//! Keys and values are bytes, as the engine has them. A counter is a key whose value is a number of eight bytes,
+//! lowest byte first. A key without a value is a counter at 0.
 
 #[cfg(test)]
 mod tests;
@@ -13,22 +13,23 @@ use std::time::Duration;
 /// What the commit of a transaction compares with other commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
-    /// What the transaction writes. Others may have changed what it has read.
+    /// The rows that the transaction writes. Others may have changed the rows that it has read.
     Writes,
-    /// What it writes and what it has read, so that transactions have the result that they have one after the other.
+    /// The rows that it writes and the rows that it has read. So transactions have the same result as if they ran one
+    /// after the other.
     ReadsAndWrites,
 }
 
-/// What became of a transaction.
+/// How a transaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Its writes have taken effect.
     Committed,
-    /// Another commit contradicts it, so it has no effect.
+    /// It conflicts with another commit, so it has no effect.
     Conflict,
 }
 
-/// One thread's way to the transactions of a store. The durability of a commit is that of the store.
+/// One thread's access to the transactions of a store. A commit is as durable as the store's other commits.
 pub trait Transactions {
     /// Reads the value of `key`, then sets it to `value`, without a transaction.
     ///
@@ -37,22 +38,22 @@ pub trait Transactions {
     /// `key` has no value, or the store failed.
     fn apart(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure>;
 
-    /// Does the same in one transaction, once.
+    /// Does the same as [`Transactions::apart`] in one transaction, which is tried once.
     ///
     /// # Errors
     ///
-    /// As [`Transactions::apart`].
+    /// The errors of [`Transactions::apart`].
     fn together(&mut self, key: &[u8], value: &[u8]) -> Result<Ended, Failure>;
 
-    /// Adds 1 to the counter `key`. A transaction that conflicts is begun again, as the store's users do it. Returns
-    /// how many transactions it took: at least 1.
+    /// Adds 1 to the counter `key`. A transaction that conflicts is begun again, in the way that the store's users do
+    /// this. Returns how many transactions were needed: at least 1.
     ///
     /// # Errors
     ///
-    /// The store failed, or gave up. The counter is as it was.
+    /// The store failed, or gave up. The counter has not changed.
     fn increment(&mut self, key: &[u8]) -> Result<u64, Failure>;
 
-    /// The number of the counter `key`.
+    /// The value of the counter `key`.
     ///
     /// # Errors
     ///
@@ -60,41 +61,42 @@ pub trait Transactions {
     fn count(&mut self, key: &[u8]) -> Result<u64, Failure>;
 }
 
-/// One thread's commits, of which some are in flight: reads see them, and they become durable later.
+/// One thread's commits. Some of them are in flight: reads see them, but they become durable later.
 pub trait Commits {
-    /// Sets `key` to `value`. If as many commits are in flight as may be, it waits first until the oldest is durable.
+    /// Sets `key` to `value`. If the greatest allowed number of commits is in flight, it first waits until the oldest
+    /// is durable.
     ///
     /// # Errors
     ///
-    /// The store failed, perhaps with an older commit.
+    /// The store failed, perhaps with an earlier commit.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure>;
 
-    /// Waits until all are durable.
+    /// Waits until all commits are durable.
     ///
     /// # Errors
     ///
-    /// The store failed: some of them may be lost.
+    /// The store failed: some of the commits may be lost.
     fn finish(&mut self) -> Result<(), Failure>;
 }
 
-/// How often a store without a function for it tries a transaction before it gives up: as often as Larch's `transact`
-/// does.
+/// How often a transaction is tried before the store gives up, if the store has no function for this. It is the same
+/// number as in Larch's `transact`.
 pub const MOST_ATTEMPTS: u64 = 100;
 
-/// The bound of the first wait, and the greatest bound.
+/// The bound of the first random wait, and the greatest bound.
 const FIRST_WAIT: Duration = Duration::from_micros(20);
 const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
-/// How long a store waits before it tries a transaction again that has met `conflicts` conflicts, if the store has no
-/// function that does so. A `random` number decides. It is what Larch's `transact` waits, so that stores are compared
-/// with the same waits: nothing after the first conflict, and then a random time below a bound that doubles.
+/// How long a store waits after `conflicts` conflicts before it tries the transaction again, if the store has no
+/// function for this. `random` decides. Larch's `transact` waits in the same way, so that stores are compared with
+/// the same waits: there is no wait after the first conflict, and then a random wait below a bound that doubles.
 pub fn wait_after(conflicts: u64, random: u64) -> Duration {
     let Some(doublings) = conflicts.checked_sub(2) else { return Duration::ZERO };
     let bound = FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(LONGEST_WAIT);
     Duration::from_nanos(random % (bound.as_nanos() as u64 + 1))
 }
 
-/// The number of a counter with this value.
+/// The number in a counter's value.
 ///
 /// # Errors
 ///

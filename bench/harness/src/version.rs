@@ -1,6 +1,6 @@
 //! The versions of crates, read from the lock file of a workspace.
 
-/// The version of crate `name` by the text of a `Cargo.lock`; the first if it has several.
+/// The version of crate `name` in the text of a `Cargo.lock`. If the crate occurs in several versions, the first one.
 pub fn of_crate<'l>(lock: &'l str, name: &str) -> Option<&'l str> {
     let name_line = format!("name = \"{name}\"");
     let mut lines = lock.lines().skip_while(|line| *line != name_line).skip(1);

@@ -1,4 +1,4 @@
-//! The loops allocate nothing once an operation.
+//! The loops do not allocate for each operation.
 
 #![allow(clippy::disallowed_methods, reason = "the machine's own allocator is counted")]
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 #[global_allocator]
 static COUNTING: Counting<Thread> = Counting::new();
 
-/// Operations of two requests, with a check of its own after each.
+/// Operations of two requests. After each request the client makes a check of its own.
 struct Pairs {
     /// How long each client waits before an operation.
     wait_nanos: u64,
@@ -68,13 +68,13 @@ impl Client for Pair {
     }
 }
 
-/// Counts allocations between its first requests and its last.
+/// A store that counts allocations between its first requests and its last.
 struct Quiet {
     flights: bool,
     allocations: AtomicU64,
 }
 
-/// Requests before counting begins, by when what is kept has its size, and how many follow.
+/// The number of requests before counting begins, and how many requests follow. By then all kept memory has its size.
 const FIRST: u64 = 10_000;
 const COUNTED: u64 = 190_000;
 
@@ -164,8 +164,8 @@ impl Flights for QuietSession<'_> {
     }
 }
 
-/// The only allocations left are those of groups of buckets that no time fell into before: a page each, for each kind
-/// and for service, response and waiting. Where a thread is put aside, a new one may come.
+/// The only allocations left are groups of buckets into which no time has fallen before. A group is a page, for each
+/// kind, and for service, response and waiting. When a thread is put aside, a new group may be needed.
 const GROUPS: u64 = 100;
 
 fn check(flights: bool, clients: usize, pace: Pace) {
@@ -179,7 +179,7 @@ fn check_waiting(flights: bool, clients: usize, pace: Pace, wait_nanos: u64) {
         clients,
         pace,
         length: Length::Operations((FIRST + COUNTED) / 2),
-        // Handing over may make new tallies.
+        // When threads hand over their counts, new tallies may be made, so this must not happen.
         interval: Duration::from_secs(3600),
         ..Plan::default()
     };
@@ -209,7 +209,7 @@ fn many_clients_on_one_thread_allocate_nothing_once_an_operation() {
 
 #[test]
 fn clients_that_wait_allocate_nothing_once_an_operation() {
-    // 2,000 clients every 5 ms: 400 in each tick of the wheel.
+    // 2,000 clients wait 5 ms each, so 400 of them are in each tick of the wheel.
     check_waiting(true, 2_000, Pace::Closed, 5_000_000);
     check_waiting(false, 1, Pace::Closed, 1_000);
 }

@@ -37,7 +37,7 @@ impl Client for Reader {
     }
 }
 
-/// As `/usr/bin/time` sees it.
+/// The peak memory of this process in bytes, as `/usr/bin/time` sees it.
 fn greatest_bytes() -> u64 {
     let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF).expect("the system tells");
     usage.max_rss() as u64 * 1024
@@ -46,7 +46,7 @@ fn greatest_bytes() -> u64 {
 #[test]
 fn a_run_does_not_reset_what_others_read_of_the_process() {
     const BYTES: u64 = 128 << 20;
-    // Large enough that the allocator gives it back.
+    // This is so large that the allocator returns it to the system.
     drop(black_box(vec![1_u8; BYTES as usize]));
     let before = greatest_bytes();
     assert!(before >= BYTES, "{before}");

@@ -1,23 +1,23 @@
-//! An allocator that counts what a program allocates. A test or a benchmark makes it its own:
+//! An allocator that counts what a program allocates. A test or a benchmark makes it its global allocator:
 //!
 //! ```
 //! #[global_allocator]
 //! static COUNTING: kit::allocations::Counting<kit::allocations::Thread> = kit::allocations::Counting::new();
 //! ```
 //!
-//! With [`Thread`] each thread counts for itself, which costs a benchmark the least; with [`Process`] all threads count
-//! together. A reallocation counts as an allocation and a release.
+//! With [`Thread`], each thread counts its own allocations, which costs a benchmark the least. With [`Process`], the
+//! allocations of all threads are counted together. A reallocation counts as an allocation and a release.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Passes every request to the system's allocator and lets `T` count it.
+/// Passes every request to the system's allocator, and lets `T` count it.
 #[derive(Debug)]
 pub struct Counting<T>(PhantomData<T>);
 
-/// What counts. Its functions run inside the allocator, so they must not allocate.
+/// Counts allocations. Its functions run inside the allocator, so they must not allocate.
 pub trait Tally {
     /// An allocation is being made.
     fn allocated(layout: Layout);
@@ -26,15 +26,15 @@ pub trait Tally {
 }
 
 impl<T> Counting<T> {
-    /// An allocator, to be made the global one.
+    /// Makes an allocator, which is to become the global one.
     #[allow(clippy::new_without_default, reason = "a static needs a constant")]
     pub const fn new() -> Self {
         Self(PhantomData)
     }
 }
 
-// SAFETY: every request is passed to the system's allocator unchanged, and what that returns is returned. A tally
-// allocates nothing and does not unwind.
+// SAFETY: every request is passed unchanged to the system's allocator, and its result is returned. A tally allocates
+// nothing and does not unwind.
 unsafe impl<T: Tally> GlobalAlloc for Counting<T> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         T::allocated(layout);
@@ -50,7 +50,8 @@ unsafe impl<T: Tally> GlobalAlloc for Counting<T> {
 
     unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
         T::freed(layout);
-        // SAFETY: `start` came from one of the two above, that is from the system's allocator, with this layout.
+        // SAFETY: `start` came from one of the two functions above, and so from the system's allocator, with this
+        // layout.
         unsafe { System.dealloc(start, layout) }
     }
 }
@@ -58,13 +59,13 @@ unsafe impl<T: Tally> GlobalAlloc for Counting<T> {
 /// What a thread has allocated and freed since it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocated {
-    /// Allocations.
+    /// The number of allocations.
     pub count: u64,
-    /// Bytes that were asked for.
+    /// The requested bytes.
     pub bytes: u64,
-    /// Bytes that were freed, perhaps allocated by another thread.
+    /// The freed bytes. Another thread may have allocated them.
     pub freed_bytes: u64,
-    /// Bytes of the heap that the allocations take, with what the allocator adds to each.
+    /// Bytes of the heap that the allocations take, including what the allocator adds to each allocation.
     pub heap_bytes: u64,
     /// Bytes of the heap that were freed.
     pub freed_heap_bytes: u64,
@@ -82,18 +83,19 @@ impl Allocated {
         }
     }
 
-    /// Bytes that were asked for, less those that were freed.
+    /// Requested bytes minus freed bytes.
     pub fn live_bytes(self) -> i64 {
         self.bytes as i64 - self.freed_bytes as i64
     }
 }
 
-/// What an allocation takes of the heap of glibc: 8 bytes of its own, a multiple of 16, at least 32.
+/// The heap bytes that an allocation takes in glibc: 8 bytes of overhead are added, the sum is a multiple of 16, and
+/// it is at least 32.
 fn heap_bytes(layout: Layout) -> u64 {
     ((layout.size() + 8).next_multiple_of(16)).max(32) as u64
 }
 
-/// Counts for each thread alone.
+/// Counts for each thread separately.
 #[derive(Debug)]
 pub struct Thread;
 
@@ -102,7 +104,7 @@ thread_local! {
         const { Cell::new(Allocated { count: 0, bytes: 0, freed_bytes: 0, heap_bytes: 0, freed_heap_bytes: 0 }) };
 }
 
-// The cell is a constant without a destructor, so that touching it neither allocates nor fails when a thread ends.
+// The cell is a constant without a destructor. So access to it neither allocates nor fails when a thread ends.
 impl Tally for Thread {
     fn allocated(layout: Layout) {
         let before = ALLOCATED.get();
@@ -124,7 +126,7 @@ impl Thread {
         ALLOCATED.get()
     }
 
-    /// Runs `work` and says what this thread allocated meanwhile.
+    /// Runs `work`, and says what this thread allocated during it.
     pub fn during<T>(work: impl FnOnce() -> T) -> (T, Allocated) {
         let before = Self::so_far();
         let value = work();
@@ -159,17 +161,17 @@ impl Tally for Process {
 }
 
 impl Process {
-    /// Bytes that were asked for and are not freed.
+    /// Requested bytes that are not freed yet.
     pub fn live_bytes() -> u64 {
         LIVE_BYTES.load(Ordering::Relaxed)
     }
 
-    /// What they take of the heap.
+    /// The heap bytes of the allocations that are not freed yet.
     pub fn live_heap_bytes() -> u64 {
         LIVE_HEAP_BYTES.load(Ordering::Relaxed)
     }
 
-    /// Runs `work` and returns how many more bytes than before it were in use at most.
+    /// Runs `work`. Returns by how many bytes the memory in use grew at most during it.
     pub fn peak_during(work: impl FnOnce()) -> u64 {
         let before = Self::live_bytes();
         PEAK_BYTES.store(before, Ordering::Relaxed);

@@ -1,31 +1,32 @@
-//! Instructions, counted by valgrind's callgrind in a run of their own of the program that asks. It does not know what
-//! is counted.
+//! Counts instructions with valgrind's callgrind. The program that asks is run a second time for this. This module
+//! does not know what is counted.
 //!
-//! Counts do not depend on other work of the machine, so that two versions of a program can be compared on any.
+//! Counts do not depend on other work of the machine, so two versions of a program can be compared on any machine.
 
 use crate::Scratch;
 use std::ffi::OsStr;
 use std::fs;
 use std::process::Command;
 
-/// What is counted. It is never part of its caller, so that valgrind finds it by name.
+/// Runs `work`, whose instructions are counted. This function is never inlined, so that valgrind finds it by name.
 #[inline(never)]
 pub fn counted_region(work: &mut dyn FnMut()) {
     work();
     std::hint::black_box(&work);
 }
 
-/// Runs this program with `arguments` under callgrind and returns the instructions of each [`counted_region`] that it
-/// enters, in their order.
+/// Runs this program with `arguments` under callgrind. Returns the number of instructions of each [`counted_region`]
+/// that the program enters, in order.
 ///
 /// # Errors
 ///
-/// Valgrind is missing, or the program failed under it; a sentence.
+/// Valgrind is missing, or the program failed under it. The error is a sentence.
 pub fn count(arguments: &[&OsStr], scratch: &Scratch) -> Result<Vec<u64>, String> {
     const NAME: &str = "callgrind";
     let region = concat!(module_path!(), "::counted_region");
     let program = std::env::current_exe().map_err(|error| format!("this program is not found: {error}"))?;
-    // Valgrind 3.19 lets no other thread run while one waits for a ring. What is counted reads nothing from disk.
+    // Valgrind 3.19 lets no other thread run while one thread waits for a ring. The counted work reads nothing from
+    // disk.
     let output = Command::new("valgrind")
         .env("LARCH_READS", "caller")
         .arg("--tool=callgrind")
@@ -38,12 +39,12 @@ pub fn count(arguments: &[&OsStr], scratch: &Scratch) -> Result<Vec<u64>, String
         .output()
         .map_err(|error| format!("valgrind does not start ({error}); on Debian: sudo apt-get install valgrind"))?;
     if !output.status.success() {
-        // Lines of valgrind's own begin with `==`.
+        // Valgrind's own lines begin with `==`.
         let said = String::from_utf8_lossy(&output.stderr);
         let said: Vec<&str> = said.lines().filter(|line| !line.starts_with("==") && !line.is_empty()).collect();
         return Err(format!("under valgrind, {}: {}", output.status, said.join("; ")));
     }
-    // One file for each time the region was left, numbered from 1.
+    // Valgrind writes one file each time the program leaves the region. The files are numbered from 1.
     let mut counts = Vec::new();
     while let Ok(text) = fs::read_to_string(scratch.join(format!("{NAME}.{}", counts.len() + 1))) {
         let total = text.lines().find_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));

@@ -1,5 +1,5 @@
-//! What a client costs: the operations that it did beside the processor time that it used for them, and the same of
-//! another client that did the same in turns with it. It knows no client.
+//! What a client costs: how many operations it did, and the processor time that it used for them. Another client does
+//! the same operations in turns with it and is measured, too. This module knows no client.
 
 #[cfg(test)]
 mod tests;
@@ -15,21 +15,21 @@ use std::time::Duration;
 /// One run of a client.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Run {
-    /// Operations that were answered.
+    /// The number of answered operations.
     pub operations: u64,
     /// Processor time of the client.
     pub processor: Duration,
-    /// How long it took.
+    /// How long the run took.
     pub time: Duration,
 }
 
 impl Run {
-    /// Operations in a second of the client's processor time.
+    /// Operations per second of the client's processor time.
     pub fn per_processor_second(&self) -> f64 {
         self.operations as f64 / self.processor.as_secs_f64()
     }
 
-    /// Operations in a second.
+    /// Operations per second.
     pub fn per_second(&self) -> f64 {
         self.operations as f64 / self.time.as_secs_f64()
     }
@@ -51,31 +51,32 @@ impl fmt::Display for Run {
     }
 }
 
-/// Runs of two clients.
+/// Runs of two clients that are compared.
 #[derive(Debug, Clone, Default)]
 pub struct Sides {
-    /// The runs of ours.
+    /// The runs of our client.
     pub ours: Vec<Run>,
-    /// The runs of the other one.
+    /// The runs of the other client.
     pub theirs: Vec<Run>,
 }
 
 impl Sides {
-    /// Median of ours by median of theirs, in operations a second of processor time: by how much ours costs less.
+    /// Our median divided by the other client's median, in operations per second of processor time. Above 1, our
+    /// client costs less.
     pub fn ratio(&self) -> f64 {
         let middle = |runs: &[Run]| median(&runs.iter().map(Run::per_processor_second).collect::<Vec<_>>());
         middle(&self.ours) / middle(&self.theirs)
     }
 }
 
-/// What two clients did, by kind of operation.
+/// What two clients did, for each kind of operation.
 #[derive(Debug, Clone)]
 pub struct Comparison {
     /// Name of the other client.
     pub theirs: &'static str,
-    /// A name for each kind, with the runs.
+    /// The name of each kind, and its runs.
     pub kinds: Vec<(String, Sides)>,
-    /// How it was measured, in a line.
+    /// A line that says how it was measured.
     pub about: String,
 }
 
@@ -85,20 +86,21 @@ pub fn processor_time() -> Duration {
     Duration::try_from(time).expect("processor time is not negative")
 }
 
-/// Waits until a process that was started has ended, and returns its user and system time. Its exit status can still be
-/// asked for.
+/// Waits until a child process has ended, and returns its user and system time. The caller can still ask for its exit
+/// status.
 ///
 /// # Errors
 ///
-/// What the system refused, or that it tells no times of processes.
+/// The system refused a call, or does not report the times of processes.
 pub fn processor_time_at_end(child: &Child) -> io::Result<Duration> {
-    // Its time is there after it has ended and before it is waited for.
+    // The time can be read after the process has ended, as long as nobody has waited for it.
     waitid(WaitId::Pid(Pid::from_child(child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))?;
     processor_time_of(&stat).ok_or_else(|| io::Error::other(format!("no processor time in `{stat}`")))
 }
 
-/// Words 14 and 15 of a process's `stat`, in hundredths of a second. The second word is its name in parentheses.
+/// Words 14 and 15 of a process's `stat`, which are in hundredths of a second. The second word is the name of the
+/// process in parentheses.
 fn processor_time_of(stat: &str) -> Option<Duration> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut words = after_name.split_whitespace().skip(11);

@@ -1,19 +1,19 @@
-//! A goal is a bound of a figure; the report of goals says of each whether it is reached, and ends with a count of
-//! those that are not.
+//! A goal is a bound for a figure. For each goal, the report says whether it is reached. It ends with the number of
+//! goals that are not.
 
 use std::fmt;
 
-/// What a figure is to be.
+/// The bound of a goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Bound {
-    /// This or more.
+    /// The figure is to be this or more.
     AtLeast(f64),
-    /// This or less.
+    /// The figure is to be this or less.
     AtMost(f64),
 }
 
 impl Bound {
-    /// Whether `figure` is as it should be. A figure that is no number is not.
+    /// Whether `figure` is within the bound. A figure that is NaN is not.
     pub fn is_reached(self, figure: f64) -> bool {
         match self {
             Self::AtLeast(bound) => figure >= bound,
@@ -21,7 +21,7 @@ impl Bound {
         }
     }
 
-    /// The number alone.
+    /// The number of the bound.
     pub fn number(self) -> f64 {
         match self {
             Self::AtLeast(bound) | Self::AtMost(bound) => bound,
@@ -38,7 +38,7 @@ impl fmt::Display for Bound {
     }
 }
 
-/// The word of a report for a goal that is reached or not.
+/// The word for a goal in a report, which depends on whether the goal is reached.
 pub fn word(is_reached: bool) -> &'static str {
     if is_reached { "reached" } else { "falls short" }
 }

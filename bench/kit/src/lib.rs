@@ -1,5 +1,6 @@
-//! What benchmarks share with the tests that count: an allocator that counts, instructions, temporary directories,
-//! medians, goals, what a client costs. It knows nothing of the engine, so that the tests of every crate may use it.
+//! Code that benchmarks share with tests that count: an allocator that counts, instruction counts, temporary
+//! directories, medians, goals, and the cost of a client. This crate knows nothing about the engine, so the tests of
+//! every crate may use it.
 
 #![allow(
     clippy::disallowed_types,

@@ -1,9 +1,9 @@
-//! The middle of repeated measures, and how far they lie apart.
+//! The middle and the spread of repeated measurements.
 
 #[cfg(test)]
 mod tests;
 
-/// The middle figure, or the mean of the two in the middle.
+/// The middle figure, or the mean of the two middle figures.
 ///
 /// # Panics
 ///
@@ -12,7 +12,7 @@ pub fn median(figures: &[f64]) -> f64 {
     middle(&sorted(figures))
 }
 
-/// The upper less the lower quartile, as a part of the median.
+/// The difference between the upper and the lower quartile, as a part of the median.
 ///
 /// # Panics
 ///

@@ -7,7 +7,7 @@ use std::{fs, io, process};
 #[cfg(test)]
 mod tests;
 
-/// A new directory. Dropping it removes it with what is in it.
+/// A new directory. When the value is dropped, the directory is removed with everything in it.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
@@ -27,13 +27,13 @@ impl Scratch {
     ///
     /// # Errors
     ///
-    /// A sentence that names the directory which cannot be made.
+    /// The directory cannot be made. The error is a sentence that names it.
     pub fn new_in(parent: &Path, name: &str) -> Result<Self, String> {
         for number in 0.. {
             let path = parent.join(format!("larch-{name}-{}-{number}", process::id()));
             match fs::create_dir(&path) {
                 Ok(()) => return Ok(Self { path }),
-                // Another one of this process has the name.
+                // Another scratch directory of this process has the name.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(format!("cannot make {}: {error}", path.display())),
             }
@@ -41,12 +41,13 @@ impl Scratch {
         unreachable!("some number is free")
     }
 
-    /// A directory in `parent`, which is made if it is missing, or else beside the directory of this program: that is,
-    /// in the directory of what cargo built. ^C calls `first`, removes the directory and ends the process.
+    /// Makes a directory for a benchmark in `parent`, which is made if it is missing. Without `parent`, the directory
+    /// is made beside the directory of this program, which is inside the directory of cargo's build. ^C calls
+    /// `first`, removes the directory and ends the process.
     ///
     /// # Errors
     ///
-    /// A sentence that says what the system refused.
+    /// The error is a sentence that says what the system refused.
     pub fn for_benchmark(parent: Option<&Path>, name: &str, first: impl Fn() + Send + 'static) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
         let beside = program.parent().and_then(Path::parent).ok_or("the program lies in no directory")?;
@@ -75,7 +76,7 @@ impl Scratch {
         self.path.join(name)
     }
 
-    /// Removes what is in it.
+    /// Removes everything in the directory.
     ///
     /// # Errors
     ///
@@ -85,7 +86,7 @@ impl Scratch {
         fs::create_dir(&self.path)
     }
 
-    /// Removes it.
+    /// Removes the directory.
     ///
     /// # Errors
     ///
@@ -97,12 +98,13 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // An error before this is to be reported already; after `remove` nothing is left.
+        // If an error came before this, it is reported already. After `remove`, nothing is left to remove.
         fs::remove_dir_all(&self.path).unwrap_or_default();
     }
 }
 
-/// Removes a directory in which others may still be making files, by trying often, and returns whether it is gone.
+/// Removes a directory in which others may still be making files. It tries many times, and returns whether the
+/// directory is gone.
 pub fn remove_in_use(path: &Path) -> bool {
     (0..100).any(|_| fs::remove_dir_all(path).is_ok() || !path.exists())
 }
@@ -111,7 +113,7 @@ pub fn remove_in_use(path: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// A sentence that says how much room is left and ends with `advice`.
+/// The disk has too little room. The error is a sentence that says how much room is left, and ends with `advice`.
 pub fn check_room(place: &Path, needed_bytes: u64, advice: &str) -> Result<(), String> {
     let disk = rustix::fs::statvfs(place).map_err(|error| format!("{}: {error}: {advice}", place.display()))?;
     let room_bytes = disk.f_bavail * disk.f_frsize;

@@ -1,4 +1,5 @@
-//! A chart as the page carries it to be drawn: short, and no longer for a long run. It does not know how it is drawn.
+//! A chart in the form in which the page carries its data. The form is short, and does not grow with a long run. This
+//! module does not know how a chart is drawn.
 //!
 //! ```text
 //! {"x": "label", "y": "label", "log": [x, y],
@@ -12,7 +13,7 @@ mod tests;
 use super::{Chart, Lane};
 use serde::{Deserialize, Serialize};
 
-/// More points than a line has pixels show nothing more.
+/// The most points of a line. More points than a line has pixels show nothing more.
 const MOST_POINTS: usize = 4_000;
 
 /// A chart in its short form.
@@ -57,12 +58,12 @@ impl Drawn {
     }
 }
 
-/// How many points of a line stand for one pair that is drawn, if not all are drawn.
+/// How many points of a line are replaced by one pair of drawn points. `None`: all points are drawn.
 pub fn thinned_by(points: usize) -> Option<usize> {
     (points > MOST_POINTS).then(|| points.div_ceil(MOST_POINTS / 2))
 }
 
-/// All points, or the least and the greatest of as many as stand for one pair: peaks stay.
+/// All points, or, if there are too many, the least and the greatest point of each group. So peaks stay visible.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let Some(each) = thinned_by(points.len()) else { return points.to_vec() };
     let pair = |part: &[(f64, f64)]| {
@@ -75,7 +76,7 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.chunks(each).flat_map(pair).collect()
 }
 
-/// From and to of all spans, one after the other. Those that touch are one.
+/// The beginnings and ends of all spans, one after the other. Spans that touch become one span.
 fn joined(spans: &[(f64, f64)]) -> Vec<f64> {
     let mut all: Vec<f64> = Vec::new();
     for (from, to) in spans.iter().map(|(from, to)| (rounded(*from, 6), rounded(*to, 6))) {
@@ -87,7 +88,7 @@ fn joined(spans: &[(f64, f64)]) -> Vec<f64> {
     all
 }
 
-/// The number with this many digits after the first that counts.
+/// The number, rounded to this many digits after the first significant digit.
 fn rounded(number: f64, digits: usize) -> f64 {
     format!("{number:.digits$e}").parse().unwrap_or(number)
 }

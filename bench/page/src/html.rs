@@ -15,7 +15,7 @@ pub fn html(page: &Page) -> String {
     let mut charts = Vec::new();
     blocks(&page.blocks, &mut body, &mut charts);
     let title = escaped(&page.title);
-    // In a script, `</script>` would end it: `<` is written as JSON can write any character.
+    // Inside a script, `</script>` would end the script. So `<` is written as an escape of JSON.
     let data = serde_json::to_string(&charts).expect("names are texts").replace('<', "\\u003c");
     let plot = match charts.is_empty() {
         true => String::new(),
@@ -40,7 +40,7 @@ fn blocks(all: &[Block], out: &mut String, charts: &mut Vec<Drawn>) {
             Block::Heading(text) => line(out, "h2", text),
             Block::Text(text) => line(out, "p", text),
             Block::Code(text) => {
-                // A region that scrolls is reached by the keyboard.
+                // With `tabindex`, the keyboard can reach a region that scrolls.
                 let text = escaped(text);
                 push(out, format_args!("<pre tabindex=\"0\">{text}</pre>\n"));
             }
@@ -56,7 +56,7 @@ fn blocks(all: &[Block], out: &mut String, charts: &mut Vec<Drawn>) {
     }
 }
 
-/// A chart with its points as a table.
+/// A chart, and a table of its points.
 fn figures(chart: &Chart, lanes: &[Lane], shades: &[(f64, f64, String)], out: &mut String, charts: &mut Vec<Drawn>) {
     let (title, number) = (escaped(&chart.title), charts.len());
     push(out, format_args!("<figure><figcaption>{title}</figcaption>\n"));
@@ -65,7 +65,7 @@ fn figures(chart: &Chart, lanes: &[Lane], shades: &[(f64, f64, String)], out: &m
     if let Some(each) = thinned_by(longest) {
         line(out, "p", &format!("Of every {each} points of a line, the least and the greatest are drawn."));
     }
-    // The summary of a chart is read alone by a screen reader that goes from one to the next.
+    // A screen reader that goes from summary to summary reads nothing else, so the summary names its chart.
     push(out, format_args!("<details><summary>Points: {title}</summary>\n"));
     table(&points(chart), out);
     if !lanes.is_empty() || !shades.is_empty() || !chart.marks.is_empty() {
@@ -105,11 +105,12 @@ fn table(shown: &Table, out: &mut String) {
     push(out, format_args!("</tbody></table></div>\n"));
 }
 
-/// The most rows of points in a table, and the most times in a lane. Nobody reads more, and they would take most of a
-/// page.
+/// The most rows in a table of points, and the most spans of a lane. Nobody reads more, and more would take most of
+/// the page.
 const MOST_ROWS: usize = 200;
 
-/// The points of all lines, a row for each place on the axis, or for every so-manieth.
+/// The points of all lines. The table has a row for each place on the x axis, or for every n-th place if there are
+/// too many.
 fn points(chart: &Chart) -> Table {
     let mut places: Vec<f64> = chart.lines.iter().flat_map(|line| line.points.iter().map(|(x, _)| *x)).collect();
     places.sort_by(f64::total_cmp);
@@ -130,7 +131,7 @@ fn points(chart: &Chart) -> Table {
     Table { caption, columns: columns.collect(), rows: places.iter().step_by(each).map(row).collect() }
 }
 
-/// What happened, and when.
+/// The events, and when they happened.
 fn events(chart: &Chart, lanes: &[Lane], shades: &[(f64, f64, String)]) -> Table {
     let span = |(from, to): &(f64, f64)| {
         if from == to { figure(*from) } else { format!("{} to {}", figure(*from), figure(*to)) }

@@ -1,12 +1,12 @@
-//! A result as one HTML page: text, tables and charts. The page needs nothing but itself, so it opens without a network
-//! and can be sent as one file. It knows no measurement.
+//! A result as one HTML page: text, tables and charts. The page needs no other file, so it opens without a network
+//! and can be sent as one file. This crate knows no measurement.
 //!
-//! On a chart *by the clock* runs lie where they were in time, and not each from its own start. A *lane* is a strip
-//! below the axis with the events of one kind, and a *shade* is a time set apart, as the warm-up.
+//! On a chart *by the clock*, each run lies where it was in time, and does not begin at 0. A *lane* is a strip below
+//! the axis with the events of one kind. A *shade* marks a time that is different, for example the warm-up.
 //!
 //! Charts are drawn by [uPlot](https://github.com/leeoniya/uPlot), whose code is part of the page (`vendor/uplot`,
-//! version 1.6.32, MIT). Beside each chart its points stand in a table, which is for screen readers, for keyboards and
-//! for browsers without scripts.
+//! version 1.6.32, MIT). Beside each chart, a table has its points, for screen readers, keyboards and browsers
+//! without scripts.
 
 mod drawn;
 mod html;
@@ -21,24 +21,24 @@ use serde::Serialize;
 pub struct Page {
     /// Its title.
     pub title: String,
-    /// What stands on it, from the top.
+    /// The blocks of the page, from top to bottom.
     pub blocks: Vec<Block>,
 }
 
 /// A piece of a page.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Block {
-    /// The head of a section.
+    /// A heading of a section.
     Heading(String),
     /// A paragraph.
     Text(String),
-    /// Text whose lines and spaces stay: a command, a plan.
+    /// Text that keeps its lines and spaces: a command, a plan.
     Code(String),
     /// A table.
     Table(Table),
     /// A chart.
     Chart(Chart),
-    /// A chart over time, with what happened meanwhile.
+    /// A chart over time, with events.
     Timeline(Timeline),
     /// Blocks that are shown when their summary is opened.
     Folded(String, Vec<Block>),
@@ -47,7 +47,7 @@ pub enum Block {
 /// A table. The first column is the head of each row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// What it shows.
+    /// What the table shows.
     pub caption: String,
     /// Names of the columns.
     pub columns: Vec<String>,
@@ -58,44 +58,44 @@ pub struct Table {
 /// A chart of lines over one axis.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Chart {
-    /// What it shows.
+    /// What the chart shows.
     pub title: String,
-    /// From left to right.
+    /// The axis from left to right.
     pub x: Axis,
-    /// From below upwards.
+    /// The axis from bottom to top.
     pub y: Axis,
     /// The lines.
     pub lines: Vec<Line>,
-    /// Moments on the axis from left to right, with what happened then.
+    /// Moments on the axis from left to right, each with a text that says what happened.
     pub marks: Vec<(f64, String)>,
 }
 
-/// A chart over time, with what happened meanwhile.
+/// A chart over time, with events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
     /// The chart.
     pub chart: Chart,
-    /// What happened: each kind of events in a lane of its own below the axis.
+    /// The events. Each kind has its own lane below the axis.
     pub lanes: Vec<Lane>,
-    /// Times that are set apart, as a warm-up is: from, to, and what they are.
+    /// Times that are shaded, for example a warm-up: the beginning, the end, and a name.
     pub shades: Vec<(f64, f64, String)>,
 }
 
 /// Events of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lane {
-    /// What happened: `flushes`.
+    /// The kind of event: `flushes`.
     pub name: String,
-    /// When each began and ended, in order.
+    /// The beginning and end of each event, in order.
     pub spans: Vec<(f64, f64)>,
 }
 
 /// An axis of a chart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Axis {
-    /// What it is, with its unit.
+    /// The quantity that the axis shows, with its unit.
     pub label: String,
-    /// Equal lengths are equal ratios.
+    /// Whether equal lengths on the axis are equal ratios.
     pub is_logarithmic: bool,
 }
 
@@ -119,7 +119,7 @@ impl Page {
         self.blocks.push(block);
     }
 
-    /// The page, whole.
+    /// The whole page as HTML.
     pub fn html(&self) -> String {
         html::html(self)
     }

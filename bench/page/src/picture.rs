@@ -1,5 +1,5 @@
-//! Charts of a page as pictures for documents: SVG, on a light and on a dark ground. It takes them from the page
-//! itself, so that any page of a result gives its charts, whatever made it.
+//! Charts of a page as pictures for documents: SVG, on a light or on a dark ground. The charts are read from the page
+//! itself, so every page of a result can give its charts, whatever program made it.
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,7 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 use std::fmt::Debug;
 
-/// The ground of a picture, as readers of documents have it.
+/// The background of a picture, which should match the reader's documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ground {
     /// Dark on light.
@@ -22,13 +22,13 @@ pub enum Ground {
 /// Why no picture was made.
 #[derive(Debug, thiserror::Error)]
 pub enum PictureError {
-    /// It is a page of another program, or of another release.
+    /// The page was made by another program, or by another release.
     #[error("there are no charts in it: name a page that this release of `larch bench` has written")]
     NoCharts,
     /// The page has charts, but not this one.
     #[error("no chart is called `{asked}`; there are: {}", .there.join("; "))]
     NoSuchChart {
-        /// What was asked for.
+        /// The name that was asked for.
         asked: String,
         /// The names that exist.
         there: Vec<String>,
@@ -40,11 +40,11 @@ pub enum PictureError {
 
 const SIZE: (u32, u32) = (860, 400);
 const FONT: (&str, u32) = ("system-ui, sans-serif", 14);
-/// What [`Page::html`](crate::Page::html) writes before and behind the charts.
+/// The text that [`Page::html`](crate::Page::html) writes before and after the charts.
 const BEGIN: &str = "<script type=\"application/json\" id=\"charts\">";
 const END: &str = "</script>";
 
-/// The chart called `title` of a page as SVG. Without a title it is the first one.
+/// The chart called `title` of a page, as SVG. Without a title, the first chart.
 ///
 /// # Errors
 ///
@@ -62,7 +62,7 @@ pub fn svg(html: &str, title: Option<&str>, ground: Ground) -> Result<String, Pi
     Ok(svg)
 }
 
-/// Colours as on the page.
+/// The colours, which are the same as on the page.
 struct Colours {
     text: RGBColor,
     grid: RGBColor,
@@ -108,7 +108,7 @@ fn drawn(chart: &Drawn, ground: Ground, svg: &mut String) -> Result<(), PictureE
     }
 }
 
-/// An axis whose ends are one place has no length.
+/// If both ends of an axis are equal, makes the axis longer, because it would have no length.
 fn widened((from, to): (f64, f64)) -> (f64, f64) {
     if from < to { (from, to) } else { (from, if from > 0.0 { from * 2.0 } else { from + 1.0 }) }
 }
@@ -127,7 +127,7 @@ where
     let colours = Colours::of(ground);
     let text = FONT.into_font().color(&colours.text);
     let whole = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-    // Names stand beside the lines, where they cover none.
+    // The names of lines stand at the side, where they cover no line.
     let longest = chart.lines.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0) as u32;
     let names_width = if chart.lines.len() > 1 { (44 + 7 * longest).min(SIZE.0 / 3) } else { 0 };
     let edge = i32::try_from(SIZE.0 - names_width).expect("a picture is no wider");

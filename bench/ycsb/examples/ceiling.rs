@@ -1,5 +1,6 @@
-//! Prints what the clients of each built-in workload can do at most, by themselves and driven by the harness on a store
-//! that does nothing: `cargo run --release -p larch-bench-ycsb --example ceiling`.
+//! Prints how many operations the clients of each built-in workload can do at most. The clients run by themselves,
+//! and driven by the harness on a store that does nothing: `cargo run --release -p larch-bench-ycsb --example
+//! ceiling`.
 
 use harness::Workload;
 use harness::noop_nanos;
@@ -27,7 +28,7 @@ fn main() {
             1e3 / driven
         );
     }
-    // These are enough that neither comes to the end.
+    // There are so many operations that neither run reaches the end.
     let load = Load::new(&settings("a", &[("recordcount", "1000000000"), ("requestdistribution", "uniform")]), 1);
     let alone = Ceiling::of(&mut load.client(0, 1), TIME);
     let driven = noop_nanos(&load, 1, None, OPERATIONS, &AtomicBool::new(false)).expect("it is measured");

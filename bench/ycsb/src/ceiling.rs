@@ -1,5 +1,5 @@
-//! The most that clients can do: how many operations they make in a second of one processor without a store and without
-//! the harness.
+//! The most that clients can do: how many operations they make per second of one processor, without a store and
+//! without the harness.
 
 use harness::{Client, Extra, Outcome, Reply, Request};
 use rustix::time::{ClockId, clock_gettime};
@@ -9,17 +9,17 @@ use std::time::Duration;
 /// What a client did by itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Ceiling {
-    /// Operations.
+    /// The number of operations.
     pub operations: u64,
-    /// Bytes of values that it wrote.
+    /// Bytes of the values that the client wrote.
     pub value_bytes: u64,
-    /// Time of the processor.
+    /// Processor time.
     pub processor: Duration,
 }
 
 impl Ceiling {
-    /// Lets `client` work for `processor` of the calling thread, or until it has nothing left to do. Every request is
-    /// answered at once with nothing.
+    /// Lets `client` work on the calling thread until it has used `processor`, or until it has no operation left.
+    /// Every request is answered at once with nothing.
     pub fn of(client: &mut impl Client, processor: Duration) -> Ceiling {
         let (mut note, mut retries) = (|_, _, _| (), 0);
         let mut extra = Extra::new(&mut note, &mut retries);
@@ -27,7 +27,7 @@ impl Ceiling {
         let start = thread_time();
         let mut ceiling = Ceiling { operations: 0, value_bytes: 0, processor: Duration::ZERO };
         loop {
-            // The clock is looked at so rarely that it costs nothing.
+            // The clock is read so rarely that reading it costs nothing.
             for _ in 0..10_000 {
                 if !client.begin() {
                     ceiling.processor = thread_time() - start;
@@ -54,12 +54,12 @@ impl Ceiling {
         }
     }
 
-    /// Operations in a second of a processor.
+    /// Operations per second of processor time.
     pub fn operations_per_second(&self) -> f64 {
         self.operations as f64 / self.processor.as_secs_f64()
     }
 
-    /// Bytes of values in a second of a processor.
+    /// Bytes of values per second of processor time.
     pub fn value_bytes_per_second(&self) -> f64 {
         self.value_bytes as f64 / self.processor.as_secs_f64()
     }

@@ -9,22 +9,22 @@ use crate::value::{Text, push_checkable};
 use harness::{Fields, Share, Strings};
 use os::sync::Arc;
 
-/// What is done in one operation.
+/// The kind of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Reads a record.
     Read,
-    /// Writes fields of a record.
+    /// Writes one field or all fields of a record.
     Update,
     /// Adds a record.
     Insert,
     /// Reads records that follow each other.
     Scan,
-    /// Reads a record and writes fields of it.
+    /// Reads a record and then writes one field of it, or all.
     ReadModifyWrite,
 }
 
-/// What all clients of a run draw from. It only changes through `keyspace`.
+/// What all clients of a run share when they draw. It changes only through `keyspace`.
 pub struct Deck {
     choice: Discrete<Operation>,
     keys: Keys,
@@ -33,35 +33,35 @@ pub struct Deck {
     scan: ScanLength,
     /// `None`: all fields.
     reads_one_field: bool,
-    /// Updates write the whole record.
+    /// Whether updates write the whole record.
     pub writes_all_fields: bool,
     values: Values,
 }
 
-/// What values and keys are made with.
+/// What is needed to make values and keys.
 #[derive(Clone)]
 pub struct Values {
     length: Length,
     field_names: Arc<[Vec<u8>]>,
     key_names: KeyNames,
     inserted: Inserted,
-    /// Values say whose they are.
+    /// Whether a value can be computed from its key and field, so that reads can be checked.
     pub checkable: bool,
 }
 
-/// Which records a process inserts, of several that run together. It numbers them as if it were alone: so it asks for
-/// records that were loaded and for its own, which are there. Those of process p of n are every nth, so that no two
-/// insert the same.
+/// The records that one of several processes inserts. A process numbers records as if it ran alone. So it only asks
+/// for records that were loaded and for its own inserts, all of which exist. Of n processes, process p inserts every
+/// n-th record, so no two processes insert the same record.
 #[derive(Clone, Copy, Debug)]
 struct Inserted {
-    /// The first that is not loaded.
+    /// The first record that is not loaded.
     first: i64,
     process: i64,
     processes: i64,
 }
 
 impl Inserted {
-    /// The record that this process numbers so.
+    /// The record to which this process gives `number`.
     #[inline]
     fn record(self, number: i64) -> i64 {
         match number < self.first {
@@ -84,7 +84,7 @@ enum ScanLength {
     Zipfian(Zipfian),
 }
 
-/// Chooses records. A client has its own, since some of them move.
+/// Chooses records. Each client has its own, because some of them have a state that moves.
 #[derive(Clone)]
 enum Keys {
     Uniform(Uniform),
@@ -113,14 +113,14 @@ impl Values {
         }
     }
 
-    /// The values in a process that does this share of a run.
+    /// The same values, for a process that does this share of a run.
     fn of_share(mut self, share: Share) -> Values {
         self.inserted.process = share.number() as i64;
         self.inserted.processes = share.of() as i64;
         self
     }
 
-    /// Writes the key of record `number` over `key`.
+    /// Replaces `key` by the key of record `number`.
     #[inline]
     pub fn key(&self, number: i64, key: &mut Vec<u8>) {
         self.key_names.write(self.inserted.record(number), key);
@@ -150,7 +150,7 @@ impl Values {
         }
     }
 
-    /// Makes `record` a record with values of all fields.
+    /// Fills `record` with values for all fields.
     #[inline]
     pub fn fill(&self, key: &[u8], random: &mut Random, text: &mut Text, record: &mut Strings) {
         record.clear();
@@ -159,7 +159,7 @@ impl Values {
         }
     }
 
-    /// Whether `record`, which was read, has the values that its key tells.
+    /// Whether `record`, which was read, has the values that follow from its key.
     pub fn are_right(&self, key: &[u8], fields: Fields, record: &Strings, scratch: &mut Vec<u8>) -> bool {
         let Length::Constant(bytes) = self.length else { return true };
         let mut is_right = |field: usize, value: &[u8]| {
@@ -178,7 +178,7 @@ impl Values {
 }
 
 impl Deck {
-    /// What `settings` say for a process that does `share` of a run.
+    /// The deck that `settings` describe, for a process that does `share` of a run.
     pub fn new(settings: &Settings, share: Share) -> Deck {
         let Settings { records, operations, .. } = settings;
         let choice = Discrete::new([
@@ -209,13 +209,13 @@ impl Deck {
         }
     }
 
-    /// Keys and values.
+    /// The values and keys.
     pub fn values(&self) -> &Values {
         &self.values
     }
 }
 
-/// One client's hand: its random numbers and what moves with them.
+/// What one client draws with: its random numbers, and its state that moves with them.
 pub struct Hand {
     deck: Arc<Deck>,
     keys: Keys,
@@ -225,7 +225,7 @@ pub struct Hand {
 }
 
 impl Hand {
-    /// The hand of client `number` of `clients` with `seed`.
+    /// The hand of client `number` of `clients`, in a run with this `seed`.
     pub fn new(deck: &Arc<Deck>, seed: u64, number: usize, clients: usize) -> Hand {
         Hand {
             keys: deck.keys.of_client(number, clients),
@@ -236,7 +236,7 @@ impl Hand {
         }
     }
 
-    /// What all draw from.
+    /// What all clients share.
     pub fn deck(&self) -> &Deck {
         &self.deck
     }
@@ -247,7 +247,7 @@ impl Hand {
         self.deck.choice.next(&mut self.random)
     }
 
-    /// A record that is there.
+    /// A record that exists.
     #[inline]
     pub fn record(&mut self) -> i64 {
         let random = &mut self.random;
@@ -274,13 +274,13 @@ impl Hand {
         }
     }
 
-    /// A field, of those that are written one at a time.
+    /// A field to write, when one field is written at a time.
     #[inline]
     pub fn field(&mut self) -> u32 {
         self.deck.field.next(&mut self.random).unsigned_abs() as u32
     }
 
-    /// Which fields are read.
+    /// The fields to read.
     #[inline]
     pub fn fields(&mut self) -> Fields {
         if self.deck.reads_one_field { Fields::One(self.field()) } else { Fields::All }
@@ -295,14 +295,14 @@ impl Hand {
         rows.unsigned_abs()
     }
 
-    /// Puts a value of `field` in the place of `value`.
+    /// Replaces `value` by a value of `field`.
     #[inline]
     pub fn value(&mut self, key: &[u8], field: u32, value: &mut Vec<u8>) {
         value.clear();
         self.deck.values.push(key, field as usize, &mut self.random, &mut self.text, value);
     }
 
-    /// Puts a whole record in the place of `record`.
+    /// Replaces `record` by a whole record.
     #[inline]
     pub fn whole(&mut self, key: &[u8], record: &mut Strings) {
         self.deck.values.fill(key, &mut self.random, &mut self.text, record);
@@ -313,7 +313,7 @@ impl Hand {
         self.inserts().take()
     }
 
-    /// The insert of record `number` is over.
+    /// Notes that the insert of record `number` is over.
     pub fn acknowledge(&mut self, number: i64) {
         self.inserts().acknowledge(number);
     }
@@ -332,8 +332,9 @@ impl Keys {
         match operations.keys {
             KeyDistribution::Uniform => Keys::Uniform(Uniform::new(first, last)),
             KeyDistribution::Zipfian => {
-                // The range has room for what is going to be inserted, so that the likely records stay the same; twice,
-                // for there may be more of it than its share says.
+                // The range has room for the records that will be inserted, so that the likely records stay the same.
+                // It has room for twice the expected number, because there may be more inserts than the proportion
+                // says.
                 let count = operations.count.unwrap_or(0) as f64 / share.of() as f64;
                 let expected = (count * operations.insert * 2.0) as i64;
                 Keys::Zipfian(Scrambled::new(first, last + 1 + expected))
@@ -354,7 +355,8 @@ impl Keys {
         }
     }
 
-    /// Clients that go on one after the other share the records: each takes every n-th of them.
+    /// The records for one client, if clients go through them one after the other: each client takes every n-th
+    /// record.
     fn of_client(&self, number: usize, clients: usize) -> Keys {
         let mut own = self.clone();
         if let Keys::Sequential { next, step, .. } = &mut own {

@@ -1,5 +1,5 @@
-//! The distributions of YCSB: each draws what the class of the same name draws in the original, bit for bit, as long as
-//! one client draws. Where clients share something it is a counter of `keyspace`; nothing here is shared.
+//! The distributions of YCSB. As long as one client draws, each distribution draws bit for bit what the class of the
+//! same name draws in the original. Clients share only a counter of `keyspace`; nothing in this module is shared.
 
 mod discrete;
 mod exponential;

@@ -1,4 +1,4 @@
-//! Keys of records, made from the numbers of records.
+//! Makes the keys of records from their numbers.
 
 #[cfg(test)]
 mod tests;
@@ -6,10 +6,10 @@ mod tests;
 const PREFIX: &[u8; 4] = b"user";
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 1_099_511_628_211;
-/// What hashing four zero bytes multiplies by.
+/// The factor by which the hash is multiplied for four zero bytes.
 const FNV_PRIME_4: u64 = FNV_PRIME.wrapping_pow(4);
 
-/// `Utils.fnvhash64`: FNV-1a over the eight bytes of `number`, the lowest first, without its sign.
+/// `Utils.fnvhash64`: FNV-1a over the eight bytes of `number`, lowest byte first. The sign of the result is dropped.
 #[inline]
 pub fn fnv(number: i64) -> i64 {
     let mut rest = number.cast_unsigned();
@@ -20,7 +20,8 @@ pub fn fnv(number: i64) -> i64 {
         }
     };
     take_four(rest, &mut hash);
-    // Numbers of records are nearly always less than 2^32: multiplications wait for each other.
+    // Record numbers are nearly always less than 2^32. For them, one multiplication replaces four, which would wait
+    // for each other.
     rest >>= 32;
     if rest == 0 {
         hash = hash.wrapping_mul(FNV_PRIME_4);
@@ -30,12 +31,12 @@ pub fn fnv(number: i64) -> i64 {
     hash.cast_signed().wrapping_abs()
 }
 
-/// How keys are made of numbers: `insertorder`, `zeropadding`.
+/// How keys are made from numbers: `insertorder`, `zeropadding`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyNames {
-    /// Keys in the order of their numbers, not of the hashes of these.
+    /// Whether keys have the order of the numbers. Otherwise they have the order of the numbers' hashes.
     pub ordered: bool,
-    /// Digits at least, filled up with zeros.
+    /// The least number of digits. Shorter numbers get leading zeros.
     pub zero_padding: usize,
 }
 
@@ -45,7 +46,7 @@ impl KeyNames {
         PREFIX.len() + self.zero_padding.max(20)
     }
 
-    /// Writes the key of record `number` into `key`, over what is there.
+    /// Replaces `key` by the key of record `number`.
     #[inline]
     pub fn write(&self, number: i64, key: &mut Vec<u8>) {
         let number = if self.ordered { number } else { fnv(number) };
@@ -61,13 +62,14 @@ impl KeyNames {
 }
 
 impl KeyNames {
-    /// Two numbers that order records as their keys do: compare the first, then the second.
+    /// Two numbers that order records in the same way as their keys: compare the first, then the second.
     pub fn rank(&self, number: i64) -> (u64, u32) {
         let number = if self.ordered { number } else { fnv(number) };
-        // The one hash without an absolute value has a minus sign, which comes before digits.
+        // Only one hash has no absolute value. Its key has a minus sign, which sorts before digits.
         let number = u64::try_from(number).unwrap_or(0);
         let digits = number.checked_ilog10().map_or(1, |power| power + 1).max(self.zero_padding.min(19) as u32);
-        // As text, 12 is 1200…; of 1 and 10 the shorter comes first. No number of 63 bits has more than 19 digits.
+        // As text, 12 sorts like 1200…, and 1 sorts before 10 because it is shorter. No number of 63 bits has more
+        // than 19 digits.
         (number * 10_u64.pow(19 - digits), digits)
     }
 }
@@ -84,7 +86,7 @@ const PAIRS: [u8; 200] = {
     pairs
 };
 
-/// `number` in decimal, at the end of `buffer`.
+/// Writes `number` in decimal at the end of `buffer`.
 pub(crate) fn decimal(number: i64, buffer: &mut [u8; 20]) -> &[u8] {
     let mut at = buffer.len();
     let mut rest = number.unsigned_abs();

@@ -1,9 +1,9 @@
-//! Which records exist while clients insert: what the clients of a run share.
+//! Which records exist while clients insert. The clients of a run share this.
 //!
-//! Clients of a workload without inserts share nothing: their [`View`] holds the numbers themselves.
+//! If a workload has no inserts, its clients share nothing: their [`View`] holds the numbers itself.
 //!
-//! Any thread may call anything. An insert takes its number by one atomic addition and gives it back by one atomic
-//! store; then the thread that gets the lock moves the limit, and no thread waits for it.
+//! Any thread may call any function. An insert takes its number with one atomic addition, and gives it back with one
+//! atomic store. Then the thread that gets the lock moves the limit. No thread waits for it.
 
 #[cfg(test)]
 mod tests;
@@ -13,19 +13,20 @@ use os::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use os::sync::{Arc, Mutex};
 use std::collections::BTreeSet;
 
-/// Inserts that may be under way or behind one that is, before acknowledging takes a lock.
+/// How far the numbers of acknowledged inserts may lie beyond the limit, before acknowledging takes a lock.
 const WINDOW: i64 = 1 << 20;
 
-/// The most draws for a record, which take some milliseconds. A client that draws looks neither at the time nor at
+/// The most draws for one record, which take some milliseconds. While a client draws, it checks neither the time nor
 /// whether the run is to end.
 const DRAWS: u32 = 1 << 16;
 
-/// Numbers of records that are inserted: `AcknowledgedCounterGenerator`. All up to the limit are there.
+/// The numbers of records that are inserted: `AcknowledgedCounterGenerator`. All records up to the limit exist.
 pub struct Inserts {
     next: AtomicI64,
     limit: AtomicI64,
     window: Box<[AtomicBool]>,
-    /// Acknowledged numbers too far beyond the limit for the window. The original dies when one exists.
+    /// Acknowledged numbers that lie too far beyond the limit for the window. The original fails when there is such a
+    /// number.
     far: Mutex<BTreeSet<i64>>,
 }
 
@@ -45,13 +46,14 @@ impl Inserts {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The last record such that it and all before it are there.
+    /// The greatest number such that this record and all records before it exist.
     #[inline]
     pub fn limit(&self) -> i64 {
         self.limit.load(Ordering::Acquire)
     }
 
-    /// The insert of `number` is over. (It may have failed, as in the original: the record is then missing.)
+    /// Notes that the insert of `number` is over. (It may have failed. Then the record is missing, as in the
+    /// original.)
     pub fn acknowledge(&self, number: i64) {
         if number - self.limit() >= WINDOW {
             let mut far = self.far.lock();
@@ -65,7 +67,7 @@ impl Inserts {
         }
     }
 
-    /// Moves the limit; the lock keeps others from it.
+    /// Moves the limit. The lock keeps other threads from doing this at the same time.
     fn advance(&self, far: &mut BTreeSet<i64>) {
         let before = self.limit();
         let mut limit = before;
@@ -91,8 +93,8 @@ impl Inserts {
     }
 }
 
-/// The constants of the zipfian numbers over all records. A client that sees more records extends them for all, so
-/// that an insert costs one power and not one for each client.
+/// The constants of the zipfian numbers over all records. A client that sees more records extends the constants for
+/// all clients. So an insert costs one power in total, and not one for each client.
 pub struct Growth {
     zipfian: Zipfian,
     /// Odd while the constants are written.
@@ -104,7 +106,7 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Over `records` records.
+    /// The constants of `zipfian`.
     pub fn from(zipfian: Zipfian) -> Growth {
         let Constants { count, zetan, eta } = zipfian.constants();
         Growth {
@@ -117,7 +119,8 @@ impl Growth {
         }
     }
 
-    /// Brings `zipfian` to `items` items. While another thread is about it, the constants of a moment ago stay.
+    /// Brings the constants of `zipfian` to `items` items. If another thread is doing this at the moment, `zipfian`
+    /// keeps its older constants.
     #[inline]
     pub fn follow(&self, zipfian: &mut Zipfian, items: i64) {
         if items > zipfian.constants().count {
@@ -157,10 +160,10 @@ impl Growth {
     }
 }
 
-/// Which records a client may ask for.
+/// The records that a client may ask for.
 #[derive(Clone)]
 pub enum View {
-    /// Nobody inserts: this is the last for good.
+    /// No client inserts. This is the last record, and stays the last.
     Fixed(i64),
     /// Clients insert.
     Growing(Arc<Inserts>),
@@ -176,9 +179,9 @@ impl View {
         }
     }
 
-    /// Draws until it finds an existing record that may be asked for. If [`DRAWS`] draws found no record, most of the
-    /// range does not exist. The original draws on, for hours if it must; here the last number is mapped to a record
-    /// that exists.
+    /// Draws until it finds an existing record that may be asked for. If [`DRAWS`] draws find no record, most of the
+    /// range does not exist. The original would go on drawing, perhaps for hours. Here, the last number is mapped to
+    /// an existing record.
     #[inline]
     pub fn redraw(&self, mut draw: impl FnMut() -> i64) -> i64 {
         for _ in 1..DRAWS {

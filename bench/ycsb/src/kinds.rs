@@ -1,4 +1,4 @@
-//! The kinds of operations that are measured apart, in the order in which they are printed.
+//! The kinds of operations that are measured separately, in the order in which they are printed.
 
 use harness::Kind;
 

@@ -1,5 +1,5 @@
-//! The Yahoo! Cloud Serving Benchmark, as its original in Java has it in version 0.17.0: its property files, its core
-//! workload as clients for the harness, its output.
+//! The Yahoo! Cloud Serving Benchmark, following version 0.17.0 of its original in Java: its property files, its core
+//! workload as clients for the harness, and its output.
 //!
 //! ```text
 //!   property files, -p name=value ──Properties──> Settings ──> Load, Run: clients draw what Java's draw
@@ -8,26 +8,31 @@
 //! ```
 //!
 //! **What is the same, bit for bit** (compared with what the original's own classes draw and print; see `vectors/`):
-//! keys, distributions, operations and their order, fields, lengths of scans, values with `dataintegrity`. Random
-//! numbers are those of `ThreadLocalRandom` in Java 17. A client has its own stream, made from the seed and its number;
-//! so a run can be repeated, which the original cannot.
+//! keys, distributions, operations and their order, fields, lengths of scans, and values with `dataintegrity`. The
+//! random numbers are the same as `ThreadLocalRandom` gives in Java 17. Each client has its own stream, which is made
+//! from the seed and the client's number. So a run can be repeated, which is impossible in the original.
 //!
 //! **What is different:**
 //!
-//! * Random values are other bytes, of a stream of their own: with or without them the same keys are drawn.
-//! * Clients share nothing but the number of the last record, and that only if they insert. `sequential` and the load
-//!   are dealt out in turns. With `latest`, a client may for a moment draw with the constants of a few records ago.
-//! * Numbers of records have 63 bits; the original cuts them to 31.
-//! * A read-modify-write whose read fails or finds nothing writes nothing.
-//! * A load without `insertcount` ends where the records do, not `recordcount` records after `insertstart`.
-//! * Wrong values of properties are errors. The original takes some of them for the default, or dies of them later.
-//! * Single times (`raw`) are written while it runs, so that memory stays what it is: lines of different kinds stand
-//!   between each other. What lies outside the window is left out. `intended` times are refused with a rate.
-//! * Logs of histograms (`hdrhistogram.fileoutput`) have a line for every second, not for every status line.
+//! * Random values have other bytes than in the original. They come from a stream of their own, so they do not
+//! influence which keys are drawn.
+//! * Clients share only the number of the last record, and only if they insert. With `sequential`, and in a load,
+//! each client takes every n-th record. With `latest`, a client may for a moment draw with constants that lack the
+//! newest few records.
+//! * Record numbers have 63 bits; the original cuts them to 31.
+//! * If the read of a read-modify-write fails or finds nothing, nothing is written.
+//! * A load without `insertcount` ends after the last record. The original ends it `recordcount` records after
+//! `insertstart`.
+//! * Wrong property values are errors. The original replaces some of them by the default, or fails later because of
+//! them.
+//! * Single times (`raw`) are written during the run, so that memory does not grow. So lines of different kinds are
+//! mixed. Times outside the window are left out. `intended` times are refused if a rate is set.
+//! * Logs of histograms (`hdrhistogram.fileoutput`) have a line for every second; the original has a line for every
+//! status line.
 //! * Output: see [`export`].
 //!
-//! Powers and logarithms are those of the system's mathematical library. The library of glibc gives the same powers as
-//! Java in all vectors. Its logarithms sometimes differ in the last bit, which no number of a record has shown.
+//! Powers and logarithms come from the system's mathematical library. In all vectors, glibc's library gives the same
+//! powers as Java. Its logarithms sometimes differ in the last bit. This has never changed the number of a record.
 
 mod ceiling;
 mod draw;

@@ -11,7 +11,7 @@ use crate::settings::Settings;
 use crate::value::Text;
 use harness::{Client, Extra, Failure, Kind, Next, Outcome, Reply, Request, Rows, Strings, Workload};
 
-/// The load of a workload: records from `insertstart` on, `insertcount` of them.
+/// The load of a workload: `insertcount` records from `insertstart` on.
 pub struct Load {
     values: Values,
     key_names: KeyNames,
@@ -23,7 +23,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// What `settings` say; random values are drawn from `seed`.
+    /// The load that `settings` describe. Random values are drawn from `seed`.
     pub fn new(settings: &Settings, seed: u64) -> Load {
         let Settings { records, operations, .. } = settings;
         Load {
@@ -37,13 +37,13 @@ impl Load {
         }
     }
 
-    /// How many records are loaded.
+    /// The number of records to load.
     pub fn records(&self) -> u64 {
         self.span.unsigned_abs()
     }
 
-    /// All records in the order of their keys, for stores that take them so. It sorts all keys first, in 16 bytes of
-    /// memory for each.
+    /// All records in key order, for stores that load rows in this order. It sorts all keys first, which takes 16
+    /// bytes of memory for each key.
     pub fn in_order(&self) -> LoadRows {
         let names = self.key_names;
         let mut order: Vec<(u64, i64)> =
@@ -64,7 +64,7 @@ impl Workload for Load {
         LoadClient {
             values: self.values.clone(),
             draws: Draws::new(self.seed, number as u64),
-            // Records go around, so that all clients come to the end of the range at about the same time.
+            // Records are dealt in turns, so that all clients reach the end of the range at about the same time.
             next: self.start + number as i64,
             step: clients as i64,
             left: share(self.records(), number, clients),
@@ -83,7 +83,7 @@ fn share(count: u64, number: usize, clients: usize) -> u64 {
     count / clients + u64::from(number < count % clients)
 }
 
-/// What values are drawn from.
+/// The random numbers and texts from which values are drawn.
 struct Draws {
     random: Random,
     text: Text,
@@ -104,7 +104,7 @@ pub struct LoadClient {
     left: u64,
     key: Vec<u8>,
     record: Strings,
-    /// Attempts at the record at hand that failed.
+    /// Failed attempts at the current record.
     attempts: u32,
     retries: u32,
     retry_nanos: f64,
@@ -136,7 +136,7 @@ impl Client for LoadClient {
             Err(_) if self.attempts < self.retries => {
                 self.attempts += 1;
                 extra.retry();
-                // From 0.8 to 1.2 times the interval, as in the original.
+                // The wait is 0.8 to 1.2 times the interval, as in the original.
                 Next::Wait((self.retry_nanos * (0.8 + 0.4 * self.draws.random.double())) as u64)
             }
             Err(_) => Next::Failed,
@@ -144,7 +144,7 @@ impl Client for LoadClient {
     }
 }
 
-/// All records in the order of their keys.
+/// All records in key order.
 pub struct LoadRows {
     values: Values,
     draws: Draws,

@@ -1,4 +1,4 @@
-//! Names and values, read as `java.util.Properties` reads them. What they mean is in `settings`.
+//! Names and values, read as `java.util.Properties` reads them. `settings` knows what they mean.
 
 #[cfg(test)]
 mod tests;
@@ -6,28 +6,28 @@ mod tests;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Names with their values; a name that is set again has its last value.
+/// Names with their values. If a name is set several times, it has its last value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties {
     values: BTreeMap<String, String>,
 }
 
-/// Why bytes are no property file, or an argument no property.
+/// Why bytes are not a property file, or an argument is not a property.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadSyntax {
     /// `\u` is not followed by four hexadecimal digits.
     #[error("line {line}: `\\u` needs four hexadecimal digits")]
     Escape {
-        /// From 1.
+        /// The number of the line, from 1.
         line: usize,
     },
-    /// `-p` without an equals sign.
+    /// The argument of `-p` has no equals sign.
     #[error("`{0}` is not `name=value`")]
     NoValue(String),
 }
 
 impl Properties {
-    /// None.
+    /// No properties.
     pub fn new() -> Properties {
         Properties::default()
     }
@@ -37,7 +37,7 @@ impl Properties {
         self.values.insert(name.into(), value.into());
     }
 
-    /// Sets what an argument `name=value` says. The first equals sign counts.
+    /// Sets a property from an argument `name=value`. The first equals sign separates name and value.
     ///
     /// # Errors
     ///
@@ -48,8 +48,8 @@ impl Properties {
         Ok(())
     }
 
-    /// Sets what a file says, over what was set before. Bytes are Latin-1, as in Java; other characters are written
-    /// `\u1234`.
+    /// Sets the properties of a file, and replaces earlier values. Bytes are Latin-1, as in Java; other characters
+    /// are written `\u1234`.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ impl Properties {
         self.values.get(name).map(String::as_str)
     }
 
-    /// All, by name.
+    /// All properties, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.values.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
@@ -76,8 +76,8 @@ impl Properties {
 
 const BLANKS: [char; 3] = [' ', '\t', '\x0c'];
 
-/// Lines that are neither blank nor comments, without the blanks they begin with; those that end in an odd number of
-/// backslashes are joined with the next. Each with the number of its first line.
+/// The lines that are neither blank nor comments, without leading blanks. A line that ends in an odd number of
+/// backslashes is joined with the next line. Each result has the number of its first line.
 fn logical_lines(file: &[u8]) -> Vec<(usize, String)> {
     let text: String = file.iter().map(|byte| char::from(*byte)).collect();
     let natural = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -85,7 +85,7 @@ fn logical_lines(file: &[u8]) -> Vec<(usize, String)> {
     let mut goes_on = false;
     for (index, line) in natural.split('\n').enumerate() {
         let line = line.trim_start_matches(BLANKS);
-        // What continues a line is never a comment.
+        // A line that continues another is never a comment.
         if !goes_on && (line.is_empty() || line.starts_with(['#', '!'])) {
             continue;
         }
@@ -101,7 +101,8 @@ fn logical_lines(file: &[u8]) -> Vec<(usize, String)> {
     logical
 }
 
-/// Name and value: the name ends before the first blank, `=` or `:` that no backslash stands before.
+/// Splits a line into name and value. The name ends before the first blank, `=` or `:` that has no backslash before
+/// it.
 fn split(line: &str) -> (&str, &str) {
     let mut is_escaped = false;
     let end = line.find(|c: char| {
@@ -116,7 +117,7 @@ fn split(line: &str) -> (&str, &str) {
 }
 
 fn unescaped(text: &str) -> Result<String, ()> {
-    // As UTF-16, since an escape may be half a character.
+    // The text is collected as UTF-16, because an escape may be half a character.
     let mut units: Vec<u16> = Vec::with_capacity(text.len());
     let mut rest = text.chars();
     while let Some(c) = rest.next() {

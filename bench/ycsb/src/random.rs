@@ -1,12 +1,13 @@
-//! Java's `ThreadLocalRandom`, step for step as in Java 17, so that a seed draws here what it draws there.
+//! Java's `ThreadLocalRandom`, step by step as in Java 17. So a seed gives the same numbers here as in Java.
 //!
-//! The state is a counter: every draw of 32 or 64 bits adds the golden ratio and mixes what comes out. (Java adds twice
-//! the number of the thread, too; ours is that of a thread with number 0.) A client has its own; it is not shared.
+//! The state is a counter. Every draw of 32 or 64 bits adds the golden ratio, and mixes the result. (Java also adds
+//! twice the number of the thread; here, this number is always 0.) Each client has its own generator; generators are
+//! not shared.
 
 #[cfg(test)]
 mod tests;
 
-/// 2^64 divided by the golden ratio, odd.
+/// 2^64 divided by the golden ratio, made odd.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A stream of random numbers.
@@ -21,8 +22,8 @@ impl Random {
         Random { state }
     }
 
-    /// The stream of client number `client` of a run with seed `seed`. Streams of different clients start far from
-    /// each other: both numbers are mixed, not added.
+    /// The stream of client number `client` in a run with seed `seed`. The streams of different clients start far
+    /// from each other, because both numbers are mixed and not added.
     pub fn of_client(seed: u64, client: u64) -> Random {
         Random { state: mix(mix(seed ^ GOLDEN).wrapping_add(client)) }
     }
@@ -44,7 +45,7 @@ impl Random {
         self.bits(32).cast_signed()
     }
 
-    /// `next(count)`: the upper `count` bits of 32.
+    /// `next(count)`: the upper `count` of 32 bits.
     fn bits(&mut self, count: u32) -> u32 {
         let z = self.step();
         let z = (z ^ (z >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -52,7 +53,7 @@ impl Random {
         ((z >> 32) as u32) >> (32 - count)
     }
 
-    /// `nextDouble()`: at least 0, less than 1, a multiple of 2^-53. Takes two steps.
+    /// `nextDouble()`: at least 0, less than 1, and a multiple of 2^-53. It takes two steps.
     #[inline]
     pub fn double(&mut self) -> f64 {
         let high = u64::from(self.bits(26));
@@ -61,7 +62,7 @@ impl Random {
         ((high << 27) + low) as f64 * UNIT
     }
 
-    /// `nextInt(bound)`: at least 0, less than `bound`.
+    /// `nextInt(bound)`: at least 0, and less than `bound`.
     ///
     /// # Panics
     ///
@@ -75,7 +76,8 @@ impl Random {
         }
         loop {
             let value = bits % bound;
-            // The last bits that do not make a whole bound would favour small values.
+            // The last part of the range is not a whole multiple of `bound`, and would favour small values. So it is
+            // rejected.
             if bits.wrapping_sub(value).wrapping_add(mask) >= 0 {
                 return value;
             }

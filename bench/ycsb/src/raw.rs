@@ -1,5 +1,6 @@
-//! Single times: a line for every request, `READ,1711455503042,137`, as `measurementtype=raw` has them: what it was,
-//! when its answer was there in milliseconds since 1970, how long it took in microseconds.
+//! Single times, as `measurementtype=raw` writes them. There is a line for every request, like
+//! `READ,1711455503042,137`. It has the kind, the time of the answer in milliseconds since 1970, and the duration in
+//! microseconds.
 //!
 //! ```text
 //!   harness ──> Stamping: when a request was sent and served ──> Store
@@ -7,13 +8,13 @@
 //!      └────> Noting <────────┘ ──> some KiB of lines ──full, or the client is done──> RawLog: one file
 //! ```
 //!
-//! A store between harness and store takes the times, because only that store knows when a request was sent: in an open
-//! loop a client is asked for it long before. So every request costs two more looks at the clock, within what is
-//! measured.
+//! A store between the harness and the measured store takes the times, because only the store knows when a request
+//! was sent. In an open loop, the client is asked for a request long before it is sent. So every request costs two
+//! more reads of the clock, and they are part of the measured time.
 //!
-//! The first request shows when the run began, and with it where the window is. At its edges a request may be in the
-//! file and not in the summary, or the other way around; without warm-up and with a number of operations the two have
-//! no edges.
+//! The first request shows when the run began, and so where the window lies. At the edges of the window, a request
+//! may be in the file but not in the summary, or in the summary but not in the file. Without a warm-up and with a
+//! fixed number of operations, there are no such edges.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "single times are a file of the machine")]
 
@@ -34,17 +35,17 @@ use std::ops::Range;
 use std::time::{Duration, SystemTime};
 use thiserror::Error;
 
-/// What all clients together gather before they write; each has its part, but not more than `MOST_BUFFER_BYTES` and not
-/// less than `LEAST_BUFFER_BYTES`.
+/// The memory in which all clients together gather lines before they write. Each client has an equal part of it, but
+/// at most `MOST_BUFFER_BYTES` and at least `LEAST_BUFFER_BYTES`.
 const BUFFERS_BYTES: usize = 64 << 20;
 const MOST_BUFFER_BYTES: usize = 64 << 10;
-/// Some lines.
+/// Enough for some lines.
 const LEAST_BUFFER_BYTES: usize = 1 << 10;
-/// A line is shorter: two names, a prefix, two numbers of 20 digits.
+/// A line is shorter than this: two names, a prefix, and two numbers of 20 digits.
 const LINE_BYTES: usize = 128;
 
 thread_local! {
-    /// When the request was sent and served whose outcome the thread's client gets next.
+    /// When a request was sent and served. It is the request whose outcome the thread's client gets next.
     static STAMP: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
@@ -58,42 +59,42 @@ pub struct RawError {
     pub error: io::Error,
 }
 
-/// Where single times of a run go.
+/// The destination of the single times of a run.
 pub struct RawLog(Arc<Log>);
 
 /// What the clients share.
 struct Log {
     name: String,
-    /// What lines of a kind begin with, for requests that were done and for those that failed. More than one: each has
-    /// a line.
+    /// For each kind, the beginnings of its lines: first for requests that were done, then for failed ones. If there
+    /// are several beginnings, each of them gets a line.
     labels: Vec<[Vec<String>; 2]>,
-    /// Ramp and warm-up.
+    /// The length of ramp and warm-up.
     skip_nanos: u64,
     /// The longest that the window may be.
     length_nanos: u64,
-    /// The window, once the first request was sent.
+    /// The window. It is set when the first request was sent.
     window: OnceLock<Range<u64>>,
-    /// Nanoseconds since 1970 when the run's clock was 0.
+    /// Nanoseconds from 1970 to the moment when the run's clock was 0.
     began_nanos: OnceLock<u64>,
     file: Mutex<File>,
 }
 
 struct File {
     out: Box<dyn Write + Send>,
-    /// Which labels have their header: a bit for each.
+    /// The labels whose header was written: one bit for each.
     headed: u64,
-    /// The first that was refused. Nothing is written after it.
+    /// The first error of a write. After it, nothing is written.
     error: Option<io::Error>,
 }
 
 impl RawLog {
-    /// The file that `output` names, to be written behind what it has, for a run as `plan` says. `None`: single times
-    /// are not asked for.
+    /// Opens the file that `output` names, for a run as `plan` says. Lines are appended to it. `None`: the user wants
+    /// no single times.
     ///
     /// # Errors
     ///
-    /// The file cannot be opened, or times from when a request should have been sent are asked for in an open loop,
-    /// whose schedule only the harness knows.
+    /// The file cannot be opened. Or `output` asks for times from when requests should have been sent, in an open
+    /// loop, whose schedule only the harness knows.
     pub fn open(output: &Output, plan: &Plan) -> Result<Option<RawLog>, BadProperty> {
         if !output.measure.is_raw() {
             return Ok(None);
@@ -134,11 +135,11 @@ impl RawLog {
         }))
     }
 
-    /// [`harness::run()`], with every single time in the file.
+    /// Does the same as [`harness::run()`], and writes every single time to the file.
     ///
     /// # Errors
     ///
-    /// The errors of the run. A file that cannot be written ends no run; see [`RawLog::finish`].
+    /// The errors of the run. If the file cannot be written, the run goes on; see [`RawLog::finish`].
     pub fn run<W: Workload>(
         &self,
         store: &dyn Store,
@@ -151,11 +152,11 @@ impl RawLog {
         harness::run(&stamping, &Noting { workload, log: &self.0 }, plan, stop, watch)
     }
 
-    /// Ends the file.
+    /// Finishes the file.
     ///
     /// # Errors
     ///
-    /// Not all of it could be written.
+    /// Some of the file could not be written.
     pub fn finish(self) -> Result<(), RawError> {
         let mut file = self.0.file.lock();
         let ended = file.error.take().map_or_else(|| file.out.flush(), Err);
@@ -163,13 +164,13 @@ impl RawLog {
     }
 }
 
-/// What lines begin with, by kind.
+/// The beginnings of lines, by kind.
 fn labels(output: &Output) -> Vec<[Vec<String>; 2]> {
     let prefix = if output.measure == Measure::HdrAndRaw { "Raw" } else { "" };
     let of = |name: &&str| {
         let mut done = vec![format!("{prefix}{name}")];
         if *name == "VERIFY" {
-            // A check that fails has no metric of its own, and one that is not sent has no time that was meant.
+            // A failed check has no metric of its own. A check is not sent, so it has no intended time.
             return [done.clone(), done];
         }
         if output.interval == Interval::Both {
@@ -181,7 +182,7 @@ fn labels(output: &Output) -> Vec<[Vec<String>; 2]> {
 }
 
 impl Log {
-    /// Writes the lines of one client, and before the first of a label what its lines are.
+    /// Writes the lines of one client. Before the first line of a label, it writes a header that names the columns.
     fn write(&self, lines: &[u8], labels: u64) {
         let mut file = self.file.lock();
         let new = labels & !file.headed;
@@ -202,7 +203,7 @@ impl Log {
         Ok(())
     }
 
-    /// The clock of the run is this one.
+    /// Sets the clock of the run.
     fn set_clock(&self, clock: Clock) {
         self.began_nanos.get_or_init(|| {
             let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -210,10 +211,10 @@ impl Log {
         });
     }
 
-    /// The window, given that a request was sent at `sent`.
+    /// The window. The first call, for a request sent at `sent`, decides it.
     fn window(&self, sent: u64) -> &Range<u64> {
         self.window.get_or_init(|| {
-            // Without warm-up nothing is left out, though another thread's first request was sent before.
+            // Without a warm-up nothing is left out, even if another thread sent its first request earlier.
             let start = if self.skip_nanos == 0 { 0 } else { sent.saturating_add(self.skip_nanos) };
             start..sent.saturating_add(self.skip_nanos).saturating_add(self.length_nanos)
         })
@@ -224,13 +225,13 @@ impl Log {
 struct ClientLines {
     log: Arc<Log>,
     bytes: Vec<u8>,
-    /// Which labels are in it: a bit for each.
+    /// The labels that occur in the lines: one bit for each.
     labels: u64,
     began_nanos: u64,
 }
 
 impl ClientLines {
-    /// The lines of one of `clients` clients.
+    /// The lines of one client, in a run of `clients` clients.
     fn new(log: &Arc<Log>, clients: usize) -> ClientLines {
         let began_nanos = log.began_nanos.get().copied().unwrap_or_default();
         let buffer_bytes = (BUFFERS_BYTES / clients.max(1)).clamp(LEAST_BUFFER_BYTES, MOST_BUFFER_BYTES);
@@ -264,7 +265,7 @@ impl Drop for ClientLines {
     }
 }
 
-/// A workload whose clients write down the result of each request.
+/// A workload whose clients write a line for each request's result.
 struct Noting<'w, W> {
     workload: &'w W,
     log: &'w Arc<Log>,
@@ -290,7 +291,7 @@ impl<W: Workload> Workload for Noting<'_, W> {
 struct NotingClient<C> {
     client: C,
     lines: ClientLines,
-    /// The kind of the request at hand.
+    /// The kind of the current request.
     kind: Kind,
     /// When the first request of the operation was sent.
     began: Option<u64>,
@@ -417,7 +418,7 @@ impl Flights for Stamped<Box<dyn Flights + '_>> {
     fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure> {
         let started = self.session.start(slot, request);
         if started.is_err() {
-            // The client is told at once.
+            // The client gets the result at once.
             let now = self.clock.nanos();
             STAMP.set((now, now));
         }

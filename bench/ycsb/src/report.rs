@@ -1,4 +1,4 @@
-//! What YCSB prints, made from what was measured.
+//! The output of YCSB, made from a measured result.
 
 mod hdr;
 mod java;
@@ -18,12 +18,12 @@ pub use hdr::hdr_logs;
 pub use seed_line::seed_line;
 pub use status::Status;
 
-/// The result as `exporter` prints it.
+/// The result in the form that `exporter` names.
 ///
-/// Times are whole microseconds, rounded down, as there; averages and variances are from times in nanoseconds. It has
-/// no lines of garbage collection, since nothing collects, and none of `CLEANUP`. Requests that met no row are in their
-/// operation's own times and counted as `Return=NOT_FOUND`, where the original has them under `-FAILED`. Throughput is
-/// of operations that were done.
+/// As in the original, times are whole microseconds, rounded down. Averages and variances are computed from
+/// nanoseconds. There are no lines about garbage collection, because there is none, and no lines of `CLEANUP`.
+/// Requests that found no row are in their operation's own times, and are counted as `Return=NOT_FOUND`; the original
+/// counts them under `-FAILED`. The throughput counts operations that were done.
 pub fn export(measured: &Measured, output: &Output) -> String {
     let lines = lines::of(measured, output);
     match output.format {
@@ -45,12 +45,12 @@ fn text(lines: &[Line]) -> String {
     text
 }
 
-/// Objects as Jackson's pretty printer writes them.
+/// Objects in the format of Jackson's pretty printer.
 fn json(lines: &[Line], between: &str) -> String {
     let object = |Line { metric, measurement, value }: &Line| {
         let value = match value {
             Value::Whole(number) => number.to_string(),
-            // JSON has no such numbers.
+            // JSON has no infinite numbers and no NaN.
             Value::Real(number) if !number.is_finite() => format!("\"{}\"", double(*number)),
             Value::Real(number) => double(*number),
         };

@@ -17,14 +17,14 @@ pub struct Run {
 }
 
 impl Run {
-    /// What `settings` say, drawn from `seed`. Its clients never end: the number of operations is the plan's, see
-    /// [`Settings::plan`].
+    /// The run that `settings` describe, drawn from `seed`. Its clients never end, because the plan limits the number
+    /// of operations, see [`Settings::plan`].
     pub fn new(settings: &Settings, seed: u64) -> Run {
         Self::of_share(settings, seed, Share::WHOLE)
     }
 
-    /// The run in a process that does `share` of it. Its clients are still those of the whole run, see [`Share::part`];
-    /// what it inserts no other share does.
+    /// The run in a process that does `share` of it. Its clients are still the clients of the whole run, see
+    /// [`Share::part`]. No other share inserts the same records.
     pub fn of_share(settings: &Settings, seed: u64, share: Share) -> Run {
         Run { deck: Arc::new(Deck::new(settings, share)), seed, clock: Clock::start() }
     }
@@ -59,21 +59,21 @@ impl Workload for Run {
 pub struct RunClient {
     hand: Hand,
     operation: Operation,
-    /// Whether the read of a read-modify-write is over.
+    /// Whether the read of a read-modify-write is done.
     is_written: bool,
     key: Vec<u8>,
-    /// What is read.
+    /// The fields to read.
     fields: Fields,
-    /// What is written, unless it is the whole record.
+    /// The field to write, unless the whole record is written.
     field: u32,
     rows: u64,
     /// The number of an insert.
     number: i64,
     value: Vec<u8>,
     record: Strings,
-    /// What a value that was read should be.
+    /// The value that a read should have found.
     expected: Vec<u8>,
-    /// Tells how long a check takes.
+    /// Measures how long a check takes.
     clock: Clock,
 }
 
@@ -92,14 +92,14 @@ impl RunClient {
         }
     }
 
-    /// Checks what was read where values can be checked.
+    /// Checks the record that was read, if values can be checked.
     fn verify(&mut self, result: Result<Outcome, &Failure>, reply: &Reply, extra: &mut Extra<'_>) {
         if !self.hand.deck().values().checkable {
             return;
         }
         let start = self.clock.nanos();
         let checked = if result.is_err() || reply.rows() == 0 {
-            // A record that was asked for is there: that it is missing is wrong, too.
+            // All records that clients ask for exist, so a missing record is an error, too.
             Err("ERROR")
         } else if reply.key() == self.key
             && self.hand.deck().values().are_right(&self.key, self.fields, reply.record(), &mut self.expected)

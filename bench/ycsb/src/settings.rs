@@ -1,5 +1,5 @@
-//! What properties mean: every property of the core workload with its default, checked, and an answer to every one that
-//! means nothing here.
+//! The meaning of properties: every property of the core workload, checked, with its default. Each property that has
+//! no effect here gets a warning.
 
 mod known;
 #[cfg(test)]
@@ -14,22 +14,22 @@ use std::str::FromStr;
 use std::time::Duration;
 use thiserror::Error;
 
-/// What a run is to do, and how to tell of it.
+/// What a run has to do, and how its results are reported.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The records.
     pub records: Records,
-    /// What is done with them.
+    /// The operations on the records.
     pub operations: Operations,
-    /// How it is driven.
+    /// How the run is driven.
     pub drive: Drive,
     /// How results are printed.
     pub output: Output,
-    /// What was set and has no effect, or another than in the original. For people.
+    /// Texts for people about properties that have no effect, or another effect than in the original.
     pub warnings: Vec<String>,
 }
 
-/// Records: `recordcount` and what they are like.
+/// The records: `recordcount`, and how they are made.
 #[derive(Clone, Debug)]
 pub struct Records {
     /// `table`.
@@ -38,39 +38,39 @@ pub struct Records {
     pub count: i64,
     /// Whether `recordcount` is set. A load needs it.
     pub count_is_set: bool,
-    /// `insertstart`: the first that is loaded or asked for.
+    /// `insertstart`: the first record that is loaded or asked for.
     pub start: i64,
-    /// `insertcount`: how many are loaded or asked for.
+    /// `insertcount`: the number of records that are loaded or asked for.
     pub span: i64,
     /// `fieldcount`.
     pub fields: u32,
     /// `fieldnameprefix`.
     pub field_prefix: String,
-    /// `fieldlength`, `fieldlengthdistribution` and what belongs to it.
+    /// `fieldlength`, `fieldlengthdistribution` and related properties.
     pub field_length: FieldLength,
     /// `insertorder`, `zeropadding`.
     pub key_names: KeyNames,
-    /// `dataintegrity`: values can be checked, and are.
+    /// `dataintegrity`: values can be checked, and reads check them.
     pub checkable: bool,
 }
 
-/// How long values are, in bytes.
+/// The lengths of values, in bytes.
 #[derive(Clone, Debug)]
 pub enum FieldLength {
-    /// All the same.
+    /// All values have this length.
     Constant(i64),
-    /// From the first to the second, alike.
+    /// From the first to the second length, all equally likely.
     Uniform(i64, i64),
-    /// From the first to the second, the shorter the likelier.
+    /// From the first to the second length. Shorter lengths are likelier.
     Zipfian(i64, i64),
-    /// As a histogram says.
+    /// Lengths drawn from a histogram.
     Histogram(Histogram),
 }
 
-/// Operations: their shares and what they touch.
+/// The operations: the proportion of each kind, and the records that they use.
 #[derive(Clone, Debug)]
 pub struct Operations {
-    /// `operationcount`: how many altogether; none: until time is over.
+    /// `operationcount`: the number of operations altogether. `None`: until the time is over.
     pub count: Option<u64>,
     /// `readproportion`.
     pub read: f64,
@@ -82,43 +82,43 @@ pub struct Operations {
     pub scan: f64,
     /// `readmodifywriteproportion`.
     pub read_modify_write: f64,
-    /// `requestdistribution` and what belongs to it.
+    /// `requestdistribution` and related properties.
     pub keys: KeyDistribution,
     /// `minscanlength`.
     pub min_scan: i64,
     /// `maxscanlength`.
     pub max_scan: i64,
-    /// `scanlengthdistribution` is `zipfian`, not `uniform`.
+    /// Whether `scanlengthdistribution` is `zipfian`. Otherwise it is `uniform`.
     pub scan_is_zipfian: bool,
-    /// `readallfields`: not one of them.
+    /// `readallfields`: whether a read reads all fields. Otherwise it reads one.
     pub read_all_fields: bool,
-    /// `writeallfields`: not one of them.
+    /// `writeallfields`: whether an update writes all fields. Otherwise it writes one.
     pub write_all_fields: bool,
-    /// `core_workload_insertion_retry_limit`: new attempts of a load's insert that fails.
+    /// `core_workload_insertion_retry_limit`: how often the load repeats an insert that fails.
     pub insert_retries: u32,
-    /// `core_workload_insertion_retry_interval`: about this many seconds between them.
+    /// `core_workload_insertion_retry_interval`: about this many seconds lie between attempts.
     pub insert_retry_seconds: u32,
 }
 
-/// Which records are asked for.
+/// The distribution of the records that are asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum KeyDistribution {
-    /// All alike.
+    /// All records are equally likely.
     Uniform,
-    /// Some much more than others, anywhere.
+    /// Some records are much likelier than others. They lie anywhere in the range.
     Zipfian,
-    /// The latest most.
+    /// The latest records are the likeliest.
     Latest,
-    /// A part of them gets a part of the operations.
+    /// A part of the records gets a fixed share of the operations.
     Hotspot {
         /// `hotspotdatafraction`.
         data: f64,
         /// `hotspotopnfraction`.
         operations: f64,
     },
-    /// One after the other.
+    /// The records are taken one after the other.
     Sequential,
-    /// The latest, and ever fewer of the older.
+    /// The latest records are the likeliest. The older a record is, the rarer it is.
     Exponential {
         /// `exponential.percentile`.
         percentile: f64,
@@ -141,14 +141,14 @@ impl KeyDistribution {
     }
 }
 
-/// How a run is driven; what is not set is left to the command.
+/// How a run is driven. The command decides what is not set here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drive {
     /// `dotransactions`: `false` loads.
     pub transactions: Option<bool>,
     /// `threadcount`.
     pub threads: Option<u32>,
-    /// `target`: operations a second of all clients; none: as fast as it goes.
+    /// `target`: operations per second of all clients together. `None`: as fast as possible.
     pub rate: Option<f64>,
     /// `maxexecutiontime`.
     pub max_seconds: Option<u64>,
@@ -159,28 +159,28 @@ pub struct Drive {
 pub struct Output {
     /// `measurementtype`.
     pub measure: Measure,
-    /// `measurement.interval`: from when times are taken.
+    /// `measurement.interval`: the moment from which times are counted.
     pub interval: Interval,
     /// `hdrhistogram.percentiles`.
     pub percentiles: Vec<f64>,
     /// `measurement.histogram.verbose`: histograms are printed, too.
     pub verbose: bool,
-    /// `histogram.buckets`: milliseconds that have a bucket of their own.
+    /// `histogram.buckets`: how many milliseconds have a bucket of their own.
     pub buckets: u32,
     /// `timeseries.granularity`.
     pub granularity_millis: u64,
-    /// `measurement.raw.output_file`: where every single time is written; none: standard output.
+    /// `measurement.raw.output_file`: the file for every single time. `None`: standard output.
     pub raw_file: Option<String>,
-    /// `measurement.raw.no_summary` is not set: single times have a summary.
+    /// Whether single times have a summary: `measurement.raw.no_summary` is not set.
     pub raw_summary: bool,
-    /// `hdrhistogram.output.path`, what names of logs of histograms begin with; none: `hdrhistogram.fileoutput` is not
-    /// set.
+    /// `hdrhistogram.output.path`: the beginning of the file names for logs of histograms. `None`:
+    /// `hdrhistogram.fileoutput` is not set.
     pub hdr_path: Option<String>,
     /// `exporter`.
     pub format: Format,
-    /// `exportfile`; none: standard output.
+    /// `exportfile`. `None`: standard output.
     pub file: Option<String>,
-    /// `status`: a status line now and then.
+    /// `status`: whether a status line is printed now and then.
     pub status: bool,
     /// `status.interval`.
     pub status_seconds: u64,
@@ -220,11 +220,11 @@ impl Measure {
 /// `measurement.interval`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interval {
-    /// From when the request was sent.
+    /// From when a request was sent.
     Operation,
-    /// From when it should have been sent.
+    /// From when a request should have been sent.
     Intended,
-    /// Both.
+    /// Both kinds of times.
     Both,
 }
 
@@ -239,27 +239,28 @@ pub enum Format {
     JsonArray,
 }
 
-/// A value that is none.
+/// A property value that is not allowed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("property `{name}` is `{value}` and should be {allowed}")]
 pub struct BadProperty {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// The value that was given.
     pub value: String,
-    /// What it may be.
+    /// The values that are allowed.
     pub allowed: String,
 }
 
-/// The lengths that a file of `fieldlengthhistogram` says.
+/// Reads the text of a file, for `fieldlengthhistogram`. The error says why it cannot.
 type ReadFile<'f> = &'f dyn Fn(&str) -> Result<String, String>;
 
 impl Settings {
-    /// What `properties` mean. `read` gives the text of a file that one of them names, or says why it cannot.
+    /// The settings that `properties` describe. `read` returns the text of a file that a property names, or says why
+    /// it cannot.
     ///
     /// # Errors
     ///
-    /// The first value that is none.
+    /// The first value that is not allowed.
     pub fn new(properties: &Properties, read: ReadFile<'_>) -> Result<Settings, BadProperty> {
         let reader = Reader { properties };
         reader.one_of("workload", known::WORKLOADS, ())?;
@@ -273,7 +274,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The plan that the properties give for a run of the transactions, or for a load if `loading`.
+    /// The plan that the properties describe: for a load if `loading`, else for a run of the transactions.
     pub fn plan(&self, loading: bool) -> Plan {
         let count = self.operations.count.map_or(Length::All, Length::Operations);
         let series = self.output.measure == Measure::Series;
@@ -289,7 +290,7 @@ impl Settings {
         }
     }
 
-    /// Whether it can be loaded: the original loads without an end where `recordcount` is not set.
+    /// Checks that the workload can be loaded. Without `recordcount`, the original would load without end.
     ///
     /// # Errors
     ///
@@ -299,12 +300,12 @@ impl Settings {
         is_set.then_some(()).ok_or_else(|| bad("recordcount", "0", "set for a load: `-p recordcount=1000000`"))
     }
 
-    /// The table that the records are in.
+    /// The table that holds the records.
     pub fn table(&self) -> Table {
         Table::numbered(&self.records.table, &self.records.field_prefix, self.records.fields as usize)
     }
 
-    /// What is right by itself and means something else than one may think.
+    /// Warns about settings that are valid, but do something else than users may expect.
     fn warn(&mut self) {
         let operations = &self.operations;
         if operations.insert > 0.0 && operations.count.is_none() && operations.keys == KeyDistribution::Zipfian {
@@ -343,7 +344,7 @@ impl Reader<'_> {
         self.properties.get(name).map(str::trim)
     }
 
-    /// A number from `min` to `max`, if it is set.
+    /// The value of a number property, which must be from `min` to `max`, if it is set.
     fn number<T: FromStr + PartialOrd + fmt::Display>(
         &self,
         name: &str,
@@ -385,7 +386,7 @@ impl Reader<'_> {
         let set = self.number("recordcount", 0, most)?.filter(|count| *count > 0);
         let count = set.unwrap_or(i64::from(i32::MAX));
         let start = self.number("insertstart", 0, count - 1)?.unwrap_or(0);
-        // More would ask for records that do not exist.
+        // With a greater value, the run would ask for records that do not exist.
         let span = self.number("insertcount", 1, count - start)?.unwrap_or(count - start);
         let checkable = self.truth("dataintegrity", false)?;
         let field_length = self.field_length(read)?;

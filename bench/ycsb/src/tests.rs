@@ -1,4 +1,4 @@
-//! Whole runs: the clients here, driven by the harness, on a store that keeps everything in memory.
+//! Whole runs: the harness drives the clients on a store that keeps everything in memory.
 
 #![allow(clippy::disallowed_methods, reason = "files of the machine")]
 
@@ -20,7 +20,7 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 struct Memory {
     fields: usize,
     rows: Mutex<Map>,
-    /// One put in this many fails; with 0 none does.
+    /// One in this many puts fails. If it is 0, no put fails.
     put_fails: u64,
     puts: AtomicU64,
 }
@@ -102,7 +102,7 @@ fn loaded(settings: &Settings) -> Memory {
     store
 }
 
-/// What is in a file; then it is gone.
+/// Returns the content of a file, and removes the file.
 fn take(file: &Path) -> String {
     let text = std::fs::read_to_string(file).expect("it was written");
     std::fs::remove_file(file).expect("it is there");
@@ -185,7 +185,7 @@ fn one_client_writes_the_same_whatever_the_time() {
     assert_eq!(rows(), rows());
 }
 
-/// Lines of single times by what they begin with, headers apart; each is checked.
+/// The lines of single times by their beginnings, and separately the headers. Each line is checked.
 fn single_times(text: &str) -> (Vec<&str>, BTreeMap<&str, Vec<u64>>) {
     let (mut headers, mut times) = (Vec::new(), BTreeMap::<_, Vec<u64>>::new());
     for line in text.lines() {
@@ -229,7 +229,7 @@ fn every_single_time_is_written() {
             let mut micros = times[&name[..]].clone();
             let line = format!("[{name}], Total Operations, {}\n", micros.len());
             assert!(summary.contains(&line), "{line}{summary}");
-            // The store's own clock looks are within those of the harness.
+            // The store reads its clock between the two reads of the harness, so its times are not longer.
             micros.sort_unstable();
             let median = micros[micros.len() / 2];
             assert!(median <= kind.service.quantile(0.55) / 1000 + 1, "{name}: {median}");
@@ -257,8 +257,8 @@ fn single_times_of_warm_up_are_left_out() {
     assert_eq!(measured.operations, 100);
     let text = take(&file);
     let written = single_times(&text).1.get("READ").map_or(0, Vec::len);
-    // 20 ms have many thousands. At the edge of the window stands one request of the one client, which the harness may
-    // see begin before the window and the store see sent within it.
+    // In 20 ms there are many thousands of requests. One request of the single client may lie across the edge of the
+    // window: the harness may see it begin before the window, and the store may see it sent within the window.
     assert!(written <= 101, "{written}");
 }
 

@@ -1,4 +1,4 @@
-//! What is in the fields: random text, or text that says whose it is.
+//! The content of fields: random text, or text that is computed from key and field.
 
 #[cfg(test)]
 mod tests;
@@ -6,23 +6,23 @@ mod tests;
 use crate::key::decimal;
 use crate::random::Random;
 
-/// Random printable text. It has a stream of its own, so that what is written does not change which keys are drawn; its
-/// bytes are not those of the original, but as many bits of them are random: 5, 6 and 6 of three.
+/// Random printable text. It has its own random stream, so that written values do not influence which keys are drawn.
+/// Its bytes differ from the original's, but as many of their bits are random: 5, 6 and 6 bits of three bytes.
 #[derive(Clone, Debug)]
 pub struct Text {
     state: u64,
 }
 
-/// Bytes that are made at once: three words of eight.
+/// How many bytes are made at once: three words of eight.
 const BLOCK: usize = 24;
 const SPACES: u64 = 0x2020_2020_2020_2020;
-/// 31, 63, 63 and again, over three words: characters from 32 to 95.
+/// The masks 31, 63, 63, repeated over three words. They give characters from 32 to 95.
 const MASKS: [u64; 3] = [0x3f1f_3f3f_1f3f_3f1f, 0x1f3f_3f1f_3f3f_1f3f, 0x3f3f_1f3f_3f1f_3f3f];
 
 impl Text {
     /// The text that client number `client` writes in a run with seed `seed`.
     pub fn of_client(seed: u64, client: u64) -> Text {
-        // Any constant that differs from 0 makes it another stream than that of the keys.
+        // Any constant other than 0 makes this stream differ from the stream of the keys.
         Text { state: Random::of_client(!seed, client).long().cast_unsigned() }
     }
 
@@ -44,7 +44,8 @@ impl Text {
     #[inline]
     fn block(&mut self, out: &mut [u8; BLOCK]) {
         for (word, mask) in MASKS.into_iter().enumerate() {
-            // A counter, multiplied and folded: words do not wait for each other, and a byte needs no more.
+            // A counter, multiplied and folded. The words do not wait for each other, and a text needs no better
+            // randomness.
             self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let z = (self.state ^ (self.state >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
             let z = (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -54,8 +55,8 @@ impl Text {
     }
 }
 
-/// Appends the `bytes` bytes that `field` of the record `key` has with `dataintegrity`: key and field, then Java's
-/// `hashCode` of the text so far until it is long enough.
+/// Appends the `bytes` bytes that `field` of record `key` has with `dataintegrity`. They are the key and the field,
+/// and then Java's `hashCode` of the text so far, repeated until the text is long enough.
 pub fn push_checkable(key: &[u8], field: &[u8], bytes: usize, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(key);
@@ -72,7 +73,7 @@ pub fn push_checkable(key: &[u8], field: &[u8], bytes: usize, out: &mut Vec<u8>)
     out.truncate(start + bytes);
 }
 
-/// `String.hashCode` of a text whose beginning has the hash `before`. Keys and names of fields are ASCII.
+/// `String.hashCode` of a text, if the text before it has the hash `before`. Keys and names of fields are ASCII.
 fn java_hash(before: i32, text: &[u8]) -> i32 {
     text.iter().fold(before, |hash, byte| hash.wrapping_mul(31).wrapping_add(i32::from(*byte)))
 }

@@ -1,4 +1,4 @@
-//! Reads the files that the original wrote.
+//! Reads the files that the original has written.
 //!
 //! ```text
 //!   # a comment
@@ -9,7 +9,7 @@
 
 use std::str::FromStr;
 
-/// One case: what was set and what came out.
+/// One case: what was set, and the results.
 pub struct Case<'t> {
     pub name: &'t str,
     entries: Vec<(&'t str, &'t str)>,
@@ -52,7 +52,7 @@ impl<'t> Case<'t> {
         text.parse().unwrap_or_else(|_| panic!("[{}] {name}={text}", self.name))
     }
 
-    /// A double by its bits.
+    /// The bits of a double.
     pub fn bits(&self, name: &str) -> u64 {
         u64::from_str_radix(self.text(name), 16).expect("bits in hexadecimal")
     }
@@ -66,7 +66,8 @@ impl<'t> Case<'t> {
         &self.entries
     }
 
-    /// Compares as many numbers as the original drew: the first by themselves, all by their sum in order.
+    /// Compares as many numbers as the original drew. The first numbers are compared one by one, and all numbers by
+    /// an ordered sum.
     pub fn check(&self, mut next: impl FnMut() -> i64) {
         let values: Vec<i64> = self.list("values");
         let mut sum = 0_u64;
@@ -81,5 +82,5 @@ impl<'t> Case<'t> {
     }
 }
 
-/// What a sum in order is multiplied by before the next value is added.
+/// The factor by which an ordered sum is multiplied before the next value is added.
 pub const SUM_FACTOR: u64 = 6_364_136_223_846_793_005;

@@ -1,6 +1,6 @@
-//! Times in a result file: what a reader wants to see, and a histogram for everything else.
+//! Times in a result file: the figures that readers want to see, and a histogram for everything else.
 //!
-//! The histogram is HdrHistogram's own encoding, V2, uncompressed and in base64, which its tools read too:
+//! The histogram has HdrHistogram's own encoding V2, uncompressed and in base64. HdrHistogram's tools read it, too:
 //!
 //! ```text
 //!   cookie 0x1c849313 u32 | length of the counts u32 | 0 u32 | digits 3 u32
@@ -8,7 +8,7 @@
 //!   counts: zigzag LEB128 with 9 bytes at most; n >= 0: the count of the next bucket, n < 0: -n buckets of 0
 //! ```
 //!
-//! It is decoded here, with everything checked, since a file may hold anything.
+//! The decoder here checks everything, because a file may hold anything.
 
 use super::{GROUP, GROUPS, Times, put};
 use base64::Engine;
@@ -46,7 +46,7 @@ impl Serialize for Times {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Shown {
             count: self.count(),
-            // Hundredths of a nanosecond say nothing.
+            // Hundredths of a nanosecond have no meaning.
             mean_nanos: (self.mean() * 10.0).round() / 10.0,
             min_nanos: self.min(),
             p50_nanos: self.quantile(0.5),
@@ -93,7 +93,7 @@ fn encode(times: &Times) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Or why not, as the end of a sentence.
+/// Decodes the times. The error says why it cannot, as the end of a sentence.
 pub(super) fn decode(bytes: &[u8]) -> Result<Times, &'static str> {
     let (header, mut rest) = bytes.split_at_checked(HEADER).ok_or("ends within its header")?;
     let word = |at: usize| u32::from_be_bytes(header[at..at + 4].try_into().expect("four bytes"));
@@ -132,7 +132,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Times, &'static str> {
     Ok(times)
 }
 
-/// The next number: seven bits a byte, low ones first, the ninth byte whole; then zigzag.
+/// Reads the next number. It has seven bits a byte, low bits first, but all eight bits of a ninth byte; then zigzag
+/// is undone.
 fn number(rest: &mut &[u8]) -> Option<i64> {
     let mut value = 0u64;
     for index in 0..9 {

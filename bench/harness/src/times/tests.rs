@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Numbers of all sizes, the same each time.
+/// Numbers of all sizes. A seed always gives the same numbers.
 fn numbers(seed: u64, count: usize) -> Vec<u64> {
     let mut state = seed;
     let mut next = move || {
@@ -118,7 +118,7 @@ fn what_is_no_histogram_is_refused() {
     for bit in 0..8 * good.len() {
         let mut bad = good.clone();
         bad[bit / 8] ^= 1 << (bit % 8);
-        // No panic; in the counts another histogram may come of it.
+        // It must not panic. A flipped bit in the counts may give another valid histogram.
         if let Ok(other) = form::decode(&bad) {
             let read = bit / 8 < 24 || (32..40).contains(&(bit / 8));
             assert!(!read, "bit {bit} of the header is read by nobody");

@@ -1,4 +1,4 @@
-//! Times of processes, and what is made of them.
+//! Times of processes, and the figures that are computed from them.
 
 use super::*;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! Draws one of a few things, each with a weight: `DiscreteGenerator`.
+//! Draws one of a few things, each of which has a weight: `DiscreteGenerator`.
 
 use crate::random::Random;
 
@@ -10,8 +10,8 @@ pub struct Discrete<T> {
 }
 
 impl<T: Copy> Discrete<T> {
-    /// Things in order, with weights that need not add up to 1. Those whose weight is not above 0 are never chosen;
-    /// none if that leaves nothing.
+    /// Takes things in order, with weights that need not add up to 1. A thing whose weight is not above 0 is never
+    /// chosen. `None` if no thing is left.
     pub fn new(weights: impl IntoIterator<Item = (f64, T)>) -> Option<Discrete<T>> {
         let weights: Vec<(f64, T)> = weights.into_iter().filter(|(weight, _)| *weight > 0.0).collect();
         let sum = weights.iter().fold(0.0, |sum, (weight, _)| sum + weight);
@@ -19,7 +19,7 @@ impl<T: Copy> Discrete<T> {
         (!shares.is_empty()).then_some(Discrete { shares })
     }
 
-    /// The next thing.
+    /// Draws the next thing.
     #[inline]
     pub fn next(&self, random: &mut Random) -> T {
         let mut draw = random.double();
@@ -29,7 +29,8 @@ impl<T: Copy> Discrete<T> {
             }
             draw -= share;
         }
-        // Shares that add up to a hair less than 1 leave a gap. The original dies in it.
+        // If the shares add up to slightly less than 1, there is a gap. The original throws an exception when it
+        // draws from the gap.
         self.shares.last().expect("there is a thing: the constructor looked").1
     }
 }

@@ -1,8 +1,8 @@
-//! Numbers that get rarer the larger they are: `ExponentialGenerator`.
+//! Draws numbers that are rarer the larger they are: `ExponentialGenerator`.
 
 use crate::random::Random;
 
-/// Numbers from 0 without an end.
+/// Draws numbers from 0 on, without an upper bound.
 #[derive(Clone, Debug)]
 pub struct Exponential {
     gamma: f64,

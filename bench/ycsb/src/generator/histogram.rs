@@ -1,6 +1,7 @@
 //! Draws lengths with the frequencies of a histogram: `HistogramGenerator`.
 //!
-//! The file has a line `BlockSize<TAB>bytes` and lines `bucket<TAB>count`, in the order of buckets from 0.
+//! The file has one line `BlockSize<TAB>bytes`, and then lines `bucket<TAB>count` in the order of the buckets, from
+//! 0.
 
 use crate::random::Random;
 use thiserror::Error;
@@ -13,22 +14,22 @@ pub struct Histogram {
     area: i32,
 }
 
-/// Why a text is no histogram.
+/// Why a text is not a histogram.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BadHistogram {
-    /// The first line is missing or another.
+    /// The first line is missing or wrong.
     #[error("line 1: expected `BlockSize<TAB>bytes`")]
     NoBlockSize,
     /// A line is not a bucket.
     #[error("line {0}: expected `bucket<TAB>count`, buckets in order from 0")]
     Line(usize),
-    /// Nothing to draw from.
+    /// No length could be drawn, or the counts are too large.
     #[error("counts add up to nothing, or to more than 2147483647")]
     Area,
 }
 
 impl Histogram {
-    /// Buckets of `block` bytes with their counts.
+    /// A histogram whose buckets are `block` bytes wide, with the count of each bucket.
     ///
     /// # Errors
     ///
@@ -62,7 +63,7 @@ impl Histogram {
         Histogram::new(i64::from(block), buckets)
     }
 
-    /// The longest that is ever drawn.
+    /// The greatest length that is ever drawn.
     pub fn max(&self) -> i64 {
         self.block * i64::try_from(self.buckets.len()).expect("buckets are in memory")
     }

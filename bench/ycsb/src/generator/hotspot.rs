@@ -1,10 +1,10 @@
-//! Draws a given share of the numbers from a given part of the range; both parts are uniform:
-//! `HotspotIntegerGenerator`.
+//! Gives one part of the range a fixed share of the draws. Inside this part and outside of it, all numbers are
+//! equally likely: `HotspotIntegerGenerator`.
 
 use super::modulo;
 use crate::random::Random;
 
-/// Numbers from `min` to `max`, both included; the hot ones come first.
+/// Numbers from `min` to `max`, both included. The hot numbers come first.
 #[derive(Clone, Debug)]
 pub struct Hotspot {
     min: i64,
@@ -14,11 +14,11 @@ pub struct Hotspot {
 }
 
 impl Hotspot {
-    /// `hot_part` of the range gets `hot_draws` of the draws, both from 0 to 1. None if a draw could find no number,
-    /// because the hot part or the rest is empty and draws go there.
+    /// `hot_part` of the range gets `hot_draws` of the draws; each is from 0 to 1. It returns `None` if a draw could
+    /// find no number: the hot part is empty but gets draws, or the rest is.
     pub fn new(min: i64, max: i64, hot_part: f64, hot_draws: f64) -> Option<Hotspot> {
         let interval = max - min + 1;
-        // Through 32 bits, as in the original.
+        // It is cut to 32 bits, as in the original.
         let hot = i64::from((interval as f64 * hot_part) as i32);
         let cold = interval - hot;
         let is_possible = (hot > 0 || hot_draws <= 0.0) && (cold > 0 || hot_draws >= 1.0);

@@ -1,15 +1,16 @@
-//! Some numbers are much likelier than others and lie anywhere in the range: `ScrambledZipfianGenerator`.
+//! Draws numbers of which some are much likelier than others. The likely numbers lie anywhere in the range:
+//! `ScrambledZipfianGenerator`.
 //!
-//! A zipfian number out of 10^10 items is hashed, and the range is laid around the hash. So which numbers are likely
-//! does not depend on how many they are, and no constant has to be counted.
+//! A zipfian number out of 10^10 items is hashed, and the hash is mapped to the range by a remainder. So the
+//! likelihoods do not depend on the number of items, and no constant has to be computed.
 
 use super::Zipfian;
 use crate::key::fnv;
 use crate::random::Random;
 
-/// The last of the items that are drawn and hashed.
+/// The last item of those that are drawn and hashed.
 const LAST_ITEM: i64 = 10_000_000_000;
-/// The sum over them, as the original has it.
+/// The sum over these items, as in the original.
 const ZETAN: f64 = 26.469_028_201_783_02;
 
 /// Numbers from `min` to `max`, both included.

@@ -1,4 +1,4 @@
-//! Every number of a range is as likely as any other: `UniformLongGenerator`.
+//! Draws numbers of a range, all of which are equally likely: `UniformLongGenerator`.
 
 use super::modulo;
 use crate::random::Random;

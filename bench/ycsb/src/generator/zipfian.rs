@@ -1,10 +1,10 @@
-//! Small numbers are likelier than large ones: `ZipfianGenerator`, after Gray, Sundaresan, Englert, Baclawski and
-//! Weinberger, "Quickly generating billion-record synthetic databases", SIGMOD 1994.
+//! Draws numbers of which small ones are likelier than large ones: `ZipfianGenerator`, after Gray, Sundaresan,
+//! Englert, Baclawski and Weinberger, "Quickly generating billion-record synthetic databases", SIGMOD 1994.
 //!
-//! The constant theta is 0.99. `zetan` is the sum of `1 / i^theta` over all items, and is carried on where the number
-//! of items grows. The original takes a power for each item. Here the first [`TERMS`] are added in this way, so that
-//! the sum is that of the original to the last bit, and what follows them is counted in one step: a range of any length
-//! is ready in a fraction of a second.
+//! The constant theta is 0.99. `zetan` is the sum of `1 / i^theta` over all items. When the number of items grows,
+//! the sum is extended. The original computes a power for each item. Here, only the first [`TERMS`] items are added
+//! in this way, so that their sum equals the original's to the last bit. The items after them are computed in one
+//! step, so a range of any length is ready in a fraction of a second.
 
 #[cfg(test)]
 mod tests;
@@ -13,32 +13,32 @@ use crate::random::Random;
 
 const THETA: f64 = 0.99;
 
-/// How many items are added one by one: up to half a second. A run that grows adds as many again at most.
+/// How many items are added one by one, which takes up to half a second. A run that grows adds at most as many again.
 const TERMS: i64 = 1 << 24;
 
-/// Numbers from `min`, the likeliest, to `max`.
+/// Numbers from `min` to `max`. `min` is the likeliest.
 #[derive(Clone, Debug)]
 pub struct Zipfian {
     items: i64,
     base: i64,
     alpha: f64,
-    /// `1 + 0.5^theta`: below it is the second item.
+    /// `1 + 0.5^theta`. If the scaled random number is below it, and not below 1, the second item is drawn.
     second: f64,
     zeta2theta: f64,
     constants: Constants,
 }
 
-/// What depends on the number of items.
+/// The constants that depend on the number of items.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {
-    /// Items that `zetan` is the sum of.
+    /// The number of items over which `zetan` is the sum.
     pub count: i64,
     pub zetan: f64,
     pub eta: f64,
 }
 
 impl Zipfian {
-    /// Counts `zetan`: a power for each of the first `TERMS` numbers.
+    /// Computes `zetan`, with a power for each of the first `TERMS` numbers.
     ///
     /// # Panics
     ///
@@ -47,7 +47,7 @@ impl Zipfian {
         Zipfian::with_zetan(min, max, zeta(0, max - min + 1, 0.0))
     }
 
-    /// For a `zetan` that is known.
+    /// A generator whose `zetan` is known.
     pub(super) fn with_zetan(min: i64, max: i64, zetan: f64) -> Zipfian {
         assert!(min <= max, "a range has a number in it");
         let items = max - min + 1;
@@ -69,9 +69,9 @@ impl Zipfian {
         self.next_of(self.items, random)
     }
 
-    /// The next number of `items` items, which may be more than the constants know: then [`Self::grown`] comes first.
-    /// As in the original, if the items are fewer than those for which the constants were computed, the same constants
-    /// are used.
+    /// Draws the next number of `items` items. If the constants do not cover so many items, [`Self::grown`] must come
+    /// first. If there are fewer items than the constants were computed for, the same constants are used, as in the
+    /// original.
     #[inline]
     pub fn next_of(&self, items: i64, random: &mut Random) -> i64 {
         let Constants { zetan, eta, .. } = self.constants;
@@ -86,19 +86,19 @@ impl Zipfian {
         self.base + (items as f64 * (eta * u - eta + 1.0).powf(self.alpha)) as i64
     }
 
-    /// `from`, carried on to `items` items.
+    /// The constants `from`, extended to `items` items.
     pub fn grown(&self, from: Constants, items: i64) -> Constants {
         let zetan = zeta(from.count, items, from.zetan);
-        // The original divides by the number of items at first.
+        // The original divides by the number of items with which it started.
         Constants { count: items, zetan, eta: eta(self.items, self.zeta2theta, zetan) }
     }
 
-    /// What the numbers are drawn with now.
+    /// The constants with which numbers are drawn now.
     pub fn constants(&self) -> Constants {
         self.constants
     }
 
-    /// Draws with the constants that another generator of the same range has carried on.
+    /// Draws from now on with constants that another generator of the same range has extended.
     pub fn set_constants(&mut self, constants: Constants) {
         self.constants = constants;
     }
@@ -109,7 +109,7 @@ impl Zipfian {
     }
 }
 
-/// `sum`, which is over the first `from` items, carried on to `to`.
+/// Extends `sum`, which covers the first `from` items, to the first `to` items.
 fn zeta(from: i64, to: i64, sum: f64) -> f64 {
     let middle = to.min(from.saturating_add(TERMS));
     let sum = (from..middle).fold(sum, |sum, i| sum + 1.0 / ((i + 1) as f64).powf(THETA));
@@ -122,12 +122,13 @@ fn zeta(from: i64, to: i64, sum: f64) -> f64 {
 /// f(x) = x^-theta     sum = integral of f + (f(last) - f(after)) / 2 + (f'(last) - f'(after)) / 12 + error
 /// ```
 ///
-/// All derivatives of `f` keep their signs, so the error is less than the next term, `|f'''(after)| / 720`, and that is
-/// less than `after^-3.99 / 120`: 10^-30 after [`TERMS`] items. What remains is the rounding of the operations below,
-/// less than 10 units in the last place. Adding the items one by one is less exact: each addition rounds.
+/// All derivatives of `f` keep their signs, so the error is less than the next term, `|f'''(after)| / 720`. This term
+/// is less than `after^-3.99 / 120`, which is 10^-30 after [`TERMS`] items. What remains is the rounding of the
+/// operations below: less than 10 units in the last place. It would be less exact to add the items one by one,
+/// because each addition rounds.
 fn rest(after: f64, last: f64) -> f64 {
     let power = 1.0 - THETA;
-    // `(last^power - after^power) / power`, without taking the difference of two numbers that are nearly alike.
+    // `(last^power - after^power) / power`, written so that it does not subtract two numbers that are nearly equal.
     let integral = after.powf(power) * (power * (last / after).ln()).exp_m1() / power;
     let half = (last.powf(-THETA) - after.powf(-THETA)) / 2.0;
     let slope = |x: f64| -THETA * x.powf(-THETA - 1.0);

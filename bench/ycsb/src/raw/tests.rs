@@ -7,7 +7,7 @@ use os::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// A file that can be looked at.
+/// A file whose content the test can read.
 #[derive(Clone, Default)]
 struct Page(Arc<Mutex<Vec<u8>>>);
 
@@ -38,7 +38,7 @@ fn log(page: &Page, properties: &str) -> RawLog {
     RawLog::new("a page", Box::new(page.clone()), &output(properties), &Plan::default())
 }
 
-/// ClientLines by what they begin with, the header first.
+/// The lines by their first word. The header comes first.
 fn by_name(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut names = BTreeMap::<String, Vec<String>>::new();
     for line in text.lines() {
@@ -51,7 +51,7 @@ fn by_name(text: &str) -> BTreeMap<String, Vec<String>> {
 #[test]
 fn lines_are_those_of_the_original() {
     let mut expected = by_name(include_str!("../../vectors/raw-lines.txt"));
-    // Times that were meant are twice the others there.
+    // In that file, intended times are twice the other times.
     expected.retain(|name, _| !name.contains("Intended-"));
     let page = Page::default();
     let log = log(&page, "measurementtype=hdrhistogram+raw");

@@ -1,7 +1,7 @@
-//! Logs of histograms as `hdrhistogram.fileoutput` asks for them: a file for each metric, in it a line for each
-//! interval of the window. Values are microseconds, as in the original; the column of greatest values is in seconds
-//! then. Histograms are in the second encoding, where the original has the first: tools of HdrHistogram newer than its
-//! own read both.
+//! Logs of histograms for `hdrhistogram.fileoutput`. There is a file for each metric, and it has a line for each
+//! interval of the window. Values are microseconds, as in the original, so the column of greatest values is in
+//! seconds. Histograms have the encoding V2, while the original has V1. The tools of newer HdrHistogram versions read
+//! both encodings.
 
 use super::lines::{Metric, metrics};
 use crate::settings::{Measure, Output};
@@ -11,7 +11,7 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Paths and texts of the files that `output` asks for.
+/// Paths and contents of the files that `output` asks for.
 pub fn hdr_logs(measured: &Measured, output: &Output) -> Vec<(String, String)> {
     let Some(begin) = output.hdr_path.as_ref().filter(|_| output.measure.is_hdr()) else { return Vec::new() };
     let prefix = if output.measure == Measure::Hdr { "" } else { "Hdr" };

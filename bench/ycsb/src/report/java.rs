@@ -1,4 +1,4 @@
-//! Numbers and times as Java writes them.
+//! Numbers and times in Java's formats.
 
 /// `Double.toString`.
 pub fn double(number: f64) -> String {
@@ -40,14 +40,14 @@ pub fn remaining(seconds: u64) -> String {
     if !text.is_empty() {
         return text;
     }
-    // With small numbers it is wrong about the plural of two, and so are we.
+    // For small numbers, the original gets the plural of two wrong, and so does this function.
     format!("{seconds} second{} ", if seconds > 2 { "s" } else { "" })
 }
 
 /// Year, month, day, hour, minute, second and millisecond in UTC.
 pub fn date(unix_millis: u64) -> [u64; 7] {
     let (days, millis) = (unix_millis / 86_400_000, unix_millis % 86_400_000);
-    // Years begin in March, so that the odd day is the last; eras have 400 years.
+    // A year begins in March here, so that the leap day is its last day. An era has 400 years.
     let shifted = days + 719_468;
     let (era, day) = (shifted / 146_097, shifted % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

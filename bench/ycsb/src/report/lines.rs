@@ -4,7 +4,7 @@ use crate::settings::{Interval, Measure, Output};
 use harness::{Measure as Kind, Measured, Times};
 use std::borrow::Cow;
 
-/// The original prints kinds in the order in which a hash table of their names has them. This is it.
+/// The original prints kinds in the order of a hash table of their names. This is that order.
 pub const ORDER: [&str; 6] = ["READ", "READ-MODIFY-WRITE", "UPDATE", "INSERT", "VERIFY", "SCAN"];
 
 /// One line.
@@ -15,33 +15,34 @@ pub struct Line {
     pub value: Value,
 }
 
-/// A number, as Java's types have it.
+/// A number in one of Java's types.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     Whole(i64),
     Real(f64),
 }
 
-/// What lines begin with, and which times they have.
+/// The beginning of a metric's lines, and which times they have.
 pub struct Metric<'m> {
     pub name: String,
-    /// What the store was asked.
+    /// The requests of the metric.
     pub kind: &'m Kind,
-    /// From when requests should have been sent, not from when they were.
+    /// Whether times are counted from when requests should have been sent. Otherwise they are counted from when they
+    /// were sent.
     intended: bool,
-    /// Whether the line counts the operations that failed.
+    /// Whether the metric counts the failed operations.
     failed: bool,
-    /// Whether it tells what came back.
+    /// Whether the metric has lines for the returned statuses.
     has_returns: bool,
 }
 
 impl Metric<'_> {
-    /// Its times among those of `kind`, which is the same as its own and may be of a piece of the run.
+    /// The metric's times in `kind`. `kind` is the same kind as the metric's, but may be from a piece of the run.
     pub fn times<'k>(&self, kind: &'k Kind) -> Cow<'k, Times> {
         let times = if self.intended { kind.times() } else { &kind.service };
         match (self.failed, kind.name.as_str()) {
             (true, _) => Cow::Borrowed(&kind.failed),
-            // A check that fails took its time all the same, and has no metric of its own.
+            // A failed check took time, too, but has no metric of its own.
             (false, "VERIFY") => Cow::Owned(times.merged(&kind.failed)),
             (false, _) => Cow::Borrowed(times),
         }
@@ -60,7 +61,7 @@ pub fn metrics<'m>(measured: &'m Measured, output: &Output) -> Vec<Metric<'m>> {
         let both = intended && output.interval == Interval::Both;
         for kind in ORDER.iter().filter_map(|name| measured.kind(name)) {
             let is_check = kind.name == "VERIFY";
-            // A check is not sent, so it has no time that was meant.
+            // A check is not sent, so it has no intended time.
             if is_check && both {
                 continue;
             }
@@ -89,7 +90,7 @@ pub fn of(measured: &Measured, output: &Output) -> Vec<Line> {
     lines.lines
 }
 
-/// The status of an insert that was gathered.
+/// The status of a gathered insert.
 const BATCHED: &str = "BATCHED_OK";
 
 struct Lines<'o> {
@@ -110,19 +111,20 @@ impl Lines<'_> {
         self.push(metric, measurement, Value::Real(value));
     }
 
-    /// How many requests a metric has, with those that have no time because they were written with others.
+    /// The number of requests of a metric. It includes requests that have no time because they were written together
+    /// with others.
     fn operations(&mut self, name: &str, times: &Times, returns: &[(String, u64)]) {
         let batched = returns.iter().filter(|(status, _)| status == BATCHED).map(|(_, count)| count).sum::<u64>();
         self.whole(name, "Operations", times.count() + batched);
     }
 
-    /// One metric in the form that `measurementtype` asks for.
+    /// The lines of one metric, in the form that `measurementtype` names.
     fn metric(&mut self, measured: &Measured, metric: &Metric<'_>) {
         let name = &metric.name;
         let times = &*metric.times(metric.kind);
         let returns = if metric.has_returns { returns(metric.kind) } else { Vec::new() };
         if times.is_empty() && metric.kind.batched > 0 {
-            // Rows that were written with others: nothing is known of the time of one.
+            // The rows were written together with others, so the time of one row is not known.
             self.operations(name, times, &returns);
             return self.returns(name, &returns);
         }
@@ -183,7 +185,7 @@ impl Lines<'_> {
         self.real(name, "LatencyVariance(us)", squares / times.count() as f64 - mean * mean);
         self.whole(name, "MinLatency(us)", min_micros(times));
         self.whole(name, "MaxLatency(us)", times.max() / 1000);
-        // Percentiles beyond the last bucket are not known.
+        // Percentiles above the last bucket are not known.
         for (percentile, share) in [("95th", 0.95), ("99th", 0.99)] {
             let mut seen = 0;
             let bucket = buckets.iter().position(|count| {
@@ -203,7 +205,7 @@ impl Lines<'_> {
         }
     }
 
-    /// The average of each interval; the run has to be kept in intervals of `timeseries.granularity`.
+    /// The average of each interval. The run has to be kept in intervals of `timeseries.granularity`.
     fn series(&mut self, measured: &Measured, metric: &Metric<'_>, times: &Times, returns: &[(String, u64)]) {
         let name = &metric.name;
         self.operations(name, times, returns);
@@ -220,7 +222,7 @@ impl Lines<'_> {
         }
     }
 
-    /// The summary of single times. The original sorts all of them; here a histogram has them.
+    /// The summary of single times. The original sorts all times; here they are in a histogram.
     fn raw(&mut self, name: &str, times: &Times, returns: &[(String, u64)]) {
         self.whole(name, "Total Operations", times.count());
         if !times.is_empty() && self.output.raw_summary {
@@ -252,7 +254,7 @@ impl Lines<'_> {
     }
 }
 
-/// How often each status came back.
+/// How many times each status was returned.
 fn returns(measure: &Kind) -> Vec<(String, u64)> {
     let good = [("OK", measure.oks), ("NOT_FOUND", measure.not_found), (BATCHED, measure.batched)];
     let good = good.into_iter().map(|(status, count)| (status.to_owned(), count));
@@ -264,7 +266,8 @@ fn mean_micros(times: &Times) -> f64 {
     if times.is_empty() { f64::NAN } else { times.mean() / 1000.0 }
 }
 
-/// The time above which `before` others are not; it is the middle of its bucket, because it is the time of one request.
+/// The time that is preceded by `before` others in sorted order. It is the middle of its bucket, because it stands
+/// for one request.
 fn nanos_after(times: &Times, before: u64) -> u64 {
     let mut seen = 0;
     let mut buckets = times.iter();
@@ -276,7 +279,7 @@ fn nanos_after(times: &Times, before: u64) -> u64 {
 }
 
 fn min_micros(times: &Times) -> u64 {
-    // What Java's histogram says when it is empty.
+    // The value that Java's histogram returns when it is empty.
     if times.is_empty() { i64::MAX.cast_unsigned() } else { times.min() / 1000 }
 }
 

@@ -4,18 +4,18 @@ use super::java::{date, remaining, short};
 use crate::settings::Output;
 use harness::{Interval, Measure};
 
-/// Gathers intervals and makes a line of them now and then.
+/// Gathers intervals, and makes status lines from them.
 pub struct Status {
     label: String,
     every_nanos: u64,
-    /// Operations that the run has altogether, if it has a number.
+    /// The number of operations of the whole run, if it is fixed.
     expected: Option<u64>,
     operations: u64,
     waiting: Vec<Interval>,
 }
 
 impl Status {
-    /// Lines as `output` wants them, for a run of `expected` operations or one that ends with time.
+    /// Makes lines in the form that `output` wants. The run has `expected` operations, or ends with time.
     pub fn new(output: &Output, expected: Option<u64>) -> Status {
         Status {
             label: output.label.clone(),
@@ -26,8 +26,8 @@ impl Status {
         }
     }
 
-    /// Takes the next interval of the run, which ended at `unix_millis`. Gives a line when it is time for one. Warm-up
-    /// is passed over.
+    /// Takes the next interval of the run, which ended at `unix_millis`. Returns a line when it is time for one.
+    /// Intervals of the warm-up are left out.
     pub fn interval(&mut self, unix_millis: u64, interval: &Interval) -> Option<String> {
         if interval.warming {
             return None;
@@ -38,7 +38,7 @@ impl Status {
         (interval.to_nanos - first >= self.every_nanos).then(|| self.take(unix_millis)).flatten()
     }
 
-    /// The last line, for what came after the one before it.
+    /// The last line, for everything after the previous line.
     pub fn last(&mut self, unix_millis: u64) -> Option<String> {
         self.take(unix_millis)
     }

@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 
 fn times(micros: impl IntoIterator<Item = u64>) -> Times {
     let mut histogram = Histogram::<u64>::new(3).expect("three digits");
-    // Beyond the edge of the microsecond, or millisecond, so that rounding to three digits stays in it.
+    // The time lies a little beyond a whole microsecond or millisecond, so that rounding to three digits does not
+    // leave it.
     let beyond = |micros: u64| if micros >= 1000 && micros.is_multiple_of(1000) { 5000 } else { 500 };
     micros.into_iter().for_each(|micros| histogram.record(micros * 1000 + beyond(micros)).expect("it grows"));
     Times::from_hdr(&histogram)
@@ -25,7 +26,7 @@ fn output(text: &str) -> Output {
     Settings::new(&properties, &|_| Err("no file".to_owned())).expect("good values").output
 }
 
-/// What `Vectors.java` measures.
+/// The same measurements as in `Vectors.java`.
 fn measured(unit: u64) -> Measured {
     let names = ["READ", "UPDATE", "INSERT", "SCAN", "READ-MODIFY-WRITE", "VERIFY"];
     let kind = |(place, name): (usize, &&str)| {
@@ -61,14 +62,14 @@ fn measured(unit: u64) -> Measured {
     }
 }
 
-/// Compares with what the original printed, but for the metrics `left_out`. Averages and variances may differ by a
-/// hundredth: ours are from nanoseconds, and the half microsecond that the test adds is in them. Milliseconds are kept
-/// to a part in a thousand.
+/// Compares with what the original printed, without the metrics `left_out`. Averages and variances may differ by a
+/// hundredth: here they are computed from nanoseconds, and include the half microsecond that the test adds. Times of
+/// milliseconds have a relative error of up to a thousandth.
 fn check(expected: &str, unit: u64, properties: &str, left_out: &[&str]) {
     let sorted = |text: &str| {
         let is_left_out = |line: &&str| left_out.iter().any(|metric| line.starts_with(&format!("[{metric}]")));
         let mut lines: Vec<String> = text.lines().filter(|line| !is_left_out(line)).map(str::to_owned).collect();
-        // The original has the failed ones anywhere, as a hash table has them.
+        // The original prints the `-FAILED` lines anywhere, because it takes them from a hash table.
         lines.sort_by_key(|line| line.contains("-FAILED"));
         lines
     };
@@ -102,7 +103,7 @@ fn text_is_that_of_the_original() {
     let percentiles = "hdrhistogram.percentiles=50,95,99,99.9";
     check(printed!("hdr"), 1, &format!("measurement.interval=both {percentiles}"), &["Intended-UPDATE-FAILED"]);
     check(printed!("hdr-verbose"), 1, "measurement.histogram.verbose=true", &[]);
-    // The original counts no checks if it is asked for intended times only.
+    // If only intended times are wanted, the original does not count checks.
     check(printed!("intended"), 1, "measurement.interval=intended", &["UPDATE-FAILED", "VERIFY"]);
 }
 
@@ -122,7 +123,7 @@ fn text_of_single_times_is_that_of_the_original() {
     check(printed!("hdr-and-raw"), 1, "measurementtype=hdrhistogram+raw measurement.interval=both", &left_out);
 }
 
-/// A histogram of a log: seconds from its start, seconds of the interval, values with their counts.
+/// A histogram of a log: its start in seconds, its length in seconds, and its values with their counts.
 type Logged = (f64, f64, Vec<(u64, u64)>);
 
 fn histograms(log: &str) -> Vec<Logged> {
@@ -184,7 +185,7 @@ fn logs_are_written_only_if_they_are_asked_for() {
 
 #[test]
 fn json_has_the_form_of_the_original() {
-    // The numbers are those of the text: what is left is the form.
+    // The numbers are the same as in the text, so only the form is compared.
     let form = |json: &str| {
         let lines = json.lines().filter(|line| !line.contains("\"value\""));
         let mut objects: Vec<String> = Vec::new();
@@ -241,7 +242,7 @@ fn a_series_has_a_line_for_each_interval_of_the_window() {
 [READ], 0, 10.5
 [READ], 1000, 20.5
 ";
-    // Times are kept to a part in a thousand.
+    // Times have a relative error of up to a thousandth.
     let rounded = text.replace("15.502", "15.5").replace("20.504", "20.5");
     assert_eq!(rounded, expected);
 }

@@ -1,4 +1,4 @@
-//! Names that mean something to the original: what they are, and what is said to those that have no effect here.
+//! Names that the original knows: what they mean, and the warning for each name that has no effect here.
 
 use super::Format;
 use crate::properties::Properties;
@@ -17,7 +17,7 @@ pub const EXPORTERS: &[(&str, Format)] = &[
     ("com.yahoo.ycsb.measurements.exporter.JSONArrayMeasurementsExporter", Format::JsonArray),
 ];
 
-/// Names that `settings` reads.
+/// The names that `settings` reads.
 pub(super) const READ: &[&str] = &[
     "core_workload_insertion_retry_interval",
     "core_workload_insertion_retry_limit",
@@ -72,7 +72,7 @@ pub(super) const READ: &[&str] = &[
     "zeropadding",
 ];
 
-/// Names without an effect here, and why. A dot at the end stands for all names that begin so.
+/// Names that have no effect here, and why. A dot at the end stands for all names that begin with this text.
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("db", "the store is named by --target"),
     ("readallfieldsbyname", "stores are asked for all fields in one way only"),
@@ -92,7 +92,7 @@ pub fn warnings(properties: &Properties) -> Vec<String> {
         }
         let is_meant = |known: &str| name == known || (known.ends_with('.') && name.starts_with(known));
         let why = WITHOUT_EFFECT.iter().find(|(known, _)| is_meant(known)).map(|(_, why)| *why);
-        // What asks for nothing needs no answer.
+        // If a property is `false`, it asks for nothing and needs no warning.
         let asks_nothing = value.trim().eq_ignore_ascii_case("false");
         match why {
             Some(_) if asks_nothing => None,

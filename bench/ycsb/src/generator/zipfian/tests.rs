@@ -1,6 +1,6 @@
 use super::*;
 
-/// Adds the terms one by one without an error of rounding that grows with their number (Kahan 1965).
+/// Adds the terms one by one. The rounding error does not grow with the number of terms (Kahan 1965).
 fn added(from: i64, to: i64) -> f64 {
     let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
     for i in from..to {
