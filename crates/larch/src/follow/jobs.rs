@@ -28,7 +28,7 @@ pub fn begin(core: &Arc<Core>) {
         look: threads.sleeping_worker(Priority::High, Arc::new(look)),
         show: threads.sleeping_worker(Priority::Normal, Arc::new(ShowJob(weak()))),
     });
-    // The first look comes when the job can be woken again.
+    // The job is woken only now, because from here on it can be woken again.
     core.background.wake_look_after(Duration::ZERO);
 }
 

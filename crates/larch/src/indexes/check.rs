@@ -1,7 +1,7 @@
 //! Compares an index with its table. It does not know the files in which they are.
 //!
-//! First the entries of every row are looked up, many at a time. If all are there and the index has no more entries
-//! than these, they are equal. Otherwise every entry is looked up in the table.
+//! First the entries of every row are looked up, many at a time. If the index has all these entries and no others,
+//! index and table agree. Otherwise every entry is looked up in the table.
 
 use super::entry::{self, IndexEntry};
 use super::maintain::part_of;
@@ -24,7 +24,7 @@ pub struct IndexCheck {
     pub entries: u64,
     /// The first hundred places where the two differ; empty if they agree.
     pub problems: Vec<IndexProblem>,
-    /// The number of those that are not listed.
+    /// The number of problems that are not listed.
     pub problems_left_out: u64,
 }
 
@@ -84,7 +84,7 @@ impl fmt::Display for IndexProblem {
 const MOST_PROBLEMS: usize = 100;
 const TOGETHER: usize = 128;
 
-/// The most bytes that the keys of rows and entries take which are compared together.
+/// The most bytes that the keys take of those rows and entries that are compared together.
 const MOST_PENDING_BYTES: usize = 1 << 20;
 
 /// The name of the work in the error about a check that was cancelled.

@@ -5,8 +5,8 @@
 //! value of the entry:  nothing
 //! ```
 //!
-//! So the entries are ordered by index key first and by the key of the row next, whatever the bytes of either are: the
-//! end `00 00` comes before every byte with which a longer index key goes on.
+//! So the entries are ordered by index key first and by the key of the row next, whatever bytes the two keys have.
+//! The reason is that the end `00 00` is less than any bytes with which a longer index key can go on.
 
 use crate::base::bounds;
 use std::cmp::Ordering;
@@ -20,7 +20,7 @@ const END: u8 = 0;
 /// One entry of an index: the key that a row has in the index, and the key of the row.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct IndexEntry {
-    /// The index key, as it is without the escapes, and then the key of the row.
+    /// The index key without escapes, followed by the key of the row.
     keys: Box<[u8]>,
     /// Where the key of the row begins in them.
     row_at: usize,
@@ -51,7 +51,7 @@ impl IndexEntry {
     }
 }
 
-/// Entries side by side in one piece of memory, for a reader that keeps it from one to the next ones.
+/// Entries in one piece of memory. A reader keeps this memory and uses it again for the next entries.
 #[derive(Default)]
 pub struct EntryList {
     /// The keys of each entry as [`IndexEntry`] has them.
@@ -77,11 +77,11 @@ impl EntryList {
         self.places.clear();
     }
 
-    /// Adds the entry in a row of the table of entries; `None` if it is none.
+    /// Adds the entry in a row of the table of entries; `None` if the row is no entry.
     #[inline]
     pub fn push_row(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
         let start = self.keys.len();
-        // The keys are copied together, and the index key is moved over its escapes where it lies then.
+        // Both keys are copied together. Then the escapes are removed from the index key in place.
         self.keys.extend_from_slice(key);
         let Some((row_at, end)) = without_escapes(&mut self.keys[start..]).filter(|_| value.is_empty()) else {
             self.keys.truncate(start);
@@ -116,7 +116,7 @@ impl EntryList {
     }
 }
 
-/// By index key first and by the key of the row next, as the entries lie in an index.
+/// Ordered by index key first and by the key of the row next, as entries are ordered in an index.
 impl Ord for IndexEntry {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.index_key(), self.row_key()).cmp(&(other.index_key(), other.row_key()))
@@ -135,8 +135,8 @@ impl fmt::Debug for IndexEntry {
     }
 }
 
-/// Makes the key of an entry into the index key, as it is, and the key of the row: where this begins and ends then.
-/// `None` if it is none.
+/// Turns the key of an entry in place into the index key without escapes and the key of the row. Returns where the
+/// key of the row begins and ends then; `None` if this is not the key of an entry.
 #[inline]
 fn without_escapes(key: &mut [u8]) -> Option<(usize, usize)> {
     let (mut from, mut to) = (0, 0);
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
     use std::ops::RangeBounds;
 
-    /// Keys that begin with one another, and with the bytes that mean something in an entry.
+    /// Keys that are prefixes of each other, and keys that begin with the bytes that have a meaning in an entry.
     const KEYS: [&[u8]; 14] = [
         b"",
         b"\0",

@@ -1,16 +1,16 @@
 //! What a write to a table changes in its indexes. It does not know how the changes are committed.
 //!
-//! A write to a table with indexes is a part of a transaction. The row is read as the transaction sees it, its keys of
-//! before and of after are compared, and the entries that differ are erased and put by the same transaction. The
-//! transaction depends on the row, and for a unique index on all entries with its key: if another commit changes them,
-//! it conflicts.
+//! A write to a table with indexes is a part of a transaction. The row is read as the transaction sees it. The index
+//! keys of the old row are compared with the index keys of the new row, and the same transaction erases and puts the
+//! entries that differ. The transaction depends on the row, and for a unique index also on all entries with its
+//! index key: if another commit changes one of them, the transaction conflicts.
 //!
-//! A *duplicate* is a row whose key in a unique index belongs to another row. The writes of a transaction take effect
-//! together, so what counts for a unique index is their outcome. A write that puts a second entry with one key notes
-//! the doubt, and the commit looks whether two are left at the end.
+//! A *duplicate* is a row whose key in a unique index belongs to another row. The writes of a transaction take
+//! effect together, so what counts for a unique index is their outcome. A write that puts a second entry with the
+//! same index key notes the doubt, and the commit checks whether two such entries are left at the end.
 //!
-//! Invariant: after an error the transaction has the writes that it had before, except of an erase of a range: the
-//! caller goes back.
+//! Invariant: after an error the transaction has the same writes as before the call. The exception is an erase of a
+//! range: there the caller takes the writes back.
 
 use super::entry::{self, IndexEntry};
 use crate::base::error::{Error, Result};
@@ -46,8 +46,8 @@ struct Changes {
     put: Vec<(usize, Vec<u8>)>,
 }
 
-/// The entries of this number of rows are erased before the transaction looks for the memory that its writes take, or
-/// of as many as have this number of bytes.
+/// The entries of at most this many rows are erased before the transaction checks how much memory its writes take.
+/// The rows may also be fewer, if they have [`ERASED_BYTES`] bytes.
 const ERASED_TOGETHER: usize = 256;
 const ERASED_BYTES: usize = 64 << 10;
 
@@ -56,7 +56,7 @@ const ERASED_BYTES: usize = 64 << 10;
 pub struct Filled {
     /// The number of rows.
     pub rows: u64,
-    /// The key of the last one; `None` if no rows are left.
+    /// The key of the last of these rows; `None` if no rows are left.
     pub last: Option<Vec<u8>>,
 }
 
@@ -89,8 +89,8 @@ impl IndexedWrites<'_> {
         Ok(())
     }
 
-    /// The first of the rows of `keys` without the writes of the transaction, in one round: as many as a round holds,
-    /// and one at least. It notes nothing.
+    /// Reads the first rows of `keys` without the writes of the transaction, in one round: as many as a round holds,
+    /// and at least one. It does not note that they were read.
     ///
     /// # Errors
     ///
@@ -118,8 +118,8 @@ impl IndexedWrites<'_> {
         Reader::new(&handle, Some(self.pin), indexes.parts(table)).multi_get_async(keys).await
     }
 
-    /// Loads the pages in which [`IndexedWrites::write`] looks for entries of other rows in unique indexes, for the row
-    /// of `key` with this `value`, which is in the form of the log.
+    /// Loads pages ahead of [`IndexedWrites::write`] of the row with `key` and `value`, which is in the form of the
+    /// log. These are the pages in which that call looks for entries of other rows in unique indexes.
     ///
     /// # Errors
     ///
@@ -211,8 +211,8 @@ impl IndexedWrites<'_> {
         Ok(Reader::new(&handle, Some(self.pin), indexes.parts(table)).within(self.work).range_within(range))
     }
 
-    /// Erases the entries of the next of the `rows` of [`IndexedWrites::begin_erase`]. Returns whether there may be
-    /// more rows.
+    /// Takes the next ones of the `rows` of [`IndexedWrites::begin_erase`] and erases their entries. Returns whether
+    /// there may be more rows.
     ///
     /// # Errors
     ///
@@ -241,7 +241,7 @@ impl IndexedWrites<'_> {
     }
 
     /// Refuses an entry that the index cannot have. If the index is unique and has an entry of another row with the
-    /// same key, it returns the key of this row, and the keys between which all entries with the index key lie.
+    /// same index key, it returns the key of the other row, and the bounds of all entries with this index key.
     fn check_new(
         &mut self,
         table: &TableInfo,
@@ -276,7 +276,7 @@ impl IndexedWrites<'_> {
         Ok(None)
     }
 
-    /// The ranges of `doubtful` entries, with what reads them.
+    /// The ranges of `doubtful` entries, each with the table of the index and its reader.
     fn entries_in_doubt(&self, doubtful: &ReadSet) -> Vec<(Arc<TableInfo>, Range<Value>)> {
         let entries = |(id, keys): &(TableId, KeyRange)| {
             // An index that was dropped meanwhile is found by the commit.
@@ -325,8 +325,8 @@ impl IndexedWrites<'_> {
         Ok(())
     }
 
-    /// Refuses `entry` of the index with the table `info` if it has the index key of the `last` one, and is the last
-    /// one from now on.
+    /// Refuses `entry` of the index with the table `info` if it has the same index key as the entry `last`.
+    /// Otherwise `entry` becomes `last`.
     fn check_neighbours(
         &self,
         info: &Arc<TableInfo>,
@@ -340,7 +340,8 @@ impl IndexedWrites<'_> {
         }
     }
 
-    /// The error about two rows with one index key: it names the one that has the key already, if one of them has.
+    /// The error about two rows with one index key. It names the row that had the index key before the transaction,
+    /// if one of them had it.
     fn duplicate(&self, info: &Arc<TableInfo>, [first, second]: [IndexEntry; 2]) -> Result<Error> {
         let core = self.handle.core();
         let index = info.index.as_ref().expect("only unique indexes are doubted");
@@ -357,8 +358,8 @@ impl IndexedWrites<'_> {
         self.handle.core().indexes.index(table.id, index.entries.id).is_none()
     }
 
-    /// Puts the entries of `index` for the next rows of `table` after the key `after`, up to the key `through`: at most
-    /// `most_rows`, and of about `most_bytes` in all.
+    /// Puts the entries of `index` for the next rows of `table`, which come after the key `after`, up to the key
+    /// `through`. It takes at most `most_rows` rows, with about `most_bytes` in all.
     ///
     /// # Errors
     ///
@@ -373,8 +374,8 @@ impl IndexedWrites<'_> {
         let handle = TableHandle::new(self.handle.clone(), table.clone());
         let parts = index.parts(table);
         let low = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.to_vec()));
-        // The rows count as read one by one: a row that comes between them has its entries from the commit that writes
-        // it.
+        // The rows count as read one by one, not as a range: if another commit writes a row between them, this
+        // commit also writes the entries of the row.
         let rows =
             Reader::<Parts>::new(&handle, Some(self.pin), parts).range_within((low, Bound::Included(through.to_vec())));
         let (mut filled, mut bytes) = (Filled { rows: 0, last: None }, 0);
@@ -399,9 +400,9 @@ impl IndexedWrites<'_> {
     }
 }
 
-/// The keys in `index` under which a row of before has entries. A key that is too long for an entry has none. While the
-/// index is being built, a row that does not fit its declaration has none either: the build has not come to it yet, and
-/// will fail if it is there still.
+/// The keys in `index` under which the old row has entries. A key that is too long for an entry is left out. While
+/// the index is being built, a row that does not fit the declaration of the index has no entries either: the build
+/// has not come to this row yet, and will fail if the row still exists then.
 fn keys_before<'r>(
     index: &LiveIndex,
     table: &TableInfo,

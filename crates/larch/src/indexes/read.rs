@@ -1,10 +1,10 @@
-//! Reads by an index: its entries, and rows in the order of an index. It does not know who reads, and where entries and
-//! rows are found.
+//! Reads by an index: the entries of an index, and rows in the order of an index. It does not know who reads, nor
+//! where entries and rows are found.
 //!
 //! Entries come from a range over the table of entries. Rows are fetched in rounds: the keys of the next entries are
 //! gathered, and their rows are looked up together. The first rounds are small, for a reader that needs only a few
-//! rows. A round ends early when the keys that were gathered, or the rows that were fetched, take much memory: the
-//! entries that are left are those of the next round.
+//! rows. A round ends early when the gathered keys or the fetched rows take much memory. The entries that are left
+//! belong to the next round.
 //!
 //! Entries and rows are read at one version, and in a transaction with the same own writes.
 
@@ -61,8 +61,8 @@ impl EntryTable {
     }
 }
 
-/// The entry in a row of the table of entries, or the key of the row if it is none. The value of an entry is empty, and
-/// so it is in the page.
+/// The entry in a row of the table of entries, or the key of the row if the row is no entry. The value of an entry
+/// is empty, so the page has it.
 fn entry_of(row: RowRef<'_>) -> Result<Result<IndexEntry, Key>, Stop> {
     let entry = row.inline_part(0).and_then(|value| IndexEntry::of(row.key(), value));
     Ok(entry.ok_or_else(|| row.key().into()))
@@ -111,7 +111,8 @@ impl fmt::Debug for Entries {
 
 /// One end of a read in the order of an index.
 struct End<V> {
-    /// The next entries from this end: first those whose rows are fetched, then those whose rows are not fetched yet.
+    /// The next entries from this end: first the entries whose rows are fetched, then the entries whose rows are not
+    /// fetched yet.
     entries: VecDeque<IndexEntry>,
     /// The rows of the first entries, or `None` where an entry has no row.
     rows: VecDeque<Option<V>>,
@@ -129,8 +130,8 @@ impl<V> End<V> {
         self.gathered_bytes = self.gathered().map(|entry| entry.index_key().len() + entry.row_key().len()).sum();
     }
 
-    /// Takes back the entries of `list` from entry `first` on, which come before those that are gathered here. All
-    /// fetched rows were given.
+    /// Takes back the entries of `list` from entry `first` on. They come before the entries that are gathered here.
+    /// All fetched rows were given.
     fn take_back(&mut self, list: &EntryList, first: usize) {
         let entries: Vec<IndexEntry> = list.entries_from(first).collect();
         entries.into_iter().rev().for_each(|entry| self.entries.push_front(entry));
@@ -138,7 +139,7 @@ impl<V> End<V> {
     }
 }
 
-/// What is known of a read in the order of an index, apart from where its entries come from.
+/// The state of a read in the order of an index, without the source of its entries.
 struct Rounds<V> {
     rows: LaterReader,
     entry_table: EntryTable,
@@ -179,8 +180,8 @@ impl<V: Content> Rounds<V> {
         Ok(())
     }
 
-    /// The end of which the next round fetches rows: this one, or the other one if all entries of this one are fetched.
-    /// `None` if no entry has a row that is to be fetched.
+    /// The end for which the next round fetches rows: this end, or the other end if the rows of all entries of this
+    /// end are fetched. `None` if no entry has a row that is still to be fetched.
     fn round(&mut self, direction: Direction) -> Option<Direction> {
         [direction, direction.reversed()].into_iter().find(|end| self.end(*end).gathered().len() > 0)
     }
@@ -194,7 +195,7 @@ impl<V: Content> Rounds<V> {
         end.gathered().take(self.size).map(IndexEntry::row_key).collect()
     }
 
-    /// Takes the rows of a round, of which it has asked for `asked`.
+    /// Takes the rows of a round that has asked for `asked` rows.
     fn fetched(&mut self, from: Direction, asked: usize, rows: Vec<Option<V>>) {
         self.note_round(asked, rows.len());
         let end = self.end(from);
@@ -205,13 +206,14 @@ impl<V: Content> Rounds<V> {
         end.count_gathered();
     }
 
-    /// Notes that a round has asked for `asked` rows and got `got`. The next one asks for as many as fit this time, or
-    /// for more.
+    /// Notes that a round has asked for `asked` rows and got `got` rows. If it got fewer, the next round asks only
+    /// for as many as fit this time; otherwise it asks for more.
     fn note_round(&mut self, asked: usize, got: usize) {
         self.size = if got < asked { got.max(1) } else { (self.size * 2).min(MOST_IN_ROUND) };
     }
 
-    /// Whether a read is over before it asks: after an error, or when it has given all rows that it may give.
+    /// The answer of a read that is over: after an error, or when it has given all rows that it may give. `None` if
+    /// it is not over.
     fn over(&self) -> Option<Option<Result<(IndexEntry, V)>>> {
         match &self.failed {
             Some(error) => Some(Some(Err(error.clone()))),
@@ -268,7 +270,7 @@ pub struct RangeBy<V = Value> {
 }
 
 impl<V: Content> RangeBy<V> {
-    /// The rows that `rows` reads and that have a key within `keys` in `index`.
+    /// Those rows of the reader `rows` that have a key within `keys` in `index`.
     pub(crate) fn new(rows: &Reader<'_, V>, index: &TableHandle, keys: bounds::Owned) -> Self {
         let pin = rows.pin();
         let entry_table = EntryTable::new(rows.handle(), index);
@@ -282,22 +284,22 @@ impl<V: Content> RangeBy<V> {
         self
     }
 
-    /// At most `rows` of the rows, from both ends together. No more are fetched.
+    /// Gives at most `rows` rows, from both ends together. No more rows are fetched.
     pub fn limit(mut self, rows: u64) -> Self {
         self.rounds.left = self.rounds.left.min(rows);
         self
     }
 
-    /// The next round from the front: its entries are in `list`, its rows are given in their order. And whether more
-    /// entries may follow.
+    /// Fetches the next round from the front: its entries are in `list`. Returns its rows in the order of the
+    /// entries, and whether more entries may follow.
     fn fetch_list(&mut self, list: &mut EntryList) -> Result<(Vec<Option<V>>, bool)> {
         let has_more = self.gather_list(list)?;
         let keys: Vec<&[u8]> = list.iter().map(|(_, row_key)| row_key).collect();
         Ok((self.rounds.rows.multi_get_some(&keys)?, has_more))
     }
 
-    /// The entries of the next round from the front: those that were gathered, and as many of the next ones as have
-    /// room. Whether more may follow.
+    /// Puts the entries of the next round from the front into `list`: first the gathered entries, then as many of
+    /// the next entries as have room. Returns whether more may follow.
     fn gather_list(&mut self, list: &mut EntryList) -> Result<bool> {
         list.clear();
         let most = self.rounds.left.min(self.rounds.size as u64) as usize;
@@ -430,7 +432,7 @@ impl RangeBy {
                 }
             };
             if rows.is_empty() {
-                // What is left was gathered from the back.
+                // The entries that are left were gathered from the back.
                 let Some(row) = self.take(Direction::Forward) else { return Ok(ControlFlow::Continue(())) };
                 let (entry, value) = row?;
                 if let ControlFlow::Break(end) = each(IndexRow::of(&entry, &value)) {
@@ -519,8 +521,8 @@ impl<V> fmt::Debug for RangeBy<V> {
     }
 }
 
-/// Rows in the order of an index, for futures; made of any [`RangeBy`]. A future of it can be dropped at any time; then
-/// no row is lost.
+/// Rows in the order of an index, for futures. It is made from any [`RangeBy`]. If one of its futures is dropped, no
+/// row is lost.
 #[must_use = "it reads nothing until it is polled"]
 pub struct ScanBy<V = Value> {
     entries: Scan,

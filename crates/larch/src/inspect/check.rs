@@ -34,7 +34,8 @@ pub struct CheckReport {
     pub problems: Vec<Problem>,
 }
 
-/// Checks one table, or all tables, unless `watch` ends it before; it counts bytes. Damage is no error: the report lists it.
+/// Checks one table, or all tables, unless `watch` ends the check before. The progress is counted in bytes. Damage
+/// is no error: the report lists it.
 ///
 /// # Errors
 ///
@@ -80,8 +81,8 @@ pub fn check(core: &Arc<Core>, table: Option<&TableInfo>, watch: &Watch<'_>) -> 
     Ok(report)
 }
 
-/// Checks one file, unless `watch` ends it before; that is the outer error, and what is wrong with the file is the inner
-/// one. `tell` gets the bytes that were read.
+/// Checks one file. If `watch` ends the check before, this is the outer error. If something is wrong with the file,
+/// this is the inner error. `tell` gets the bytes that were read.
 ///
 /// # Errors
 ///
@@ -101,7 +102,7 @@ pub fn check_file(
     Ok(found)
 }
 
-/// A session that gives no more pages once its work must end.
+/// A session that gives no more pages once the check has to end.
 struct Watched<'a, 'w> {
     session: &'a Session,
     watch: &'a Watch<'w>,

@@ -52,8 +52,8 @@ pub struct Metrics {
     /// Memory of rows that are not in files yet, in bytes.
     pub memtable_bytes: u64,
     memory: Memory,
-    /// Memory of pages that stay because their tables are [to be in memory](crate::TableOptions::in_memory), of all
-    /// databases that share the cache, in bytes.
+    /// Memory of pages that stay because their tables are [to be in memory](crate::TableOptions::in_memory), in
+    /// bytes. It counts all databases that share the cache.
     pub kept_bytes: u64,
     /// Memory of pages that were loaded after the open because they were in memory at the last close, in bytes, see
     /// [`crate::Builder::warm_from_last`].
@@ -76,7 +76,7 @@ pub struct Metrics {
     pub worker_compactions: u64,
     /// Bytes of files that workers have written. They are not among [`Metrics::compaction_bytes`].
     pub worker_compaction_bytes: u64,
-    /// Compactions that were left to a worker, which has not done them because it died, failed, or was no longer
+    /// Compactions that were left to a worker and that it has not done, because it died, failed, or was no longer
     /// needed.
     pub failed_worker_compactions: u64,
     /// Files that were moved to a deeper level without rewriting them.
@@ -86,7 +86,7 @@ pub struct Metrics {
     pub leftover_files: u64,
     /// Files that no table needs any more and that stay until no [follower](crate::Builder::follow) reads them.
     pub held_files: u64,
-    /// Failed attempts to remove files, or to renew a manifest that has grown. They are made again.
+    /// Failed attempts to remove files, or to renew a manifest that has grown. The database tries again later.
     pub failed_cleanups: u64,
     /// How long commits were slowed down because background work was behind, in microseconds.
     pub slowed_micros: u64,
@@ -116,8 +116,8 @@ pub struct Metrics {
     pub files: u64,
     /// The length of these files, in bytes.
     pub file_bytes: u64,
-    /// What the store was asked since it was opened, if the database is in one that counts it, and what that costs if
-    /// its prices are known.
+    /// The requests to the store since it was opened, if the database is in a store that counts them, and their
+    /// costs if the prices are known.
     pub store: Option<Bill>,
 }
 
@@ -196,9 +196,9 @@ impl Metrics {
     }
 }
 
-/// Sizes of a table, from [`Table::stats`](crate::Table::stats): of its files, as the manifest has them, and of its
-/// pages in memory. Only the fields about memtables count rows in memory. A key in several files counts in each of
-/// them.
+/// Sizes of a table, from [`Table::stats`](crate::Table::stats): the sizes of its files, which are in the manifest,
+/// and of its pages in memory. Only the fields about memtables count rows in memory. A key that is in several files
+/// counts in each of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -208,8 +208,8 @@ pub struct TableStats {
     /// Erases among these rows.
     pub erased_rows: u64,
     /// About how many bytes of the files belong to rows that the table does not see, because a removed range has cut
-    /// them off, or because another table has them. A compaction does not copy them. All other sizes are those of whole
-    /// files.
+    /// them off, or because another table has them. A compaction does not copy these rows. All other sizes count
+    /// whole files.
     pub unseen_bytes: u64,
     /// Older versions in files.
     pub history_rows: u64,
@@ -251,8 +251,8 @@ pub struct TableStats {
     pub memtable_rows: u64,
     /// The memory of these rows, in bytes.
     pub memtable_bytes: u64,
-    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes count the pages of the table's
-    /// files that are in memory. Together they are all of them.
+    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes together count all pages of
+    /// the table's files that are in memory.
     pub cached_index_bytes: u64,
     /// Memory of data pages, pages of column groups, values outside pages and range erases, in bytes.
     pub cached_data_bytes: u64,
@@ -308,7 +308,7 @@ impl TableStats {
                 here.rows += file.sst.rows().count();
                 stats.unseen_bytes += file.bytes() - file.sst.visible_bytes().min(file.bytes());
                 if let Some(main) = meta.main {
-                    // If the table sees a part of the file, it counts the same share of the erases.
+                    // If the table sees only a part of the rows of the file, the same share of the erases counts.
                     let erased = u128::from(main.totals.erased) * u128::from(file.sst.rows().count());
                     stats.erased_rows += (erased / u128::from(main.totals.rows.max(1))) as u64;
                     stats.data_pages += main.data_pages;

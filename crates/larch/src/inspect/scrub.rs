@@ -1,6 +1,6 @@
-//! The background scrub: reads every page of every file from disk, again and again, at a given rate, and verifies its
-//! checksum. It also reads pages that are in memory, so that damage on disk is found before they are needed. It loads
-//! nothing into the cache except the pages that tell it what is below them, and these are not admitted. It does not
+//! The background scrub: reads every page of every file from disk, again and again, at a given rate, and verifies
+//! its checksum. It also reads pages that are in memory, so that damage on disk is found before they are needed. It
+//! loads into the cache only the pages that say which pages are below them, and these are not admitted. It does not
 //! compare pages with each other; `check` does.
 //!
 //! A round goes through the files in the order of their numbers, and through all trees of each file. At most one round
@@ -43,7 +43,7 @@ struct Walk {
     table: String,
     file: Arc<DbFile>,
     raw: Arc<dyn File>,
-    /// The pages that are known and not read yet. The next one is the last.
+    /// The pages that are known and not read yet. The last one is read next.
     unread: Vec<UnreadPage>,
 }
 
@@ -121,7 +121,7 @@ fn piece(core: &Core, progress: &mut ScrubProgress, most_bytes: u64) -> ScrubPie
             None => match next_file(core, progress.last_file) {
                 Some((table, file)) => {
                     progress.last_file = Some(file.number);
-                    // This finds out whether the file exists.
+                    // This call finds out whether the file exists.
                     match file.sst.file.len() {
                         Ok(_) => begin(table, file),
                         Err(error) => {

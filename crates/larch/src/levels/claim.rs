@@ -1,5 +1,5 @@
-//! What a compaction takes for itself: a range of levels and a range of keys. Compactions whose claims do not meet may
-//! run beside each other and be installed in any order. It does not know how a compaction is chosen.
+//! A compaction claims a range of levels and a range of keys. Compactions whose claims do not meet may run at the
+//! same time and be installed in any order. It does not know how a compaction is chosen.
 //!
 //! ```text
 //!            a         h         p         z
@@ -9,10 +9,10 @@
 //!   level 6  [ B ]      [    C    ]
 //! ```
 //!
-//! Why that is enough: for each key, the versions in a level are newer than those in deeper levels. A compaction takes,
-//! within its keys, everything that lies between its inputs and its outputs, and no other compaction touches these
-//! levels there. So rows never pass each other. What a compaction assumed about the levels below its outputs stays
-//! true, too: nothing gets there from above them but through its own levels.
+//! Why claims are enough: for each key, the versions in a level are newer than the versions in deeper levels. Within
+//! its keys, a compaction takes everything that lies between its inputs and its outputs, and no other compaction
+//! changes these levels for these keys. So rows never pass each other. What a compaction assumed about the levels
+//! below its outputs stays true, too: rows from above can only get there through the levels that it has claimed.
 
 use crate::manifest::{DbFile, TableFiles};
 use os::sync::Arc;

@@ -4,8 +4,8 @@
 //! A *look* is one read that asks one file for one key: it ends at a filter or at a page with rows. A table is *at
 //! rest* if no file came to its level 0 for some seconds (decision 61).
 //!
-//! The looks are those of all tables that share the page cache, because a read counts the pages that it finds and not
-//! their tables. So a table that is written may be compacted because another one is read.
+//! Looks are counted for all tables together that share the page cache, because a read counts the pages that it
+//! finds and not their tables. So a table that is written may be compacted because another table is read.
 //!
 //! Not thread safe: a [`Watch`] lies under the lock of its [`Picks`](super::picks::Picks).
 
@@ -18,13 +18,14 @@ use pages::counters::{CounterSnapshot, Reason};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// From this many files on, level 0 of a table at rest, or of one that is read, is compacted: a third of what it waits
-/// for while only writes come, and at least four if it waits for as many.
+/// With at least this many files, level 0 of a table is compacted if the table is at rest or is read. The number is
+/// a third of the files for which level 0 waits while only writes come. It is at least four, unless level 0 waits
+/// for fewer.
 pub fn few_files(options: &LevelOptions) -> usize {
     options.level0_files.div_ceil(3).max(options.level0_files.min(4))
 }
 
-/// A table is at rest if no file came for this many times as long as between its last two files.
+/// A table is at rest if no file came for this many times the interval between its last two files.
 const REST_INTERVALS: u32 = 4;
 
 /// The shortest and the longest time after which a table is at rest.
@@ -58,7 +59,7 @@ pub fn looks(counters: &CounterSnapshot) -> u64 {
 /// Why level 0 of a table should have few files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level0Use {
-    /// No file comes, so that nothing is gained by waiting for more of them.
+    /// No new files come, so there is no reason to wait for more files.
     pub is_at_rest: bool,
     /// How often reads have looked into files since level 0 was compacted last.
     pub looks: u64,
@@ -67,10 +68,10 @@ pub struct Level0Use {
 /// Level 0 of one table.
 #[derive(Clone, Copy, Debug)]
 struct Level0 {
-    /// The number of the oldest file, and that of the newest one so far.
+    /// The number of the oldest file, and the number of the newest file so far.
     oldest: Option<u64>,
     newest: Option<u64>,
-    /// When the newest file was seen first, and how long after the one before.
+    /// When the newest file was first seen, and how long this was after the previous file.
     grew_at: Duration,
     interval: Duration,
     looks_before: u64,
@@ -92,13 +93,13 @@ impl Level0 {
 #[derive(Debug, Default)]
 pub struct Watch {
     tables: BTreeMap<TableId, Level0>,
-    /// The tables that will be at rest, by the time of that.
+    /// The tables that will be at rest, ordered by the time when they will be.
     waiting: BTreeSet<(Duration, TableId)>,
 }
 
 impl Watch {
-    /// Looks at the files that a table has `now`. If it has `few` of them at least, or if it `wastes` space in any
-    /// level, its rest is waited for.
+    /// Looks at the files that a table has `now`. If level 0 has at least `few` files, or if the table `wastes`
+    /// space in any level, waits for the table to be at rest.
     pub fn look(&mut self, table: &TableFiles, now: Now, few: usize, wastes: bool) -> Level0Use {
         let files = &table.levels[0];
         let id = table.info.id;
@@ -108,7 +109,7 @@ impl Watch {
         }
         let number = |file: Option<&Arc<DbFile>>| file.map(|file| file.number);
         let oldest = number(files.last());
-        // When files go, no new one has come.
+        // If the newest file only disappeared, no new file has come.
         let known = self.tables.get(&id).and_then(|level0| level0.newest);
         let newest = number(files.first()).max(known);
         let new = Level0 {

@@ -1,7 +1,8 @@
-//! The lock of levels: any number of compactions share it, and a change that depends on whole levels has it alone. It
-//! does not know what they change; which compactions may run beside each other is decided by their claims.
+//! The lock of levels: any number of compactions share it, and a change that depends on whole levels has it alone.
+//! It does not know what its holders change. Claims decide which compactions may run at the same time.
 //!
-//! Thread safe. Compactions do not begin while a change waits for the lock, so that it waits only for those that run.
+//! Thread safe. No compaction begins while a change waits for the lock, so the change waits only for compactions
+//! that already run.
 
 use os::sync::{Arc, Condvar, Mutex};
 

@@ -1,16 +1,16 @@
-//! The compactions that a writer has offered to workers, and what is known of these. It decides what becomes of an
-//! offer, and does not know how it is made or installed.
+//! The compactions that a writer has offered to workers, and what is known of the workers. It decides what becomes
+//! of an offer, and does not know how an offer is made, nor how a result is installed.
 //!
 //! An offer ends
 //! - when its owner writes a result, or dies;
-//! - when nobody owns it, and no worker lives, or those that live have done nothing for a while, or a change of whole
-//!   tables waits;
+//! - when nobody owns it, and no worker lives, or the living workers have done nothing for a while, or a change of
+//!   whole tables waits;
 //! - when writes stop, or the database is closed.
 //!
 //! After a failure nothing is offered for a while, so that the writer merges itself.
 //!
-//! A job that has ended is remembered for [`REMEMBERED`]: its owner file stays, so that no worker that comes late owns
-//! it, and what a slow owner has written meanwhile is removed at the end.
+//! A job that has ended is remembered for [`REMEMBERED`]. During this time its owner file stays, so that no late
+//! worker can own the job. After it, files that a slow owner has written meanwhile are removed.
 //!
 //! Thread safe.
 
@@ -28,7 +28,7 @@ use os::sync::{Arc, Mutex};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Offers for each worker that lives: one that it does, and one that it does next.
+/// The number of offers for each living worker: one that it does now, and one that it does next.
 const OFFERS_EACH: usize = 2;
 
 /// Nothing is offered for this long after a worker has failed.
@@ -40,10 +40,11 @@ const DEATHS: u32 = 3;
 /// The beat of a worker that has been silent for this long is removed.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 
-/// How long a job is remembered after its end. A worker that tries to own it gives up before.
+/// How long a job is remembered after its end. A worker that tries to own the job gives up earlier than that.
 const REMEMBERED: Duration = Duration::from_secs(120);
 
-/// An offer that nobody owns ends after this many times of silence that make a worker dead, if no worker does anything.
+/// A worker is dead after some time of silence. If no worker does anything for this many such times, an offer that
+/// nobody owns ends.
 const UNOWNED_TIMES: u32 = 10;
 
 /// The offers of one open database.
@@ -71,7 +72,7 @@ struct OffersState {
 pub struct OfferTotals {
     /// Results that were installed.
     pub installed: u64,
-    /// Bytes of the files that workers have written for these.
+    /// Bytes of the files that workers have written for the installed results.
     pub bytes: u64,
     /// Offers that ended otherwise.
     pub withdrawn: u64,
@@ -81,7 +82,7 @@ pub struct OfferTotals {
 #[derive(Debug)]
 pub struct Place(Arc<Offers>);
 
-/// A compaction that a worker is to do. As long as it is held, no other one changes what it changes.
+/// A compaction that a worker is to do. As long as this value exists, no other compaction changes the same files.
 #[derive(Debug)]
 pub struct Offered {
     pub job: OfferedJob,
@@ -90,7 +91,7 @@ pub struct Offered {
     pub begin: Duration,
     /// The worker that owns it.
     pub owner: Option<u64>,
-    /// When an unreadable file of it was seen.
+    /// When an unreadable file of this offer was first seen.
     pub unreadable: Option<Duration>,
     pub claimed: Claimed,
     pub levels: SharedLevels,
@@ -129,7 +130,8 @@ pub enum Fate {
 }
 
 impl Offers {
-    /// Takes notice of what the workers have written by `now`. Returns whether more of them live than before.
+    /// Takes notice of what the workers have written by `now`. Returns whether more workers live than before the
+    /// call.
     pub fn note(&self, found: &Exchanged, now: Duration, pauses: Pauses) -> bool {
         let alive = &mut self.state.lock().alive;
         let before = alive.count(now, pauses.dead);
@@ -142,7 +144,7 @@ impl Offers {
         self.state.lock().alive.is_silent_for(worker, FORGOTTEN_AFTER, now)
     }
 
-    /// Whether something is to be looked at: workers, of which some may live, offers, or what they have left.
+    /// Whether there is anything to look at: workers that may live, offers, or files that they have left.
     pub fn is_watched(&self) -> bool {
         let state = self.state.lock();
         !state.alive.is_empty() || !state.out.is_empty() || !state.ended.is_empty()
@@ -181,8 +183,8 @@ impl Offers {
         self.state.lock().out.push(offered);
     }
 
-    /// The offers, each with its fate as far as names of files and times say it. `is_wanted` says that a change of
-    /// whole tables waits.
+    /// The offers, each with its fate, as far as the names of files and the times determine it. `is_wanted` says
+    /// that a change of whole tables waits.
     pub fn fates(&self, found: &Exchanged, is_wanted: bool, now: Duration, pauses: Pauses) -> Vec<(JobName, Fate)> {
         let state = self.state.lock();
         let lives = |worker| state.alive.has(worker, now, pauses.dead);
@@ -225,8 +227,8 @@ impl Offers {
         }
     }
 
-    /// Notes that a file of an offer cannot be read: it is being written, or its writer has died over it. Returns
-    /// whether that has been so for `time`.
+    /// Notes that a file of an offer cannot be read: it is still being written, or its writer has died before the
+    /// file was whole. Returns whether it has been unreadable for `time`.
     pub fn is_unreadable_for(&self, name: JobName, time: Duration, now: Duration) -> bool {
         let mut state = self.state.lock();
         let offered = state.out.iter_mut().find(|offered| offered.job.name() == name);
@@ -236,7 +238,8 @@ impl Offers {
         })
     }
 
-    /// Takes an offer out. It still keeps others from what it changes.
+    /// Takes an offer out of the list. The returned value still keeps other compactions from changing the same
+    /// files.
     pub fn take(&self, name: JobName) -> Option<Offered> {
         let mut state = self.state.lock();
         let at = state.out.iter().position(|offered| offered.job.name() == name)?;
@@ -286,7 +289,7 @@ impl Offers {
         out.chain(state.ended.iter().map(|ended| ended.job.name())).collect()
     }
 
-    /// Takes all offers back. What workers write for them is removed by the next open.
+    /// Takes all offers back. Files that workers write for these offers are removed by the next open.
     pub fn withdraw_all(&self, exchange: Exchange<'_>, now: Duration) {
         let out = {
             let mut state = self.state.lock();

@@ -1,9 +1,9 @@
 //! Picks what to compact next, as a pure function of a table's files, the options, the oldest reader, and how level 0
 //! is used. It does not know how a compaction is done.
 //!
-//! The sizes of levels follow the data: the target of the deepest level is the size of the largest one. The levels
-//! above it are as few as `growth` allows, each smaller than the next by the same factor, so that the uppermost one,
-//! the base, has about `base_bytes`. Files of level 0 are merged into the base.
+//! The sizes of levels follow the data: the target of the deepest level is the size of the largest level. Above it
+//! are as few levels as `growth` allows. Each of them is smaller than the next level by the same factor, so that the
+//! uppermost of them, the base, has about `base_bytes`. Files of level 0 are merged into the base.
 
 use super::claim::Claim;
 use super::level0::{Level0Use, few_files};
@@ -72,11 +72,11 @@ const DEEPEST: usize = LEVELS - 1;
 /// from flushes that a caller asked for, from imports, from a recovery. So level 0 has at most 64 files.
 const STOP_FILES: usize = 48;
 
-/// How many files flushes and imports that a caller asked for may add to those at which writers wait.
+/// Flushes and imports that a caller asked for may add this many files beyond the number at which writers wait.
 const ASKED_FILES: usize = 12;
 
-/// How many files level 0 of a table may have before its writers wait until a compaction has taken some. It is more
-/// than the default only if the options let compactions begin late.
+/// When level 0 of a table has this many files, its writers wait until a compaction has taken some. The number is
+/// more than the default only if the options let compactions begin late.
 pub fn stop_files(options: &LevelOptions) -> usize {
     STOP_FILES.max(2 * options.level0_files)
 }
@@ -91,15 +91,17 @@ pub fn is_urgent(level0_files: usize, options: &LevelOptions) -> bool {
     level0_files >= stop_files(options) / 2
 }
 
-/// The score of a level 0 that is urgent, to which its files are added: more than the score of any other level.
+/// The score of an urgent level 0 is this number plus the number of its files. That is more than the score of any
+/// other level.
 const URGENT_SCORE: f64 = 1e12;
 
-/// A table whose largest level has fewer bytes than this many times `base_bytes` has no level between that one and
-/// level 0. A base would be rewritten and emptied with each merge of level 0, which costs more than it saves.
+/// If the largest level of a table has fewer bytes than this many times `base_bytes`, the table has no level between
+/// level 0 and the largest level. A base would be rewritten and emptied with each merge of level 0, which costs more
+/// than it saves.
 const LEAST_LEVELS: u64 = 2;
 
-/// A level is at least this many times as large as the level above it, if `growth` allows it: smaller steps rewrite
-/// rows as often, and more levels are read.
+/// A level is at least this many times as large as the level above it, if `growth` allows it: smaller steps would
+/// rewrite rows as often, and reads would look into more levels.
 const LEAST_GROWTH: f64 = 4.0;
 
 /// The level into which level 0 is merged (the base), and the target size of each level in bytes.
@@ -129,8 +131,8 @@ pub fn file_bytes(level: usize, base: usize, options: &LevelOptions) -> u64 {
     options.file_bytes << level.saturating_sub(base).min(2)
 }
 
-/// A read's look into a file costs as much as to merge this many bytes. A look takes 0.1 to 0.3 us of the reader's
-/// time, and a merge of 100 bytes 0.6 us of another thread's.
+/// A read's look into a file costs as much as merging this many bytes. A look takes 0.1 to 0.3 us of the reader's
+/// time, and a merge of 100 bytes takes 0.6 us of the time of another thread.
 const LOOK_BYTES: u64 = 100;
 
 /// Whether level 0 is to be merged into the base. While only writes come, it waits for `level0_files`, because the base
@@ -147,15 +149,15 @@ fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0
             && (level0.is_at_rest || level0.looks.saturating_mul(LOOK_BYTES) >= merged())
 }
 
-/// What is best done next for `table` beside the compactions that have claimed `under_way`. `oldest` is the oldest
-/// version that a reader may read at, and `level0` says how level 0 is used.
+/// The best next compaction of `table`, which may run at the same time as the compactions that have claimed
+/// `under_way`. `oldest` is the oldest version that a reader may read at, and `level0` says how level 0 is used.
 ///
-/// Among the levels that are too large, it takes the one whose compaction writes the fewest bytes for each byte that it
-/// moves down. As a level grows, its own compactions become cheaper and those into it dearer, so that no level waits
-/// without end.
+/// Among the levels that are too large, it takes the one whose compaction writes the fewest bytes for each byte that
+/// it moves down. As a level grows, compactions out of it become cheaper and compactions into it become dearer. So
+/// no level waits without end.
 ///
-/// If level 0 is to be merged, and a compaction under way meets that merge, then no compaction is picked that meets the
-/// merge. So the merge begins once the compactions under way have ended.
+/// A merge of level 0 may be due while compactions under way meet it. Then no other compaction that meets the merge
+/// is picked. So the merge begins once the compactions under way have ended.
 pub fn pick(
     table: &TableFiles,
     options: &LevelOptions,
@@ -214,7 +216,7 @@ pub fn pick(
     Pick::Nothing
 }
 
-/// What other compactions have of a table.
+/// What other compactions have claimed of a table.
 struct Claims<'t> {
     table: &'t TableFiles,
     claims: Vec<Claim>,
@@ -227,7 +229,7 @@ impl Claims<'_> {
             || pick.claim(self.table).is_some_and(|pick| !self.claims.iter().any(|claim| claim.meets(&pick)))
     }
 
-    /// Adds `pick`, which has to wait and is not to wait longer because of others.
+    /// Adds the claim of `pick`. `pick` has to wait, and must not wait longer because of later compactions.
     fn keep_for(&mut self, pick: &Pick) {
         self.claims.extend(pick.claim(self.table));
     }
@@ -249,16 +251,17 @@ impl Claims<'_> {
 /// Most files that are rewritten together because their tables see little of them.
 const MAX_SPARSE: usize = 32;
 
-/// Rewrites a file if the table sees less than half of it, so that the rest of its space is returned.
+/// Rewrites a file if the table sees less than half of it, so that the space of the rest is given back.
 fn sparse(table: &TableFiles, base: usize) -> Pick {
     let is_sparse = |file: &DbFile| file.sst.slice.is_some() && file.sst.visible_bytes() < file.bytes() / 2;
     let Some((level, file)) = table.files().find(|(_, file)| is_sparse(file)) else { return Pick::Nothing };
     match level {
         0 => from_level0(table, base, 1.0, CompactionReason::Sparse),
-        // Range erases over it hide more than the slice says, and are not in the new file.
+        // Range erases in newer files hide more of this file than its slice says. The merge with these files leaves
+        // the hidden rows out.
         _ if file.hidden_bytes.load(Ordering::Relaxed) > 0 => with_above(table, level, file, base),
         _ => {
-            // What is left of neighbouring files is written together.
+            // The remaining parts of neighbouring files are written together.
             let first = table.levels[level].iter().position(|other| other.number == file.number).expect("found there");
             let run = table.levels[level][first..].iter().take_while(|file| is_sparse(file)).take(MAX_SPARSE);
             let bounds = union(run).expect("the first is one");
@@ -270,7 +273,8 @@ fn sparse(table: &TableFiles, base: usize) -> Pick {
 /// A file or memtable with fewer erased rows is not rewritten because of them: a seek across 256 takes 85 us.
 pub const MIN_ERASED: u64 = 256;
 
-/// A compaction may rewrite this many rows for each erased row: about what moving it down a level costs otherwise.
+/// A compaction may rewrite this many rows for each erased row. Otherwise, moving the erased row down a level would
+/// cost about as much.
 const ROWS_FOR_ERASED: u64 = 10;
 
 fn erased_rows(file: &DbFile) -> u64 {
@@ -332,8 +336,8 @@ pub fn union<'a>(files: impl Iterator<Item = &'a Arc<DbFile>>) -> Option<KeyBoun
     files.map(|file| file.sst.bounds().clone()).reduce(|a, b| a.union(&b))
 }
 
-/// Merges all files of level 0 at once, so that the order of their ages is kept, with what lies between level 0 and the
-/// base.
+/// Merges all files of level 0 at once, so that the order of their ages is kept, together with the files between
+/// level 0 and the base.
 fn from_level0(table: &TableFiles, base: usize, score: f64, reason: CompactionReason) -> Pick {
     let files = &table.levels[0];
     let bounds = union(files.iter()).expect("level 0 has files");
@@ -351,7 +355,7 @@ pub fn with_above(table: &TableFiles, level: usize, file: &DbFile, base: usize) 
     let (level0, reason) = (&table.levels[0], CompactionReason::Sparse);
     if level == 0 {
         return match from_level0(table, base, 1.0, reason) {
-            // Taken down as it is, it would stay as large as it is.
+            // If the file were only moved, it would stay as large as it is.
             Pick::Move { number, to, score, .. } => Pick::Merge { inputs: vec![(0, number)], to, score, reason },
             pick => pick,
         };
@@ -417,9 +421,9 @@ fn bytes_below(table: &TableFiles, level: usize, to: usize, bounds: &KeyBounds) 
     (level + 1..=to).flat_map(|level| overlapping(table, level, bounds)).map(|file| file.bytes()).sum()
 }
 
-/// The compaction of a file of `level` that writes the fewest bytes for each byte of the file, with this number of
-/// bytes: 0 if the file can be moved. A file with erased rows counts as cheaper. `None` if all that could be taken is
-/// claimed.
+/// Among the compactions of one file of `level`, the one that writes the fewest bytes for each byte of the file. It
+/// is returned with this number of bytes, which is 0 if the file can be moved. A file with erased rows counts as
+/// cheaper. `None` if all files that could be taken are claimed.
 fn cheapest(claims: &Claims<'_>, level: usize, to: usize, score: f64) -> Option<(f64, Pick)> {
     let table = claims.table;
     let cost = |file: &Arc<DbFile>| {

@@ -72,7 +72,7 @@ impl Picks {
         Arc::new(Self { state: Mutex::new(PickState { changed, ..PickState::default() }), choosing: Mutex::default() })
     }
 
-    /// Has this thread choose the next compaction until the result is dropped; `None` if another thread chooses.
+    /// Until the result is dropped, only this thread chooses the next compaction. `None` if another thread chooses.
     pub fn try_choose(&self) -> Option<MutexGuard<'_, ()>> {
         self.choosing.try_lock()
     }
@@ -131,13 +131,14 @@ impl Picks {
         self.state.lock().level0.look(table, now, few, wastes)
     }
 
-    /// How long it takes until a table is at rest and is to be examined because of that; `None` if none exists.
+    /// How long it takes until the next table is at rest and therefore has to be examined; `None` if there is no
+    /// such table.
     pub fn next_rest(&self, now: Duration) -> Option<Duration> {
         self.state.lock().level0.next_rest(now)
     }
 
-    /// Leaves tables for the next time. What was picked for them before is forgotten: their files may be others by
-    /// then.
+    /// Leaves tables for the next time. What was picked for them before is forgotten, because their files may have
+    /// changed by then.
     pub fn put_off(&self, tables: impl IntoIterator<Item = TableId>) {
         let mut state = self.state.lock();
         for table in tables {

@@ -1,20 +1,20 @@
-//! Finds files that hold much more than what readers see of them, as a pure function of a table's files and the oldest
-//! reader, and picks the compaction that gives this space back. It is for tables at rest: there, nothing else would. It
-//! does not know how a compaction is done.
+//! Finds files that hold much more than what readers see of them, as a pure function of a table's files and the
+//! oldest reader, and picks the compaction that gives this space back. It is for tables at rest, where nothing else
+//! would give the space back. It does not know how a compaction is done.
 //!
 //! A file wastes
 //!
 //! * what the table does not see of it (its slice),
-//! * what range erases in newer files hide and a slice does not leave out, as [`cut`](crate::compact::cut) has measured
-//!   it,
+//! * rows that range erases in newer files hide and that no slice leaves out, as measured by
+//!   [`cut`](crate::compact::cut),
 //! * what its own range erases hide, if a merge will drop these,
 //! * older versions of its rows that no reader can read any more,
-//! * what rows and erases in newer files hide. This is an estimate: each of these rows is taken to hide one row of
-//!   average length in each deeper level, and at most as many rows as the level has. A new row that hides nothing
-//!   counts, too. But the table is compacted for such rows only once it has grown by a fifth, and after that they hide
+//! * what rows and erases in newer files hide. This is an estimate: each of these rows is assumed to hide one row of
+//!   average length in each deeper level, but not more rows than the level has. A new row that hides nothing counts,
+//!   too. But the table is compacted for such rows only once it has grown by a fifth, and after that they hide
 //!   nothing.
 //!
-//! A row has no limit of its length, so all of this is counted in bytes, of which values outside of pages are a part.
+//! The length of a row has no limit, so all of this is counted in bytes, including values outside of pages.
 
 use super::claim::Claim;
 use super::pick::{Pick, newest, overlapping, with_above};
@@ -29,15 +29,15 @@ use std::collections::HashMap;
 /// A table at rest is compacted if its files waste at least this number of bytes.
 const MIN_BYTES: u64 = 256 << 10;
 
-/// And if this is one in this many bytes of its files, so that the files have at most a quarter more than what readers
-/// see.
+/// In addition, at least one in this many bytes of its files must be wasted. So the files have at most a quarter
+/// more bytes than readers see.
 const SHARE: u64 = 5;
 
 /// What the files of a table waste.
 struct Waste<'t> {
     table: &'t TableFiles,
     oldest: Version,
-    /// How many rows lie over each file that has some over it, by its number.
+    /// For each file under other rows, by its number: how many rows lie over it.
     rows_above: HashMap<u64, u64>,
 }
 
@@ -46,11 +46,11 @@ impl<'t> Waste<'t> {
     fn of(table: &'t TableFiles, oldest: Version) -> Self {
         let mut rows_above = HashMap::new();
         let mut note = |below: &[&Arc<DbFile>], rows: u64| {
-            // They are taken to lie evenly over all files.
+            // These rows are assumed to lie evenly over all files.
             let share = rows.div_ceil(below.len().max(1) as u64);
             below.iter().for_each(|file| *rows_above.entry(file.number).or_default() += share);
         };
-        // What a reader may need of older rows cannot be removed.
+        // Older rows that a reader may still need cannot be removed.
         let hides = |file: &DbFile| newest(file) <= oldest.0 && file.sst.rows().count() > 0;
         let level0 = &table.levels[0];
         for (i, file) in level0.iter().enumerate().filter(|(_, file)| hides(file)) {
@@ -77,8 +77,8 @@ impl<'t> Waste<'t> {
         let is_over_others =
             || (level + 1..LEVELS).any(|below| !overlapping(self.table, below, file.sst.bounds()).is_empty());
         let hidden_by_itself = match file.self_hidden_bytes.load(Ordering::Relaxed) {
-            // Where the range erases stay, a merge does not change what they hide: rows that are newer count as well. A
-            // file of level 0 is merged only once.
+            // If the range erases stay, a merge does not reduce what they hide, because rows that are newer than the
+            // range erases count as well. A file of level 0 is merged only once.
             bytes if bytes > 0 && is_old && (level == 0 || !is_over_others()) => bytes,
             _ => 0,
         };
@@ -92,7 +92,7 @@ impl<'t> Waste<'t> {
     }
 }
 
-/// Whether a table whose files have `all` bytes is compacted because of `wasted` ones.
+/// Whether a table whose files have `all` bytes is compacted because `wasted` bytes of them are wasted.
 fn is_much(wasted: u64, all: u64) -> bool {
     wasted >= MIN_BYTES && wasted >= all / SHARE
 }
@@ -112,9 +112,9 @@ pub fn is_waiting(table: &TableFiles, oldest: Version) -> bool {
     table.files().any(|(_, file)| newest(file) > oldest.0) && !is_due(table, oldest) && is_due(table, Version::MAX)
 }
 
-/// What is best done for `table`, which is at rest, beside the compactions that have claimed `under_way`: merges the
-/// file that wastes the greatest part of itself with all that lies over it, or rewrites it. Level 0 is merged into the
-/// level `base`.
+/// The best compaction for `table`, which is at rest; it may run at the same time as the compactions that have
+/// claimed `under_way`. It takes the file that wastes the greatest part of itself, and merges it with all that lies
+/// over it, or rewrites it. Level 0 is merged into the level `base`.
 pub fn pick(table: &TableFiles, base: usize, oldest: Version, under_way: &[Claim]) -> Pick {
     if !is_due(table, oldest) {
         return Pick::Nothing;

@@ -69,9 +69,9 @@ impl Metrics {
         out
     }
 
-    /// The metrics in the text format of Prometheus, version 0.0.4, which is served as `text/plain; version=0.0.4`. All
-    /// names begin with `larch_`, and those of counters end with `_total`. The labels are `owner` of memory, `kind` and
-    /// `reason` of pages, `reason` of written bytes and stalls, and `work` that failed.
+    /// The metrics in the text format of Prometheus, version 0.0.4, which is served as `text/plain; version=0.0.4`.
+    /// All names begin with `larch_`, and those of counters end with `_total`. The labels are `owner` for memory,
+    /// `kind` and `reason` for pages, `reason` for written bytes and stalls, and `work` for failed work.
     pub fn to_prometheus(&self) -> String {
         let mut out = String::new();
         for Family { name, help, kind, samples } in self.families() {
@@ -274,8 +274,8 @@ fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("a string takes any text");
 }
 
-/// A label within double quotes, as JSON and Prometheus both read it. Labels are names of ours, without control
-/// characters.
+/// A label for use within double quotes, escaped in the way that JSON and Prometheus share. Labels come from this
+/// program and have no control characters.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

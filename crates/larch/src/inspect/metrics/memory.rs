@@ -1,5 +1,6 @@
-//! Memory by owner. All memory that the engine uses has one owner. So the sum is what the process has grown by since
-//! the database was opened, except for things that always take only a few KiB. It does not know how the memory is used.
+//! Memory by owner. All memory that the engine uses has one owner. So the sum says by how much the process has grown
+//! since the database was opened. Only things that always take a few KiB are not counted. It does not know how the
+//! memory is used.
 
 use super::cached::Cached;
 use crate::core::Core;
@@ -7,8 +8,8 @@ use crate::manifest::TableFiles;
 use os::sync::atomic::Ordering;
 use pages::cache::CacheUsage;
 
-/// The memory of a range that is being read, without its pages, in bytes: cursors, keys, and what its session notes.
-/// Measured were 2.4 KiB with files in one level.
+/// The memory of a range that is being read, without its pages, in bytes: cursors, keys, and the notes of its
+/// session. 2.4 KiB were measured with files in one level.
 const RANGE_BYTES: u64 = 3 << 10;
 
 /// The memory of a database at one moment, by owner, in bytes. The sizes of the cache count all databases that share
@@ -27,21 +28,22 @@ pub struct Memory {
     pub cached_filter_bytes: u64,
     /// Memory reserved for pages that are being read.
     pub in_flight_bytes: u64,
-    /// Memory that the cache has and that no page uses: of evicted pages, and in tables that have room for more
-    /// entries. It is a lower bound: pages of more than 1 MiB, and pages beyond the budget, have other memory and hide
-    /// as much of this.
+    /// Memory that the cache has and that no page uses: memory of evicted pages, and room for more entries in its
+    /// tables. It is a lower bound: pages of more than 1 MiB, and pages beyond the budget, have memory from
+    /// elsewhere, and the count is too small by as many bytes.
     pub cache_spare_bytes: u64,
-    /// What unpacks pages that are compressed by zstd, beside the budget of the cache: 96 KiB for each thread that did
-    /// so at the same moment as others. While none does, it is one of these or a sixteenth of the budget.
+    /// The state that unpacks pages compressed by zstd. It is not part of the budget of the cache. It takes 96 KiB
+    /// for each thread that unpacked at the same moment as others. While no thread unpacks, at most one such state
+    /// or a sixteenth of the budget is kept.
     pub unpacker_bytes: u64,
-    /// Rows that are not in files yet, with the lists that hold them; rows in files that values keep; and memory that
-    /// is ready for further rows.
+    /// Rows that are not in files yet, with the lists that hold them; rows that are in files, but that values keep
+    /// in memory; and memory that is ready for further rows.
     pub memtable_bytes: u64,
     /// The buffers in which the log encodes records.
     pub log_buffer_bytes: u64,
-    /// Files that flushes, compactions and imports are writing: what compresses pages by zstd, open pages, closed index
-    /// nodes, filters, range erases that are being merged, and bytes that are gathered for the disk. It is exact to
-    /// about 64 KiB for each file.
+    /// Memory for files that flushes, compactions and imports are writing: the compressors of zstd, open pages,
+    /// closed index nodes, filters, range erases that are being merged, and bytes that are gathered for the disk. It
+    /// is exact to about 64 KiB for each file.
     pub builder_bytes: u64,
     /// Pages that compactions and merges of imports have read around the cache.
     pub compaction_bytes: u64,
@@ -51,7 +53,7 @@ pub struct Memory {
     pub manifest_bytes: u64,
     /// Ranges that are being read, without their pages, as an estimate.
     pub session_bytes: u64,
-    /// Pages in memory that are pinned. They count above too, so this is no owner.
+    /// Pages in memory that are pinned. They are also counted in the sizes above, so this is no owner.
     pub pinned_bytes: u64,
 }
 
@@ -62,7 +64,7 @@ impl Memory {
         let load = |bytes: &os::sync::atomic::AtomicU64| bytes.load(Ordering::Relaxed);
         let files = view.files.tables.values().flat_map(|table| table.files());
         let files: u64 = files.map(|(_, file)| file.memory_bytes()).sum();
-        // A table is in two trees, and its name in one of them. A node of a tree takes about 64 bytes more.
+        // A table is in two trees, and its name is in one of the two. A node of a tree takes about 64 more bytes.
         let table =
             |table: &TableFiles| size_of_val(table) + size_of_val(&*table.info) + 2 * table.info.name.len() + 2 * 64;
         let tables: usize = view.files.tables.values().map(table).sum();

@@ -1,7 +1,7 @@
 //! Which workers live, by their beats. It reads no clock and no disk.
 //!
-//! A worker lives if its count has grown lately. A beat that was there at the first look says nothing: it may be that
-//! of a worker which has died long ago.
+//! A worker lives if its count has grown lately. A beat that is there at the first look proves nothing: its worker
+//! may have died long ago.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,8 +22,8 @@ struct Seen {
 }
 
 impl Alive {
-    /// Takes notice of all `beats` that exist `now`. A worker without one is forgotten after the time `dead`: a list
-    /// may have missed its beat while it was replaced.
+    /// Takes notice of all `beats` that exist `now`. A worker without a beat is forgotten only after the time
+    /// `dead`, because a listing may miss a beat that is just being replaced.
     pub fn note(&mut self, beats: &[(u64, u64)], now: Duration, dead: Duration) {
         for &(worker, count) in beats {
             let seen = self.workers.entry(worker).or_insert(Seen { count, since: now, has_grown: false });
@@ -41,7 +41,7 @@ impl Alive {
         (seen.since, seen.has_grown) = (now, true);
     }
 
-    /// Whether a worker lives that was without a beat for less than `dead`.
+    /// Whether `worker` lives: its count has grown less than `dead` ago.
     pub fn has(&self, worker: u64, now: Duration, dead: Duration) -> bool {
         self.workers.get(&worker).is_some_and(|seen| seen.lives(now, dead))
     }

@@ -119,9 +119,11 @@ impl Exchange<'_> {
         self.directory().join(format!("{worker:016x}-{count:016}.{BEAT}"))
     }
 
-    /// Has nobody begin with a job any more. Its owner file stays, so that a worker which comes late does not own it.
+    /// From now on, nobody can begin with this job. Its owner file stays, so that a late worker does not own the
+    /// job.
     pub fn close_job(&self, name: JobName) {
-        // If a worker owns it already, so much the better. If this fails, the worker misses the job after it owns it.
+        // If a worker owns the job already, the file exists, which is as good. If the file cannot be made, a worker
+        // may still own the job, but then finds that the job is missing.
         self.disk.create_with(&self.owner(name), &NOBODY.to_le_bytes()).ok();
         self.remove_in_order(&[self.job(name), self.result(name)]);
     }

@@ -21,7 +21,7 @@ pub struct OfferedJob {
     pub epoch: u64,
     /// The numbers of the new files.
     pub numbers: Range<u64>,
-    /// The place in the manifest from which on the inputs are there.
+    /// The place in the manifest from which on it has all inputs.
     pub position: Position,
     /// The table.
     pub table: TableId,
