@@ -1,4 +1,5 @@
-//! The unit in which memory lies and files are read and written. It does not know what is in either.
+//! The unit in which memory is laid out and in which files are read and written. It does not know what memory or
+//! files hold.
 
 /// Unit of direct I/O: offsets, lengths and buffer addresses are multiples of it.
 pub const BLOCK_BYTES: usize = 4096;

@@ -9,9 +9,9 @@ pub trait Clock: Send + Sync + Debug {
     fn now(&self) -> Duration;
     /// Time since the Unix epoch.
     fn wall(&self) -> Duration;
-    /// Waits; a simulated clock moves itself forward instead.
+    /// Waits. A simulated clock moves itself forward instead.
     fn sleep(&self, time: Duration);
-    /// Waits as exactly as it can: a time that is too short to sleep is spent on the processor.
+    /// Waits as exactly as it can. If the time is too short for a sleep, it is spent in a loop on the processor.
     fn pause(&self, time: Duration) {
         self.sleep(time);
     }

@@ -20,7 +20,8 @@ use std::time::Duration;
 pub enum Access {
     /// An existing file, read through the system's page cache.
     Read,
-    /// An existing file, read around the system's page cache where the file system allows it, through it elsewhere.
+    /// An existing file. It is read around the system's page cache where the file system allows this, and through it
+    /// elsewhere.
     ReadDirect,
     /// A new file for writing and reading; fails with `AlreadyExists` if the name is taken.
     Create,
@@ -39,19 +40,20 @@ pub struct DirectoryEntry {
     pub bytes: u64,
 }
 
-/// An advisory exclusive lock, held until dropped and released by the system when the process dies.
+/// An advisory exclusive lock. It is held until it is dropped, and the system releases it when the process dies.
 pub trait Lock: Send + Sync + Debug {
-    /// Where another process may take the lock although it is held, as on a store: a number greater than that of every
-    /// earlier holder. `None` where a lock that is held is refused.
+    /// A number greater than the number of every earlier holder, where another process may take the lock although it
+    /// is held, as on a store. `None` where a lock that is held is refused.
     fn holder(&self) -> Option<u64> {
         None
     }
 
-    /// Whether it is still held, for work that takes long: asked again and again, it looks now and then.
+    /// Checks whether the lock is still held, for work that takes long. Such work calls this again and again; not
+    /// every call really looks.
     ///
     /// # Errors
     ///
-    /// Another process has taken it; it cannot be found out.
+    /// Another process has taken the lock, or the call cannot find out whether one has.
     fn check(&self) -> io::Result<()> {
         Ok(())
     }
@@ -66,15 +68,15 @@ pub trait Disk: Send + Sync + Debug {
     /// `NotFound` if no such file exists, `AlreadyExists` for [`Access::Create`] and [`Access::CreateDirect`] if one
     /// exists, and other errors of the system.
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>>;
-    /// Renames a file within its directory, replacing the target in one step. Durable only after `sync_dir` of the
-    /// directory.
+    /// Renames a file within its directory, and replaces the target in one step. It is durable only after `sync_dir`
+    /// of the directory.
     ///
     /// # Errors
     ///
     /// `NotFound` if no file `from` exists, and other errors of the system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Gives a file a second name, on the same file system. Both names stand for the same bytes, and the file is there
-    /// until the last of them is removed. Durable only after `sync_dir` of the directory of `to`.
+    /// Gives a file a second name, on the same file system. Both names stand for the same bytes, and the file exists
+    /// until its last name is removed. It is durable only after `sync_dir` of the directory of `to`.
     ///
     /// # Errors
     ///
@@ -82,8 +84,8 @@ pub trait Disk: Send + Sync + Debug {
     /// `TooManyLinks`, `Unsupported` or `PermissionDenied` where the file system cannot have a second name; and other
     /// errors of the system.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Makes `to` a new file with the bytes of `from`, which the file system stores once until either of them is
-    /// written to. The bytes are durable on return, and the name is after `sync_dir` of its directory.
+    /// Makes `to` a new file with the bytes of `from`. The file system stores these bytes once until one of the two
+    /// files is written to. The bytes are durable on return; the name is durable after `sync_dir` of its directory.
     ///
     /// # Errors
     ///
@@ -104,8 +106,8 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// `NotFound` if no such directory exists, and other errors of the system.
     fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>>;
-    /// Those names in a directory that end with `ending`, sorted. Where listing costs by the number of names, this may
-    /// cost less than [`Disk::list`].
+    /// The names in a directory that end with `ending`, sorted. Where the cost of a listing grows with the number of
+    /// names, this may cost less than [`Disk::list`].
     ///
     /// # Errors
     ///
@@ -113,21 +115,22 @@ pub trait Disk: Send + Sync + Debug {
     fn list_ending(&self, directory: &Path, ending: &str) -> io::Result<Vec<DirectoryEntry>> {
         Ok(self.list(directory)?.into_iter().filter(|entry| entry.name.ends_with(ending)).collect())
     }
-    /// How long a file can be read after its writer has removed it, where readers have no other way to keep it than
-    /// this time. `None` where a reader can write a lease beside the files.
+    /// How long a file can be read after its writer has removed it, if readers have no other way to keep a removed
+    /// file. `None` where a reader can write a lease beside the files.
     fn keeps_removed(&self) -> Option<Duration> {
         None
     }
-    /// What the store was asked in which the files are, if they are in one that counts it.
+    /// What the store that holds the files was asked, if the files are in a store that counts its requests.
     fn bill(&self) -> Option<Bill> {
         None
     }
-    /// Says what the files belong to, by a number that nothing else has, before files that never change are read. A
-    /// disk that keeps what was read near needs it: a name may have stood for another file once.
+    /// Says what the files belong to, by a number that nothing else has. It is called before files that never change
+    /// are read. A disk that caches what it read needs the number, because a name may once have stood for another
+    /// file.
     fn bind(&self, _owner: u64) {}
-    /// A disk of this machine and a directory there, which need not be there yet, for files that one process writes and
-    /// reads again for a while, if the files of this disk are far away. Several processes may use it. `None` where such
-    /// files lie beside the others.
+    /// A local disk and a directory on it, if the files of this disk are far away. They are for files that one
+    /// process writes and reads again for a while. The directory need not exist yet, and several processes may use
+    /// it. `None` where such files lie beside the other files.
     fn scratch(&self) -> Option<(Arc<dyn Disk>, PathBuf)> {
         None
     }
@@ -137,14 +140,14 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// The system's, if it cannot say.
     fn exists(&self, path: &Path) -> io::Result<bool>;
-    /// Creates a directory and its parents, durable on return; succeeds if it exists.
+    /// Creates a directory and its parents, durable on return. It succeeds if the directory exists.
     ///
     /// # Errors
     ///
     /// The system's.
     fn create_dir(&self, directory: &Path) -> io::Result<()>;
-    /// As [`Disk::create_dir`], of a directory that no other user can read, on systems with users. Its parents are as
-    /// always.
+    /// As [`Disk::create_dir`], but no other user can read the directory, on systems with users. Its parents are
+    /// created as by [`Disk::create_dir`].
     ///
     /// # Errors
     ///
@@ -158,8 +161,8 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// `DirectoryNotEmpty` if the directory is not empty, and other errors of the system.
     fn remove_dir(&self, directory: &Path) -> io::Result<()>;
-    /// Makes creations, renames and removals in a directory durable. Syncing a new file does not: its bytes are then
-    /// safe, and its name is not.
+    /// Makes creations, renames and removals in a directory durable. Syncing a new file makes its bytes durable, but
+    /// not its name.
     ///
     /// # Errors
     ///
@@ -172,14 +175,15 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// `WouldBlock` if the lock is held already, and other errors of the system.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
-    /// The same file system, on which paths in `directory`, which must exist, keep to the directory that has this path
-    /// now: if it is moved, its new place is used, and a directory that comes to its old place is not. `None` where a
-    /// directory is nothing but its name, as in a store: then the caller goes on with this disk.
+    /// The same file system, on which paths in `directory`, which must exist, always mean the directory that has this
+    /// path now. If this directory is moved, its new place is used. If another directory comes to the old place, it
+    /// is not used. `None` where a directory is only a name, as in a store; then the caller goes on with this disk.
     ///
-    /// Once a lock is taken in the directory, names in it are made, changed and removed only while the lock file has
-    /// its name, and a sync succeeds only if it had one afterwards: another process that takes a lock of this name
-    /// meets no change of this one. After that these calls fail with `StaleNetworkFileHandle`, and so do calls that
-    /// miss a file because the directory was removed.
+    /// After a lock was taken in the directory, names in it are made, changed and removed only while the lock file
+    /// has its name. A sync succeeds only if the lock file still had its name afterwards. So another process that
+    /// takes a lock of this name meets no change by this process. When the lock file has lost its name, these calls
+    /// fail with `StaleNetworkFileHandle`. Calls that miss a file because the directory was removed fail with it,
+    /// too.
     ///
     /// # Errors
     ///
@@ -187,8 +191,8 @@ pub trait Disk: Send + Sync + Debug {
     fn hold(&self, _directory: &Path) -> io::Result<Option<Arc<dyn Disk>>> {
         Ok(None)
     }
-    /// Makes a file with these bytes, for another process to read. The other process may see it before all bytes are in
-    /// it, and a power failure may remove it.
+    /// Makes a file with these bytes, for another process to read. The other process may see the file before all
+    /// bytes are in it. A power failure may remove the file.
     ///
     /// # Errors
     ///
@@ -207,7 +211,7 @@ pub trait Disk: Send + Sync + Debug {
     }
 }
 
-/// `disk` with `directory` held, if it can be held there.
+/// `disk` with `directory` held, if `disk` can hold directories.
 ///
 /// # Errors
 ///

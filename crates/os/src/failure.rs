@@ -25,12 +25,12 @@ impl Error for DescribedError {
     }
 }
 
-/// `reason` as "cannot `action` `path`: reason", an error of the same kind.
+/// An error of the same kind as `reason`, with the text "cannot `action` `path`: reason".
 pub(crate) fn cannot(action: &'static str, path: &Path, reason: io::Error) -> io::Error {
     io::Error::new(reason.kind(), DescribedError { action, path: path.to_owned(), reason })
 }
 
-/// What happened to a directory in which a process worked. Nothing is written in it from then on.
+/// The error for a process that has lost the directory in which it worked. From then on nothing is written in it.
 pub(crate) fn lost(directory: &Path) -> io::Error {
     let why = format!(
         "the directory {} is not the one any more that this process has opened: it, or the file LOCK in it, was removed; nothing \
@@ -40,7 +40,7 @@ pub(crate) fn lost(directory: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::StaleNetworkFileHandle, why)
 }
 
-/// `error` with action and path in its text, once: an error made by this crate has them already.
+/// `error` with action and path in its text. They are there only once: an error made by this crate has them already.
 pub fn describe(action: &str, path: &Path, error: &io::Error) -> String {
     if error.get_ref().is_some_and(|inner| inner.is::<DescribedError>()) {
         error.to_string()

@@ -1,6 +1,6 @@
-//! Reads that are under way together. It does not know what is read, nor which thread waits.
+//! Reads that are under way together. This module does not know what is read, or which thread waits.
 //!
-//! A read owns its buffer until it ends, so that the caller has to keep nothing alive for it and may go away at any
+//! A read owns its buffer until it ends. So the caller has to keep nothing alive for the read, and may go away at any
 //! time.
 
 mod latency;
@@ -19,41 +19,42 @@ use std::time::Duration;
 
 /// What makes reads. Thread safe.
 pub trait Reads: Send + Sync + Debug {
-    /// Begins reads, in an order that it chooses. Where the machine has threads it does not wait for the disk;
-    /// elsewhere all have ended when it returns, or are held back until they are [driven](Reads::drive).
+    /// Begins reads, in an order that it chooses. Where the machine has threads, it does not wait for the disk.
+    /// Elsewhere all reads have ended when it returns, or they are held back until they are [driven](Reads::drive).
     fn submit(&self, reads: Vec<ReadRequest>);
-    /// Makes a read that has not been begun yet as urgent as one that is needed. Does nothing when the read has ended,
-    /// or is under way.
+    /// Makes a read as urgent as a needed read, if it has not begun yet. Does nothing if the read is under way or has
+    /// ended.
     fn raise(&self, ticket: u64);
     /// Whether reads go on while the thread that submitted them does something else.
     fn overlap(&self) -> bool {
         true
     }
-    /// Makes a read that is needed on the calling thread, which is quicker than handing it over if it is the only one.
-    /// Reads that are not needed make room for it as for those that were submitted.
+    /// Makes a needed read on the calling thread. This is quicker than handing it over if it is the only read. Reads
+    /// that are not needed make room for it, as they do for submitted reads.
     fn make(&self, read: ReadRequest) {
         read.make();
     }
     /// How it reads, for people: `io_uring`, `threads`, `caller`.
     fn name(&self) -> &'static str;
-    /// How long a short read from far away takes, as measured lately. Zero where reads are near: then it is not
+    /// How long a short read from far away takes, as measured lately. Zero where reads are from near: there it is not
     /// measured.
     fn latency(&self) -> Duration {
         Duration::ZERO
     }
-    /// What is under way, and what has been.
+    /// What is under way, and the totals so far.
     fn usage(&self) -> Usage {
         Usage::default()
     }
-    /// Ends one of the reads that are held back, on this thread; false if none exists. A thread that waits for a read
-    /// calls it, instead of waiting, until it returns false. Where threads read, no read is held back.
+    /// Ends one of the reads that are held back, on this thread. False if no read is held back. A thread that has to
+    /// wait for a read calls this, instead of waiting, until it returns false. Where threads read, no read is held
+    /// back.
     fn drive(&self) -> bool {
         false
     }
 }
 
-/// Makes reads on the thread that asks for them, one after the other; those of a file with a descriptor that are near
-/// each other together.
+/// Makes reads on the thread that asks for them, one after the other. Neighbouring reads of a file with a descriptor
+/// are made together.
 #[derive(Clone, Copy, Debug)]
 pub struct CallerReads;
 

@@ -1,5 +1,5 @@
-//! Background work as pollable jobs: a real machine polls them on a bounded number of threads, a simulated one on the
-//! caller's thread, so that one seed decides everything.
+//! Background work as jobs that are polled. A real machine polls them on a bounded number of threads. A simulated
+//! machine polls them on the caller's thread, so that one seed decides everything.
 
 use crate::sync::Arc;
 use std::cell::Cell;
@@ -22,11 +22,11 @@ pub trait Job: Send + Sync {
     fn poll(&self) -> Polled;
 }
 
-/// Which jobs go first if more jobs than threads are ready. No class can take all threads from another, see
+/// Which jobs go first if more jobs are ready than threads. No class can take all threads from another class, see
 /// [`crate::real::ThreadPool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Work of a moment that callers wait for, such as a sync. It waits for no other class.
+    /// Very short work that callers wait for, such as a sync. It waits for no other class.
     Urgent,
     /// Short work that others soon wait for.
     High,
@@ -43,19 +43,20 @@ impl Priority {
 
 /// The right to have one job polled. At most one poll of a job runs at a time. Dropping a worker stops it.
 pub trait Worker: Send + Sync + Debug {
-    /// Says that there may be work. Returns at once on a real machine; a simulated one only remembers it.
+    /// Says that there may be work. It returns at once. A simulated machine only remembers the call.
     fn wake(&self);
-    /// As [`Worker::wake`], ahead of the other jobs of its class that wait for a thread.
+    /// As [`Worker::wake`], but the job goes ahead of the other jobs of its class that wait for a thread.
     fn wake_first(&self);
-    /// Wakes the worker once `time` has passed, unless it is woken before. Only the last call counts.
+    /// Wakes the worker once `time` has passed, unless it is woken before. Only the last call of this function
+    /// counts.
     fn wake_after(&self, time: Duration);
-    /// Where no thread will poll the job (a simulated machine, or a system that refuses threads): polls until idle, on
-    /// this thread. Does nothing elsewhere.
+    /// Polls the job on this thread until it is idle, where no thread will poll it: on a simulated machine, or on a
+    /// system that refuses threads. Does nothing elsewhere.
     fn drive(&self);
     /// Ends the polling: no poll begins any more. Does not wait for a poll that is running.
     fn stop(&self);
-    /// Waits for the running poll to end, if one is running on another thread. Not for a thread that others wait for,
-    /// see [`Duty`].
+    /// Waits for the running poll to end, if one is running on another thread. A thread that others wait for must not
+    /// call this, see [`Duty`].
     fn join(&self);
 }
 
@@ -75,10 +76,10 @@ pub trait Threads: Send + Sync + Debug {
     ///
     /// The system's, if it refuses the first thread.
     fn start(&self) -> io::Result<()>;
-    /// Has `work` done once by one of the threads, soon; on this thread where none exist.
+    /// Makes one of the threads do `work` once, soon. Where no threads exist, this thread does it.
     fn hand_over(&self, work: Box<dyn FnOnce() + Send>);
-    /// Has `work`, which may wait for other work, done once by a thread of its own; on this thread where the system has
-    /// none.
+    /// Makes a thread of its own do `work` once; `work` may wait for other work. Where the system has no threads,
+    /// this thread does it.
     fn in_thread(&self, work: Box<dyn FnOnce() + Send>) {
         work();
     }
@@ -90,9 +91,9 @@ thread_local! {
     static ON_DUTY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks a thread as one that others wait for: it must not wait for background work itself, which may be waiting for
-/// it. Threads that read and threads that poll jobs are on duty for their whole lives, any other thread while it calls
-/// the waker of a task.
+/// Marks a thread as one that others wait for. Such a thread must not wait for background work itself, because the
+/// work may be waiting for the thread. Threads that read and threads that poll jobs are on duty for their whole
+/// lives. Any other thread is on duty while it calls the waker of a task.
 #[derive(Debug)]
 pub struct Duty {
     before: bool,

@@ -33,28 +33,29 @@ impl Machine {
         }
     }
 
-    /// The machine that the process runs on, with an empty disk in its memory. The disk ends with the last handle of
-    /// it.
+    /// The machine that the process runs on, with an empty disk in memory. The disk ends when its last handle is
+    /// dropped.
     pub fn in_memory() -> Machine {
         Machine { disk: SimDisk::that_never_crashes(), reads: Arc::new(CallerReads), ..Machine::real() }
     }
 
-    /// A machine in memory with an empty disk, every choice of which follows from `seed`.
+    /// A machine in memory with an empty disk. Every choice of the machine follows from `seed`.
     pub fn simulated(seed: u64) -> (Machine, Arc<SimDisk>) {
         let disk = SimDisk::new(seed);
         (Machine::simulated_on(disk.clone(), seed), disk)
     }
 
-    /// As [`Machine::simulated`], with reads that are held back until they are driven, in an order that follows from
-    /// `seed`.
+    /// As [`Machine::simulated`], but reads are held back until they are driven. They are driven in an order that
+    /// follows from `seed`.
     pub fn simulated_with_reads(seed: u64) -> (Machine, Arc<SimDisk>, Arc<SimReads>) {
         let (machine, disk) = Machine::simulated(seed);
         let reads = SimReads::new(seed);
         (Machine { reads: reads.clone(), ..machine }, disk, reads)
     }
 
-    /// A machine in memory with this disk, such as an image of another machine's. One that follows another on a disk
-    /// draws other numbers, as a real one would: identities in files are unique.
+    /// A machine in memory with this disk, which may be an image of another machine's disk. A machine that follows
+    /// another machine on a disk draws other numbers, as a real machine would, because identities in files are
+    /// unique.
     pub fn simulated_on(disk: Arc<SimDisk>, seed: u64) -> Machine {
         let clock = Arc::new(SimClock::new());
         let seed = seed ^ disk.count_machine().wrapping_mul(0x9e37_79b9_7f4a_7c15);

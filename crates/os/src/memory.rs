@@ -1,38 +1,39 @@
-//! Memory under a limit that holds to the block: what a cache keeps its pages in. It does not know what a page is.
+//! Memory under a limit that holds to the block. A cache keeps its pages in it. It does not know what a page is.
 //!
-//! An allocator keeps freed memory where it was freed, for each thread and each size, and a process whose pages come
-//! and go in many threads ends up with a multiple of what it has in use. An [`Arena`] knows of each block whether the
-//! system has been asked for it (it is *backed*), and never asks for more than the limit, however its buffers come and
-//! go.
+//! An allocator keeps freed memory where it was freed, for each thread and each size. So a process whose pages come
+//! and go in many threads ends up with a multiple of the memory that it uses. For each block, an [`Arena`] knows
+//! whether the block is *backed*, which means that the system has been asked for its memory. It never asks for more
+//! than the limit, however its buffers come and go.
 //!
-//! Memory comes in slabs of 2 MiB, aligned to that, so that one huge page can lie under each. A buffer is a run of
-//! blocks of 4 KiB within a slab, of half of it at most. A block is in a buffer, or spare, or free:
+//! Memory comes in slabs of 2 MiB, aligned to 2 MiB, so that one huge page can lie under each slab. A buffer is a run
+//! of blocks of 4 KiB within a slab, and takes at most half of the slab. A block is in a buffer, or spare, or free:
 //!
-//! * A buffer that goes leaves its run spare: on a list of the runs of its length, still backed, to be taken by the
-//!   next buffer of that length. This is the usual case of a full cache of pages of one size, and costs a lock and a
-//!   pop.
-//! * When no run has that length, all spare runs become free, which puts neighbours together; then the first slab with
-//!   a long enough run of backed free blocks has the place.
-//! * When no slab has the place either, new blocks are backed, in a new slab or in a hole of an old one; at the limit
-//!   other free blocks are given back to the system for it. So a buffer is refused only when buffers alone fill the
-//!   limit, and never because free memory is in pieces: addresses are plentiful.
+//! * When a buffer is dropped, its run becomes spare: it is put on the list of runs of its length, still backed. The
+//!   next buffer of that length takes it. This is the usual case in a full cache of pages of one size, and costs a
+//!   lock and a pop.
+//! * When no spare run has the length of a new buffer, all spare runs become free, which joins neighbours. Then the
+//!   buffer takes a place in the first slab that has a long enough run of backed free blocks.
+//! * When no slab has such a run either, new blocks are backed, in a new slab or in a hole of an old slab. At the
+//!   limit, other free blocks are given back to the system for them. So a buffer is refused only when buffers alone
+//!   fill the limit, and never because free memory is fragmented. Addresses are plentiful.
 //!
-//! A new slab gets huge pages when the limit has room for it as a whole, and is backed as a whole from then on: the
-//! system gives all of a huge page with its first byte. (A random access costs a third less there.) Other slabs refuse
-//! huge pages, and are backed block by block. Limits below [`HUGE_LIMIT_BYTES`] are too small for such steps. When
-//! blocks of a slab with huge pages are given back, the system splits the page, and the slab is an ordinary one from
-//! then on; of what is given back, those slabs are the last. A slab without a backed block is unmapped.
+//! A new slab gets huge pages if the limit has room for the whole slab, and is backed as a whole from then on. The
+//! system backs all of a huge page when its first byte is touched. (A random access costs a third less there.) Other
+//! slabs refuse huge pages, and are backed block by block. Limits below [`HUGE_LIMIT_BYTES`] are too small for such
+//! steps. When blocks of a slab with huge pages are given back, the system splits the page. The slab is an ordinary
+//! slab from then on, so such slabs give back blocks last. A slab without a backed block is unmapped.
 //!
-//! What the arena itself takes: 144 bytes a slab for two bits a block and its address, 12 bytes for the three trees
-//! that find slabs, 8 bytes a spare run: 1.9 MiB for 24 GiB (12,288 slabs), and 0.2 % of what is spare when all of it
-//! is single blocks ([`Arena::overhead_bytes`]).
+//! The arena itself takes 144 bytes a slab for its address and two bits a block, 12 bytes a slab for the three trees
+//! that find slabs, and 8 bytes a spare run. That is 1.9 MiB for 24 GiB (12,288 slabs), and 0.2 % of the spare memory
+//! if all of it is single blocks ([`Arena::overhead_bytes`]).
 //!
-//! Invariants, between any two calls: `used <= backed`; `backed <= max(limit, used)`, but within a call of
-//! [`Arena::set_limit`]; no two buffers share a byte. Where the system cannot take blocks back one by one (it is not
-//! Linux, or its pages are not of 4 KiB) all slabs are backed as a whole, and given back as a whole or not at all.
-//! Where memory is locked (`mlockall`), nothing can be given back but whole slabs, and buffers may be refused earlier.
+//! Invariants between any two calls: `used <= backed`; `backed <= max(limit, used)`, except during a call of
+//! [`Arena::set_limit`]; no two buffers share a byte. Some systems cannot take blocks back one by one, because they
+//! are not Linux or their pages are not of 4 KiB. There all slabs are backed as a whole, and given back as a whole or
+//! not at all. Where memory is locked (`mlockall`), only whole slabs can be given back, and buffers may be refused
+//! earlier.
 //!
-//! Thread safe: one lock, which is held while the system maps or takes back 4 MiB at most.
+//! Thread safe: there is one lock. It is held while the system maps or takes back at most 4 MiB.
 
 mod buffer;
 mod give;
@@ -56,17 +57,19 @@ use system::{HugePages, map, unmap};
 
 const SLAB_BYTES: usize = SLAB_BLOCKS * BLOCK_BYTES;
 
-/// The longest run that a buffer can have. Two of them fit into a slab; more would leave most of many slabs unused.
+/// The longest run that a buffer can have. Two such runs fit into a slab. Longer runs would leave most of many slabs
+/// unused.
 const LONGEST_BLOCKS: usize = SLAB_BLOCKS / 2;
 
-/// Arenas with at least this limit, which is 16 huge pages, use huge pages: so partly used ones are a small part.
+/// Arenas with at least this limit, which is 16 huge pages, use huge pages. So partly used huge pages are a small
+/// part of the arena.
 pub const HUGE_LIMIT_BYTES: u64 = 32 << 20;
 
-/// What [`Arena::set_limit`] gives back before it lets others have the lock.
+/// How many blocks [`Arena::set_limit`] gives back before it lets other threads take the lock.
 const STEP_BLOCKS: usize = 2 * SLAB_BLOCKS;
 
-/// What all arenas alive have asked the system for and not given back. Relaxed everywhere: a statistic, nothing is
-/// ordered by it. It outlives every model of a model checker, and is std's for that reason.
+/// What all living arenas have asked the system for and not given back. All accesses are relaxed: it is a statistic
+/// and orders no other memory access. It is an atomic of std because it outlives every model of a model checker.
 static BACKED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// Memory for buffers, up to a limit.
@@ -75,7 +78,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// An arena for `limit_bytes`, of which it takes nothing yet.
+    /// An arena for `limit_bytes`. It takes no memory yet.
     pub fn new(limit_bytes: u64) -> Arc<Arena> {
         Self::with(limit_bytes, system::discards_blocks())
     }
@@ -93,9 +96,9 @@ impl Arena {
         self.state.lock().release(RunStart { slab, first }, capacity / BLOCK_BYTES);
     }
 
-    /// Changes the limit. When it returns, everything above it that is not in buffers is with the system again; what is
-    /// follows as the buffers go. Buffers that are to be dropped for a lower limit should be dropped before this call:
-    /// memory is then given back in large pieces.
+    /// Changes the limit. When it returns, all memory above the limit that is not in buffers was given back to the
+    /// system. Memory in buffers follows when the buffers are dropped. If buffers are to be dropped for a lower
+    /// limit, they should be dropped before this call: then memory is given back in large pieces.
     pub fn set_limit(&self, bytes: u64) {
         let mut state = self.state.lock();
         state.limit_bytes = bytes;
@@ -105,12 +108,12 @@ impl Arena {
         }
     }
 
-    /// The limit. What is not a whole block of it is not used.
+    /// The limit. Only whole blocks of it are used.
     pub fn limit_bytes(&self) -> u64 {
         self.state.lock().limit_bytes
     }
 
-    /// What the system was asked for and has not got back, in buffers or not.
+    /// What the system was asked for and has not got back, whether it is in buffers or not.
     pub fn backed_bytes(&self) -> u64 {
         (self.state.lock().backed * BLOCK_BYTES) as u64
     }
@@ -125,7 +128,7 @@ impl Arena {
         (self.state.lock().used * BLOCK_BYTES) as u64
     }
 
-    /// What the arena takes of the heap to know all this.
+    /// The heap memory that the arena needs for its own data.
     pub fn overhead_bytes(&self) -> u64 {
         (size_of::<Arena>() + self.state.lock().memory_bytes()) as u64
     }
@@ -154,9 +157,9 @@ struct Slab {
     start: Option<NonNull<u8>>,
     /// Neither in a buffer nor spare.
     free: Blocks,
-    /// Bytes that were asked for from the system. All that is not free is.
+    /// Blocks that the system was asked for. Every block that is not free is backed.
     backed: Blocks,
-    /// All of it is backed, on huge pages where the system had them.
+    /// Whether all of the slab is backed, on huge pages where the system had them.
     huge: bool,
 }
 
@@ -171,20 +174,20 @@ struct ArenaState {
     slabs: Vec<Slab>,
     /// Numbers of slabs that are not mapped.
     vacant: Vec<u32>,
-    /// Runs that buffers have left, by their length in blocks; the one left last is the last.
+    /// Runs that buffers have left, by their length in blocks. The run that was left last is the last.
     spare: Vec<Vec<RunStart>>,
-    /// For each slab, the length of its longest run of free blocks;
+    /// For each slab, the length of its longest run of free blocks.
     free_runs: Longest,
-    /// of those backed;
+    /// The same for free blocks that are backed.
     backed_runs: Longest,
-    /// of those backed, where no huge page would be split.
+    /// The same for free blocks that are backed and where no huge page would be split.
     loose_runs: Longest,
-    /// How often no spare run was there.
+    /// How often no spare run was found.
     #[cfg(test)]
     searches: usize,
 }
 
-// SAFETY: the addresses in it are of memory that belongs to the arena and its buffers, and to no thread.
+// SAFETY: the addresses in it point to memory that belongs to the arena and its buffers, and to no thread.
 unsafe impl Send for ArenaState {}
 
 impl ArenaState {
@@ -211,7 +214,7 @@ impl ArenaState {
         self.backed = blocks;
     }
 
-    /// In blocks.
+    /// The limit in blocks.
     fn limit(&self) -> usize {
         usize::try_from(self.limit_bytes / BLOCK_BYTES as u64).unwrap_or(usize::MAX)
     }
@@ -253,7 +256,7 @@ impl ArenaState {
         Some(place)
     }
 
-    /// A run that is free and has memory behind it.
+    /// A run of free blocks that are backed.
     fn take_backed(&mut self, blocks: usize) -> Option<RunStart> {
         let number = self.backed_runs.first(blocks as u16)?;
         let slab = &mut self.slabs[number];
@@ -263,7 +266,7 @@ impl ArenaState {
         Some(RunStart { slab: number as u32, first: run.start as u16 })
     }
 
-    /// A run that is free, with memory put behind it. Nothing is spare.
+    /// A run of free blocks, which are backed by this call. No run may be spare.
     fn take_new(&mut self, blocks: usize) -> Option<RunStart> {
         let number = self.slab_for(blocks)?;
         let slab = &mut self.slabs[number];
@@ -283,7 +286,8 @@ impl ArenaState {
         Some(RunStart { slab: number as u32, first: run.start as u16 })
     }
 
-    /// A slab with a free run of this length: a whole new one if one fits, or else the first with a hole.
+    /// A slab with a free run of this length. It is a whole new slab if one fits into the limit, or else the first
+    /// slab with a hole.
     fn slab_for(&mut self, blocks: usize) -> Option<usize> {
         let room = self.limit().saturating_sub(self.backed);
         if !self.discards_blocks {
@@ -295,7 +299,7 @@ impl ArenaState {
         whole.or_else(|| self.free_runs.first(blocks as u16)).or_else(|| self.open(false))
     }
 
-    /// Maps a slab, with memory behind all of it or none.
+    /// Maps a slab, and backs all of it or nothing.
     fn open(&mut self, whole: bool) -> Option<usize> {
         let start = map(SLAB_BYTES, SLAB_BYTES)?;
         let huge_pages = if whole { HugePages::Wanted } else { HugePages::Refused };
@@ -348,7 +352,7 @@ impl ArenaState {
         }
     }
 
-    /// A step towards the limit; false when nothing is left to do.
+    /// One step towards the limit. False when nothing is left to do.
     fn shrink(&mut self) -> bool {
         let excess = self.backed.saturating_sub(self.limit());
         if excess == 0 {
@@ -359,8 +363,8 @@ impl ArenaState {
         self.give_back(excess.min(STEP_BLOCKS)) > 0
     }
 
-    /// Gives back this number of free blocks or, where slabs go as a whole, some more. Fewer only where no more are
-    /// free, or the system does not take them.
+    /// Gives back this number of free blocks or, where slabs are given back as a whole, some more. It gives back
+    /// fewer only if no more are free, or if the system does not take them.
     fn give_back(&mut self, blocks: usize) -> usize {
         let mut given = 0;
         while given < blocks {
@@ -372,8 +376,8 @@ impl ArenaState {
         given
     }
 
-    /// Gives back a run of `most` blocks or fewer, or a slab: whole slabs first if they are no more than asked for,
-    /// then the longest runs, as each costs a call; slabs with huge pages last.
+    /// Gives back a run of at most `most` blocks, or a slab. Whole slabs go first if they are no longer than `most`.
+    /// Then the longest runs go, because each run costs a system call. Slabs with huge pages go last.
     fn give_back_run(&mut self, most: usize) -> usize {
         let whole = most >= SLAB_BLOCKS || !self.discards_blocks;
         if whole && let Some(number) = self.backed_runs.first(SLAB_BLOCKS as u16) {
@@ -396,14 +400,14 @@ impl ArenaState {
         let slab = &mut self.slabs[number];
         let start = slab.start.expect("slabs with free blocks are mapped");
         if slab.huge {
-            // Or else the system would one day put the huge page together again.
+            // Otherwise the system would one day join the blocks into a huge page again.
             // SAFETY: the slab is mapped.
             unsafe { system::advise(start, SLAB_BYTES, HugePages::Refused) };
             slab.huge = false;
         }
         let run = (slab.free & slab.backed).longest();
         let run: Range<usize> = run.start..run.end.min(run.start + most);
-        // SAFETY: the run is within the slab, which is mapped; and it is free, so that no buffer uses it.
+        // SAFETY: the run is within the slab, which is mapped. The run is free, so no buffer uses it.
         if !unsafe { system::discard(start.add(run.start * BLOCK_BYTES), run.len() * BLOCK_BYTES) } {
             self.note(number);
             return 0;
@@ -415,7 +419,7 @@ impl ArenaState {
         run.len()
     }
 
-    /// Unmaps a slab that has neither a buffer nor memory.
+    /// Unmaps a slab that has neither a buffer nor a backed block.
     fn close_if_empty(&mut self, number: usize) {
         let slab = &mut self.slabs[number];
         if slab.free != Blocks::ALL || slab.backed != Blocks::NONE {

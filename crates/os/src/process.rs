@@ -9,9 +9,9 @@ use std::time::Duration;
 /// Memory of the process. Each number is `None` where the system does not report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessMemory {
-    /// Memory of the process's own: heap and stacks, without mapped files and without the system's page cache.
+    /// The process's own memory: heap and stacks, without mapped files and without the system's page cache.
     pub anonymous_bytes: Option<u64>,
-    /// All memory mapped and present, files included.
+    /// All memory that is mapped and present, including files.
     pub resident_bytes: Option<u64>,
     /// The most that `resident_bytes` has been.
     pub peak_resident_bytes: Option<u64>,
@@ -26,9 +26,9 @@ pub struct Cpu {
     pub system: Duration,
 }
 
-/// The process that something was made in, to be distinguished from children that were forked since.
+/// The process in which something was made. It tells this process from children that were forked since.
 ///
-/// A look costs one read of memory on Linux: a page that the system replaces with zeros in a forked child
+/// On Linux, a look costs one read of memory: the system replaces a certain page with zeros in a forked child
 /// (`MADV_WIPEONFORK`). Elsewhere it asks the system for the process's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessOrigin(u64);
@@ -39,15 +39,15 @@ impl ProcessOrigin {
         ProcessOrigin(current())
     }
 
-    /// Whether this is the process that it was made in.
+    /// Whether this is the process in which the value was made.
     pub fn is_here(self) -> bool {
         self.0 == current()
     }
 }
 
-/// A number that no process has had from which this one was forked.
+/// A number that differs from the numbers of all processes from which this process was forked.
 fn current() -> u64 {
-    /// The greatest number so far, of this process and those it was forked from.
+    /// The greatest number so far of this process and of the processes from which it was forked.
     static LAST: AtomicU64 = AtomicU64::new(0);
     static MARK: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
     let Some(mark) = MARK.get_or_init(wiped_on_fork) else { return u64::from(std::process::id()) };
@@ -60,7 +60,7 @@ fn current() -> u64 {
     }
 }
 
-/// A zero that lives as long as the process and is a zero again in a child; `None` where the system has no such memory.
+/// A zero that lives as long as the process and is zero again in a child. `None` where the system has no such memory.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn wiped_on_fork() -> Option<&'static AtomicU64> {
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
@@ -83,8 +83,9 @@ fn wiped_on_fork() -> Option<&'static AtomicU64> {
     None
 }
 
-/// Lets a write beyond the limit on the size of files (`ulimit -f`) fail with an error, where the system would end the
-/// process without a word. A program calls it at its start; processes that it starts do so, too.
+/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail with an error, where the system would
+/// otherwise end the process without a message. A program calls this at its start. It also holds for processes that
+/// the program starts.
 pub fn report_files_too_large() {
     // SAFETY: no function is called when the signal comes.
     let before = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
@@ -114,8 +115,8 @@ fn parse_memory(status: &str) -> ProcessMemory {
     }
 }
 
-/// One line: process id, name in parentheses (which may hold spaces and parentheses), then numbers; the 14th and 15th
-/// fields, counted from 1, are ticks in user and in system mode.
+/// Parses one line: process id, name in parentheses (which may contain spaces and parentheses), then numbers. The
+/// 14th and 15th fields, counted from 1, are the ticks in user mode and in system mode.
 fn parse_cpu(stat: &str, ticks_per_second: u64) -> Option<Cpu> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(14 - 3);

@@ -1,4 +1,4 @@
-//! Randomness for identifiers. Not for tests: those carry their own seed.
+//! Randomness for identifiers. It is not for tests, which have their own seeds.
 
 use std::fmt::Debug;
 

@@ -1,6 +1,6 @@
-//! A machine in memory whose every choice follows from one seed: a disk that crashes, tears, fills up and fails on
-//! request, a store that loses answers, clocks that move when told, workers without threads. It does not know what runs
-//! on it.
+//! A machine in memory whose every choice follows from one seed. It has a disk that crashes, tears, fills up and
+//! fails on request, a store that loses answers, clocks that move when told, and workers without threads. It does not
+//! know what runs on it.
 
 mod clock;
 mod content;

@@ -1,14 +1,15 @@
-//! What the engine asks of storage for files that never change: objects by name. It is less than a
+//! What the engine asks of storage for files that never change: objects by name. A store offers less than a
 //! [`Disk`](crate::Disk): nothing grows, nothing is renamed, and no name is given twice. It does not know what the
 //! bytes mean.
 //!
-//! An object is there whole under its name, or not at all. What [`Store::put_if_absent`] says is true for all clients
-//! of the store at once: if several put one name, one succeeds. All other answers may be old for a short time: a
-//! listing may miss what was just put, and a look for an object may not find it yet. So a client that has to know takes
-//! the name itself.
+//! An object exists as a whole under its name, or not at all. The answer of [`Store::put_if_absent`] is true for all
+//! clients of the store at once: if several clients put the same name, one succeeds. All other answers may be old for
+//! a short time. A listing may miss an object that was just put, and a look for the object may not find it yet. So a
+//! client that has to know whether a name is free takes the name itself.
 //!
-//! A request may fail although the store has done what was asked, and a store may do what was asked after the client
-//! has given up. Only errors of the kinds that [`is_certain`] knows say that nothing has happened and nothing will.
+//! A request may fail although the store has done what was asked. A store may also do what was asked after the client
+//! has given up. Only the errors for which [`is_certain`] is true say that nothing has happened and nothing will
+//! happen.
 
 mod bill;
 mod folder;
@@ -30,19 +31,19 @@ pub struct StoredObject {
     pub bytes: u64,
 }
 
-/// Called at the end of a ranged read, once, on any thread, with the bytes in pieces, as they came. They are fewer than
-/// asked for only if the object ends before. It must neither wait nor take long.
+/// Called once at the end of a ranged read, on any thread, with the bytes in pieces, as they came. There are fewer
+/// bytes than asked for only if the object ends before. It must neither wait nor take long.
 pub type RangeDone = Box<dyn FnOnce(io::Result<&[&[u8]]>) + Send>;
 
-/// Called at the end of a put, once, on any thread; not at all if the store ends before the put does. It must neither
-/// wait nor take long.
+/// Called once at the end of a put, on any thread. It is not called if the store ends before the put does. It must
+/// neither wait nor take long.
 pub type PutDone = Box<dyn FnOnce(io::Result<()>) + Send>;
 
-/// Objects by name. Thread safe. Names are of letters, digits, `-`, `.` and `_`, in folders divided by `/`. Where the
-/// objects are those of a folder within a larger store, a name that begins with `/` names any object of that. An error
-/// names the object and the cause, and shows no credentials.
+/// Objects by name. Thread safe. Names consist of letters, digits, `-`, `.` and `_`, in folders divided by `/`. If
+/// the store is a folder within a larger store, a name that begins with `/` names any object of the larger store. An
+/// error names the object and the cause, and shows no credentials.
 pub trait Store: Send + Sync + Debug {
-    /// Begins an object, which is written from front to back. The caller gives no name twice.
+    /// Begins an object, which is written from front to back. The caller never uses a name twice.
     ///
     /// # Errors
     ///
@@ -53,13 +54,14 @@ pub trait Store: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if one exists. That may be the work of an earlier attempt, or of a duplicate of this one: a
-    /// caller that has to know puts bytes that nobody else puts, and reads the object. Other errors are the store's;
-    /// after one of them that is not [certain](is_certain) the object may be there now or later.
+    /// `AlreadyExists` if an object with this name exists. It may come from an earlier attempt, or from a duplicate
+    /// of this request. A caller that has to know puts bytes that nobody else puts, and then reads the object. Other
+    /// errors are the store's. If such an error is not [certain](is_certain), the object may exist now or appear
+    /// later.
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
 
-    /// Begins to put a small object as [`Store::put_if_absent`] does. It does not wait, where other threads or an event
-    /// loop make the request: many can be under way.
+    /// Begins to put a small object as [`Store::put_if_absent`] does. If other threads or an event loop make the
+    /// request, this call does not wait, and many puts can be under way.
     fn begin_put_if_absent(&self, name: &str, bytes: Vec<u8>, done: PutDone) {
         done(self.put_if_absent(name, &bytes));
     }
@@ -71,15 +73,15 @@ pub trait Store: Send + Sync + Debug {
     /// `NotFound` if none exists, and others of the store.
     fn get(&self, name: &str) -> io::Result<Vec<u8>>;
 
-    /// Fills `buffer` from `offset`; returns fewer bytes only at the end of the object.
+    /// Fills `buffer` from `offset`. It returns fewer bytes only at the end of the object.
     ///
     /// # Errors
     ///
     /// As [`Store::get`].
     fn read_at(&self, name: &str, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Begins to read a range of an object. It does not wait, where other threads or an event loop make the read: many
-    /// can be under way. Every read ends.
+    /// Begins to read a range of an object. If other threads or an event loop make the read, this call does not wait,
+    /// and many reads can be under way. Every read ends.
     fn begin_read(&self, name: &str, range: Range<u64>, done: RangeDone) {
         let bytes = usize::try_from(range.end.saturating_sub(range.start)).expect("what is read fits in memory");
         let mut buffer = vec![0; bytes];
@@ -89,8 +91,8 @@ pub trait Store: Send + Sync + Debug {
         }
     }
 
-    /// As [`Store::begin_read`], after an answer that was damaged. A store that keeps what was read near asks for it
-    /// again, and keeps the new answer in place of the old one.
+    /// As [`Store::begin_read`], after an answer that was damaged. A store that caches what it read asks for the
+    /// range again, and the new answer replaces the old one in the cache.
     fn begin_read_anew(&self, name: &str, range: Range<u64>, done: RangeDone) {
         self.begin_read(name, range, done);
     }
@@ -109,34 +111,35 @@ pub trait Store: Send + Sync + Debug {
     /// The store's.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// The objects in a folder, without those in folders within it, sorted by name. It is slow in a folder with many,
-    /// so it is for opening and for cleaning up.
+    /// The objects in a folder, sorted by name, without the objects in its subfolders. It is slow in a folder with
+    /// many objects, so it is only for opening and for cleaning up.
     ///
     /// # Errors
     ///
     /// The store's. A folder without objects is no error.
     fn list(&self, folder: &str) -> io::Result<Vec<StoredObject>>;
 
-    /// What it was asked, if it counts that.
+    /// What the store was asked, if it counts that.
     fn bill(&self) -> Option<Bill> {
         None
     }
 
-    /// Says what the objects belong to, by a number that nothing else has. A store that keeps what was read near needs
-    /// it: a name may have stood for another object once.
+    /// Says what the objects belong to, by a number that nothing else has. A store that caches what it read needs the
+    /// number, because a name may once have stood for another object.
     fn bind(&self, _owner: u64) {}
 }
 
-/// An object that is being written. It is not there before it is finished, and never if it is dropped before that.
+/// An object that is being written. It does not exist before it is finished. If it is dropped before that, it never
+/// exists.
 pub trait Upload: Send + Debug {
-    /// Adds bytes at the end. It may wait until bytes before them are on their way.
+    /// Adds bytes at the end. It may wait until earlier bytes are on their way.
     ///
     /// # Errors
     ///
     /// The store's. The upload is of no use after an error.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes the object appear, durable and whole: what the store has was compared with what was written.
+    /// Makes the object appear, durable and whole. For this, what the store has is compared with what was written.
     ///
     /// # Errors
     ///
@@ -153,15 +156,15 @@ pub struct StoreObject {
     pub name: Arc<str>,
 }
 
-/// Whether a request that failed with this kind of error did nothing and will do nothing, so that another attempt
-/// cannot help either. `AlreadyExists` is not among them: an earlier attempt may be the reason.
+/// Whether an error of this kind means that the request did nothing and will do nothing, so that another attempt
+/// cannot help either. `AlreadyExists` is not such a kind, because an earlier attempt may be the reason.
 pub fn is_certain(kind: ErrorKind) -> bool {
     use ErrorKind::{InvalidInput, NotFound, PermissionDenied, Unsupported};
     matches!(kind, NotFound | PermissionDenied | InvalidInput | Unsupported)
 }
 
-/// The kind of error of a request that did not reach the store, or that the store did not answer as it should. Another
-/// attempt may succeed.
+/// The kind of error for a request that did not reach the store, or that the store did not answer as it should.
+/// Another attempt may succeed.
 pub const UNAVAILABLE: ErrorKind = ErrorKind::NotConnected;
 
 #[cfg(test)]

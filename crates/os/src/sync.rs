@@ -1,24 +1,25 @@
-//! The one door to locks, atomics and reference counts. It does not know what is locked.
+//! The only place from which code takes locks, atomics and reference counts. It does not know what is locked.
 //!
-//! Three libraries stand behind it, chosen when everything is compiled; the last two run threads one at a time and
-//! choose at every lock, wait and atomic which thread goes on:
+//! It offers one of three libraries, chosen at compile time. The last two run one thread at a time, and choose at
+//! every lock, wait and atomic which thread goes on:
 //!
 //! * std, the default;
 //! * `--cfg shuttle` (`cargo x shuttle`): random schedules, as many as asked for, of code of any size;
 //! * `--cfg loom` (`cargo x loom`): every schedule and every value that a weak memory order allows, of two or three
 //!   threads that do very little.
 //!
-//! Such tests take the library and its threads from here (`os::sync::shuttle`, `os::sync::loom`), so that only this
-//! crate depends on it, and only under its cfg.
+//! Tests under the last two take the library and its threads from here (`os::sync::shuttle`, `os::sync::loom`). So
+//! only this crate depends on the library, and only under its cfg.
 //!
-//! What is std's in all three: `Arc` and `Weak`, because loom's cannot point to a `dyn Trait`; so neither library
-//! chooses when a reference count changes. `OnceLock`, because they have none: what makes its value must not lock or
-//! wait. Locks of loom cannot be made in constants, so none can; and a test under loom or shuttle makes every lock it
-//! uses within the model. Neither lets time pass: [`Condvar::wait_timeout`] waits to be notified.
+//! Some types are std's in all three cases. `Arc` and `Weak` are, because loom's cannot point to a `dyn Trait`; so
+//! neither library chooses a thread when a reference count changes. `OnceLock` is, because the two libraries have
+//! none; so the function that makes its value must not lock or wait. Locks of loom cannot be made in constants, so no
+//! lock here can. A test under loom or shuttle makes every lock that it uses within the model. In neither library
+//! does time pass: [`Condvar::wait_timeout`] waits to be notified.
 //!
-//! A poisoned lock is entered anyway. The panic that poisoned it has been reported already, what our locks guard is
-//! valid between any two statements that can panic, and a lock that fails from then on would turn one panic into one
-//! in every thread, including those that only want to shut down.
+//! A poisoned lock is entered anyway, for three reasons. The panic that poisoned it has been reported already. What
+//! our locks guard is valid between any two statements that can panic. And if the lock failed from then on, one panic
+//! would become a panic in every thread, including threads that only want to shut down.
 
 #[cfg(loom)]
 pub use loom;
@@ -118,7 +119,7 @@ impl<T: fmt::Debug> fmt::Debug for RwLock<T> {
     }
 }
 
-/// Waiting for a change of what a [`Mutex`] guards. Wakes may be spurious: wait in a loop that looks at the value.
+/// Waiting for a change of what a [`Mutex`] guards. Wakes may be spurious, so wait in a loop that looks at the value.
 #[derive(Default)]
 pub struct Condvar(sync::Condvar);
 
@@ -128,12 +129,12 @@ impl Condvar {
         Condvar(sync::Condvar::new())
     }
 
-    /// Lets go of the lock, waits to be notified, and takes the lock again.
+    /// Releases the lock, waits to be notified, and takes the lock again.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`Condvar::wait`], for `time` at most; the second value says whether the time was up.
+    /// As [`Condvar::wait`], but waits at most `time`. The second value says whether the time was up.
     pub fn wait_timeout<'a, T>(&self, guard: MutexGuard<'a, T>, time: Duration) -> (MutexGuard<'a, T>, bool) {
         let (guard, timeout) = self.0.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner);
         (guard, timeout.timed_out())

@@ -5,8 +5,8 @@
 //! sst/00000024-9.sst.unfinished  one that is being written
 //! ```
 //!
-//! An object is written to a file of another name, synced, and then given its name. A process that dies leaves files
-//! that are not finished; nobody sees them, and whoever lists a folder to clean it up removes them by
+//! An object is written to a file of another name, synced, and then given its name. A process that dies leaves
+//! unfinished files, which nobody sees. Whoever lists a folder to clean it up removes them by
 //! [`DirectoryStore::remove_unfinished`].
 
 use crate::sync::Arc;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 const UNFINISHED: &str = ".unfinished";
 
-/// Bytes are gathered to writes of this length.
+/// Bytes are collected into writes of this length.
 const WRITE_BYTES: usize = 1 << 20;
 
 /// Objects as files in a directory.
@@ -25,7 +25,7 @@ const WRITE_BYTES: usize = 1 << 20;
 pub struct DirectoryStore {
     disk: Arc<dyn Disk>,
     directory: PathBuf,
-    /// Part of the names of files that are being written.
+    /// The next number that becomes a part of the name of a file that is being written.
     puts: AtomicU64,
     /// A number that no other client of the directory has.
     client: u64,
@@ -42,7 +42,7 @@ impl DirectoryStore {
         self.directory.join(name)
     }
 
-    /// Where an object is written before it has its name.
+    /// The path of an object while it is being written, before it has its name.
     fn unfinished(&self, name: &str) -> PathBuf {
         let number = self.puts.fetch_add(1, Ordering::Relaxed);
         self.directory.join(format!("{name}.{:016x}-{number}{UNFINISHED}", self.client))
@@ -53,7 +53,7 @@ impl DirectoryStore {
         self.disk.create_dir(path.parent().expect("an object lies in the directory"))
     }
 
-    /// Removes what processes that died have left in a folder. No other process is writing to it.
+    /// Removes what dead processes have left in a folder. No other process may be writing to the folder.
     ///
     /// # Errors
     ///
@@ -72,20 +72,20 @@ impl DirectoryStore {
 /// Gives the file `new` the name `path`, durably, unless a file has that name.
 fn give_name(disk: &dyn Disk, new: &Path, path: &Path) -> io::Result<()> {
     let linked = disk.link(new, path);
-    // If it stays, it is removed with others that were not finished.
+    // If the file stays, it is removed later with other unfinished files.
     disk.remove(new).ok();
     if let Err(error) = &linked
         && error.kind() != ErrorKind::AlreadyExists
     {
         return linked;
     }
-    // A name that is taken may have been given by an earlier attempt whose sync failed: the caller may take it for its
-    // own.
+    // A name that is taken may have been given by an earlier attempt whose sync failed. The caller may then take the
+    // object for its own, so the name must be durable.
     disk.sync_dir(path.parent().expect("an object lies in the directory"))?;
     linked
 }
 
-/// What is in a directory that may not be there.
+/// What is in a directory. The directory need not exist.
 fn listed(disk: &dyn Disk, directory: &Path) -> io::Result<Vec<crate::DirectoryEntry>> {
     match disk.list(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
@@ -166,7 +166,7 @@ struct DirectoryUpload {
     path: PathBuf,
     buffer: Buffer,
     filled: usize,
-    /// How much was written before what is in the buffer.
+    /// How many bytes were written before the bytes in the buffer.
     end: u64,
 }
 
@@ -197,7 +197,7 @@ impl Upload for DirectoryUpload {
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
-        // Whole blocks by themselves, so that they go around the system's page cache.
+        // Whole blocks are written by themselves, so that they go around the system's page cache.
         let whole = self.filled / BLOCK_BYTES * BLOCK_BYTES;
         if whole > 0 {
             self.flush(whole)?;
@@ -214,7 +214,7 @@ impl Upload for DirectoryUpload {
 impl Drop for DirectoryUpload {
     fn drop(&mut self) {
         if self.file.take().is_some() {
-            // If it stays, it is removed with others that were not finished.
+            // If the file stays, it is removed later with other unfinished files.
             self.disk.remove(&self.new).ok();
         }
     }

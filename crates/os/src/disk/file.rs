@@ -1,11 +1,12 @@
-//! A file, and what a read reads from: something that is opened when the read is made, not when it is asked for. It
-//! does not know how files are found, nor how the number of open files is bounded.
+//! A file, and a source of reads: something that is opened when a read is made, not when the read is asked for. This
+//! module does not know how files are found, or how the number of open files is bounded.
 //!
-//! A file is always open and can be read from itself, and every other source gives a file for as long as it is open: so
-//! both are in one file.
+//! Both are in one module because each leads to the other: a file is a source that is always open, and every other
+//! source gives a file for as long as the source is open.
 //!
 //! A read that waits in a queue holds no descriptor. The thread that makes a read opens its source, reads, and closes
-//! it before it reports the end; a thread that has one source open does not wait for another to be opened.
+//! the source before it reports the end. A thread that has one source open does not wait for another source to be
+//! opened.
 
 use crate::BLOCK_BYTES;
 use crate::store::StoreObject;
@@ -14,23 +15,24 @@ use std::fmt::Debug;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// An open file. Thread safe; positions are explicit, and it has no cursor. It is a [`ReadSource`] that is always open.
+/// An open file. Thread safe. It has no cursor: every call says its position. It is a [`ReadSource`] that is always
+/// open.
 pub trait File: ReadSource {
-    /// Fills `buffer` from `offset`; returns fewer bytes only at the end of the file. Any alignment is accepted; on a
-    /// direct file, aligned offset, length and buffer (see [`crate::Buffer`]) avoid a copy.
+    /// Fills `buffer` from `offset`. It returns fewer bytes only at the end of the file. Any alignment is accepted.
+    /// On a direct file, an aligned offset, length and buffer (see [`crate::Buffer`]) avoid a copy.
     ///
     /// # Errors
     ///
     /// The system's. The contents of `buffer` are unspecified then.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes all of `bytes` at `offset`, extending the file if needed. A direct file wants aligned arguments and
-    /// falls back to the system's page cache for others.
+    /// Writes all of `bytes` at `offset`, and extends the file if needed. A direct file wants aligned arguments; with
+    /// other arguments it uses the system's page cache.
     ///
     /// # Errors
     ///
     /// The system's, among them `StorageFull`. Any part of `bytes` may be in the file then.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
-    /// Writes all of `bytes` at the end and returns the offset they start at.
+    /// Writes all of `bytes` at the end, and returns the offset at which they start.
     ///
     /// # Errors
     ///
@@ -56,15 +58,15 @@ pub trait File: ReadSource {
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
-    /// Cuts or extends (with zeros) the file.
+    /// Cuts the file, or extends it with zeros.
     ///
     /// # Errors
     ///
     /// The system's.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
-    /// Asks the file system for room for the first `bytes`, without changing the length, so that writes need not look
-    /// for room. It may do nothing, and does nothing on a disk that is nearly full. The file system takes room beyond
-    /// the end back when the file is removed, or cut, even to the length that it has.
+    /// Asks the file system for room for the first `bytes` bytes, without changing the length, so that writes need
+    /// not look for room. It may do nothing, and it does nothing on a disk that is nearly full. The file system takes
+    /// room beyond the end back when the file is removed or cut, even if it is cut to its current length.
     ///
     /// # Errors
     ///
@@ -72,8 +74,9 @@ pub trait File: ReadSource {
     fn allocate_ahead(&self, _bytes: u64) -> io::Result<()> {
         Ok(())
     }
-    /// Extends the file to `bytes`, with room on the disk behind all of them: no write below that finds the disk full.
-    /// What is in the new bytes is not said. After an error the file may have any length up to that.
+    /// Extends the file to `bytes`, with room on the disk for all of them, so that no write below that length finds
+    /// the disk full. The contents of the new bytes are unspecified. After an error the file may have any length up
+    /// to `bytes`.
     ///
     /// # Errors
     ///
@@ -90,44 +93,46 @@ pub trait File: ReadSource {
     }
     /// Whether reads go around the system's page cache.
     fn is_direct(&self) -> bool;
-    /// What reads of whole blocks can be made from without asking the file: as long as the file lives, the same bytes,
-    /// by aligned offset, length and address. `None` if none exists, and the file makes all its reads itself. A caller
-    /// whose read fails or is cut short asks the file, which reads in another way or reports the error.
+    /// A descriptor for reads of whole blocks without asking the file. As long as the file lives, it gives the same
+    /// bytes for an aligned offset, length and address. `None` if there is no such descriptor; then the file makes
+    /// all its reads itself. A caller whose read fails or is cut short asks the file, which reads in another way or
+    /// reports the error.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
-    /// The object that the file is, if it is one: reads of it can be under way without a thread. `None` if it is none.
+    /// The object that this file is, if it is one. Reads of an object can be under way without a thread.
     fn object(&self) -> Option<StoreObject> {
         None
     }
 }
 
-/// Something that can be opened for a read. Thread safe. Two reads are of the same source if they point to the same
+/// Something that can be opened for a read. Thread safe. Two reads have the same source if they point to the same
 /// value.
 ///
-/// Every [`File`] is one, and is open already.
+/// Every [`File`] is a source, and is always open.
 pub trait ReadSource: Send + Sync + Debug {
-    /// Opens it. May wait until other reads are over, so the caller has no other source open.
+    /// Opens the source. It may wait until other reads are over, so the caller must have no other source open.
     ///
     /// # Errors
     ///
     /// The system's, if it refuses to open the source.
     fn open(self: Arc<Self>) -> io::Result<OpenSource>;
 
-    /// Opens it without waiting for other reads; `None` if it would have to wait.
+    /// Opens the source without waiting for other reads. `None` if it would have to wait.
     ///
     /// # Errors
     ///
     /// As [`ReadSource::open`].
     fn try_open(self: Arc<Self>) -> io::Result<Option<OpenSource>>;
 
-    /// Whether neighbouring reads of it are worth making as one, which takes a [descriptor](File::descriptor) or an
-    /// [object](File::object). A source that does not know before it is open says yes.
+    /// Whether neighbouring reads of the source are worth making as one read. This needs a
+    /// [descriptor](File::descriptor) or an [object](File::object). A source that does not know this before it is
+    /// open answers yes.
     fn may_join(&self) -> bool {
         true
     }
 
-    /// It is called after the result of [`ReadSource::open`] was dropped.
+    /// Notes that the result of [`ReadSource::open`] was dropped.
     fn closed(&self) {}
 }
 
@@ -155,7 +160,7 @@ pub struct OpenSource {
 }
 
 impl OpenSource {
-    /// `file`, which `source` opened and which it is notified of when this is dropped.
+    /// `file`, which `source` opened. `source` is notified when this value is dropped.
     pub fn new(file: Arc<dyn File>, source: Arc<dyn ReadSource>) -> OpenSource {
         OpenSource { file, closing: CloseNotice(Some(source)) }
     }

@@ -1,18 +1,18 @@
 //! How long short reads of a store take, as measured lately. It does not know what is read.
 //!
-//! Reads are taken in groups of [`GROUP`]. What counts is the mean of the better one of the last two groups: reads that
-//! wait for a busy store, or for a connection, do not make the store look far for long. Long reads count as far as they
-//! are short: the time that their bytes take is taken off.
+//! Reads are taken in groups of [`GROUP`]. The latency is the mean of the better one of the last two groups. So if
+//! some reads wait for a busy store or for a connection, the store does not look far away for long. For a long read,
+//! the time that its bytes take is subtracted.
 
 use std::time::Duration;
 
-/// Before anything is measured a store is taken to be in another building: one that is near is known after the first
-/// reads.
+/// Before anything is measured, a store is assumed to be in another building. If a store is near, this is known after
+/// the first reads.
 const ASSUMED: Duration = Duration::from_millis(10);
 
 const GROUP: u32 = 32;
 
-/// Bytes that a connection gives in a second, of which a read does not know how many it had to itself.
+/// Bytes per second of a connection. A read does not know what share of the connection it had.
 const BYTES_PER_SECOND: u64 = 64 << 20;
 
 /// What was measured.
@@ -28,7 +28,7 @@ impl Latency {
     /// Notes that a read of `bytes` bytes took `time`.
     pub fn note(&mut self, time: Duration, bytes: usize) {
         let transfer = Duration::from_nanos((bytes as u64).saturating_mul(1_000_000_000 / BYTES_PER_SECOND));
-        // At least a quarter counts as latency: a connection may be faster than assumed.
+        // At least a quarter of the time counts as latency, because a connection may be faster than assumed.
         self.sum += time.saturating_sub(transfer).max(time / 4);
         self.count += 1;
         if self.count == GROUP {
@@ -77,11 +77,11 @@ mod tests {
     #[test]
     fn the_bytes_of_a_long_read_do_not_make_it_far() {
         let mut latency = Latency::default();
-        // 1 MiB of a connection that gives 64 MiB in a second, 5 ms away.
+        // 1 MiB through a connection that gives 64 MiB per second, 5 ms away.
         latency.note(millis(5) + Duration::from_micros(15_625), 1 << 20);
         let measured = latency.get();
         assert!(measured >= millis(5) && measured < millis(7), "{measured:?}");
-        // A much faster connection: what is measured is part of the time, and not nothing.
+        // With a much faster connection, the result is a part of the time, and not zero.
         let mut latency = Latency::default();
         latency.note(millis(8), 1 << 20);
         assert_eq!(latency.get(), millis(2));

@@ -1,16 +1,16 @@
-//! Which read is begun next. It does not know how reads are made, nor what is read.
+//! Which read is begun next. The queue does not know how reads are made, or what is read.
 //!
-//! The most urgent goes first, within three limits on what is under way:
+//! The most urgent read goes first, within three limits on what is under way:
 //!
-//! * the depth, in reads of the disk, all urgencies together;
-//! * a share of it for reads that no thread waits for, so that the rest is free for the others;
-//! * bytes, for each urgency: few while a thread waits for reads, more when none has waited for a while. A read that is
-//!   larger than its bound goes when nothing of its urgency is under way.
+//! * depth: how many reads of the disk, of all urgencies together;
+//! * a share of the depth for reads that no thread waits for, so that the rest of it is free for the other reads;
+//! * bytes, for each urgency: few while a thread waits for reads, more when no thread has waited for a while. A read
+//!   that is larger than its limit goes when nothing of its urgency is under way.
 //!
 //! "A while" is counted in bytes of reads that no thread waits for. So it is longer on a slower disk, and the choice
-//! follows from the calls alone.
+//! depends on nothing but the calls.
 //!
-//! No read waits forever: a read that could have begun and was passed by [`PATIENCE`] more urgent reads is next.
+//! No read waits forever: a read that could have begun, but was passed by [`PATIENCE`] more urgent reads, is next.
 
 use super::request::{ReadRequest, Urgency};
 use super::usage::{ReadLoad, Usage};
@@ -18,15 +18,15 @@ use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::collections::{HashMap, VecDeque};
 
-/// How many more urgent reads may pass one that could be begun. One in 33 of the reads that a full queue begins is
-/// then of the next urgency, and 1 in 33 of those of the one after it.
+/// How many more urgent reads may pass a read that could be begun. So of the reads that a full queue begins, 1 in 33
+/// has the second urgency. Of the remaining urgencies, 1 in 33 of those has the third.
 const PATIENCE: usize = 32;
 
 /// What waits in a queue.
 pub(crate) trait Queued {
-    /// How many reads were asked for, and bytes from the disk.
+    /// How many reads this item stands for, and how many bytes it takes from the disk.
     fn load(&self) -> ReadLoad;
-    /// Names by which it can be raised.
+    /// Names by which the item can be raised.
     fn tickets(&self) -> impl Iterator<Item = u64>;
 }
 
@@ -39,19 +39,20 @@ pub(crate) struct QueueLimits {
     pub(crate) unneeded: usize,
     /// Bytes by urgency.
     pub(crate) bytes: [usize; Urgency::ALL.len()],
-    /// Bytes by urgency while a thread waits for reads: its next read waits behind them in the disk.
+    /// Bytes by urgency while a thread waits for reads. The limits are low because the thread's next read waits in
+    /// the disk behind these bytes.
     pub(crate) strained_bytes: [usize; Urgency::ALL.len()],
-    /// Threads count as waiting at least until reads of this many bytes, none of them needed, have begun since the last
-    /// needed read.
+    /// How many bytes must have begun since the last needed read, until no thread counts as waiting. Only reads that
+    /// are not needed count.
     pub(crate) calm_bytes: usize,
 }
 
-/// Something that was begun. It is under way until it is given to [`Queue::over`].
+/// An item that was begun. It is under way until it is given to [`Queue::over`].
 #[derive(Debug)]
 pub(crate) struct Begun<T> {
     pub(crate) item: T,
     load: ReadLoad,
-    /// What it counts as: it may have been raised.
+    /// The urgency under which the item is counted. The item may have been raised since it was pushed.
     urgency: Urgency,
 }
 
@@ -60,14 +61,14 @@ pub(crate) struct Begun<T> {
 pub(crate) struct Queue<T> {
     limits: QueueLimits,
     lines: [UrgencyLine<T>; Urgency::ALL.len()],
-    /// Where the bearer of a ticket waits; none of those that are needed.
+    /// Where the item with a ticket waits. Items that are needed are not in it.
     places: HashMap<u64, (Urgency, u64)>,
-    /// Bytes that are not needed begun since a read that was.
+    /// Bytes of reads that are not needed which have begun since the last needed read.
     unneeded_bytes: usize,
-    /// Reads that are made without the queue, and how many had been begun when it last looked.
+    /// Reads that are made without the queue, and how many of them had begun when the queue last looked.
     elsewhere: Arc<Elsewhere>,
     seen_elsewhere: u64,
-    /// Pushed so far: all, and those that came together with others.
+    /// Reads pushed so far: all of them, and those that were joined with others.
     reads: u64,
     joined: u64,
 }
@@ -80,7 +81,8 @@ pub(crate) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Makes a read on this thread. If it is needed it counts, even if its callback panics.
+    /// Makes a read on this thread. If the read is needed, it is counted as under way, and the count is right even if
+    /// its callback panics.
     pub(crate) fn make(&self, read: ReadRequest) {
         let counted = (read.urgency == Urgency::Needed).then(|| Counted::new(self));
         read.make();
@@ -111,15 +113,15 @@ impl Drop for Counted<'_> {
 /// The reads of one urgency.
 #[derive(Debug)]
 struct UrgencyLine<T> {
-    /// By arrival. Holes where one was raised, but not at the front.
+    /// In order of arrival. An item that was raised leaves a hole, but never at the front.
     waiting: VecDeque<Option<T>>,
-    /// Place of the front; places go on counting.
+    /// The place of the front item. Places are never used twice.
     front: u64,
     queued: ReadLoad,
     under_way: ReadLoad,
     /// Reads of the disk under way.
     begun: usize,
-    /// How many went first while the front could have been begun.
+    /// How many items passed the front item while it could have been begun.
     passed: usize,
 }
 
@@ -169,7 +171,7 @@ impl<T: Queued> Queue<T> {
         }
     }
 
-    /// Counts reads that are made without the queue: those that are not needed make room for them.
+    /// A counter for reads that are made without the queue. Reads that are not needed make room for them.
     pub(crate) fn elsewhere(&self) -> Arc<Elsewhere> {
         Arc::clone(&self.elsewhere)
     }
@@ -187,8 +189,8 @@ impl<T: Queued> Queue<T> {
         }
     }
 
-    /// Moves the bearer of the ticket to the end of the line of those that are needed; false if it does not wait, or
-    /// waits there.
+    /// Moves the item with the ticket to the end of the line of needed items. False if the item does not wait, or
+    /// already waits in that line.
     pub(crate) fn raise(&mut self, ticket: u64) -> bool {
         let Some(&(urgency, place)) = self.places.get(&ticket) else {
             return false;
@@ -198,7 +200,7 @@ impl<T: Queued> Queue<T> {
         true
     }
 
-    /// The next to be begun, if the limits allow one.
+    /// The next item to begin, if the limits allow one.
     pub(crate) fn next(&mut self) -> Option<Begun<T>> {
         let elsewhere = self.elsewhere.begun.load(Ordering::Relaxed);
         if elsewhere != self.seen_elsewhere {
@@ -227,13 +229,13 @@ impl<T: Queued> Queue<T> {
         Some(Begun { item, load, urgency })
     }
 
-    /// Begins reads within other limits from now on; what is under way stays so.
+    /// Begins reads within other limits from now on. What is under way stays under way.
     #[cfg(target_os = "linux")]
     pub(crate) fn set_limits(&mut self, limits: QueueLimits) {
         self.limits = limits;
     }
 
-    /// Takes note that one is over, and gives it back.
+    /// Notes that an item is over, and returns the item.
     pub(crate) fn over(&mut self, begun: Begun<T>) -> T {
         let line = self.line(begun.urgency);
         line.begun -= 1;
@@ -241,7 +243,7 @@ impl<T: Queued> Queue<T> {
         begun.item
     }
 
-    /// Whether one may be begun.
+    /// Whether an item may be begun.
     pub(crate) fn has_next(&self) -> bool {
         Urgency::ALL.into_iter().any(|urgency| self.is_able(urgency))
     }
@@ -251,7 +253,7 @@ impl<T: Queued> Queue<T> {
         self.lines.iter().all(|line| line.begun == 0)
     }
 
-    /// Takes everything out that waits.
+    /// Takes out everything that waits.
     pub(crate) fn clear(&mut self) -> Vec<T> {
         self.places.clear();
         let mut items = Vec::new();
@@ -277,12 +279,12 @@ impl<T: Queued> Queue<T> {
         &mut self.lines[urgency as usize]
     }
 
-    /// Takes an item from its place, of which nothing is left.
+    /// Takes an item from its place, and forgets the place.
     fn leave(&mut self, urgency: Urgency, place: u64) -> T {
         let item = self.line(urgency).take(place);
         if urgency != Urgency::Needed {
             for ticket in item.tickets() {
-                // If tickets were not unique, this one's may have become another's.
+                // If tickets were not unique, this ticket may already belong to another item.
                 if self.places.get(&ticket) == Some(&(urgency, place)) {
                     self.places.remove(&ticket);
                 }

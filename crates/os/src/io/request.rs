@@ -1,5 +1,5 @@
-//! A read to be made: from where, into which buffer, how urgent it is, and what is called at its end. It does not know
-//! when it is made, nor by which thread.
+//! A read to be made: from where, into which buffer, how urgent it is, and what is called at its end. It does not
+//! know when it is made, or by which thread.
 
 use crate::sync::Arc;
 use crate::{Buffer, ReadSource};
@@ -23,18 +23,18 @@ impl Urgency {
     pub const ALL: [Self; 3] = [Self::Needed, Self::Ahead, Self::Background];
 }
 
-/// Called at the end of a read, once, on any thread, with the buffer and the number of bytes that were filled. It must
+/// Called once at the end of a read, on any thread, with the buffer and the number of bytes that were filled. It must
 /// neither wait nor take long. When it is called, the read is no longer under way. A panic in it is reported and
 /// affects no other read.
 pub type Done = Box<dyn FnOnce(Buffer, io::Result<usize>) + Send>;
 
 /// A read to be made.
 pub struct ReadRequest {
-    /// From what; opened when the read is made.
+    /// The source of the read. It is opened when the read is made.
     pub source: Arc<dyn ReadSource>,
-    /// From where in it.
+    /// Where in the source the read begins.
     pub offset: u64,
-    /// All of it is filled, unless the file ends before.
+    /// The buffer to fill. It is filled completely, unless the file ends before.
     pub buffer: Buffer,
     /// How urgent it is.
     pub urgency: Urgency,
@@ -45,7 +45,7 @@ pub struct ReadRequest {
 }
 
 impl ReadRequest {
-    /// Reads on this thread, and reports the end. A panic of the callback goes on to the caller.
+    /// Reads on this thread, and reports the end. If the callback panics, the panic goes on to the caller.
     pub fn make(self) {
         let ReadRequest { source, offset, mut buffer, done, .. } = self;
         // The source is closed before the callback runs, because the caller may then read something else.
@@ -68,10 +68,10 @@ impl ReadRequest {
     /// Reports the end.
     pub(crate) fn finish(self, outcome: io::Result<usize>) {
         let ReadRequest { source, buffer, done, .. } = self;
-        // Closed before the callback runs, because the caller may then remove the file.
+        // The source is closed before the callback runs, because the caller may then remove the file.
         drop(source);
         let told = catch_unwind(AssertUnwindSafe(|| done(buffer, outcome)));
-        // The panic has been reported by its hook, and concerns only the caller that asked for this read.
+        // The panic hook has reported the panic. It concerns only the caller that asked for this read.
         drop(told);
     }
 }

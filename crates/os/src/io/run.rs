@@ -1,7 +1,8 @@
-//! Reads of neighbouring bytes, made as one read of the disk. It does not know when they are made, nor by which thread.
+//! Reads of neighbouring bytes that are made as one read of the disk. A run does not know when it is made, or by
+//! which thread.
 //!
-//! Blocks that two reads share are read once, into the buffer of the first, and copied; a gap between two is read into
-//! memory that is never looked at:
+//! If two reads share blocks, the blocks are read once, into the buffer of the first read, and copied. A gap between
+//! two reads is read into memory that is never looked at:
 //!
 //! ```text
 //! file       |  a  a  a  |  .  .  |  b  b  b  |           blocks
@@ -18,11 +19,12 @@ use crate::{BLOCK_BYTES, Buffer, File, OpenSource};
 use std::collections::HashMap;
 use std::io::{self, IoSliceMut};
 
-/// The most that one read of the disk takes. With several under way a disk is as fast with it as with larger ones, and
-/// what is needed waits behind it for 0.13 ms at 1 GB/s.
+/// The most bytes that one read of the disk takes. With several reads under way, a disk is as fast with this size as
+/// with a larger size. A needed read waits behind such a read for 0.13 ms at 1 GB/s.
 const RUN_BYTES: u64 = 128 << 10;
 
-/// The most that is read needlessly between two reads. 16 KiB at 750 MB/s take as long as a read at 46,000 a second.
+/// The most bytes that are read needlessly between two reads. Reading 16 KiB at 750 MB/s takes as long as one read at
+/// 46,000 reads per second.
 pub(crate) const GAP_BYTES: u64 = 16 << 10;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -55,7 +57,7 @@ pub(crate) enum RunPart {
     Read { index: usize, from: usize },
 }
 
-/// Bytes that a read has from an earlier one of its run.
+/// Bytes that a read copies from an earlier read of its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Overlap {
     from: usize,
@@ -71,7 +73,7 @@ impl ReadRun {
         ReadRun { first: read, rest: Vec::new(), bytes }
     }
 
-    /// How urgent all of them are, or were when they were asked for.
+    /// The urgency of all reads of the run, when they were asked for. They may have been raised since.
     pub(crate) fn urgency(&self) -> Urgency {
         self.first.urgency
     }
@@ -113,7 +115,8 @@ impl ReadRun {
         std::iter::once(&mut self.first).chain(&mut self.rest)
     }
 
-    /// Makes the length of every buffer one of whole blocks; direct I/O wants it. [`ReadRun::shrink`] takes it back.
+    /// Makes the length of every buffer a multiple of blocks, because direct I/O wants that. [`ReadRun::shrink`]
+    /// undoes this.
     pub(crate) fn extend(&mut self) -> Lengths {
         let extend = |read: &mut ReadRequest| {
             let len = read.buffer.len();
@@ -124,7 +127,7 @@ impl ReadRun {
         Lengths { first, rest: self.rest.iter_mut().map(extend).collect() }
     }
 
-    /// Gives every buffer the length that it had.
+    /// Gives every buffer its original length again.
     pub(crate) fn shrink(&mut self, lengths: &Lengths) {
         self.first.buffer.set_len_within_capacity(lengths.first);
         for (read, len) in self.rest.iter_mut().zip(&lengths.rest) {
@@ -132,7 +135,7 @@ impl ReadRun {
         }
     }
 
-    /// What is read, from the offset of the first to the end of the run.
+    /// What is read, from the offset of the first read to the end of the run.
     pub(crate) fn parts(&self) -> Vec<RunPart> {
         let mut parts = Vec::with_capacity(self.len() + 4);
         let mut end = self.first.offset;
@@ -150,9 +153,9 @@ impl ReadRun {
         parts
     }
 
-    /// After all parts were read: copies what reads share. The buffers are of whole blocks.
+    /// Copies what reads share, after all parts were read. The buffers have whole blocks.
     pub(crate) fn copy_shared(&mut self) {
-        // The next read shares bytes with earlier ones: the one of these that reaches farthest has all of the shared
+        // The next read shares bytes with earlier reads. The earlier read that reaches farthest has all of the shared
         // bytes.
         let mut farthest = 0;
         for to in 1..self.len() {
@@ -179,30 +182,30 @@ impl ReadRun {
         target.buffer[..bytes].copy_from_slice(&source.buffer[from_start..from_start + bytes]);
     }
 
-    /// Opens what all of them are of, unless that has to wait.
+    /// Opens the source of the reads, unless that has to wait.
     #[cfg(target_os = "linux")]
     pub(crate) fn try_open(&self) -> io::Result<Option<OpenSource>> {
         Arc::clone(&self.first.source).try_open()
     }
 
-    /// Opens what all of them are of, and may wait for it.
+    /// Opens the source of the reads. It may wait for that.
     pub(crate) fn open(&self) -> io::Result<OpenSource> {
         Arc::clone(&self.first.source).open()
     }
 
-    /// Reads on this thread, which has nothing open.
+    /// Reads on this thread, which must have no source open.
     pub(crate) fn read(&mut self) -> RunOutcome {
-        // They are closed before they are opened one by one.
+        // The source is closed again before the reads open it one by one.
         let is_filled = !self.is_single() && self.open().is_ok_and(|open| self.read_joined(open.file()));
         if is_filled { RunOutcome::Filled } else { self.read_each() }
     }
 
-    /// Reads each by itself on this thread, which has nothing open.
+    /// Makes each read by itself on this thread, which must have no source open.
     pub(crate) fn read_each(&mut self) -> RunOutcome {
         RunOutcome::Each(self.iter_mut().map(ReadRequest::open_and_read).collect())
     }
 
-    /// Reads all as one on this thread; false if not all of it came.
+    /// Makes all reads as one on this thread. False if not all bytes came.
     fn read_joined(&mut self, file: &dyn File) -> bool {
         let Some(descriptor) = file.descriptor() else {
             return false;
@@ -260,8 +263,8 @@ impl ReadRun {
         }
     }
 
-    /// Leaves the extended buffers where they are, forever, and puts new ones of the length that they had into their
-    /// place.
+    /// Leaks the extended buffers, so that they stay where they are forever, and puts new buffers of the original
+    /// lengths into their places.
     #[cfg(target_os = "linux")]
     pub(crate) fn renew_buffers(&mut self, lengths: &Lengths) {
         let lengths = std::iter::once(lengths.first).chain(lengths.rest.iter().copied());
@@ -270,11 +273,13 @@ impl ReadRun {
         }
     }
 
-    /// Gives every read its part of the bytes, which were read from the offset of the first and lie in `pieces`, and
-    /// reports its end. Fewer bytes than the run takes come only at the end of what is read.
+    /// Gives every read its part of the bytes, and reports its end. The bytes were read from the offset of the first
+    /// read on, and lie in `pieces`. There are fewer bytes than the run takes only if the end of the source was
+    /// reached.
     pub(crate) fn fill(self, pieces: &[&[u8]]) {
         let start = self.first.offset;
-        // The pieces from the one on in which the last read began, and where this one begins. Reads come in order.
+        // The pieces from the piece on in which the last read began, and the offset at which that piece begins. Reads
+        // come in order.
         let (mut pieces, mut piece_at) = (pieces, 0);
         for mut read in self.into_reads() {
             let at = memory_bytes(read.offset - start);
@@ -311,7 +316,7 @@ impl ReadRun {
 pub(crate) enum RunOutcome {
     /// All buffers are full.
     Filled,
-    /// One for each read.
+    /// The outcome of each read.
     Each(Vec<io::Result<usize>>),
 }
 
@@ -340,7 +345,7 @@ impl Queued for ReadRun {
     }
 }
 
-/// Joins reads that are near each other: of one source, equally urgent, and such that a descriptor can read them.
+/// Joins reads that are near each other, of one source, equally urgent, and possible with a descriptor.
 pub(crate) fn join(reads: Vec<ReadRequest>) -> Vec<ReadRun> {
     join_within(reads, JoinLimits { run_bytes: RUN_BYTES, gap_bytes: GAP_BYTES })
 }
@@ -349,7 +354,8 @@ pub(crate) fn join(reads: Vec<ReadRequest>) -> Vec<ReadRun> {
 pub(crate) fn join_within(mut reads: Vec<ReadRequest>, limits: JoinLimits) -> Vec<ReadRun> {
     let identity = |read: &ReadRequest| Arc::as_ptr(&read.source).addr();
     if reads.len() > 1 {
-        // In the order in which files are first met: where they lie in memory must not decide what is read first.
+        // Files are ranked in the order in which they are first met. So their addresses in memory do not decide what
+        // is read first.
         let mut ranks: HashMap<usize, usize> = HashMap::new();
         for read in &reads {
             let next = ranks.len();
@@ -389,7 +395,7 @@ impl JoinLimits {
     }
 }
 
-/// Whether a read is one of whole blocks once its buffer is [extended](Run::extend), so that a descriptor can make it.
+/// Whether a read has whole blocks once its buffer is [extended](Run::extend), so that a descriptor can make it.
 pub(crate) fn is_whole(read: &ReadRequest) -> bool {
     let end = read.offset.checked_add(whole_blocks(read.buffer.len()) as u64);
     read.offset.is_multiple_of(BLOCK) && !read.buffer.is_empty() && end.is_some_and(|end| i64::try_from(end).is_ok())
@@ -404,7 +410,7 @@ fn whole_blocks(bytes: usize) -> usize {
     bytes.next_multiple_of(BLOCK_BYTES)
 }
 
-/// A part of a run is in memory.
+/// A length within a run as a `usize`: it fits, because the run is in memory.
 fn memory_bytes(bytes: u64) -> usize {
     usize::try_from(bytes).expect("a run is in memory")
 }

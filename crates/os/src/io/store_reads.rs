@@ -1,8 +1,8 @@
-//! Reads of objects, many under way, neighbouring ones as one request. It does not know how a store makes them. Reads
-//! of files that are no objects go to another machine's reads.
+//! Reads of objects. Many reads are under way, and neighbouring reads are made as one request. This module does not
+//! know how a store makes them. Reads of files that are no objects go to another `Reads`.
 //!
-//! A request of a store costs a round trip and money, whatever its length. So reads are joined over wider gaps than
-//! those of a disk, and a run is longer.
+//! A request to a store costs a round trip and money, whatever its length. So reads are joined over wider gaps than
+//! reads of a disk, and a run is longer.
 
 use super::latency::Latency;
 use super::queue::{Begun, Elsewhere, Queue, QueueLimits};
@@ -14,10 +14,11 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// A connection gives some 50 to 100 MB/s after a round trip of 20 ms: a gap takes a millisecond, a run twenty.
+/// A connection gives some 50 to 100 MB/s after a round trip of 20 ms. So a gap of this size takes a millisecond, and
+/// a run twenty milliseconds.
 const JOINED: JoinLimits = JoinLimits { run_bytes: 1 << 20, gap_bytes: 64 << 10 };
 
-/// Requests under way, and how many of them no thread waits for.
+/// How many requests may be under way, and how many of those may be requests that no thread waits for.
 fn limits(depth: usize) -> QueueLimits {
     QueueLimits {
         depth,
@@ -31,13 +32,13 @@ fn limits(depth: usize) -> QueueLimits {
 /// Reads of objects.
 pub struct StoreReads {
     shared: Arc<StoreReadsShared>,
-    /// Reads that callers make.
+    /// Counts reads that callers make themselves.
     elsewhere: Arc<Elsewhere>,
 }
 
 struct StoreReadsShared {
     state: Mutex<StoreReadsState>,
-    /// What the latency in `state` says, in nanoseconds, so that whoever asks for it waits for no lock.
+    /// The latency from `state`, in nanoseconds. It is here so that whoever asks for it waits for no lock.
     latency_nanos: AtomicU64,
     /// Reads of files that are no objects.
     others: Arc<dyn Reads>,
@@ -46,14 +47,15 @@ struct StoreReadsShared {
 
 struct StoreReadsState {
     queue: Queue<ReadRun>,
-    /// Whether a thread begins reads. Other threads leave their reads to this thread, so that a store whose reads end
-    /// at once does not recurse.
+    /// Whether a thread is beginning reads. Other threads leave their reads to that thread. So a store whose reads
+    /// end at once does not cause recursion.
     is_beginning: bool,
     latency: Latency,
 }
 
 impl StoreReads {
-    /// At most `depth` requests under way, 2 or more. Reads of files that are no objects go to `others`.
+    /// Keeps at most `depth` requests under way, which is 2 or more. Reads of files that are no objects go to
+    /// `others`.
     pub fn new(depth: usize, others: Arc<dyn Reads>, clock: Arc<dyn Clock>) -> StoreReads {
         let queue = Queue::new(limits(depth.max(2)));
         let elsewhere = queue.elsewhere();
@@ -101,7 +103,7 @@ impl Reads for StoreReads {
 }
 
 impl StoreReadsShared {
-    /// A read of `bytes` bytes has ended.
+    /// Notes that a read of `bytes` bytes has ended.
     fn note(&self, begin: Duration, bytes: usize) {
         let time = self.clock.now().saturating_sub(begin);
         let mut state = self.state.lock();
@@ -114,7 +116,7 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Begins all that may begin now.
+/// Begins all reads that may begin now.
 fn begin(shared: &Arc<StoreReadsShared>) {
     let mut state = shared.state.lock();
     if std::mem::replace(&mut state.is_beginning, true) {
@@ -128,9 +130,9 @@ fn begin(shared: &Arc<StoreReadsShared>) {
     state.is_beginning = false;
 }
 
-/// Begins one, of an object or of another file.
+/// Begins one run, of an object or of another file.
 fn begin_one(shared: &Arc<StoreReadsShared>, begun: Begun<ReadRun>) {
-    // The source is closed at once: an object needs nothing that is open.
+    // The source is closed at once, because reading an object needs nothing that is open.
     let object = begun.item.open().map(|open| open.file().object());
     match object {
         Ok(Some(object)) => begin_object(shared, &object, begun),
@@ -169,7 +171,7 @@ fn begin_object(shared: &Arc<StoreReadsShared>, object: &StoreObject, begun: Beg
 
 impl Drop for StoreReads {
     fn drop(&mut self) {
-        // What is under way ends by itself, and finds nothing that could begin.
+        // Runs that are under way end by themselves, and then find nothing to begin.
         let waiting = self.shared.state.lock().queue.clear();
         for run in waiting {
             run.fail(|| io::Error::new(ErrorKind::Interrupted, "the reads were closed before this one was made"));

@@ -25,15 +25,15 @@ impl ReadLoad {
     }
 }
 
-/// What reads are doing and have done.
+/// What reads are doing now and have done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Begun and not over, by urgency.
+    /// Reads that have begun and are not over, by urgency.
     pub under_way: [ReadLoad; Urgency::ALL.len()],
-    /// Not begun, by urgency.
+    /// Reads that have not begun, by urgency.
     pub queued: [ReadLoad; Urgency::ALL.len()],
-    /// What was asked for so far.
+    /// Reads that were asked for so far.
     pub reads: u64,
-    /// How many of them were made together with others, as one read of the disk.
+    /// How many of these were made together with others, as one read of the disk.
     pub joined: u64,
 }

@@ -1,9 +1,9 @@
 //! Bytes whose address and capacity are multiples of [`BLOCK_BYTES`], as direct I/O wants them. It does not know what
 //! is read into them.
 //!
-//! They lie in one of three places, where they go back to when the buffer is dropped: in an [`Arena`]; from
-//! [`MAPPED_BYTES`] on in a mapping of their own, so that the system has their memory again at once; or else on the
-//! heap.
+//! They lie in one of three places, and go back there when the buffer is dropped. The first is an [`Arena`]. Outside
+//! of arenas, a buffer of [`MAPPED_BYTES`] or more has a mapping of its own, so that the system gets its memory back
+//! at once. Other buffers are on the heap.
 
 use super::Arena;
 use super::system::{map, unmap};
@@ -16,21 +16,22 @@ use std::ptr::{NonNull, without_provenance_mut};
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Buffers of this capacity and more are mapped: what glibc maps too, until the first such is freed and it begins to
-/// keep them. The system zeroes them page by page as they are filled, 0.5 ms a MiB, about what a fast disk takes to
-/// read as much; so a caller that needs them again and again keeps them, or has an arena.
+/// Buffers with this capacity or more are mapped. glibc maps them, too, until the first of them is freed; then it
+/// begins to keep such memory. The system zeroes mapped pages when they are first filled. This takes 0.5 ms per MiB,
+/// about as long as a fast disk takes to read as much. So a caller that needs such buffers again and again keeps
+/// them, or has an arena.
 pub const MAPPED_BYTES: usize = 128 << 10;
 
-/// Capacity of all buffers alive. Relaxed everywhere: a statistic, nothing is ordered by it. It outlives every model of
-/// a model checker, and is std's for that reason.
+/// Capacity of all living buffers. All accesses are relaxed: it is a statistic and orders no other memory access. It
+/// is an atomic of std because it outlives every model of a model checker.
 static ALLOCATED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Capacity of those alive that have a mapping of their own. As above.
+/// Capacity of the living buffers that have a mapping of their own. Otherwise as above.
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
 /// An owned run of bytes, aligned for direct I/O. Dereferences to `[u8]`.
 pub struct Buffer {
-    /// Start of `capacity` initialized bytes owned by this buffer; if `capacity` is 0, aligned and never read.
+    /// Start of `capacity` initialized bytes that this buffer owns. If `capacity` is 0, it is aligned and never read.
     start: NonNull<u8>,
     /// At most `capacity`.
     len: usize,
@@ -41,7 +42,7 @@ pub struct Buffer {
 
 /// Where the bytes came from and go back to.
 enum Home {
-    /// The allocator; nowhere if the capacity is 0.
+    /// The allocator. If the capacity is 0, there is nothing to give back.
     Heap,
     /// A mapping of their own.
     Mapping,
@@ -55,7 +56,7 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// `len` zeros, in room rounded up to whole blocks, on the heap or in a mapping of their own.
+    /// `len` zeros, on the heap or in a mapping of their own. The capacity is rounded up to whole blocks.
     pub fn zeroed(len: usize) -> Buffer {
         let capacity = len.next_multiple_of(BLOCK_BYTES);
         let (start, home) = if capacity == 0 {
@@ -74,7 +75,7 @@ impl Buffer {
         Buffer { start, len, capacity, home }
     }
 
-    /// The first `len` bytes of a run in an arena, which gets it back when the buffer is dropped.
+    /// The first `len` bytes of a run in an arena. The arena gets the run back when the buffer is dropped.
     ///
     /// # Safety
     /// `start` is aligned to blocks; `capacity` bytes from it, a multiple of blocks and at least `len`, are
@@ -102,7 +103,7 @@ impl Buffer {
         self.capacity
     }
 
-    /// Cuts or extends the buffer in place. Bytes that it gains keep their last contents: zeros, or older bytes.
+    /// Cuts or extends the buffer in place. Bytes that it gains have their last contents: zeros or older bytes.
     pub fn set_len_within_capacity(&mut self, len: usize) {
         assert!(len <= self.capacity, "{len} bytes in a buffer of {}", self.capacity);
         self.len = len;
@@ -113,8 +114,8 @@ impl Buffer {
         ALLOCATED_BYTES.load(Ordering::Relaxed)
     }
 
-    /// Capacity of those buffers alive that have a mapping of their own: memory that the allocator knows nothing of,
-    /// and no arena either.
+    /// Capacity of the living buffers that have a mapping of their own. Neither the allocator nor an arena knows of
+    /// this memory.
     pub fn mapped_bytes() -> usize {
         MAPPED.load(Ordering::Relaxed)
     }

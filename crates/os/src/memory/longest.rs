@@ -1,8 +1,8 @@
-//! A number for each slab, found by being large enough: a tree in which each node has the greatest number below it.
-//! It does not know what the numbers count.
+//! One number for each slab, in a tree that finds a slab whose number is large enough. Each node has the greatest
+//! number below it. The tree does not know what the numbers count.
 //!
 //! Node 1 is the root, nodes `2n` and `2n + 1` are the children of `n`, and the leaves begin at `leaves`. For 16,384
-//! slabs, 32 GiB, it takes 64 KiB and 14 steps to find or change a number.
+//! slabs (32 GiB), the tree takes 64 KiB, and it takes 14 steps to find or change a number.
 
 /// The tree.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub struct Longest {
 }
 
 impl Longest {
-    /// Sets the number of a slab; those that were never set are 0.
+    /// Sets the number of a slab. Numbers that were never set are 0.
     pub fn set(&mut self, slab: usize, number: u16) {
         if slab >= self.leaves {
             self.grow(slab + 1);
@@ -31,7 +31,7 @@ impl Longest {
         }
     }
 
-    /// The first slab whose number is at least `least`, which is not 0.
+    /// The first slab whose number is at least `least`, where `least` is not 0.
     pub fn first(&self, least: u16) -> Option<usize> {
         if self.greatest() < least {
             return None;

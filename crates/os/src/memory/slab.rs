@@ -34,17 +34,17 @@ impl Blocks {
         count
     }
 
-    /// The first run of set bits that is at least so long, cut to that.
+    /// The first run of at least this many set bits, cut to this length.
     pub fn find(&self, blocks: usize) -> Option<Range<usize>> {
         self.runs().find(|run| run.len() >= blocks).map(|run| run.start..run.start + blocks)
     }
 
-    /// The longest run of set bits, the first of equals; empty if none is set.
+    /// The longest run of set bits; the first of several equally long runs. It is empty if no bit is set.
     pub fn longest(&self) -> Range<usize> {
         self.runs().fold(0..0, |longest, run| if run.len() > longest.len() { run } else { longest })
     }
 
-    /// Runs of set bits in order, as long as they go.
+    /// Maximal runs of set bits, in order.
     fn runs(&self) -> impl Iterator<Item = Range<usize>> {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -54,8 +54,8 @@ impl Blocks {
         })
     }
 
-    /// The first bit from `at` on that is set, or with all bits of `flip` set, that is not; the number of blocks if
-    /// none.
+    /// The first set bit from `at` on. If all bits of `flip` are set, it is the first bit from `at` on that is not
+    /// set. If there is none, it is the number of blocks.
     fn next(&self, at: usize, flip: u64) -> usize {
         let mut at = at;
         while at < SLAB_BLOCKS {
@@ -77,7 +77,7 @@ impl BitAnd for Blocks {
     }
 }
 
-/// Each word that a range touches, with the bits of the range in it.
+/// Calls `each` for each word that a range touches, with the bits of the range in that word.
 fn for_words(blocks: Range<usize>, mut each: impl FnMut(usize, u64)) {
     debug_assert!(blocks.end <= SLAB_BLOCKS, "a range of blocks is within its slab");
     let mut at = blocks.start;

@@ -1,4 +1,4 @@
-//! Memory as the system gives it and takes it back. It does not know what lies in it.
+//! Memory as the system gives it and takes it back. This module does not know what lies in the memory.
 
 #[cfg(any(miri, not(unix)))]
 mod allocator;
@@ -13,8 +13,8 @@ pub use mapped::{advise, discard, discards_blocks, map, unmap};
 /// Whether the system may lay huge pages under a range of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HugePages {
-    /// As soon as anything in their 2 MiB is touched.
+    /// Huge pages: the system backs all 2 MiB as soon as anything in them is touched.
     Wanted,
-    /// Never: only what is touched takes memory.
+    /// No huge pages: only what is touched takes memory.
     Refused,
 }

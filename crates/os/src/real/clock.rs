@@ -4,7 +4,7 @@ use crate::Clock;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The longest pause that is spent on the processor. A sleep takes about 55 us more than it was asked for.
+/// The longest pause that is spent in a loop on the processor. A sleep takes about 55 us longer than asked for.
 pub(super) const LONGEST_SPIN: Duration = Duration::from_micros(20);
 
 /// The system's clocks; monotonic time starts when this is made.

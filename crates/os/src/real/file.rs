@@ -1,10 +1,11 @@
-//! An open file of the system: positioned reads and writes, and where asked for, around the system's page cache.
+//! An open file of the system, with positioned reads and writes. If asked for, they go around the system's page
+//! cache.
 //!
-//! A direct file has two descriptors. The direct one takes whole aligned blocks; an unaligned read goes through an
-//! aligned copy of the blocks around it, and an unaligned write through the second, buffered descriptor (which a file
-//! that is only read opens when it is first needed). The system keeps the two views the same: it writes cached pages
-//! out before a direct read, and drops them after a direct write. If a file system opens a file for direct I/O and then
-//! refuses the I/O (`EINVAL`), the file uses the buffered descriptor from then on.
+//! A direct file has two descriptors. The direct descriptor takes whole aligned blocks. An unaligned read goes
+//! through an aligned copy of the blocks around it. An unaligned write goes through the second, buffered descriptor;
+//! a file that is only read opens it when it is first needed. The system keeps the two views the same: it writes
+//! cached pages out before a direct read, and drops them after a direct write. If a file system opens a file for
+//! direct I/O and then refuses the I/O (`EINVAL`), the file uses the buffered descriptor from then on.
 
 use super::guard::Guard;
 use super::place::Place;
@@ -19,26 +20,28 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// `allocate_ahead` takes at most this part of the free space, so that other files can still grow: 16 stands for 1/16.
-/// Where it would take more, it takes none.
+/// `allocate_ahead` takes at most this part of the free space, so that other files can still grow: 16 stands for
+/// 1/16. If it would take more, it takes nothing.
 #[cfg(target_os = "linux")]
 const AHEAD_PART: u64 = 16;
 
-/// The most that an unaligned direct read copies at a time, to bound the memory it takes.
+/// The most bytes that an unaligned direct read copies at a time. This bounds its memory.
 const BOUNCE_BYTES: usize = 1 << 20;
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
 /// An open file.
 #[derive(Debug)]
 pub(super) struct RealFile {
-    /// For messages, and as of opening: the file may have been renamed since.
+    /// The path that the file had when it was opened. It is used in messages only: the file may have been renamed
+    /// since.
     path: PathBuf,
-    /// Takes any offset, length and address. There from the start, except for a direct file that is only read.
+    /// A descriptor that takes any offset, length and address. It exists from the start, except in a direct file that
+    /// is only read.
     buffered: OnceLock<fs::File>,
     direct: Option<Direct>,
-    /// Held from asking for the end of the file to having written there.
+    /// An append holds this lock from asking for the end of the file until it has written there.
     end: Mutex<()>,
-    /// What has to be there after a sync.
+    /// The lock file that must exist after a sync.
     guard: Option<Arc<Guard>>,
 }
 
@@ -46,8 +49,8 @@ pub(super) struct RealFile {
 #[derive(Debug)]
 struct Direct {
     descriptor: fs::File,
-    /// Whether the file system refused to do what it opened the descriptor for. Relaxed: a thread that sees it late is
-    /// refused once more.
+    /// Whether the file system refused direct I/O although it opened the descriptor for it. Relaxed: a thread that
+    /// sees the flag late is just refused once more.
     refused: AtomicBool,
 }
 
@@ -88,7 +91,8 @@ impl RealFile {
     /// Creates a file that is written and read around the page cache, or through it where the file system knows no way
     /// around.
     ///
-    /// The creation itself is not direct: a file system that refuses direct I/O would leave the new file behind.
+    /// The creation itself is not direct, because a file system that refuses direct I/O would leave the new file
+    /// behind.
     fn create_direct(place: &Place<'_>) -> io::Result<RealFile> {
         let created = place.open(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
         let direct = open_around_cache(place, OFlags::RDWR)?;
@@ -110,12 +114,12 @@ impl RealFile {
         }
     }
 
-    /// The file, with syncs that fail once the lock file that guards its directory is gone.
+    /// The file, but a sync fails once the lock file that guards its directory is gone.
     pub(super) fn guarded_by(self, guard: Option<Arc<Guard>>) -> RealFile {
         RealFile { guard, ..self }
     }
 
-    /// Either descriptor: for what concerns the file and not its bytes.
+    /// Either descriptor, for calls that concern the file and not its bytes.
     fn descriptor(&self) -> &fs::File {
         match &self.direct {
             Some(direct) => &direct.descriptor,
@@ -143,7 +147,7 @@ impl Direct {
         !self.refused.load(Ordering::Relaxed)
     }
 
-    /// `done`, or `None` if it says that the file system refuses direct I/O.
+    /// `done`, or `None` if `done` says that the file system refuses direct I/O.
     fn unless_refused<T>(&self, done: io::Result<T>) -> io::Result<Option<T>> {
         match done {
             Ok(value) => Ok(Some(value)),
@@ -179,12 +183,12 @@ impl Direct {
         Ok(done)
     }
 
-    /// Reads whole blocks into an aligned buffer; fewer bytes only at the end of the file.
+    /// Reads whole blocks into an aligned buffer. It returns fewer bytes only at the end of the file.
     fn read_blocks(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
-            // A read cut short inside a block leaves no aligned place to go on from, so that block is read again. At
-            // the end of the file it comes back as short as before.
+            // If a read was cut short inside a block, it cannot go on from there, because the place is not aligned.
+            // So that block is read again. At the end of the file the block comes back just as short.
             let block = done - done % BLOCK_BYTES;
             let read = retried(|| self.descriptor.read_at(&mut buffer[block..], offset + block as u64))?;
             if block + read <= done {
@@ -203,7 +207,8 @@ impl Direct {
             if written < BLOCK_BYTES {
                 return Err(io::ErrorKind::WriteZero.into());
             }
-            // What was written of a cut block is written again: the rest of it has no aligned address.
+            // If a block was written only in part, all of it is written again, because the rest of it has no aligned
+            // address.
             done += written - written % BLOCK_BYTES;
         }
         Ok(())
@@ -245,7 +250,7 @@ impl File for RealFile {
     }
 
     /// `fdatasync`: it leaves out times and owners, but not the length, which is needed to find the bytes again. It
-    /// covers the file, so it does not matter which descriptor wrote.
+    /// covers the whole file, so it does not matter which descriptor wrote.
     fn sync(&self) -> io::Result<()> {
         let synced = self.descriptor().sync_data();
         let kept = |()| self.guard.as_ref().map_or(Ok(()), |guard| guard.check());
@@ -325,7 +330,8 @@ fn is_aligned(bytes: &[u8], offset: u64) -> bool {
         && bytes.as_ptr().addr().is_multiple_of(BLOCK_BYTES)
 }
 
-/// Calls `read` with what is not filled yet and the count of what is, until all is filled or the file ends.
+/// Calls `read` with the part of the buffer that is not filled yet and the number of filled bytes, until the buffer
+/// is full or the file ends.
 fn fill(buffer: &mut [u8], read: impl Fn(&mut [u8], usize) -> io::Result<usize>) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
@@ -337,7 +343,7 @@ fn fill(buffer: &mut [u8], read: impl Fn(&mut [u8], usize) -> io::Result<usize>)
     Ok(done)
 }
 
-/// `call`, again when a signal interrupted it.
+/// Makes `call`, and makes it again when a signal interrupted it.
 fn retried(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {
         match call() {

@@ -1,4 +1,4 @@
-//! The lock file that guards a directory which is held. It does not know what it guards.
+//! The lock file that guards a held directory. It does not know what the lock is for.
 
 use super::place::Place;
 use crate::failure::lost;
@@ -8,16 +8,16 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// The lock file of a directory that is held. While it has its name, no other process can have a lock of that name.
+/// The lock file of a held directory. While it has its name, no other process can have a lock of that name.
 #[derive(Debug)]
 pub(super) struct Guard {
     /// Its name in the directory.
     name: PathBuf,
-    /// The directory, as it was called then.
+    /// The directory's path when the lock was taken.
     directory: PathBuf,
     file: Arc<fs::File>,
-    /// Whether the file system says of a file that was removed that it has no names. All that we know do; one that says
-    /// so of every file is not asked.
+    /// Whether the file system reports that a removed file has no names. All file systems that we know do. If a file
+    /// system reports this for every file, it is not asked.
     counts_names: bool,
 }
 
@@ -42,7 +42,8 @@ impl Guard {
         &self.name
     }
 
-    /// Fails if its name in the directory, which is open as `directory`, is missing or that of another file.
+    /// Fails if the lock file's name in the directory is missing or belongs to another file. The directory is open as
+    /// `directory`.
     pub(super) fn check_name(&self, directory: &fs::File) -> io::Result<()> {
         let name = Place::in_directory(directory.as_fd(), &self.name, &self.directory);
         if name.is_name_of(&self.file)? { Ok(()) } else { Err(lost(&self.directory)) }

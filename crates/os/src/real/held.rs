@@ -1,6 +1,6 @@
-//! The file system for a process that works in a directory. Names in the directory keep to the directory that was
-//! opened: if it is moved, its new place is used, and a directory that comes to its old place is not. This file does
-//! not know what the files are.
+//! The file system for a process that works in a directory. Names in the directory always mean the directory that was
+//! opened. If this directory is moved, its new place is used. If another directory comes to the old place, it is not
+//! used. This module does not know what the files are.
 //!
 //! ```text
 //! hold(/data/db)          a descriptor of the directory
@@ -11,15 +11,15 @@
 //! rm /data/db/LOCK        the same, although the directory is there: another process can have taken a new lock
 //! ```
 //!
-//! - A name in the directory is looked up beside the descriptor. So no call reaches a directory that came to the old
-//!   place.
+//! - A name in the directory is looked up relative to the descriptor. So no call reaches a directory that came to the
+//! old place.
 //! - Before a name in the directory is made, changed or removed, and before a file is opened for writing, the guard
 //!   must have its name.
 //! - A sync reports success only if the guard had a name after it: one call (`fstat`) for each sync.
 //!
-//! A moment passes between the look at the guard and the change. Only a process that takes a new lock in the same
-//! directory after its lock file was removed by hand can come in between; a directory that was removed or moved as a
-//! whole has no such moment.
+//! A moment passes between the look at the guard and the change. Another process can come in between only if the lock
+//! file was removed by hand and that process takes a new lock in the same directory. A directory that was removed or
+//! moved as a whole has no such moment.
 //!
 //! Thread safe. Clones of the disk share what they hold.
 
@@ -39,7 +39,8 @@ use std::path::{Path, PathBuf};
 /// The file system, with some directories held.
 #[derive(Clone, Debug)]
 pub(super) struct HeldDirectory {
-    /// The last one first: one that lies in another counts for what is in it.
+    /// The directory that was held last comes first. If one held directory lies in another, the inner one counts for
+    /// what is in it.
     held: Vec<Arc<Held>>,
 }
 
@@ -57,7 +58,7 @@ impl Held {
         self.guard.lock().clone()
     }
 
-    /// Fails if another process can have taken the directory, or it is gone.
+    /// Fails if another process can have taken the directory, or if the directory is gone.
     fn check(&self) -> io::Result<()> {
         self.guard().map_or(Ok(()), |guard| guard.check_name(&self.directory))
     }
@@ -71,7 +72,8 @@ impl Held {
         if self.is_removed() { Err(lost(&self.path)) } else { Ok(()) }
     }
 
-    /// A name that is missing because the directory is gone is not the news.
+    /// Explains an error: if a name is missing because the directory is gone, the error says that the directory is
+    /// gone.
     fn explain(&self, error: io::Error) -> io::Error {
         if error.kind() == ErrorKind::NotFound && (self.is_removed() || self.check().is_err()) {
             return lost(&self.path);
@@ -80,11 +82,11 @@ impl Held {
     }
 }
 
-/// A name, and the directory that is held and has it.
+/// A name, and the held directory that has it.
 struct Found<'p> {
     place: Place<'p>,
     held: Option<&'p Arc<Held>>,
-    /// Relative to the directory that is held.
+    /// The name relative to the held directory.
     within: &'p Path,
 }
 
@@ -93,12 +95,12 @@ impl Found<'_> {
         self.held.map_or(Ok(()), |held| held.check())
     }
 
-    /// Whether it is the directory itself that is held.
+    /// The held directory, if the path is that directory itself.
     fn itself(&self) -> Option<&Arc<Held>> {
         self.held.filter(|_| self.within.as_os_str().is_empty())
     }
 
-    /// Why a call failed that does not name its path in the error.
+    /// Adds the path to the error of a call that does not name it.
     fn explain(&self, action: &'static str, error: io::Error) -> io::Error {
         cannot(action, self.place.path, self.cause(error))
     }
@@ -117,7 +119,7 @@ impl HeldDirectory {
         HeldDirectory { held: Vec::new() }.and(directory)
     }
 
-    /// The held directory with one more.
+    /// The same file system with one more held directory.
     fn and(&self, directory: &Path) -> io::Result<HeldDirectory> {
         let place = self.find(directory).place;
         let opened =

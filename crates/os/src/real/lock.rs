@@ -8,12 +8,12 @@ use crate::sync::Arc;
 use std::fs::{self, TryLockError};
 use std::io;
 
-/// How often taking a lock is tried. Each try fails only if another process has removed the file meanwhile.
+/// How many times taking a lock is tried. A try fails only if another process has removed the file meanwhile.
 const LOCK_ATTEMPTS: u32 = 1000;
 
-/// A locked file (flock). The lock belongs to the open file, which a child process shares from its fork until it ends
-/// or runs another program. So the process that took the lock releases it, and does not leave that to the last
-/// descriptor.
+/// A locked file (flock). The lock belongs to the open file. A child process shares the open file from its fork until
+/// it ends or runs another program. So the process that took the lock releases it explicitly, and does not leave that
+/// to the closing of the last descriptor.
 #[derive(Debug)]
 pub(super) struct RealLock {
     file: Arc<fs::File>,
@@ -21,7 +21,7 @@ pub(super) struct RealLock {
 }
 
 impl RealLock {
-    /// Takes a lock file, which is made if it is missing.
+    /// Takes a lock file. The file is made if it is missing.
     pub(super) fn take(place: &Place<'_>) -> io::Result<RealLock> {
         let failed = |error| cannot("lock", place.path, error);
         for _ in 0..LOCK_ATTEMPTS {
@@ -34,9 +34,9 @@ impl RealLock {
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
             let lock = RealLock { file: Arc::new(file), origin: ProcessOrigin::here() };
-            // The process that held the lock before may have removed the file between the opening and the locking; then
-            // another process can have locked a new file of this name. Each round that ends without a lock means that
-            // this has happened.
+            // The process that held the lock before may have removed the file between the opening and the locking.
+            // Then another process may have locked a new file of this name. This has happened in each round that ends
+            // without a lock.
             if place.is_name_of(&lock.file).map_err(failed)? {
                 return Ok(lock);
             }
@@ -57,7 +57,7 @@ impl Lock for RealLock {}
 impl Drop for RealLock {
     fn drop(&mut self) {
         if self.origin.is_here() {
-            // If it cannot be released here, it is when the last descriptor is closed.
+            // If the lock cannot be released here, it is released when the last descriptor is closed.
             self.file.unlock().ok();
         }
     }

@@ -1,5 +1,5 @@
-//! What a name stands for: beside a directory that is held open, or where the process looks for it. All calls of the
-//! system that take a name are here. It does not know who holds a directory, nor why.
+//! What a name stands for: relative to a directory that is held open, or where the process looks for it. All system
+//! calls that take a name are here. This module does not know who holds a directory, or why.
 //!
 //! ```text
 //! RealDisk           Place { base: the current directory, name: "/data/db/00000031.log" }    the name at the time of the call
@@ -21,7 +21,7 @@ pub(super) struct Place<'p> {
     base: BorrowedFd<'p>,
     /// Relative to the base, unless it is absolute.
     name: &'p Path,
-    /// As the caller knows it: for messages.
+    /// The path as the caller knows it. It is used in messages.
     pub(super) path: &'p Path,
 }
 
@@ -36,7 +36,7 @@ impl<'p> Place<'p> {
         Place { base, name, path }
     }
 
-    /// The empty name is the directory itself, for which the system has another name.
+    /// The name for a system call. An empty name means the directory itself, for which the system has another name.
     fn name(&self) -> &'p Path {
         if self.name.as_os_str().is_empty() { Path::new(".") } else { self.name }
     }
@@ -49,14 +49,14 @@ impl<'p> Place<'p> {
         }
     }
 
-    /// Opens it with these flags, and with those that the standard library adds.
+    /// Opens the file with these flags and with the flags that the standard library adds.
     pub(super) fn open(&self, flags: OFlags) -> io::Result<fs::File> {
         let mode = Mode::from_raw_mode(0o666);
         let opened = retry_on_intr(|| rustix::fs::openat(self.base, self.name(), flags | OFlags::CLOEXEC, mode));
         Ok(fs::File::from(opened?))
     }
 
-    /// The lock file, which is made if it is missing.
+    /// Opens the lock file. The file is made if it is missing.
     pub(super) fn open_lock(&self) -> io::Result<fs::File> {
         self.open(OFlags::RDWR | OFlags::CREATE)
     }
@@ -89,7 +89,7 @@ impl<'p> Place<'p> {
     }
 
     pub(super) fn link(&self, to: &Place<'_>) -> io::Result<()> {
-        // A second name of a symbolic link would stand for whatever the link leads to later.
+        // If a symbolic link got a second name, that name would stand for whatever the link leads to later.
         Ok(rustix::fs::linkat(self.base, self.name(), to.base, to.name(), AtFlags::SYMLINK_FOLLOW)?)
     }
 
@@ -99,7 +99,8 @@ impl<'p> Place<'p> {
         let copy = to.open(OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL);
         let copy = copy.map_err(|error| cannot("create", to.path, error))?;
         let copied = match rustix::fs::ioctl_ficlone(&copy, &source) {
-            // What file systems without such copies say, and what all say about two file systems.
+            // The errors of file systems without such copies, and the errors of all systems when two file systems are
+            // involved.
             Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL | Errno::XDEV | Errno::NOSYS) => {
                 Err(ErrorKind::Unsupported.into())
             }
@@ -107,7 +108,7 @@ impl<'p> Place<'p> {
             Ok(()) => copy.sync_all(),
         };
         copied.map_err(|error| {
-            // If it cannot be removed either, the error is still that of the copy.
+            // If the file cannot be removed either, the error of the copy is still the one to report.
             to.remove().ok();
             cannot("copy", self.path, error)
         })
@@ -121,7 +122,7 @@ impl<'p> Place<'p> {
         Ok(rustix::fs::unlinkat(self.base, self.name(), AtFlags::REMOVEDIR)?)
     }
 
-    /// A name that is not UTF-8 was not given by us; it is listed with replacement characters.
+    /// Lists the names. A name that is not UTF-8 was not given by us; it is listed with replacement characters.
     pub(super) fn list(&self) -> io::Result<Vec<DirectoryEntry>> {
         let directory = self.open(OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut entries = Vec::new();
@@ -139,7 +140,7 @@ impl<'p> Place<'p> {
                         false => u64::try_from(stat.st_size).unwrap_or(0),
                     },
                 }),
-                // It was removed since the directory was read.
+                // The file was removed since the directory was read.
                 Err(Errno::NOENT) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -153,7 +154,7 @@ impl<'p> Place<'p> {
         self.make_dir(0o777)
     }
 
-    /// As [`Place::create_dir`]; a directory that is new is this user's alone.
+    /// As [`Place::create_dir`], but a new directory can be read by this user only.
     pub(super) fn create_private_dir(&self) -> io::Result<()> {
         self.make_dir(0o700)
     }

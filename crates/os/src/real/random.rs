@@ -4,7 +4,7 @@ use crate::Random;
 use rand::TryRng;
 use rand::rngs::SysRng;
 
-/// The system's random numbers, one system call each: identifiers are made rarely.
+/// The system's random numbers. Each takes one system call, because identifiers are made rarely.
 #[derive(Clone, Copy, Debug)]
 pub struct RealRandom;
 

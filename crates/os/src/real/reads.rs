@@ -1,9 +1,9 @@
-//! Reads of the real machine: through `io_uring` where the system takes it, by threads elsewhere. It does not know what
-//! is read.
+//! Reads of the real machine: through `io_uring` where the system allows it, by threads elsewhere. This module does
+//! not know what is read.
 //!
-//! A process has one engine. It is made when the first read is submitted, and dropped with its last user: many
-//! databases share the disk, and its depth can be bounded only as a whole. `LARCH_READS` says how to read, see
-//! [`ReadsChoice`].
+//! A process has one engine. It is made when the first read is submitted, and dropped with its last user. The reason
+//! is that many databases share the disk, and the depth of its queue can be bounded only as a whole. `LARCH_READS`
+//! says how to read, see [`ReadsChoice`].
 
 mod closed;
 mod hands;
@@ -18,23 +18,24 @@ use crate::{ReadRequest, Reads};
 use pool::Pool;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
-// Outlives every model of a model checker, and can be made in a constant.
+// This mutex outlives every model of a model checker, and can be made in a constant.
 use std::sync::{Mutex, PoisonError};
 
 /// The variable that says how to read.
 const VARIABLE: &str = "LARCH_READS";
 
-/// Reads of the disk under way through `io_uring`. A disk gives all it has with 32 to 128.
+/// How many reads of the disk may be under way through `io_uring`. A disk gives all it has with 32 to 128 reads.
 #[cfg(target_os = "linux")]
 const RING_DEPTH: usize = 256;
-/// Threads, each with one read under way.
+/// The number of threads. Each has one read under way.
 const POOL_DEPTH: usize = 32;
 
-/// QueueLimits of the engine whose depth is `depth`.
+/// The limits of an engine whose depth is `depth`.
 ///
-/// A disk that gives 1 GB/s is busy for 1 ms with every MB that is under way, and a read that is needed waits as long.
-/// So one run for background work and four for reading ahead go beside such reads: enough to use the time that is left.
-/// Without them, enough for a disk of 4 GB/s that answers after 1 ms, or an array of several.
+/// A disk that gives 1 GB/s is busy for 1 ms with every MB under way, and a needed read waits that long. So beside
+/// needed reads, only one run for background work and four runs for reading ahead are under way. This is enough to
+/// use the time that is left. If there are no needed reads, the limits are enough for a disk of 4 GB/s that answers
+/// after 1 ms, or for an array of several disks.
 fn limits(depth: usize) -> QueueLimits {
     QueueLimits {
         depth,
@@ -48,18 +49,19 @@ fn limits(depth: usize) -> QueueLimits {
 /// How to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadsChoice {
-    /// Through `io_uring`, or by threads where the system forbids it or it has broken down. The variable is not set.
+    /// Through `io_uring`, or by threads where the system forbids `io_uring` or it has broken down. The variable is
+    /// not set.
     Best,
-    /// The same, but every read fails where the system forbids it. `LARCH_READS=io_uring`.
+    /// Through `io_uring`. Every read fails where the system forbids it. `LARCH_READS=io_uring`.
     Ring,
     /// By threads. `LARCH_READS=threads`.
     Threads,
-    /// On the thread that asks, one by one. `LARCH_READS=caller`.
+    /// On the thread that asks, one read after the other. `LARCH_READS=caller`.
     Caller,
 }
 
 impl ReadsChoice {
-    /// What the variable says; an error if it says something else.
+    /// What the variable says. It is an error if it says something unknown.
     fn parse(value: Option<&OsStr>) -> Result<ReadsChoice, String> {
         match value.map(OsStr::to_str) {
             None => Ok(ReadsChoice::Best),
@@ -73,7 +75,7 @@ impl ReadsChoice {
         }
     }
 
-    /// What reads in this way, if `ring` makes an engine that reads through `io_uring`.
+    /// The engine for this choice. `ring` makes an engine that reads through `io_uring`.
     fn engine(self, ring: impl FnOnce() -> io::Result<Arc<dyn Reads>>) -> Arc<dyn Reads> {
         match self {
             ReadsChoice::Best => ring().unwrap_or_else(|_| Arc::new(Pool::new(limits(POOL_DEPTH), POOL_DEPTH))),
@@ -108,13 +110,13 @@ pub struct RealReads {
 }
 
 impl RealReads {
-    /// The way that `LARCH_READS` says, shared with all others of the process that were made so. An invalid value is
-    /// reported by every read.
+    /// Reads in the way that `LARCH_READS` says. All values of the process that are made so share one engine. If the
+    /// value of the variable is invalid, every read reports this.
     pub fn new() -> RealReads {
         RealReads::default()
     }
 
-    /// This way, and not shared.
+    /// Reads in this way, with an engine that is not shared.
     pub fn alone(choice: ReadsChoice) -> RealReads {
         RealReads { engine: OnceLock::from(choice.engine(ring)) }
     }

@@ -7,16 +7,16 @@
 //!                 └── due ◄── wake_after
 //! ```
 //!
-//! * A job is polled by one thread at a time. A wake during a poll causes another poll, so no wake is lost.
-//! * At most `n - 1` of the `n` threads poll jobs of high priority, at most `n - 1` poll others, and at most `n - 2`,
-//!   but at least one, poll jobs of low priority. So neither short jobs nor long ones wait for the whole of the other
-//!   class.
-//! * Urgent jobs have one thread more, which is started when all others are busy. So they wait for urgent ones only,
-//!   and no other job waits for them.
-//! * Within a class jobs take turns, a step each, but for those that were woken first.
-//! * Threads are started when more is to be done than threads are idle, and end when they had nothing to do for
-//!   [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays and keeps the time; the others need not look
-//!   at the clock, so a wake costs one thread's sleep and not everybody's.
+//! * Only one thread polls a job at a time. A wake during a poll causes another poll, so no wake is lost.
+//! * Of the `n` threads, at most `n - 1` poll jobs of high priority, and at most `n - 1` poll jobs of normal and low
+//!   priority together. At most `n - 2`, but at least one, poll jobs of low priority. So short jobs do not have to
+//!   wait until all long jobs are done, and long jobs do not have to wait for all short ones.
+//! * Urgent jobs have one more thread, which is started when all other threads are busy. So urgent jobs wait only for
+//!   urgent jobs, and no other job waits for them.
+//! * Within a class, jobs take turns, one step each. Jobs that were woken by `wake_first` go before them.
+//! * Threads are started when there is more to do than threads are idle. They end when they had nothing to do for
+//!   [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays and keeps the time. The other threads need
+//!   not look at the clock, so a timed wake ends the sleep of only one thread.
 //! * A job that panics is never polled again; its thread goes on.
 //! * Jobs are polled, and dropped, without a lock.
 
@@ -37,11 +37,11 @@ use crate::sync::loom::thread::{self, ThreadId};
 #[cfg(shuttle)]
 use crate::sync::shuttle::thread::{self, ThreadId};
 
-/// How long a thread waits for work before it ends. Starting one costs about 50 us, so a thread that is wanted once a
-/// second may as well stay.
+/// How long a thread waits for work before it ends. Starting a thread costs about 50 us. So a thread that is needed
+/// once a second should rather stay.
 const IDLE_TIME: Duration = Duration::from_secs(5);
 
-/// Threads that a pool has at least: one for each class that must go on.
+/// The least number of threads in a pool: one for each class that must go on.
 const LEAST_THREADS: usize = 2;
 
 /// Threads that poll jobs.
@@ -54,11 +54,11 @@ struct ThreadPoolShared {
     idle_time: Duration,
     spawn: Spawn,
     state: Mutex<ThreadPoolState>,
-    /// An idle thread has something to do.
+    /// Notified when an idle thread has something to do.
     changed: Condvar,
-    /// The thread that keeps the time has something to do, or the time has changed.
+    /// Notified when the thread that keeps the time has something to do, or when the time to wait for has changed.
     time_changed: Condvar,
-    /// A poll has ended that a thread waits for, or a thread.
+    /// Notified when a thread has ended, or when a poll for which a thread waits has ended.
     ended: Condvar,
 }
 
@@ -76,7 +76,7 @@ struct ThreadPoolState {
     /// Polls under way, by class.
     running: [usize; Priority::ALL.len()],
     threads: usize,
-    /// Threads that wait for something to do, without the one that keeps the time.
+    /// Threads that wait for something to do, except the thread that keeps the time.
     idle: usize,
     /// Whether a thread keeps the time: it waits until the first job in `due` is to be woken.
     has_timekeeper: bool,
@@ -94,9 +94,9 @@ struct PoolEntry {
 
 enum PoolWork {
     Job(Arc<dyn Job>),
-    /// Done once, and gone.
+    /// Work that is done once and then dropped.
     Once(Option<Box<dyn FnOnce() + Send>>),
-    /// Stopped, or ended by a panic.
+    /// No work: the job was stopped, or a panic ended it.
     None,
 }
 
@@ -104,20 +104,20 @@ enum PoolWork {
 enum Status {
     Idle,
     Queued,
-    /// By this thread. `woken` during the poll.
+    /// The thread that polls the job. `woken` says whether the job was woken during the poll.
     Running {
         by: ThreadId,
         woken: bool,
     },
 }
 
-/// The pool of the process, while it is in use. It is a lock of std, because it outlives every model of a model checker
-/// and is made in a constant.
+/// The pool of the process, while it is in use. It is a lock of std, because it outlives every model of a model
+/// checker and is made in a constant.
 static OF_PROCESS: std::sync::Mutex<Option<Weak<ThreadPool>>> = std::sync::Mutex::new(None);
 
 impl ThreadPool {
-    /// A pool of at most `threads` threads, none of which runs yet; of at least two. It has one thread more while all
-    /// of these are busy and commits wait for a sync of the background.
+    /// A pool of at most `threads` threads, but at least two. None of them runs yet. The pool has one more thread
+    /// while all of these are busy and commits wait for a sync in the background.
     pub fn new(threads: usize) -> Arc<ThreadPool> {
         Arc::new(ThreadPool::with_spawn(threads, IDLE_TIME, |life| {
             thread::Builder::new().name("larch-background".to_owned()).spawn(life).map(|_| ())
@@ -175,7 +175,7 @@ impl Threads for ThreadPool {
     }
 
     fn in_thread(&self, work: Box<dyn FnOnce() + Send>) {
-        // A thread that the system refuses does not take the work along.
+        // If the system refuses a thread, the work is not lost with it.
         let work = Arc::new(Mutex::new(Some(work)));
         let taken = work.clone();
         let run = move |work: &Mutex<Option<Box<dyn FnOnce() + Send>>>| {
@@ -195,7 +195,8 @@ impl Threads for ThreadPool {
 }
 
 impl Drop for ThreadPool {
-    /// Threads end after the poll they are in. It does not wait for them: it may run on one of them.
+    /// Makes the threads end after the polls that they are in. It does not wait for them, because it may run on one
+    /// of them.
     fn drop(&mut self) {
         self.shared.state.lock().closed = true;
         self.shared.changed.notify_all();
@@ -266,7 +267,7 @@ impl ThreadPoolState {
         Some((id, self.take(id, by)))
     }
 
-    /// What of a queued job is to be done; it counts as running.
+    /// Takes what is to be done for a queued job. The job counts as running from now on.
     fn take(&mut self, id: u64, by: ThreadId) -> TakenWork {
         let entry = self.jobs.get_mut(&id).expect("a queued job is known");
         entry.status = Status::Running { by, woken: false };
@@ -278,7 +279,7 @@ impl ThreadPoolState {
         }
     }
 
-    /// Notes the end of a poll: what it answered, or nothing if the job is not to be polled again.
+    /// Notes the end of a poll. `polled` is the answer of the poll, or `None` if the job is not to be polled again.
     fn end(&mut self, id: u64, polled: Option<Polled>) -> PoolWork {
         let entry = self.jobs.get_mut(&id).expect("a running job is known");
         let Status::Running { woken, .. } = entry.status else { unreachable!("it was running") };
@@ -299,7 +300,8 @@ impl ThreadPoolState {
         }
     }
 
-    /// Takes a job out of everything but the poll it may be in, and returns it to be dropped without the lock.
+    /// Takes a job out of everything except a poll that is running. Returns the job, so that it is dropped without
+    /// the lock.
     fn stop(&mut self, id: u64) -> PoolWork {
         let Some(entry) = self.jobs.get_mut(&id) else { return PoolWork::None };
         if let Some(due) = entry.due.take() {
@@ -338,7 +340,7 @@ impl TakenWork {
 }
 
 impl ThreadPoolShared {
-    /// Makes sure that a thread takes what can be taken, an idle one or a new one, and that a thread keeps the time.
+    /// Makes sure that a thread, idle or new, takes what can be taken, and that a thread keeps the time.
     fn hire(self: &Arc<Self>, state: &mut ThreadPoolState) {
         let class = state.next_class(self.size);
         let lacks_timekeeper = !state.due.is_empty() && !state.has_timekeeper;
@@ -352,8 +354,8 @@ impl ThreadPoolShared {
         } else if state.has_timekeeper {
             self.time_changed.notify_one();
         } else if state.threads < most {
-            // A job for which the system has no thread waits for one that is busy, for the next call, or for a thread
-            // that drives it.
+            // If the system has no thread for a job, the job waits for a busy thread, for the next call, or for a
+            // thread that drives the job.
             self.spawn(state).ok();
         }
     }
@@ -406,7 +408,7 @@ impl ThreadPoolShared {
         self.ended.notify_all();
     }
 
-    /// Does what was taken, without the lock, and notes its end.
+    /// Does the work that was taken, without the lock, and notes the end of the work.
     fn run(self: &Arc<Self>, id: u64, taken: TakenWork) {
         let polled = taken.run();
         let mut state = self.state.lock();
@@ -497,7 +499,7 @@ impl Drop for PoolWorker {
         self.stop();
         let mut state = self.shared.state.lock();
         match state.jobs.get_mut(&self.id) {
-            // Its end finds nothing but a job that is over.
+            // When the running poll ends, it finds only a job that is over.
             Some(PoolEntry { status: Status::Running { .. }, work, .. }) => *work = PoolWork::Once(None),
             _ => {
                 state.jobs.remove(&self.id);

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Wall time when the simulation starts: 2020-01-01, so that times look like times and not like counters.
 const START: Duration = Duration::from_secs(1_577_836_800);
 
-/// A clock moved by [`Clock::sleep`] and [`SimClock::advance`] only.
+/// A clock that only [`Clock::sleep`] and [`SimClock::advance`] move.
 #[derive(Debug, Default)]
 pub struct SimClock {
     nanos: AtomicU64,

@@ -1,9 +1,9 @@
-//! The bytes of one simulated file: as the process sees them, as the platter has them, and the writes in between.
-//! It does not know the file's name.
+//! The bytes of one simulated file: as the process sees them, as the platter has them, and the writes in between. It
+//! does not know the file's name.
 //!
-//! A file that does not crash has the bytes once, as the process sees them.
+//! The file of a disk that never crashes has its bytes only once, as the process sees them.
 //!
-//! Invariant: unless a failed sync lost writes, `durable` with all of `unsynced` applied is `live`.
+//! Invariant: `durable` with all of `unsynced` applied is `live`, unless a failed sync lost writes.
 
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -11,7 +11,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 /// What a torn write keeps or loses as a whole.
 const SECTOR_BYTES: usize = 512;
 
-/// What a crash spares of what was not synced.
+/// How much a crash keeps of what was not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spared {
     Nothing,
@@ -26,7 +26,7 @@ pub(super) struct SimContent {
     live: Vec<u8>,
     durable: Vec<u8>,
     unsynced: Vec<Operation>,
-    /// Whether nothing is kept for a crash.
+    /// Whether the file keeps nothing for a crash.
     never_crashes: bool,
 }
 
@@ -37,7 +37,7 @@ enum Operation {
 }
 
 impl SimContent {
-    /// An empty file, of which nothing is kept for a crash.
+    /// An empty file that keeps nothing for a crash.
     pub(super) fn that_never_crashes() -> Self {
         Self { never_crashes: true, ..Self::default() }
     }
@@ -46,7 +46,7 @@ impl SimContent {
         self.live.len()
     }
 
-    /// Memory that the bytes take, with what is reserved for more.
+    /// Memory that the bytes take, including memory reserved for more bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let unsynced = self.unsynced.iter().map(|operation| match operation {
             Operation::Write { bytes, .. } => bytes.capacity(),
@@ -56,7 +56,7 @@ impl SimContent {
         self.live.capacity() + self.durable.capacity() + operations + unsynced.sum::<usize>()
     }
 
-    /// Copies what lies from `offset` on into `buffer`; returns how much that is.
+    /// Copies the bytes from `offset` on into `buffer`. Returns how many bytes it copied.
     pub(super) fn read(&self, buffer: &mut [u8], offset: usize) -> usize {
         let rest = self.live.get(offset..).unwrap_or_default();
         let bytes = buffer.len().min(rest.len());
@@ -93,14 +93,14 @@ impl SimContent {
         }
     }
 
-    /// Forgets a random part of the unsynced writes while the process still sees them, as a system does that drops
-    /// the dirty mark of a page it failed to write.
+    /// Forgets a random part of the unsynced writes, while the process still sees them. A real system does this if it
+    /// drops the dirty mark of a page that it failed to write.
     pub(super) fn lose_unsynced(&mut self, rng: &mut Xoshiro256PlusPlus) {
         self.unsynced.retain(|_| rng.random());
     }
 
-    /// Crashes: the process sees what the platter has, and the platter has some of the unsynced writes, one of them
-    /// possibly torn.
+    /// Crashes: from now on the process sees what the platter has. The platter has some of the unsynced writes, and
+    /// one of them may be torn.
     pub(super) fn crash(&mut self, spared: Spared, rng: &mut Xoshiro256PlusPlus) {
         if self.never_crashes {
             return;
@@ -110,7 +110,8 @@ impl SimContent {
             Spared::Nothing => operations.clear(),
             Spared::Everything => {}
             Spared::Some => {
-                // Coins alone would almost never keep all or nothing of many writes.
+                // If each write were kept by the toss of a coin, all or none of many writes would almost never be
+                // kept.
                 match rng.random_range(0..4) {
                     0 => operations.clear(),
                     1 => {}
@@ -127,13 +128,13 @@ impl SimContent {
         for operation in operations {
             operation.apply(&mut self.durable);
         }
-        // When only the process died, the system still shows what a failed sync lost.
+        // If only the process died, the system still shows the writes that a failed sync lost.
         if spared != Spared::Everything {
             self.live.clone_from(&self.durable);
         }
     }
 
-    /// Cuts the newest unsynced write to its first `keep` bytes on its way to the platter; says whether one existed.
+    /// Cuts the newest unsynced write to its first `keep` bytes on the platter. Returns whether such a write existed.
     pub(super) fn tear_last_write(&mut self, keep: usize) -> bool {
         let last = self.unsynced.iter_mut().rev().find_map(|operation| match operation {
             Operation::Write { bytes, .. } => Some(bytes),
@@ -142,7 +143,7 @@ impl SimContent {
         last.map(|bytes| bytes.truncate(keep)).is_some()
     }
 
-    /// Flips a bit everywhere the byte is kept.
+    /// Flips a bit in every copy of the byte.
     pub(super) fn flip_bit(&mut self, byte: usize, bit: u32) {
         let mask = 1 << bit;
         for image in [&mut self.live, &mut self.durable] {
@@ -160,7 +161,7 @@ impl SimContent {
     }
 }
 
-/// Puts `bytes` at `offset` of `image`, which grows if it ends before their end.
+/// Puts `bytes` at `offset` of `image`. If the image is too short, it grows.
 fn put(bytes: &[u8], offset: usize, image: &mut Vec<u8>) {
     let end = offset + bytes.len();
     if image.len() < end {
@@ -177,8 +178,8 @@ impl Operation {
         }
     }
 
-    /// What is left of a write that was under way: its start, or any of its sectors with the length as if it had been
-    /// finished. A change of length is all or nothing.
+    /// What is left of a write that was under way: either its start, or any of its sectors, with the length as if the
+    /// write had finished. A change of length is kept completely or not at all.
     fn torn(&self, rng: &mut Xoshiro256PlusPlus) -> Vec<Operation> {
         let Operation::Write { offset, bytes } = self else { return vec![self.clone()] };
         if rng.random() {

@@ -1,9 +1,10 @@
 //! A disk in memory that forgets what was not synced when it crashes. It does not know what the bytes mean.
 //!
-//! What is promised to survive a crash, and nothing more:
-//! - bytes and length of a file as of its last sync; of what was written since, any part, the last of it torn;
-//! - names in a directory as of its last sync; of what was changed since, the first few changes. Syncing a file does
-//!   not save its name, and a name saved without its file synced may stand for an empty file;
+//! The disk promises that the following survives a crash, and nothing more:
+//! - bytes and length of a file as of its last sync. Of later writes any part may survive, and the last of them may
+//! be torn;
+//! - names in a directory as of its last sync. Of later changes, the first few survive. Syncing a file does not save
+//! its name, and if a name is saved but its file was not synced, the file may be empty;
 //! - a directory made by `create_dir`, at once.
 
 use super::content::Spared;
@@ -20,7 +21,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A disk in memory. Thread safe, but only one thread makes it repeatable.
+/// A disk in memory. Thread safe, but repeatable only if one thread uses it.
 pub struct SimDisk {
     state: Arc<Mutex<SimDiskState>>,
     /// The directories that are held, the last one first.
@@ -33,7 +34,7 @@ impl SimDisk {
         SimDisk::from(SimDiskState::new(seed))
     }
 
-    /// An empty disk that never crashes: it has each byte once, where another one also has what a crash leaves.
+    /// An empty disk that never crashes. It has each byte once, while another disk also has what a crash leaves.
     pub fn that_never_crashes() -> Arc<SimDisk> {
         let mut state = SimDiskState::new(0);
         state.never_crashes = true;
@@ -44,24 +45,24 @@ impl SimDisk {
         Arc::new(SimDisk { state: Arc::new(Mutex::new(state)), held: Vec::new() })
     }
 
-    /// Crashes the machine and starts it again: of what was not synced, the seed decides what is left. Open files and
-    /// locks of before are void, and faults are taken back; the capacity stays.
+    /// Crashes the machine and starts it again. The seed decides what is left of what was not synced. Earlier open
+    /// files and locks become invalid, and faults are taken back. The capacity stays.
     pub fn crash(&self) {
         self.state.lock().crash(Spared::Some);
     }
 
-    /// As [`SimDisk::crash`], with nothing left of what was not synced.
+    /// As [`SimDisk::crash`], but nothing that was not synced is left.
     pub fn crash_keeping_nothing(&self) {
         self.state.lock().crash(Spared::Nothing);
     }
 
-    /// As [`SimDisk::crash`], with all left of what was not synced, as when only the process dies.
+    /// As [`SimDisk::crash`], but everything that was not synced is left, as when only the process dies.
     pub fn crash_keeping_everything(&self) {
         self.state.lock().crash(Spared::Everything);
     }
 
-    /// A copy of the disk with its unsynced writes, without its open files, locks and faults: to be crashed or opened
-    /// while the original goes on.
+    /// A copy of the disk with its unsynced writes, but without its open files, locks and faults. The copy can be
+    /// crashed or opened while the original goes on.
     pub fn image(&self) -> Arc<SimDisk> {
         let mut copy = self.state.lock().clone();
         copy.locks.clear();
@@ -79,18 +80,18 @@ impl SimDisk {
         state.machines - 1
     }
 
-    /// Starts the random choices again from `seed`, to crash one image in many ways.
+    /// Starts the random choices again from `seed`. So one image can be crashed in many ways.
     pub fn reseed(&self, seed: u64) {
         self.state.lock().rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     }
 
-    /// Fails the `n`-th operation from now, once; 1 is the next. Operations are all calls except `len`, `exists` and
-    /// `lock`.
+    /// Fails the `n`-th operation from now, once; 1 is the next operation. All calls except `len`, `exists` and
+    /// `lock` count as operations.
     pub fn fail_operation(&self, n: u64, kind: ErrorKind) {
         self.fail_operations(n..n + 1, kind);
     }
 
-    /// Fails the operations with these numbers from now; 1 is the next.
+    /// Fails the operations with these numbers, counted from now; 1 is the next operation.
     pub fn fail_operations(&self, some: Range<u64>, kind: ErrorKind) {
         self.state.lock().faults.fail_operations(some, kind);
     }
@@ -105,24 +106,25 @@ impl SimDisk {
         self.state.lock().faults.fail_opens(end, kind);
     }
 
-    /// Fails to give any file a second name, as between two file systems (`CrossesDevices`).
+    /// Makes every attempt to give a file a second name fail, as between two file systems (`CrossesDevices`).
     pub fn fail_links(&self, kind: ErrorKind) {
         self.state.lock().faults.fail_links(kind);
     }
 
-    /// Fails one look in `one_in`, as the seed says: reads, openings of files that are there, lists of names and
-    /// measures of lengths.
+    /// Fails one look in `one_in`, as the seed says. Looks are reads, openings of existing files, listings of names
+    /// and queries of lengths.
     pub fn fail_looks(&self, one_in: u32, kind: ErrorKind) {
         self.state.lock().faults.fail_looks(one_in, kind);
     }
 
-    /// Fails to make, rename, remove and lock files and directories, and to open files to write them, as a file system
-    /// that is read-only (`ReadOnlyFilesystem`), or one where the process may only read (`PermissionDenied`).
+    /// Makes all attempts fail to make, rename, remove and lock files and directories, and to open files for writing.
+    /// A read-only file system behaves so (`ReadOnlyFilesystem`), and so does a file system where the process may
+    /// only read (`PermissionDenied`).
     pub fn fail_changes(&self, kind: ErrorKind) {
         self.state.lock().faults.fail_changes(kind);
     }
 
-    /// Fails the `n`-th sync from now, of a file or a directory, once; 1 is the next.
+    /// Fails the `n`-th sync of a file or a directory from now, once; 1 is the next sync.
     pub fn fail_sync(&self, n: u64, kind: ErrorKind) {
         self.state.lock().faults.fail_sync(n, kind);
     }
@@ -132,8 +134,8 @@ impl SimDisk {
         self.state.lock().faults.shorten_read(n);
     }
 
-    /// Fails the `n`-th sync from now, of a file or a directory, and everything after it, as if the machine had crashed
-    /// during it. The crash function that is called next decides what that leaves on the disk.
+    /// Fails the `n`-th sync of a file or a directory from now, and everything after it, as if the machine had
+    /// crashed during this sync. The crash function that is called next decides what is left on the disk.
     pub fn crash_at_sync(&self, n: u64) {
         self.state.lock().faults.crash_at_sync(n);
     }
@@ -143,30 +145,31 @@ impl SimDisk {
         self.state.lock().faults.has_crashed()
     }
 
-    /// Makes a sync that a fault fails lose some of the writes it should have saved: they are still read, and no later
-    /// sync saves them. Linux does so.
+    /// Makes each sync that fails by a fault lose some of the writes that it should have saved. The lost writes are
+    /// still read, but no later sync saves them. Linux behaves so.
     pub fn lose_writes_of_failed_syncs(&self) {
         self.state.lock().failed_syncs_lose_writes = true;
     }
 
-    /// Takes back every fault asked for.
+    /// Takes back all faults.
     pub fn clear_faults(&self) {
         let mut state = self.state.lock();
         state.faults.clear();
         state.failed_syncs_lose_writes = false;
     }
 
-    /// The number of open files, which stand for the descriptors of a real disk. A lock is not among them.
+    /// The number of open files. They stand for the descriptors of a real disk. Locks do not count.
     pub fn open_handles(&self) -> usize {
         self.state.lock().files.values().map(|file| file.handles).sum()
     }
 
-    /// Room for the contents of all files. A write beyond it fails with `StorageFull`, maybe after a part of it.
+    /// Sets the room for the contents of all files. A write beyond it fails with `StorageFull`, maybe after a part
+    /// was written.
     pub fn set_capacity(&self, bytes: u64) {
         self.state.lock().capacity_bytes = bytes;
     }
 
-    /// Room taken: files that have a name or are open.
+    /// Room that is taken by files that have a name or are open.
     pub fn used_bytes(&self) -> u64 {
         self.state.lock().used_bytes()
     }
@@ -176,7 +179,7 @@ impl SimDisk {
         self.state.lock().memory_bytes()
     }
 
-    /// Flips a bit (0 is the lowest) of a byte of a file, on the platter too.
+    /// Flips a bit (0 is the lowest) of a byte of a file, on the platter, too.
     pub fn flip_bit(&self, path: impl AsRef<Path>, byte: u64, bit: u32) {
         let byte = usize::try_from(byte).expect("files in memory are addressed in memory");
         let mut state = self.state.lock();
@@ -185,8 +188,8 @@ impl SimDisk {
         content.flip_bit(byte, bit);
     }
 
-    /// Cuts the newest unsynced write of a file to its first `keep_bytes` bytes on its way to the platter; the process
-    /// goes on seeing all of it.
+    /// Cuts the newest unsynced write of a file to its first `keep_bytes` bytes on the platter. The process still
+    /// sees all of the write.
     pub fn tear_last_write(&self, path: impl AsRef<Path>, keep_bytes: usize) {
         let path = path.as_ref();
         let torn = self.state.lock().file_at(path).content.tear_last_write(keep_bytes);
@@ -222,19 +225,19 @@ impl SimDisk {
 /// What a path stands for.
 struct Place {
     path: PathBuf,
-    /// The directory that is held and has it.
+    /// The held directory that has it.
     held: Option<Arc<SimHeld>>,
 }
 
-/// A directory that is held, until this is dropped.
+/// A directory that is held until this value is dropped.
 struct SimHeld {
     state: Arc<Mutex<SimDiskState>>,
     number: u64,
-    /// Which start of the machine it was opened in.
+    /// The start of the machine in which the directory was opened.
     start: u64,
     /// Its path when it was opened.
     path: PathBuf,
-    /// The lock file in it, by its name, if this process has locked it.
+    /// The lock file in the directory and its name, if this process has locked it.
     guard: Mutex<Option<(PathBuf, FileId)>>,
 }
 
@@ -281,7 +284,7 @@ impl SimDisk {
         Ok(place)
     }
 
-    /// Does something with the disk and with what `path` stands for.
+    /// Calls a function with the disk and with what `path` stands for.
     fn on_disk<T>(
         &self,
         action: &'static str,
@@ -291,12 +294,12 @@ impl SimDisk {
         act(&mut self.state.lock()).map_err(|error| cannot(action, path, error))
     }
 
-    /// Moves a directory with everything in it, as `mv` does. Whoever holds it stays in it.
+    /// Moves a directory with everything in it, as `mv` does. Whoever holds the directory stays in it.
     pub fn move_directory(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) {
         self.state.lock().move_directory(&normal(from.as_ref()), &normal(to.as_ref()));
     }
 
-    /// Removes a directory with everything in it, as `rm -r` does. Files that are open stay as long as they are.
+    /// Removes a directory with everything in it, as `rm -r` does. Open files exist until they are closed.
     pub fn remove_directory(&self, directory: impl AsRef<Path>) {
         self.state.lock().remove_directory(&normal(directory.as_ref()));
     }

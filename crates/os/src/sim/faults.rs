@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::Path;
 
-/// Faults asked for, by the count of operations they wait for.
+/// The faults that were asked for. Each waits for a certain count of operations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Faults {
     operations: u64,
@@ -16,13 +16,13 @@ pub(super) struct Faults {
     some: Option<(Range<u64>, ErrorKind)>,
     /// Fails every operation after this one.
     after: Option<(u64, ErrorKind)>,
-    /// Fails to open or create files whose names end so.
+    /// Fails to open or create files whose names end with this text.
     opens: Option<(String, ErrorKind)>,
     /// Fails to give files second names.
     links: Option<ErrorKind>,
     /// Fails one look in this number of looks.
     looks: Option<(u32, ErrorKind)>,
-    /// Fails whatever changes names, or opens a file to change it.
+    /// Fails every operation that changes names or opens a file to change it.
     changes: Option<ErrorKind>,
     short_read: Option<u64>,
     crash_at_sync: Option<u64>,
@@ -56,7 +56,7 @@ impl Faults {
         }
     }
 
-    /// Whether a look fails: a read, the opening of a file that is there, a list of names or a measure of a length.
+    /// Whether a look fails. Looks are reads, openings of existing files, listings of names and queries of lengths.
     pub(super) fn look(&self, rng: &mut Xoshiro256PlusPlus) -> io::Result<()> {
         match self.looks {
             Some((one_in, kind)) if rng.random_range(0..one_in) == 0 => Err(injected(kind)),
@@ -64,19 +64,19 @@ impl Faults {
         }
     }
 
-    /// Counts the giving of a second name, which is an operation.
+    /// Counts an operation that gives a file a second name.
     pub(super) fn link(&mut self) -> io::Result<()> {
         self.operation()?;
         self.links.map_or(Ok(()), |kind| Err(injected(kind)))
     }
 
-    /// Whether names may be changed, and files be opened to change them. The operation itself is counted where it is
+    /// Whether names may be changed and files may be opened for changes. The operation itself is counted where it is
     /// done.
     pub(super) fn change(&self) -> io::Result<()> {
         self.changes.map_or(Ok(()), |kind| Err(injected(kind)))
     }
 
-    /// Counts a read, which is an operation, and returns whether it comes short.
+    /// Counts a read, which is an operation. Returns whether the read comes short.
     pub(super) fn read(&mut self) -> io::Result<bool> {
         self.operation()?;
         self.reads += 1;
@@ -144,14 +144,14 @@ impl Faults {
         self.syncs
     }
 
-    /// Takes back every fault; the counts go on.
+    /// Takes back every fault. The counts go on.
     pub(super) fn clear(&mut self) {
         let Faults { operations, reads, syncs, .. } = *self;
         *self = Faults { operations, reads, syncs, ..Faults::default() };
     }
 }
 
-/// What every use of a disk says between a crash and the next start.
+/// The error of every use of a disk between a crash and the next start.
 pub(super) fn crashed() -> io::Error {
     io::Error::other("the machine crashed")
 }

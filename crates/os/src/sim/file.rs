@@ -1,4 +1,5 @@
-//! An open file of a simulated disk, and a lock. They do not know what a crash does; they only notice that one came.
+//! An open file of a simulated disk, and a lock. They do not know what a crash does; they only notice that a crash
+//! came.
 
 use super::names::FileId;
 use super::state::SimDiskState;
@@ -14,15 +15,16 @@ use std::path::{Path, PathBuf};
 pub(super) struct SimFile {
     state: Arc<Mutex<SimDiskState>>,
     id: FileId,
-    /// Which start of the machine it was opened in.
+    /// The start of the machine in which the file was opened.
     start: u64,
     access: Access,
-    /// For messages, and as of opening: the file may have been renamed since.
+    /// The path that the file had when it was opened. It is used in messages only: the file may have been renamed
+    /// since.
     path: PathBuf,
-    /// The lock file that has to have a name after a sync, and the directory that it guards.
+    /// The lock file that must have a name after a sync, and the directory that the lock file guards.
     guard: Option<(FileId, PathBuf)>,
-    /// One more than [the number of changes](super::names::Names::changes) when it had a name; 0 before it was looked
-    /// for.
+    /// One more than [the number of changes](super::names::Names::changes) when the lock file was last seen to have a
+    /// name. It is 0 before the first look.
     named_at: AtomicU64,
 }
 
@@ -32,7 +34,7 @@ impl SimFile {
         SimFile { state, id, start, access, path: path.to_owned(), guard: None, named_at: AtomicU64::new(0) }
     }
 
-    /// The file, with syncs that fail once the lock file that guards its directory is gone.
+    /// The file, but a sync fails once the lock file that guards its directory is gone.
     pub(super) fn guarded_by(mut self, guard: Option<(FileId, PathBuf)>) -> SimFile {
         self.guard = guard;
         self
@@ -84,7 +86,7 @@ impl File for SimFile {
         self.on_disk("sync", |state| {
             state.sync(self.id)?;
             let Some((lock, directory)) = &self.guard else { return Ok(()) };
-            // Names change seldom, and files are synced often.
+            // Names change seldom, but files are synced often.
             let now = state.names.changes() + 1;
             if self.named_at.load(Ordering::Relaxed) != now {
                 if !state.names.is_named(*lock) {
@@ -107,7 +109,7 @@ impl File for SimFile {
         })
     }
 
-    /// A length is room here.
+    /// On this disk, a length also reserves room.
     fn allocate(&self, bytes: u64) -> io::Result<()> {
         if bytes > self.len()? { self.set_len(bytes) } else { Ok(()) }
     }
@@ -129,7 +131,7 @@ impl fmt::Debug for SimFile {
     }
 }
 
-/// The disk is in memory, so a position in a file is one in memory.
+/// The disk is in memory, so a position in a file is also a position in memory.
 fn position(bytes: u64) -> io::Result<usize> {
     usize::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge.into())
 }
@@ -138,9 +140,9 @@ fn position(bytes: u64) -> io::Result<usize> {
 pub(super) struct SimLock {
     state: Arc<Mutex<SimDiskState>>,
     id: FileId,
-    /// The start of the machine in which the lock was taken: a later start has released it.
+    /// The start of the machine in which the lock was taken. A later start has released the lock.
     start: u64,
-    /// For messages: the file may have been removed since.
+    /// The path, for messages. The file may have been removed since.
     path: PathBuf,
 }
 

@@ -1,5 +1,5 @@
-//! The names of a simulated disk: as the process sees them, as the platter has them, and the changes in between.
-//! It does not know what a file holds.
+//! The names of a simulated disk: as the process sees them, as the platter has them, and the changes in between. This
+//! module does not know what a file holds.
 
 use super::content::Spared;
 use rand::RngExt;
@@ -7,7 +7,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-/// A file, whatever its name.
+/// A file, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FileId(pub(super) u64);
 
@@ -18,12 +18,12 @@ pub(super) enum SimNode {
     Directory,
 }
 
-/// All names. The roots, `/` and the empty path, are not among them and always there.
+/// All names. The roots `/` and the empty path are not among them; they always exist.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     live: BTreeMap<PathBuf, SimNode>,
     durable: BTreeMap<PathBuf, SimNode>,
-    /// By directory, in order.
+    /// The unsynced changes of each directory, in order.
     unsynced: BTreeMap<PathBuf, Vec<Change>>,
     /// How often `live` was changed.
     changes: u64,
@@ -65,7 +65,7 @@ impl Names {
         self.perform(Change::Link(path.to_owned(), node));
     }
 
-    /// Adds a directory, durable at once: its parent is synced.
+    /// Adds a directory. It is durable at once, because its parent is synced.
     pub(super) fn link_directory(&mut self, path: &Path) {
         self.link(path, SimNode::Directory);
         self.sync(parent(path));
@@ -75,13 +75,13 @@ impl Names {
         self.perform(Change::Unlink(path.to_owned()));
     }
 
-    /// Both in one directory.
+    /// Renames a file. Both names are in one directory.
     pub(super) fn rename(&mut self, from: &Path, to: &Path) {
         let node = self.live[from];
         self.perform(Change::Rename { from: from.to_owned(), to: to.to_owned(), node });
     }
 
-    /// A number that is another after each change of what files have a name.
+    /// A number that changes whenever the set of files with a name changes.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
@@ -97,7 +97,7 @@ impl Names {
         self.live.values().any(|node| node.file() == Some(file))
     }
 
-    /// Gives a directory another name, durable at once. What is in it goes with it.
+    /// Gives a directory another name, durable at once. Its contents go with it.
     pub(super) fn move_tree(&mut self, from: &Path, to: &Path) {
         for names in [&mut self.live, &mut self.durable] {
             *names = std::mem::take(names).into_iter().map(|(path, node)| (moved(&path, from, to), node)).collect();
@@ -110,7 +110,7 @@ impl Names {
             .collect();
     }
 
-    /// Takes a directory away with everything in it, durable at once.
+    /// Removes a directory with everything in it, durable at once.
     pub(super) fn remove_tree(&mut self, directory: &Path) {
         self.changes += 1;
         self.live.retain(|path, _| !path.starts_with(directory));
@@ -124,8 +124,8 @@ impl Names {
         }
     }
 
-    /// Crashes: the platter has the first few of each directory's unsynced changes, because directories are journaled
-    /// in order; what was in a directory that is gone is gone with it.
+    /// Crashes. Of each directory's unsynced changes the platter has the first few, because directories are journaled
+    /// in order. If a directory is gone, everything in it is gone, too.
     pub(super) fn crash(&mut self, spared: Spared, rng: &mut Xoshiro256PlusPlus) {
         for (_, changes) in std::mem::take(&mut self.unsynced) {
             let kept = match spared {
@@ -191,17 +191,17 @@ impl Change {
     }
 }
 
-/// The path after the directory `from` has become `to`.
+/// What `path` becomes when the directory `from` becomes `to`.
 pub(super) fn moved(path: &Path, from: &Path, to: &Path) -> PathBuf {
     match path.strip_prefix(from) {
-        // The empty rest would add a slash.
+        // Joining an empty rest would add a slash.
         Ok(rest) if rest.as_os_str().is_empty() => to.to_owned(),
         Ok(rest) => to.join(rest),
         Err(_) => path.to_owned(),
     }
 }
 
-/// One spelling of a path: without `.` and doubled or trailing slashes.
+/// The normal spelling of a path: without `.` and without doubled or trailing slashes.
 pub(super) fn normal(path: &Path) -> PathBuf {
     path.components().filter(|component| !matches!(component, Component::CurDir)).collect()
 }

@@ -1,5 +1,5 @@
-//! Reads that are under way until a thread drives them, and that end in an order that follows from a seed. It does not
-//! know what is read; the disk decides what fails.
+//! Reads that are under way until a thread drives them. They end in an order that follows from a seed. This module
+//! does not know what is read; the disk decides what fails.
 
 use crate::io::{ReadLoad, Usage};
 use crate::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::fmt;
 
-/// Reads that are held back. Each is made, whole, when it is ended; before, nothing of it has happened.
+/// Reads that are held back. A read is made as a whole when it is ended. Before that, nothing of it has happened.
 pub struct SimReads {
     state: Mutex<SimReadsState>,
 }
@@ -21,14 +21,14 @@ struct SimReadsState {
 }
 
 impl SimReads {
-    /// None yet; which is ended first follows from `seed`.
+    /// No reads yet. `seed` decides which read is ended first.
     pub fn new(seed: u64) -> Arc<SimReads> {
         let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         Arc::new(SimReads { state: Mutex::new(SimReadsState { rng, held: Vec::new(), reads: 0, raised: Vec::new() }) })
     }
 
-    /// Ends one that the seed chooses, whatever its urgency; false if none exists. The callback of the read runs on
-    /// this thread, and may submit more.
+    /// Ends one read that the seed chooses, whatever its urgency. False if no read is held back. The callback of the
+    /// read runs on this thread, and may submit more reads.
     pub fn step(&self) -> bool {
         let mut state = self.state.lock();
         if state.held.is_empty() {
@@ -42,7 +42,7 @@ impl SimReads {
         true
     }
 
-    /// Ends the oldest with this ticket; false if none exists.
+    /// Ends the oldest read with this ticket. False if none exists.
     pub fn step_ticket(&self, ticket: u64) -> bool {
         let mut state = self.state.lock();
         let Some(place) = state.held.iter().position(|read| read.ticket == ticket) else {
@@ -54,7 +54,7 @@ impl SimReads {
         true
     }
 
-    /// Ends all, those too that are submitted meanwhile.
+    /// Ends all reads, including reads that are submitted meanwhile.
     pub fn finish(&self) {
         while self.step() {}
     }
@@ -71,7 +71,7 @@ impl SimReads {
         tickets
     }
 
-    /// Tickets of those that were raised, in the order in which they were.
+    /// Tickets of the reads that were raised, in the order in which they were raised.
     pub fn raised(&self) -> Vec<u64> {
         self.state.lock().raised.clone()
     }
@@ -98,7 +98,7 @@ impl Reads for SimReads {
         "simulated"
     }
 
-    /// All that are held back are queued.
+    /// All reads that are held back count as queued.
     fn usage(&self) -> Usage {
         let state = self.state.lock();
         let mut usage = Usage { reads: state.reads, ..Usage::default() };

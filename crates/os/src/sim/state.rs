@@ -1,4 +1,4 @@
-//! What a simulated disk has, and what operations and crashes do to it. It does not know what an open file may do, nor
+//! What a simulated disk has, and what operations and crashes do to it. It does not know what an open file may do, or
 //! which thread asks.
 
 use super::content::{SimContent, Spared};
@@ -11,18 +11,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Input and output so far; of reads and writes those that succeeded.
+/// Input and output so far. Only reads and writes that succeeded count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskCounts {
     /// Calls of `read_at`.
     pub reads: u64,
-    /// Bytes they returned.
+    /// Bytes that the reads returned.
     pub read_bytes: u64,
     /// Calls of `write_at` and `append`.
     pub writes: u64,
-    /// Bytes they took.
+    /// Bytes that the writes took.
     pub write_bytes: u64,
-    /// Calls of `sync`, and for a whole disk of `sync_dir`.
+    /// Calls of `sync`. For a whole disk, calls of `sync_dir` count, too.
     pub syncs: u64,
 }
 
@@ -35,17 +35,17 @@ pub(super) struct SimDiskState {
     pub(super) names: Names,
     pub(super) files: BTreeMap<FileId, Inode>,
     next_file: u64,
-    /// The lock files that are held now, all taken since the last start. A file that is removed stays locked, and its
-    /// name does not.
+    /// The lock files that are held now. All locks were taken since the last start. If a locked file is removed, the
+    /// file stays locked, but its name does not.
     pub(super) locks: BTreeSet<FileId>,
     pub(super) faults: Faults,
-    /// Where the directories are that are held: by a number, and nowhere once they are removed.
+    /// Where the held directories are, by a number. A directory that was removed is `None`.
     held: BTreeMap<u64, Option<PathBuf>>,
     next_held: u64,
     /// How many machines had the disk.
     pub(super) machines: u64,
     pub(super) failed_syncs_lose_writes: bool,
-    /// Whether files keep nothing for a crash.
+    /// Whether the files of the disk keep nothing for a crash.
     pub(super) never_crashes: bool,
     pub(super) capacity_bytes: u64,
     pub(super) counts: DiskCounts,
@@ -94,7 +94,7 @@ impl SimDiskState {
         self.drop_unreachable();
     }
 
-    /// Frees the contents of files that no process and no crash can get at again.
+    /// Frees the contents of files that neither a process nor a crash can reach again.
     fn drop_unreachable(&mut self) {
         let reachable = self.names.reachable();
         self.files.retain(|id, file| file.handles > 0 || reachable.contains(id));
@@ -104,12 +104,13 @@ impl SimDiskState {
         if self.faults.has_crashed() { Err(crashed()) } else { Ok(()) }
     }
 
-    /// The disk, for an operation that changes names or opens a file to change it, if such operations do not fail.
+    /// The disk, for an operation that changes names or opens a file for changes. It fails if such operations are to
+    /// fail.
     pub(super) fn may_change(&mut self) -> io::Result<&mut Self> {
         self.faults.change().map(|()| self)
     }
 
-    /// Fails what was opened before the last start.
+    /// Fails the use of something that was opened before the last start.
     pub(super) fn check_start(&self, start: u64) -> io::Result<()> {
         self.check_running()?;
         if start == self.start { Ok(()) } else { Err(crashed()) }
@@ -128,7 +129,7 @@ impl SimDiskState {
         self.held.remove(&held);
     }
 
-    /// Where a directory is that is held.
+    /// Where a held directory is.
     pub(super) fn place_of(&self, held: u64) -> Option<&Path> {
         self.held.get(&held)?.as_deref()
     }
@@ -155,7 +156,7 @@ impl SimDiskState {
         self.files.get_mut(&id).expect("a file that is open or has a name is kept")
     }
 
-    /// Counts for the file and for the disk.
+    /// Counts something for the file and for the whole disk.
     fn count(&mut self, id: FileId, add: impl Fn(&mut DiskCounts)) {
         add(&mut self.counts);
         add(&mut self.file(id).counts);

@@ -1,11 +1,11 @@
-//! A store in memory that many clients use, and that is as hard to live with as stores are: responses are lost or late,
-//! requests arrive twice, uploads break off, looks are answered with an older state. One seed decides. It does not know
-//! what the objects are.
+//! A store in memory that many clients use and that has the troubles of real stores: responses are lost or late,
+//! requests arrive twice, uploads break off, and looks are answered with an older state. One seed decides. It does
+//! not know what the objects are.
 //!
-//! What is promised, and nothing more:
-//! - [`Store::put_if_absent`] decides for all clients at once, whatever the client learns of it;
-//! - what a read of a range finds is the object, as soon as its upload was finished;
-//! - the whole of an object, its length and a listing may be of any moment of the last [`StoreTrouble::stale`].
+//! The store promises the following, and nothing more:
+//! - [`Store::put_if_absent`] decides for all clients at once, whatever answer the client gets;
+//! - a read of a range finds the object as soon as its upload was finished;
+//! - a read of a whole object, its length and a listing may be as old as [`StoreTrouble::stale`].
 
 use super::SimClock;
 use crate::Clock;
@@ -19,33 +19,33 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::time::Duration;
 
-/// How often something goes wrong, each in a thousand requests, and how slow requests are.
+/// How often something goes wrong, in a thousand requests for each kind, and how slow requests are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoreTrouble {
-    /// What was asked for is done, and the client does not learn it.
+    /// The request is done, but the client does not learn that.
     pub lost_responses: u32,
-    /// It is not done, and the client does not learn that.
+    /// The request is not done, and the client does not learn that.
     pub lost_requests: u32,
-    /// The client gives up, and what it asked for is done at some later time.
+    /// The client gives up, and the request is done at some later time.
     pub late: u32,
-    /// It is done twice. The client may get the second response.
+    /// The request is done twice. The client may get the second response.
     pub duplicates: u32,
-    /// The store refuses to do it now.
+    /// The store refuses the request for now.
     pub throttled: u32,
-    /// An upload breaks off: nothing of it is ever seen.
+    /// An upload breaks off, and nothing of the object is ever seen.
     pub torn_uploads: u32,
-    /// The answer is that of an earlier moment.
+    /// The answer shows the state of an earlier moment.
     pub stale_answers: u32,
-    /// The bytes of a range are damaged on their way, or end too soon. Those of the next range are not.
+    /// The bytes of a range are damaged on their way, or end too soon. The bytes of the next range are not damaged.
     pub damaged: u32,
     /// How old an answer may be.
     pub stale: Duration,
-    /// The most that a request takes.
+    /// The longest time that a request takes.
     pub latency: Duration,
 }
 
 impl StoreTrouble {
-    /// Trouble of all kinds, each of a strength up to `most` that `rng` gives, and half of them none.
+    /// Trouble of random kinds: `rng` gives each kind a strength up to `most`, and half of the kinds none.
     pub fn drawn(rng: &mut impl Rng, most: u32, (stale, latency): (Duration, Duration)) -> StoreTrouble {
         let mut often = || if rng.random() { rng.random_range(0..most) } else { 0 };
         StoreTrouble {
@@ -76,16 +76,16 @@ struct SimStoreState {
     trouble: StoreTrouble,
     /// What each name stood for, the newest last.
     objects: BTreeMap<String, Vec<Since>>,
-    /// Whether a put replaces an object although it was to do nothing then.
+    /// Whether a put replaces an existing object although it was asked not to.
     ignores_conditions: bool,
     /// Whether the last range that was read was damaged.
     has_damaged: bool,
-    /// What arrives later.
+    /// Puts that arrive later.
     late: Vec<Put>,
     counts: StoreCounts,
 }
 
-/// What a name stands for from some time on. `None` is no object.
+/// What a name stands for from a point in time on. `None` means no object.
 type Since = (Duration, Option<Arc<[u8]>>);
 
 /// A request that makes an object.
@@ -93,16 +93,16 @@ type Since = (Duration, Option<Arc<[u8]>>);
 struct Put {
     name: String,
     bytes: Arc<[u8]>,
-    /// Whether it does nothing if the object exists.
+    /// Whether the put does nothing if the object exists.
     if_absent: bool,
 }
 
 /// Requests so far, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreCounts {
-    /// Objects that were made, or not made because one existed.
+    /// Requests to make an object, whether it was made or existed already.
     pub puts: u64,
-    /// Reads, of a range, of the whole, or of the length.
+    /// Reads of a range, of a whole object, or of its length.
     pub gets: u64,
     /// Listings.
     pub lists: u64,
@@ -124,7 +124,7 @@ enum Fate {
 }
 
 impl SimStore {
-    /// An empty store whose trouble follows from `seed`: none until it is asked for.
+    /// An empty store whose trouble follows from `seed`. There is no trouble until it is asked for.
     pub fn new(seed: u64, clock: Arc<SimClock>) -> Arc<SimStore> {
         let state = SimStoreState {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -138,13 +138,13 @@ impl SimStore {
         Arc::new(SimStore { clock, state: Mutex::new(state) })
     }
 
-    /// Trouble from now on.
+    /// Sets the trouble from now on.
     pub fn set_trouble(&self, trouble: StoreTrouble) {
         self.state.lock().trouble = trouble;
     }
 
-    /// Has the store put objects over others although it was asked not to, as one does behind a proxy that takes the
-    /// condition out of requests.
+    /// Makes the store replace objects although it was asked not to. A real store does this behind a proxy that
+    /// removes the condition from requests.
     pub fn set_ignores_conditions(&self, ignores: bool) {
         self.state.lock().ignores_conditions = ignores;
     }
@@ -154,7 +154,7 @@ impl SimStore {
         Arc::new(SimStoreClient { store: Arc::clone(self), left: Arc::new(AtomicU64::new(u64::MAX)) })
     }
 
-    /// Has all late requests arrive.
+    /// Makes all late requests arrive.
     pub fn deliver_late(&self) {
         let now = self.clock.now();
         let state = &mut *self.state.lock();
@@ -175,7 +175,7 @@ impl SimStore {
         self.state.lock().counts
     }
 
-    /// Begins a request: time passes, late ones may arrive, and the seed decides what happens to it.
+    /// Begins a request: time passes, late requests may arrive, and the seed decides what happens to this request.
     fn begin(&self, count: impl FnOnce(&mut StoreCounts)) -> Fate {
         let state = &mut *self.state.lock();
         count(&mut state.counts);
@@ -193,7 +193,7 @@ impl SimStore {
         fate
     }
 
-    /// Does what a request asks for, once, twice, later or never, and answers.
+    /// Does what a request asks for (once, twice, later or never), and answers the request.
     fn make(&self, fate: Fate, put: Put) -> io::Result<()> {
         let now = self.clock.now();
         let state = &mut *self.state.lock();
@@ -218,7 +218,7 @@ impl SimStore {
         }
     }
 
-    /// The moment that an answer is of.
+    /// The moment whose state an answer shows.
     fn moment(&self) -> Duration {
         let now = self.clock.now();
         let state = &mut *self.state.lock();
@@ -237,7 +237,7 @@ impl SimStore {
 }
 
 impl SimStoreState {
-    /// Whether something that happens `in_a_thousand` times in a thousand happens now.
+    /// Whether something happens now that happens `in_a_thousand` times in a thousand.
     fn happens(&mut self, in_a_thousand: u32) -> bool {
         in_a_thousand > 0 && self.rng.random_range(0..1000) < in_a_thousand
     }
@@ -275,7 +275,7 @@ impl SimStoreState {
         Ok(())
     }
 
-    /// What arrives of `bytes`, if it is not what was sent.
+    /// What arrives in place of `bytes`, or `None` if they arrive undamaged.
     fn damaged(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         let may_damage = !std::mem::take(&mut self.has_damaged) && !bytes.is_empty();
         if !may_damage || !self.happens(self.trouble.damaged) {
@@ -313,23 +313,23 @@ fn missing(name: &str) -> io::Error {
 #[derive(Debug)]
 pub struct SimStoreClient {
     store: Arc<SimStore>,
-    /// How many requests it makes until it has crashed.
+    /// How many more requests it can make before it crashes.
     left: Arc<AtomicU64>,
 }
 
-/// Counts a request of a client with this number of requests left.
+/// Counts a request of a client that has `left` requests left.
 fn check(left: &AtomicU64) -> io::Result<()> {
     let counted = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
     counted.map(drop).map_err(|_| io::Error::new(ErrorKind::BrokenPipe, "the client has crashed"))
 }
 
 impl SimStoreClient {
-    /// From now on nothing of this client reaches the store, but for what is late already.
+    /// From now on nothing of this client reaches the store, except requests that are already late.
     pub fn crash(&self) {
         self.crash_after(0);
     }
 
-    /// As [`SimStoreClient::crash`], after this number of further requests.
+    /// As [`SimStoreClient::crash`], but after this number of further requests.
     pub fn crash_after(&self, requests: u64) {
         self.left.store(requests, Ordering::Relaxed);
     }

@@ -49,17 +49,18 @@ impl Threads for SimThreads {
 struct SimWorker {
     clock: Arc<SimClock>,
     job: Arc<dyn Job>,
-    /// Set by a wake, taken before polling: a wake during a poll causes another.
+    /// Set by a wake and cleared before a poll, so that a wake during a poll causes another poll.
     woken: AtomicBool,
     /// When the worker is to be woken.
     due: Mutex<Option<Duration>>,
-    /// Set while polling: a job may, several calls deep, drive its own worker, which must not poll it again.
+    /// Set while the job is polled. A job may drive its own worker, several calls deep, and the worker must not poll
+    /// it again then.
     polling: AtomicBool,
     stopped: AtomicBool,
 }
 
 impl SimWorker {
-    /// Whether the job is to be polled; takes the wake.
+    /// Whether the job is to be polled. This clears the wake.
     fn take_wake(&self) -> bool {
         let mut due = self.due.lock();
         let is_due = due.is_some_and(|due| due <= self.clock.now());
@@ -108,7 +109,7 @@ impl fmt::Debug for SimWorker {
     }
 }
 
-/// Clears the mark when polling ends, by a panic of the job too.
+/// Clears the mark when polling ends, also if the job panics.
 struct Polling<'a>(&'a AtomicBool);
 
 impl Drop for Polling<'_> {

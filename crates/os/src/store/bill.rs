@@ -1,5 +1,5 @@
-//! How many requests were made of a store, how many bytes went, and what they cost at a price. It does not know who
-//! makes them.
+//! How many requests a store got, how many bytes were moved, and what they cost at a price. It does not know who
+//! makes the requests.
 
 use std::fmt;
 use std::iter::Sum;
@@ -7,9 +7,9 @@ use std::iter::Sum;
 /// Requests by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
-    /// Objects, parts of objects, and beginnings and ends of uploads in parts.
+    /// Puts of objects, puts of parts of objects, and begins and ends of uploads in parts.
     pub puts: u64,
-    /// Ranges of objects, and what is known of objects.
+    /// Reads of ranges of objects, and queries about objects.
     pub gets: u64,
     /// Pages of listings.
     pub lists: u64,
@@ -20,11 +20,11 @@ pub struct Requests {
 /// What a store was asked since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests: those that were sent, where the store is spoken to by HTTP, with every attempt; else those that were
-    /// asked for.
+    /// Requests. For a store that is reached by HTTP, every attempt that was sent counts. For other stores, the
+    /// requests that were asked for count.
     pub requests: Requests,
-    /// Attempts after the first that were made because of an error. Some stores make others, which are in `requests`
-    /// only.
+    /// Attempts after the first attempt that were made because of an error. Some stores make attempts for other
+    /// reasons; these are only in `requests`.
     pub retries: u64,
     /// Bytes of objects read.
     pub read_bytes: u64,
@@ -32,14 +32,14 @@ pub struct Counts {
     pub written_bytes: u64,
 }
 
-/// What a store costs, in any currency. Storage itself is not in it.
+/// What a store costs, in any currency. The cost of storage itself is not in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
-    /// A thousand puts or listings.
+    /// The price of a thousand puts or listings.
     pub thousand_puts: f64,
-    /// A thousand gets.
+    /// The price of a thousand gets.
     pub thousand_gets: f64,
-    /// A gigabyte (10^9 bytes) read, where it leaves the provider.
+    /// The price of a gigabyte (10^9 bytes) that is read and leaves the provider.
     pub gigabyte_read: f64,
 }
 
@@ -76,7 +76,7 @@ pub struct Bill {
 }
 
 impl Bill {
-    /// The cost of it in billionths of the currency of the prices; `None` if these are not known.
+    /// The cost in billionths of the currency of the prices. `None` if the prices are not known.
     pub fn billionths(&self) -> Option<u64> {
         Some((self.counts.cost(&self.price?).total() * 1e9).round() as u64)
     }
@@ -90,7 +90,7 @@ impl Requests {
 }
 
 impl Counts {
-    /// What all of it costs at a price. Deletes are free with the providers that we know.
+    /// What all requests cost at a price. Deletes are free with the providers that we know.
     pub fn cost(&self, price: &Price) -> Cost {
         let thousands = |count: u64| count as f64 / 1000.0;
         Cost {

@@ -1,7 +1,7 @@
 //! A folder of a store, as a store of its own. It does not know what the objects are.
 //!
-//! Several databases of one store lie in folders of it. Each has a store in which its names are short, and sees objects
-//! of the others by names that begin with `/`.
+//! Several databases of one store lie in different folders of the store. Each database has its own folder as a store,
+//! where its names are short. It sees objects of the other databases by names that begin with `/`.
 
 use super::{Bill, PutDone, RangeDone, Store, StoredObject, Upload};
 use crate::sync::Arc;
@@ -12,12 +12,12 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct FolderStore {
     store: Arc<dyn Store>,
-    /// What comes before names: empty, or with `/` at its end.
+    /// The prefix of all names: empty, or with `/` at its end.
     folder: String,
 }
 
 impl FolderStore {
-    /// The objects of `store` in `folder`. If `folder` begins with `/`, `store` is one that understands such names.
+    /// The objects of `store` in `folder`. If `folder` begins with `/`, `store` must understand such names.
     pub fn new(store: Arc<dyn Store>, folder: &str) -> FolderStore {
         let end = if folder.is_empty() || folder.ends_with('/') { "" } else { "/" };
         FolderStore { store, folder: format!("{folder}{end}") }

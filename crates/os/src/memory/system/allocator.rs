@@ -1,10 +1,10 @@
-//! The allocator in place of mappings: under Miri, which knows none, and on systems without them.
+//! The allocator in place of mappings. It is used under Miri, which knows no mappings, and on systems without them.
 
 use super::HugePages;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-/// `bytes` zeros, more than none, that start at a multiple of `align`, a power of two. `None` where none are left.
+/// `bytes` zeros (more than none) that start at a multiple of `align`, a power of two. `None` if no memory is left.
 pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     // SAFETY: the size of the layout is not 0, as the caller promises.
     NonNull::new(unsafe { alloc_zeroed(layout(bytes, align)) })
@@ -19,13 +19,13 @@ pub unsafe fn unmap(start: NonNull<u8>, bytes: usize, align: usize) {
     unsafe { dealloc(start.as_ptr(), layout(bytes, align)) }
 }
 
-/// Whether [`discard`] works for each block by itself: Miri sees what Linux would do.
+/// Whether [`discard`] works for each block by itself. Under Miri it does, so that Miri sees what Linux would do.
 pub fn discards_blocks() -> bool {
     cfg!(miri)
 }
 
-/// Under Miri, writes zeros over memory, as Linux would when it takes it back; elsewhere does nothing and returns
-/// false.
+/// Under Miri, writes zeros over memory, as Linux does when it takes memory back. Elsewhere it does nothing and
+/// returns false.
 ///
 /// # Safety
 /// The range is within something that [`map`] gave, and it is not used elsewhere meanwhile.

@@ -5,8 +5,8 @@ use crate::BLOCK_BYTES;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ptr::{NonNull, null_mut};
 
-/// `bytes` zeros, whole blocks, that take no memory before they are touched; they start at a multiple of `align`, a
-/// power of two. `None` where the system has none left.
+/// `bytes` zeros, which are whole blocks and start at a multiple of `align`, a power of two. They take no memory
+/// before they are touched. `None` if the system has no memory left.
 pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let spare = if align > rustix::param::page_size() { align } else { 0 };
     let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
@@ -31,8 +31,9 @@ pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
 pub unsafe fn unmap(start: NonNull<u8>, bytes: usize, _align: usize) {
     // SAFETY: a mapping of ours that is not used any more, as the caller promises.
     if unsafe { munmap(start.as_ptr().cast(), bytes) }.is_err() {
-        // The system has no room to note that one mapping has become two. The addresses are lost, the memory is not.
-        // SAFETY: as above; and the mapping is whole blocks.
+        // The system has no room to note that one mapping has become two. The addresses are lost, but the memory is
+        // not.
+        // SAFETY: as above; and the mapping has whole blocks.
         unsafe { discard(start, bytes) };
     }
 }
@@ -42,8 +43,8 @@ pub fn discards_blocks() -> bool {
     cfg!(target_os = "linux") && rustix::param::page_size() == BLOCK_BYTES
 }
 
-/// Gives memory back to the system and keeps its addresses, where zeros are read from then on. False where that cannot
-/// be done, as with memory that is locked; the bytes may then be what they were, or zeros.
+/// Gives memory back to the system and keeps its addresses. From then on zeros are read there. False if this is not
+/// possible, for example because the memory is locked. Then the bytes may be unchanged, or zeros.
 ///
 /// # Safety
 /// The range is whole blocks within something that [`map`] gave, and it is not used elsewhere meanwhile.
@@ -62,7 +63,7 @@ pub unsafe fn discard(_start: NonNull<u8>, _bytes: usize) -> bool {
     false
 }
 
-/// Says whether huge pages are wanted under a range. A system that has none does not mind.
+/// Says whether huge pages are wanted under a range. On a system without huge pages, it has no effect.
 ///
 /// # Safety
 /// The range is whole blocks within something that [`map`] gave.
@@ -72,7 +73,7 @@ pub unsafe fn advise(start: NonNull<u8>, bytes: usize, huge_pages: HugePages) {
         HugePages::Wanted => rustix::mm::Advice::LinuxHugepage,
         HugePages::Refused => rustix::mm::Advice::LinuxNoHugepage,
     };
-    // The call fails if the kernel was built without huge pages. Then both kinds of advice are followed without it.
+    // The call fails if the kernel was built without huge pages. Then either advice is followed anyway.
     // SAFETY: the range is mapped, as the caller promises; the advice changes no bytes.
     unsafe { rustix::mm::madvise(start.as_ptr().cast(), bytes, advice) }.ok();
 }

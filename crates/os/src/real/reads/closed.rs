@@ -1,4 +1,4 @@
-//! Why a read fails if its engine ended before it. It does not know the engines.
+//! Why a read fails if its engine ended before the read began. It does not know the engines.
 
 use std::io;
 

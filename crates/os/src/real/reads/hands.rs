@@ -1,5 +1,5 @@
-//! Threads that do the jobs that they are given. They are started when jobs outnumber idle threads, up to a bound, and
-//! stay until closed. They do not know what a job does.
+//! Threads that do the jobs that they are given. A thread is started when there are more jobs than idle threads, up
+//! to a bound. Threads stay until they are closed. They do not know what a job does.
 
 use crate::job::Duty;
 use crate::sync::{Arc, Condvar, Mutex};
@@ -15,10 +15,10 @@ use crate::sync::shuttle::thread::{self, JoinHandle};
 
 /// What threads do.
 pub(super) trait HandsWork: Send + Sync + 'static {
-    /// One piece of it.
+    /// One piece of the work.
     type Job: Send;
 
-    /// Does a piece, and says what is to be done next. Does not panic.
+    /// Does one piece, and returns what is to be done next. It does not panic.
     fn work(&self, job: Self::Job) -> Vec<Self::Job>;
 }
 
@@ -45,13 +45,13 @@ struct HandsState<J> {
 }
 
 impl<W: HandsWork> Hands<W> {
-    /// At most `bound` threads, none yet.
+    /// Makes at most `bound` threads. None is started yet.
     pub(super) fn new(work: Arc<W>, bound: usize) -> Hands<W> {
         let state = HandsState { jobs: VecDeque::new(), idle: 0, starting: 0, threads: Vec::new(), closed: false };
         Hands { shared: Arc::new(HandsShared { work, bound, state: Mutex::new(state), changed: Condvar::new() }) }
     }
 
-    /// Has the threads do these jobs; does them on this thread if it is the only one.
+    /// Makes the threads do these jobs. If this thread is the only one, it does them.
     pub(super) fn give(&self, jobs: Vec<W::Job>) {
         if !jobs.is_empty() {
             let left = give(&self.shared, jobs);
@@ -59,7 +59,7 @@ impl<W: HandsWork> Hands<W> {
         }
     }
 
-    /// Has other threads do these jobs; returns the jobs if no other thread can be had.
+    /// Makes other threads do these jobs. Returns the jobs if no other thread can be had.
     #[cfg(target_os = "linux")]
     pub(super) fn give_away(&self, jobs: Vec<W::Job>) -> Vec<W::Job> {
         if jobs.is_empty() { jobs } else { give(&self.shared, jobs) }
@@ -71,7 +71,8 @@ impl<W: HandsWork> Hands<W> {
         self.shared.work_all(jobs);
     }
 
-    /// Ends the threads once they have done everything, and waits for them; but not for this one, if it is one of them.
+    /// Ends the threads once they have done everything, and waits for them. If this thread is one of them, it does
+    /// not wait for itself.
     pub(super) fn close(&self) {
         let threads = {
             let mut state = self.shared.state.lock();
@@ -88,7 +89,7 @@ impl<W: HandsWork> Hands<W> {
     }
 }
 
-/// Has the threads do these jobs; returns those that this thread has to do, because no other can be had.
+/// Makes the threads do these jobs. Returns the jobs that this thread has to do, because no other thread can be had.
 fn give<W: HandsWork>(shared: &Arc<HandsShared<W>>, jobs: Vec<W::Job>) -> Vec<W::Job> {
     let mut state = shared.state.lock();
     if state.closed {
@@ -106,7 +107,7 @@ fn give<W: HandsWork>(shared: &Arc<HandsShared<W>>, jobs: Vec<W::Job>) -> Vec<W:
                 state.threads.push(thread);
             }
             Err(_) if !state.threads.is_empty() => break,
-            // The system has no thread for us: slowly then.
+            // The system has no thread for us, so this thread does the jobs more slowly.
             Err(_) => return std::mem::take(&mut state.jobs).into(),
         }
     }
@@ -138,7 +139,8 @@ impl<W: HandsWork> HandsShared<W> {
         }
     }
 
-    /// Does a job and what follows from it; if several jobs follow, the others are for other threads.
+    /// Does a job and what follows from it. If several jobs follow, this thread does one of them and other threads do
+    /// the rest.
     fn do_all(self: &Arc<Self>, job: W::Job) {
         let mut next = Some(job);
         while let Some(job) = next {

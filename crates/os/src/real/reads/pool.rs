@@ -1,4 +1,4 @@
-//! Reads by threads, each with one under way. It does not know `io_uring`.
+//! Reads by threads; each thread has one read under way. The pool does not know `io_uring`.
 
 use super::closed::closed;
 use super::hands::{Hands, HandsWork};
@@ -13,7 +13,7 @@ use std::fmt;
 pub(super) struct Pool {
     shared: Arc<ReadPoolShared>,
     hands: Hands<ReadPoolShared>,
-    /// Reads that callers make.
+    /// Counts reads that callers make themselves.
     elsewhere: Arc<Elsewhere>,
 }
 
@@ -22,7 +22,7 @@ struct ReadPoolShared {
 }
 
 impl Pool {
-    /// At most `threads` threads, none yet.
+    /// Makes at most `threads` threads. None is started yet.
     pub(super) fn new(limits: QueueLimits, threads: usize) -> Pool {
         let queue = Queue::new(limits);
         let elsewhere = queue.elsewhere();
@@ -65,7 +65,7 @@ impl Reads for Pool {
     }
 }
 
-/// All that may begin now.
+/// All runs that may begin now.
 fn begin(queue: &mut Queue<ReadRun>) -> Vec<Begun<ReadRun>> {
     std::iter::from_fn(|| queue.next()).collect()
 }

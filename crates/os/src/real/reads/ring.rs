@@ -1,5 +1,5 @@
-//! Reads through `io_uring`: one thread, the reactor, submits them and waits in the kernel for their ends. It does not
-//! know what is read.
+//! Reads through `io_uring`: one thread, the reactor, submits the reads and waits in the kernel for their ends. It
+//! does not know what is read.
 //!
 //! ```text
 //! callers    submit ──► queue ──► (bell, if the reactor sleeps)
@@ -10,20 +10,22 @@
 //! hands      what the kernel would not do as asked: refused, cut short, not whole blocks; everything once the ring is broken
 //! ```
 //!
-//! A ring that cannot be entered any more is broken for good. The hands then make all reads, also those that were under
-//! way, each in a new buffer, since the kernel may still write to the old one.
+//! A ring that can no longer be entered is broken for good. Then the hands make all reads, also the reads that were
+//! under way. Each of those gets a new buffer, because the kernel may still write to the old one.
 //!
-//! Only the reactor touches the ring, so the ring needs no lock, and the kernel can leave all its work on completions
-//! to the time at which the reactor asks for it. What bounds the queue bounds the ring: neither of its sides can run
-//! over.
+//! Only the reactor touches the ring, so the ring needs no lock. The kernel can leave all its work on completions
+//! until the reactor asks for them. The limits of the queue also bound the ring, so neither of the ring's two queues
+//! can overflow.
 //!
-//! A read of the kernel has its source open from when it is begun until it has ended. If a source can only be opened
-//! once another is closed, the reactor keeps that read, begins no other, and tries again after the next end: only the
-//! reactor can bring ends about. With nothing in the kernel it waits. What it gives to the hands is closed, and they
-//! open it again, so that no thread waits for a source that another keeps open while it waits.
+//! A read by the kernel has its source open from when the read is begun until it has ended. Sometimes a source can be
+//! opened only after another source is closed. Then the reactor keeps that read, begins no other read, and tries
+//! again after the next end, because only the reactor can bring ends about. If nothing is in the kernel, the reactor
+//! waits for the source. Reads that the reactor gives to the hands are closed, and the hands open them again. So no
+//! thread waits for a source that is kept open by another waiting thread.
 //!
 //! What is unsafe: the kernel writes into memory of which it knows only the address. Memory and file belong to a
-//! [`KernelRead`], which stays where it is in [`KernelReads`] until the kernel has said that it is done with it.
+//! [`KernelRead`]. It stays where it is in [`KernelReads`] until the kernel has reported that it is done with the
+//! read.
 
 use super::closed::closed;
 use super::hands::{Hands, HandsWork};
@@ -43,14 +45,14 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 
-/// Name of the poll of the bell among the ends of reads, which are named by their slots.
+/// Name of the poll of the bell among the ends that the ring reports. Reads are named by their slots.
 const BELL: u64 = u64::MAX;
 
 /// Reads through a ring.
 pub(super) struct Ring {
     shared: Arc<RingShared>,
     hands: Arc<Hands<RingShared>>,
-    /// Reads that callers make.
+    /// Counts reads that callers make themselves.
     elsewhere: Arc<Elsewhere>,
     /// Taken when dropped.
     reactor: Option<JoinHandle<()>>,
@@ -71,17 +73,17 @@ struct RingState {
     broken: Option<String>,
 }
 
-/// Submits what is to be submitted and waits for this number of ends.
+/// Submits the entries in the submission queue, and waits for this number of ends.
 type Enter = Box<dyn FnMut(&IoUring, usize) -> io::Result<usize> + Send>;
 
 impl Ring {
-    /// A ring and its reactor; an error if the system has none for us. `by_hands` are the limits once it is broken;
-    /// their depth is the number of hands.
+    /// A ring and its reactor. It is an error if the system gives us no ring. `by_hands` are the limits that apply
+    /// once the ring is broken; their depth is the number of hands.
     pub(super) fn new(limits: QueueLimits, by_hands: QueueLimits) -> io::Result<Ring> {
         Ring::entering(limits, by_hands, Box::new(|ring, ends| ring.submit_and_wait(ends)))
     }
 
-    /// As [`Ring::new`], with the function `enter` that enters the ring.
+    /// As [`Ring::new`], with a function `enter` that enters the ring.
     pub(super) fn entering(limits: QueueLimits, by_hands: QueueLimits, enter: Enter) -> io::Result<Ring> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC)?;
         let queue = Queue::new(limits);
@@ -93,7 +95,7 @@ impl Ring {
         let (its_shared, its_hands) = (shared.clone(), hands.clone());
         let run = move || {
             let _duty = Duty::take();
-            // The ring belongs to the thread that made it.
+            // The ring belongs to the thread that makes it.
             match set_up(limits.depth) {
                 Ok(ring) => {
                     send.send(Ok(())).expect("it is waited for");
@@ -125,11 +127,11 @@ impl Ring {
     }
 }
 
-/// A ring for `depth` reads that can do what is asked of it.
+/// A ring for `depth` reads. It is an error if the ring lacks a needed operation.
 fn set_up(depth: usize) -> io::Result<IoUring> {
-    // The poll of the bell beside them.
+    // The poll of the bell needs an entry beside the reads.
     let entries = u32::try_from(depth + 1).expect("depths are small").next_power_of_two();
-    // What the kernel may leave to the reactor, the most first: 6.1, 5.19, before.
+    // What work the kernel may leave to the reactor, the most first: kernel 6.1, kernel 5.19, older kernels.
     let ring = IoUring::builder()
         .setup_single_issuer()
         .setup_defer_taskrun()
@@ -193,10 +195,10 @@ impl Drop for Ring {
             run.fail(closed);
         }
         let reactor = self.reactor.take().expect("a ring is dropped once");
-        // If the callback of a read drops the ring, the reactor cannot wait for itself: it ends after what is under
-        // way.
+        // If the callback of a read drops the ring, the reactor cannot wait for itself. Then it ends by itself after
+        // what is under way.
         if reactor.thread().id() != thread::current().id() {
-            // A panic was reported when it happened, and so were the ends of the reads that it concerned.
+            // A panic was reported when it happened. The ends of the reads that it concerned were reported, too.
             reactor.join().unwrap_or_default();
         }
         self.hands.close();
@@ -215,14 +217,14 @@ impl fmt::Debug for Ring {
 }
 
 impl RingState {
-    /// Whether the bell is to be rung, once, for the reactor to see what changed.
+    /// Whether the bell has to be rung so that the reactor sees what changed. True only once until the reactor looks.
     fn wakes(&mut self) -> bool {
         let wakes = self.asleep && (self.closed || self.queue.has_next());
         self.asleep &= !wakes;
         wakes
     }
 
-    /// What the hands have to begin, once the ring is broken.
+    /// The runs that the hands have to begin, once the ring is broken.
     fn begin_by_hands(&mut self) -> Vec<Begun<ReadRun>> {
         if self.broken.is_none() { Vec::new() } else { std::iter::from_fn(|| self.queue.next()).collect() }
     }
@@ -237,7 +239,8 @@ impl RingShared {
     }
 }
 
-/// What the hands do: reads that the kernel did not do as asked, each by itself; and all reads once the ring is broken.
+/// The hands make reads that the kernel did not do as asked, each by itself. Once the ring is broken, they make all
+/// reads.
 impl HandsWork for RingShared {
     type Job = Begun<ReadRun>;
 
@@ -259,18 +262,18 @@ struct Reactor {
     under_way: KernelReads,
     ring: IoUring,
     enter: Enter,
-    /// Takes what lies between joined reads, for all of them. It is never looked at.
+    /// Memory for the gaps between joined reads. All runs share it, and it is never looked at.
     scratch: mem::ManuallyDrop<Buffer>,
     shared: Arc<RingShared>,
     hands: Arc<Hands<RingShared>>,
     /// Limits of what the hands do alone.
     by_hands: QueueLimits,
     ends: Vec<(usize, i32)>,
-    /// Was begun, and its source could not be opened yet.
+    /// A run that was begun, but whose source could not be opened yet.
     late: Option<Begun<ReadRun>>,
-    /// What is for the hands, when none exist.
+    /// Runs that are for the hands, if no hands exist.
     left: Vec<Begun<ReadRun>>,
-    /// Why it ended before its time.
+    /// Why the reactor ended before its time.
     broken: Option<String>,
 }
 
@@ -289,16 +292,16 @@ impl Reactor {
             return;
         }
         assert!(self.under_way.is_empty(), "what is under way is counted");
-        // SAFETY: nothing is under way, so the kernel knows no address any more; it is not used after this.
+        // SAFETY: nothing is under way, so the kernel knows no address any more. The scratch is not used after this.
         unsafe { mem::ManuallyDrop::drop(&mut self.scratch) }
     }
 
-    /// Submits what is to be submitted and waits for `ends`; false if the ring is broken.
+    /// Submits the entries in the submission queue, and waits for `ends` ends. False if the ring is broken.
     fn enter(&mut self, ends: usize) -> bool {
         if let Err(error) = (self.enter)(&self.ring, ends) {
             match Errno::from_io_error(&error) {
                 Some(Errno::INTR) => {}
-                // The kernel lacks something that the ends to be reaped may set free.
+                // The kernel lacks something that may become free when ends are reaped.
                 Some(Errno::AGAIN | Errno::BUSY | Errno::NOMEM) => thread::yield_now(),
                 _ => self.broken = Some(error.to_string()),
             }
@@ -306,9 +309,9 @@ impl Reactor {
         self.broken.is_none()
     }
 
-    /// Has the kernel say when the bell is rung, every time. The counter is not read: the kernel reports each ring of
-    /// the bell, but none from before this call. So the call comes before the bell may be rung, or the queue is looked
-    /// at after it.
+    /// Makes the kernel report every ring of the bell. The counter of the bell is not read: the kernel reports each
+    /// ring, but none from before this call. So this call comes before the bell may be rung, or the queue is looked
+    /// at after the call.
     fn hear_bell(&mut self) {
         let poll =
             opcode::PollAdd::new(types::Fd(self.shared.bell.as_raw_fd()), rustix::event::PollFlags::IN.bits() as u32);
@@ -318,10 +321,10 @@ impl Reactor {
         while !self.ring.submission().is_empty() && self.enter(0) {}
     }
 
-    /// Begins what may be begun; false once closed and with nothing under way.
+    /// Begins what may be begun. False if the ring is closed and nothing is under way.
     fn begin(&mut self) -> bool {
         loop {
-            // Without hands, and nothing else is begun before it is done.
+            // There are no hands for these runs, and nothing else is begun before they are done.
             if !self.left.is_empty() {
                 if !self.under_way.is_empty() {
                     return true;
@@ -345,7 +348,7 @@ impl Reactor {
                 self.give_away(vec![begun]);
                 continue;
             }
-            // All of a run are of one source, and if joined, whole.
+            // All reads of a run have one source. If they are joined, they have whole blocks.
             let opened = match begun.item.try_open() {
                 Ok(None) if self.under_way.is_empty() => begun.item.open(),
                 Ok(None) => {
@@ -355,7 +358,7 @@ impl Reactor {
                 Ok(Some(open)) => Ok(open),
                 Err(error) => Err(error),
             };
-            // The hands know what to do with an error, and without a descriptor.
+            // If there is an error or no descriptor, the hands know what to do.
             let descriptor = |open: &OpenSource| open.file().descriptor().map(|descriptor| descriptor.as_raw_fd());
             let Some((open, descriptor)) = opened.ok().and_then(|open| descriptor(&open).map(|of_it| (open, of_it)))
             else {
@@ -373,7 +376,7 @@ impl Reactor {
         }
     }
 
-    /// Has the hands make reads. They may wait for a source, which the reactor must not do for them while it has some
+    /// Gives reads to the hands. The hands may wait for a source. The reactor must not do that while it has sources
     /// open.
     fn give_away(&mut self, all: Vec<Begun<ReadRun>>) {
         let left = self.hands.give_away(all);
@@ -388,8 +391,8 @@ impl Reactor {
     unsafe fn push(&mut self, entry: &squeue::Entry) {
         // SAFETY: promised by the caller.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
-            // It has room for all that may be under way, unless the kernel did not take what was there at the last
-            // call.
+            // The queue has room for all that may be under way, unless the kernel did not take its entries at the
+            // last call.
             if !self.enter(0) {
                 return;
             }
@@ -433,10 +436,10 @@ impl Reactor {
 }
 
 impl Drop for Reactor {
-    /// Leaves everything to the hands. When the reactor has run as it should, nothing is left.
+    /// Leaves all reads to the hands. If the reactor has ended as it should, no reads are left.
     fn drop(&mut self) {
         let why = self.broken.take().unwrap_or_else(|| "its thread has panicked".to_owned());
-        // They count as under way until they have been made again.
+        // These reads count as under way until they have been made again.
         let mut left = self.under_way.abandon();
         left.extend(self.late.take());
         left.append(&mut self.left);
@@ -471,7 +474,7 @@ struct KernelRead {
 enum Landed {
     /// All is filled.
     Well(Begun<ReadRun>),
-    /// It is to be read again otherwise.
+    /// The run is to be read again in another way.
     Badly(Begun<ReadRun>),
 }
 
@@ -515,13 +518,13 @@ impl KernelReads {
         (slot, entry)
     }
 
-    /// Takes out a read that the kernel reports to have ended: with bytes that were read, or an error as a negative
-    /// number. Its source is closed.
+    /// Takes out a run that the kernel reports as ended. `result` is the number of bytes that were read, or an error
+    /// as a negative number. The run's source is closed.
     fn land(&mut self, slot: usize, result: i32) -> Landed {
         let KernelRead { mut begun, open, lengths, vectors } = self.slots[slot].take().expect("a read ends once");
         self.free.push(slot);
         drop((open, vectors));
-        // The last block may be cut by the end of the file, behind what was asked for.
+        // The end of the file may cut the last block, behind the bytes that were asked for.
         let read = usize::try_from(result).unwrap_or(0);
         let run = &mut begun.item;
         let filled = if run.is_single() { read >= lengths.of_first() } else { read == run.bytes() };
@@ -532,8 +535,8 @@ impl KernelReads {
         if filled { Landed::Well(begun) } else { Landed::Badly(begun) }
     }
 
-    /// All reads, with new buffers: the old buffers are left to the kernel forever. Sources are closed: the ring is not
-    /// entered any more, and what the kernel has taken it reads without their descriptors.
+    /// All runs, with new buffers: the old buffers are left to the kernel forever. Sources are closed, because the
+    /// ring is not entered any more, and the reads that the kernel has taken do not need their descriptors.
     fn abandon(&mut self) -> Vec<Begun<ReadRun>> {
         let mut all = Vec::new();
         for KernelRead { mut begun, open, lengths, vectors } in self.slots.iter_mut().filter_map(Option::take) {
@@ -546,7 +549,7 @@ impl KernelReads {
     }
 }
 
-/// Where in memory a part of a run goes.
+/// The place in memory for a part of a run.
 fn vector(run: &mut ReadRun, part: RunPart, scratch: &mut Buffer) -> Vector {
     let slice = match part {
         RunPart::Gap(bytes) => &mut scratch[..bytes],
