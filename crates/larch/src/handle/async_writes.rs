@@ -1,4 +1,5 @@
-//! Writes as futures, which wait for room without a thread. It checks nothing; committing is `write/`.
+//! Writes as futures, which wait for room without a thread. This module checks nothing. Committing is done by
+//! `write/`.
 
 use super::attempt::Attempt;
 use super::attempts::{transact, transact_async};
@@ -20,7 +21,7 @@ use crate::write::{commit, limits};
 use os::sync::Arc;
 use sst::{KeyRange, Version};
 
-/// Commits `ops` on `tables`, and returns when reads see them. Other tasks run while they have no room.
+/// Commits `ops` on `tables`, and returns when reads see them. Other tasks run while the operations have no room.
 ///
 /// # Errors
 ///
@@ -48,7 +49,7 @@ pub(super) async fn submit_ops(
     Ok(version)
 }
 
-/// Commits `ops` on `tables` by a thread that is started for it, because they read or write many pages.
+/// Commits `ops` on `tables`. A thread is started for this, because these operations read or write many pages.
 async fn submit_in_thread(
     handle: &Arc<DatabaseHandle>,
     mut ops: BatchOps,
@@ -83,12 +84,12 @@ impl Table {
         Ok(())
     }
 
-    /// As [`Table::insert`], as a future. It does not stop its thread: other tasks run until the row is durable, and
-    /// also while commits are slowed, or have to wait because the write buffer, or level 0 of the table, is full.
+    /// As [`Table::insert`], as a future. It does not stop its thread. Other tasks run until the row is durable.
+    /// They also run while commits are slowed, or wait because the write buffer, or level 0 of the table, is full.
     /// Commits of other tasks share the sync.
     ///
-    /// The future can be dropped at any time, and leaves nothing behind: the row is written or not. The row is copied
-    /// when this function is called, and written when the future is polled.
+    /// The future can be dropped at any time, and leaves nothing behind: either the row is written or not. The row
+    /// is copied when this function is called, and written when the future is polled.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {

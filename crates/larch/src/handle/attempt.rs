@@ -1,9 +1,9 @@
-//! A transaction that is lent to a future by value and comes back when the future lets it go. It does not know what is
-//! done with it.
+//! A transaction that is lent to a future by value. It comes back when the future lets it go. This module does not
+//! know what is done with the transaction.
 //!
-//! A closure that borrows its transaction makes a future of another type for each lifetime, and no bound can say that
-//! all of these can be sent to another thread. A closure that gets it by value makes futures of one type, which can be
-//! sent if what they hold can.
+//! A closure that borrows its transaction makes a future of another type for each lifetime. No bound can say that
+//! the futures of all these types can be sent to another thread. A closure that gets its transaction by value makes
+//! futures of one type. They can be sent if everything that they hold can be sent.
 
 use super::readable::Readable;
 use super::selection::Selection;
@@ -15,12 +15,12 @@ use crate::view::value::Parts;
 use os::sync::{Arc, Mutex};
 use std::ops::{Deref, DerefMut};
 
-/// The transaction of one attempt of [`Database::transact_async`](crate::Database::transact_async), with all that a
-/// [`Transaction`] has. It commits when the future that got it has returned without an error.
+/// The transaction of one attempt of [`Database::transact_async`](crate::Database::transact_async). It has
+/// everything that a [`Transaction`] has. It commits when the future that got it has returned without an error.
 #[derive(Debug)]
 #[must_use = "the attempt is committed when the future that got it has returned"]
 pub struct Attempt {
-    /// There until it is dropped.
+    /// `Some` until the attempt is dropped.
     transaction: Option<Transaction>,
     back: Arc<Mutex<Option<Transaction>>>,
 }

@@ -1,15 +1,17 @@
-//! Runs a transaction again until it commits. What it conflicts with is decided elsewhere.
+//! Runs a transaction again until it commits. What a transaction conflicts with is decided elsewhere.
 //!
-//! After a conflict it waits a random time between nothing and a bound that doubles with each conflict (full jitter: M.
-//! Brooker, "Exponential Backoff and Jitter", 2015). The first time it does not wait: mostly the other commit is
-//! already over. No attempt is the same as the one before it, so that the work ends beside other writers, however long
-//! it takes:
+//! After a conflict the transaction waits a random time between nothing and a bound that doubles with each conflict
+//! (full jitter: M. Brooker, "Exponential Backoff and Jitter", 2015). After the first conflict it does not wait:
+//! mostly the other commit is already over. Each attempt gets more help than the one before it. So the work ends
+//! beside other writers, however long it takes:
 //!
-//! 1. Each attempt says which tables the last one used. So the keys of their commits are kept from its beginning on.
-//! 2. After [`RESERVES_AFTER`] conflicts it reserves the keys that it needs before it begins again, so that others let
-//!    it commit.
-//! 3. After [`HOLDS_AFTER`] conflicts, or when it was too old twice, or has worked for nothing for [`LONGEST_LOST`], it
-//!    holds the writer: all others wait while it runs, for at most twice the time that the last attempt took.
+//! 1. Each attempt says which tables the last attempt used. So the keys of commits to these tables are kept from the
+//!    beginning of the attempt on.
+//! 2. After [`RESERVES_AFTER`] conflicts the transaction reserves the keys that it needs before it begins again, so
+//!    that others let it commit.
+//! 3. The transaction holds the writer after [`HOLDS_AFTER`] conflicts, when it was too old twice, or when it has
+//!    worked for nothing for [`LONGEST_LOST`]. Then all others wait while it runs, for at most twice the time that
+//!    the last attempt took.
 
 use super::attempt::Attempt;
 use super::give_way::{give_way, give_way_until};
@@ -40,7 +42,7 @@ const LONGEST_HOLD: Duration = Duration::from_secs(60);
 const FIRST_WAIT: Duration = Duration::from_micros(20);
 const GREATEST_BOUND: Duration = Duration::from_millis(10);
 
-/// Runs `body` in transactions until one commits, with this version.
+/// Runs `body` in transactions until one commits. Returns the version of this commit, too.
 ///
 /// # Errors
 ///
@@ -87,13 +89,13 @@ pub(crate) struct Attempts<'h> {
     handle: &'h Arc<DatabaseHandle>,
     options: &'h TransactionOptions,
     failed: u32,
-    /// How many of them because the transaction was too old.
+    /// How many of the failed attempts failed because the transaction was too old.
     too_old: u32,
     /// What the next attempt has reserved.
     reservation: Reservation,
     /// The tables that the last attempt used.
     tables: Tables,
-    /// When the work began, and when the last attempt began; `None` before the second one.
+    /// When the work began, and when the last attempt began. `None` before the second attempt.
     begun: Option<(Duration, Duration)>,
 }
 
@@ -101,7 +103,7 @@ pub(crate) struct Attempts<'h> {
 enum Help {
     Nothing,
     Reserves,
-    /// It holds the writer for at most this time.
+    /// The attempt holds the writer for at most this time.
     Holds(Duration),
 }
 
@@ -172,7 +174,7 @@ impl<'h> Attempts<'h> {
         Ok(())
     }
 
-    /// Counts a conflict of `tx`. What is done for the next attempt.
+    /// Counts a conflict of `tx`. Returns what is done for the next attempt.
     fn count(&mut self, tx: &Transaction, conflict: Conflict) -> Result<Help> {
         self.failed += 1;
         self.too_old += u32::from(matches!(conflict, Conflict::TooOld { .. }));

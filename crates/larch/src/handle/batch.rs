@@ -1,4 +1,5 @@
-//! Writes that are committed together. It checks the rows and gathers them; committing is `write/`.
+//! Writes that are committed together. This module checks the rows and gathers them. The commit itself is done by
+//! `write/`.
 
 use super::async_writes::submit_ops;
 use super::attempts::transact;
@@ -22,8 +23,9 @@ use sst::Version;
 #[cfg(test)]
 mod tests;
 
-/// Writes to any tables of a database that take effect together, in the order in which they were added. Made by
-/// [`Database::batch`](crate::Database::batch). It holds its rows in memory; a batch that is dropped has no effect.
+/// Writes to any tables of a database that take effect together, in the order in which they were added. It is made
+/// by [`Database::batch`](crate::Database::batch). It holds its rows in memory. A batch that is dropped has no
+/// effect.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -46,12 +48,12 @@ pub struct Batch {
     handle: Arc<DatabaseHandle>,
     ops: BatchOps,
     durability: Durability,
-    /// The tables that are written to, sorted by their ids.
+    /// The tables to which the batch writes, sorted by their ids.
     tables: Vec<Arc<TableInfo>>,
     /// The first error; `commit` returns it.
     bad: Option<Error>,
-    /// How many writes are not among `ops`: the one with the error, if it is a write, and those that were added after
-    /// it.
+    /// How many writes are not among `ops`: the write that has the error, if a write has it, and the writes that
+    /// were added later.
     left_out: usize,
     conditions: Vec<(Table, Key, Expected)>,
 }
@@ -63,7 +65,8 @@ impl Batch {
         Self { handle: handle.clone(), ops, durability, tables, bad: None, left_out: 0, conditions }
     }
 
-    /// Whether something about `table` that passes `check` can be added. After an error nothing can.
+    /// Whether something that concerns `table` can be added. It must pass `check`. After an error nothing can be
+    /// added.
     fn is_right(&mut self, table: &Table, check: impl FnOnce() -> Result<()>) -> bool {
         if self.bad.is_none() {
             self.bad = table.inner().check_handle(&self.handle).and_then(|()| check()).err();
@@ -71,7 +74,7 @@ impl Batch {
         self.bad.is_none()
     }
 
-    /// Whether the write of a row of `table` that passes `check` can be added.
+    /// Whether the write of a row of `table` can be added. It must pass `check`.
     fn checked(&mut self, table: &Table, check: impl FnOnce() -> Result<()>) -> bool {
         if !self.is_right(table, check) {
             self.left_out += 1;
@@ -155,13 +158,15 @@ impl Batch {
         }
     }
 
-    /// When [`Batch::commit`] returns, if not as the database's [`durability`](crate::Builder::durability) says.
+    /// Sets when [`Batch::commit`] returns. By default the database's [`durability`](crate::Builder::durability)
+    /// decides this.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// The number of writes that were added. A write that its table cannot take counts, and so do the writes after it.
+    /// The number of writes that were added. If a table cannot take a write, this write and the writes after it
+    /// count as well.
     pub fn len(&self) -> usize {
         self.ops.count() as usize + self.left_out
     }
@@ -172,9 +177,9 @@ impl Batch {
         self.ops.is_empty() && self.conditions.is_empty() && self.bad.is_none()
     }
 
-    /// Takes the first error out of the batch, which [`Batch::commit`] would have reported. The write or the condition
-    /// that it is about, and all that was added after it, are not in the batch. What was added before is, and can be
-    /// committed.
+    /// Takes the first error out of the batch, which [`Batch::commit`] would have reported. The batch does not have
+    /// the write or the condition that failed, and nothing that was added after it. What was added before the error
+    /// is in the batch, and can be committed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -200,18 +205,18 @@ impl Batch {
     /// commits durable, as [`Database::sync`](crate::Database::sync) does, and returns the newest version.
     ///
     /// The work of a commit grows with its bytes and with the logarithm of the rows in the memtables of its tables.
-    /// Once a commit, one record is written to the log, and one sync is shared by concurrent commits. The number of
-    /// tables in the database does not matter. A batch that takes more than half of the write buffer is written to
-    /// files instead, is durable when the commit returns, and makes other commits wait while the rows in memory of its
-    /// tables go to files, too. The commit waits while the write buffer, or level 0 of a table, is full.
+    /// Each commit writes one record to the log. Concurrent commits share a sync. The number of tables in the
+    /// database does not matter. A batch that takes more than half of the write buffer is written to files instead,
+    /// and is durable when the commit returns. Other commits then wait while the rows in memory of its tables go to
+    /// files, too. The commit waits while the write buffer, or level 0 of a table, is full.
     ///
-    /// Unique [indexes](Table::create_index) look at the outcome: two rows may swap their values, and a row may take
-    /// the key of one that is removed later in the batch.
+    /// Unique [indexes](Table::create_index) look at the outcome: two rows may swap their values. A row may also
+    /// take the key of a row that is removed later in the batch.
     ///
     /// # Errors
     ///
-    /// After an error none of the writes has taken effect, except after [`Error::OutcomeUnknown`]: a sync failed, and
-    /// only opening the database again shows whether they have.
+    /// After an error none of the writes has taken effect. The exception is [`Error::OutcomeUnknown`]: a sync
+    /// failed, and only opening the database again shows whether they have taken effect.
     ///
     /// * [`Error::ForeignTable`] if a table belongs to another database.
     /// * [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::Grouped`] or [`Error::PartCount`] for the first row
@@ -223,8 +228,8 @@ impl Batch {
         self.commit_valid()
     }
 
-    /// Commits writes that were checked. Writes to tables with indexes depend on the rows of before, so a transaction
-    /// commits them.
+    /// Commits writes that were checked. Writes to tables with indexes depend on the rows that they replace, so a
+    /// transaction commits them.
     fn commit_valid(mut self) -> Result<Version> {
         if !self.is_indexed()
             && let Ok(version) =
@@ -236,7 +241,7 @@ impl Batch {
     }
 
     /// As [`Batch::commit`], as a future: the thread does not wait for room or for the sync, see
-    /// [`Batch::submit_async`]. If the future is dropped, the writes are committed or not, all of them or none.
+    /// [`Batch::submit_async`]. If the future is dropped, either all writes are committed or none.
     ///
     /// # Errors
     ///
@@ -259,8 +264,9 @@ impl Batch {
         Ok(version)
     }
 
-    /// As [`Batch::commit`], if all conditions are met: the inner result. The first one that is not met is an error
-    /// there, and nothing was written. The keys of the conditions are looked up, so it may read from disk.
+    /// As [`Batch::commit`], if all conditions are met. The inner result is the outcome: if a condition is not met,
+    /// it is an error about the first such condition, and nothing was written. The keys of the conditions are looked
+    /// up, so this may read from disk.
     ///
     /// # Errors
     ///
@@ -283,12 +289,12 @@ impl Batch {
         Ok(met.map(|()| version))
     }
 
-    /// Commits all writes, and returns when reads see them: the returned [`Commit`] says when they are durable, and can
-    /// be waited for. No sync begins before somebody asks for one, whatever the durability of the batch. An empty batch
-    /// gives a handle of the newest commit, whoever made it.
+    /// Commits all writes, and returns when reads see them. The returned [`Commit`] says when the writes are
+    /// durable, and can be waited for. No sync begins before somebody asks for a sync, whatever the durability of
+    /// the batch. An empty batch gives a handle of the newest commit, whoever made this commit.
     ///
-    /// The cost is that of [`Batch::commit`] without the sync. It waits as that does while the write buffer, or level 0
-    /// of a table, is full.
+    /// It costs as much as [`Batch::commit`] without the sync. Like [`Batch::commit`], it waits while the write
+    /// buffer, or level 0 of a table, is full.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -319,11 +325,11 @@ impl Batch {
     }
 
     /// As [`Batch::submit`], as a future. It does not stop its thread: other tasks run while commits are slowed, and
-    /// while the write buffer, or level 0 of a table, is full. A batch that takes more than half of the write buffer,
-    /// or that removes a range from a table with indexes, is committed by a thread that is started for it.
+    /// while the write buffer, or level 0 of a table, is full. A thread is started for a batch that takes more than
+    /// half of the write buffer, or that removes a range from a table with indexes.
     ///
-    /// The future can be dropped at any time, and leaves nothing behind. Nothing is committed then, except by a thread
-    /// that was started.
+    /// The future can be dropped at any time, and leaves nothing behind. Then nothing is committed, unless a thread
+    /// was started: the thread may still commit.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -347,10 +353,10 @@ impl Batch {
         Ok(Commit::new(self.handle, version))
     }
 
-    /// As [`Batch::submit`], if the commit need not wait. Otherwise the batch comes back as it was: because commits are
-    /// slowed, because the write buffer or level 0 of a table is full, because another thread has the log just now, or
-    /// because the batch takes more than half of the write buffer. So does a batch that writes to a table with indexes,
-    /// because it reads rows. [`Batch::submit`] and [`Batch::submit_async`] wait.
+    /// As [`Batch::submit`], if the commit need not wait. Otherwise the batch comes back as it was. It comes back
+    /// because commits are slowed, the write buffer or level 0 of a table is full, another thread has the log just
+    /// now, or the batch takes more than half of the write buffer. A batch that writes to a table with indexes also
+    /// comes back, because it reads rows. [`Batch::submit`] and [`Batch::submit_async`] wait.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -382,7 +388,7 @@ impl Batch {
         }
         match commit::try_submit(core, &mut self.ops, &self.tables) {
             Ok(Some(version)) => Ok(Ok(Commit::new(self.handle, version))),
-            // A conflict says that a table has an index by now.
+            // A conflict says that a table has got an index since then.
             Ok(None) | Err(NotCommitted::Conflict(_) | NotCommitted::Later(_)) => Ok(Err(self)),
             Err(NotCommitted::Failed(error)) => Err(error),
         }

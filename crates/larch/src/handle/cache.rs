@@ -1,5 +1,5 @@
-//! The cache of pages as users see it: a handle, for databases that share a cache. It does not know how pages come and
-//! go.
+//! The cache of pages as users see it: a handle, for databases that share a cache. This module does not know how
+//! pages come and go.
 
 use crate::base::options::Options;
 use os::sync::Arc;
@@ -40,14 +40,14 @@ impl Cache {
         self.0.budget_bytes()
     }
 
-    /// Changes what the pages may use. Pages beyond the new budget are evicted at once unless they are pinned; those
-    /// are evicted when memory is needed.
+    /// Changes how many bytes the pages may use. Pages beyond the new budget are evicted at once unless they are
+    /// pinned. Pinned pages are evicted later, when memory is needed.
     pub fn set_budget_bytes(&self, bytes: u64) {
         self.0.set_budget(bytes);
     }
 
-    /// Sets the share of tables that are [to be in memory](crate::TableOptions::in_memory), in bytes; at most half of
-    /// the budget. Without it their share is a quarter of the budget.
+    /// Sets the share of tables that are [to be in memory](crate::TableOptions::in_memory), in bytes. It is at most
+    /// half of the budget. If it is not set, their share is a quarter of the budget.
     pub fn set_in_memory_bytes(&self, bytes: u64) {
         self.0.set_kept_bytes(bytes);
     }

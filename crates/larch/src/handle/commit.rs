@@ -1,5 +1,5 @@
-//! A commit that was applied and may become durable later. It only asks whether it is durable, and waits; who runs the
-//! sync is in `log/sync.rs`.
+//! A commit that was applied and may become durable later. This module only asks whether the commit is durable, and
+//! waits. `log/sync.rs` decides who runs the sync.
 //!
 //! A handle keeps its database open. It may be sent to another thread, and be dropped at any time.
 
@@ -12,12 +12,13 @@ use sst::Version;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A commit that reads see, and that becomes durable later. Made by [`Batch::submit`](crate::Batch::submit).
+/// A commit that reads see, and that becomes durable later. It is made by [`Batch::submit`](crate::Batch::submit).
 ///
-/// The commit becomes durable when somebody asks for it, in one of three ways: [`Commit::wait`] waits on this thread,
-/// `.await` in a task of any executor, and [`Commit::on_durable`] has a function called. One sync makes all commits
-/// durable that were applied before it, so a thread can have thousands of commits in flight, and they cost a few syncs.
-/// If nobody asks, the commit becomes durable with a later one, or when its rows are written to a file.
+/// The commit becomes durable when somebody asks for it, in one of three ways. [`Commit::wait`] waits on this
+/// thread, `.await` waits in a task of any executor, and [`Commit::on_durable`] registers a callback. One sync makes
+/// all commits durable that were applied before it. So a thread can have thousands of commits in flight, and they
+/// cost a few syncs. If nobody asks, the commit becomes durable with a later commit, or when its rows are written to
+/// a file.
 ///
 /// Commits become durable in the order of their versions. Dropping the handle does nothing to the commit. The database
 /// stays open while a handle exists.
@@ -52,7 +53,7 @@ use std::task::{Context, Poll};
 pub struct Commit {
     handle: Arc<DatabaseHandle>,
     version: Version,
-    /// The place among those that wait, once it was polled.
+    /// The place in the queue of waiters, once the commit was polled.
     ticket: Option<Ticket>,
 }
 
@@ -70,13 +71,13 @@ impl Commit {
         self.version
     }
 
-    /// Whether the commit, and all before it, are on stable storage. It asks for nothing and does not wait.
+    /// Whether this commit and all earlier commits are on stable storage. It asks for no sync and does not wait.
     pub fn is_durable(&self) -> bool {
         self.core().is_durable(self.version)
     }
 
-    /// Returns the version once the commit is durable, whatever the durability of its batch. This thread runs the sync,
-    /// or waits for one that another thread runs.
+    /// Returns the version once the commit is durable, whatever the durability of its batch. This thread runs the
+    /// sync, or waits for a sync that another thread runs.
     ///
     /// # Errors
     ///
@@ -86,14 +87,15 @@ impl Commit {
         self.core().make_durable(self.version).map(|()| self.version)
     }
 
-    /// Has `callback` called with the version once the commit is durable, or with the error if that stays unknown, see
-    /// [`Commit`]. It is called exactly once, and the database is open until it returns.
+    /// Calls `callback` with the version once the commit is durable. If it stays unknown whether the commit is
+    /// durable, it calls `callback` with the error, see [`Commit`]. The callback is called exactly once, and the
+    /// database is open until the callback returns.
     ///
-    /// If the outcome is known already, the callback is called before this function returns. Otherwise a thread of the
-    /// background calls it, without any lock, after the callbacks of older commits that wait. It may use the database,
-    /// but it should return soon: others wait for the same thread. It must not block until another callback is called
-    /// or another `Commit` is ready as a future; [`Commit::wait`] is allowed. If it panics, the panic is caught, and
-    /// the others are called.
+    /// If the outcome is known already, the callback is called before this function returns. Otherwise a background
+    /// thread calls it, after the callbacks of older commits that wait. The thread holds no lock. The callback may
+    /// use the database, but it should return soon: others wait for the same thread. It must not block until another
+    /// callback is called, or until another `Commit` is ready as a future. [`Commit::wait`] is allowed. If the
+    /// callback panics, the panic is caught, and the other callbacks are called.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -137,7 +139,7 @@ impl Future for Commit {
             if let Err(forked) = core.env.check_origin() {
                 return Poll::Ready(Err(forked));
             }
-            // On a machine without threads, this syncs.
+            // On a machine without threads, this call syncs.
             core.writes.sync.wake_later(version, ticket, context.waker().clone());
         }
         match core.durable_outcome(version) {
@@ -149,7 +151,7 @@ impl Future for Commit {
 
 impl Drop for Commit {
     fn drop(&mut self) {
-        // In a forked child a thread that is not there may hold the lock of those that wait.
+        // In a forked child, the lock of the waiters may be held by a thread that does not exist there.
         if let Some(ticket) = self.ticket.filter(|_| self.core().env.check_origin().is_ok()) {
             self.core().writes.sync.forget(ticket);
         }

@@ -1,4 +1,4 @@
-//! A compaction that a program asks for: what is in memory goes to files first.
+//! A compaction that a program asks for. What is in memory goes to files first.
 
 use crate::base::error::Result;
 use crate::base::table::TableId;
@@ -8,8 +8,8 @@ use crate::core::Core;
 use crate::write::flush::flush_all;
 use os::sync::Arc;
 
-/// Writes all rows in memory to files, and merges everything that a table has into its deepest level, unless `watch`
-/// ends it before. It counts the bytes that it reads.
+/// Writes all rows in memory to files, and merges everything that a table has into its deepest level. `watch` can
+/// end the work early. It sees how many bytes were read.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! Writes of a row that depend on what is there. Each is a small transaction that is done again when another commit
-//! contradicts it.
+//! Writes of a row that depend on the present value of its key. Each write is a small transaction that is done again
+//! when another commit contradicts it.
 
 use super::attempts::transact;
 use super::readable::Readable;
@@ -39,8 +39,9 @@ impl Table {
         Ok(is_new)
     }
 
-    /// Sets `key` to `new`, or removes it if that is `None`, if the key has the value `old`, or none if that is `None`.
-    /// Otherwise the inner result is an error with the value that the key has.
+    /// Replaces the value of `key` if it is `old`; `old` is `None` if the key must have no value. The new value is
+    /// `new`; if `new` is `None`, the key is removed. If the key has another value, the inner result is an error
+    /// with this value.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -80,8 +81,9 @@ impl Table {
         Ok(swapped)
     }
 
-    /// Sets `key` to what `update` makes of its value, or removes it if that is `None`. Returns the value that the key
-    /// had. `update` is called again if another commit writes the key meanwhile.
+    /// Passes the value of `key` to `update`, and sets the key to the result. If the result is `None`, the key is
+    /// removed. Returns the value that the key had. `update` is called again if another commit writes the key
+    /// meanwhile.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -158,8 +160,8 @@ impl Table {
         self.fetch_update(key, |_| None)
     }
 
-    /// Removes the row with the least key, and returns it; `None` if the table is empty. No two callers get the same
-    /// row, so a table can be a queue.
+    /// Removes the row with the least key, and returns this row. `None` if the table is empty. No two callers get
+    /// the same row, so a table can be a queue.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -182,7 +184,7 @@ impl Table {
         self.pop(|tx| tx.first_key_value(self))
     }
 
-    /// As [`Table::pop_first`], of the row with the greatest key.
+    /// As [`Table::pop_first`], for the row with the greatest key.
     ///
     /// # Errors
     ///

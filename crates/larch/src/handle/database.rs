@@ -1,5 +1,5 @@
-//! The database as its users see it: opening it, its tables, batches, snapshots and maintenance. It only calls what
-//! does the work.
+//! The database as its users see it: opening it, its tables, batches, snapshots and maintenance. This module only
+//! calls the code that does the work.
 
 use super::batch::Batch;
 use super::cache::Cache;
@@ -44,11 +44,12 @@ use std::path::{Path, PathBuf};
 /// A database in a directory. A clone is another handle of the same database. The database is closed when the last
 /// handle of it, and of its tables, batches and snapshots, is dropped.
 ///
-/// Dropping the last handle waits until the step of background work that is under way ends, which is soon. In the waker
-/// of a task it does not wait: a thread of the pool finishes the close, and an open in this process that comes before
-/// that waits for it.
+/// Dropping the last handle waits until the current step of background work ends, which is soon. In the waker of a
+/// task it does not wait: a thread of the pool finishes the close. If this process opens the database earlier than
+/// that, the open waits for the close.
 ///
-/// One process at a time can have the database open for writing; others can open it [read-only](Builder::read_only).
+/// One process at a time can have the database open for writing. Other processes can open it
+/// [read-only](Builder::read_only).
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -81,7 +82,7 @@ pub struct Builder {
 #[derive(Clone, Debug)]
 enum Home {
     Directory(PathBuf),
-    /// In a new directory among temporary files.
+    /// In a new directory among the temporary files.
     Temporary,
     InMemory,
 }
@@ -91,9 +92,9 @@ impl Builder {
         Self { home, options: Options::default(), machine: None, cache: None, threads: None }
     }
 
-    /// Options for opening a new database in a new directory among the temporary files of the system. The directory is
-    /// removed when the last handle of the database, and of its tables, batches and snapshots, is dropped. A process
-    /// that is killed leaves it there.
+    /// Options for opening a new database in a new directory among the temporary files of the system. The directory
+    /// is removed when the last handle of the database, and of its tables, batches and snapshots, is dropped. If the
+    /// process is killed, the directory stays.
     ///
     /// ```
     /// # fn main() -> larch::Result<()> {
@@ -106,12 +107,13 @@ impl Builder {
         Self::new(Home::Temporary)
     }
 
-    /// Options for opening a new database that lies in the memory of this process, and ends with the last handle of it.
-    /// It does all that a database in a directory does.
+    /// Options for opening a new database that lies in the memory of this process, and ends with its last handle. It
+    /// can do everything that a database in a directory can do.
     ///
-    /// Its files take their length in memory, compressed as the tables say, and up to twice as much for a file that is
-    /// being written. The [cache](Builder::cache_bytes) and the [write buffer](Builder::write_buffer_bytes) come on
-    /// top: a page that is read is unpacked into the cache. A small cache is enough where pages need not be unpacked.
+    /// Each file takes its length in memory, compressed as the options of the table say. A file that is being
+    /// written takes up to twice its length. The [cache](Builder::cache_bytes) and the [write
+    /// buffer](Builder::write_buffer_bytes) take memory in addition: a page that is read is unpacked into the cache.
+    /// A small cache is enough if pages need not be unpacked.
     ///
     /// ```
     /// # fn main() -> larch::Result<()> {
@@ -137,7 +139,7 @@ impl Builder {
         machine
     }
 
-    /// The directory that was named, for what needs one.
+    /// The directory that was named. An error if none was named.
     fn named_directory(&self) -> Result<&Path> {
         match &self.home {
             Home::Directory(directory) => Ok(directory),
@@ -160,9 +162,10 @@ impl Builder {
     }
 
     /// The threads that flush, compact and warm in the background. By default all databases of a process share one
-    /// pool, which has one thread more than the machine has processors, and yet another one while
-    /// [`Commit`](crate::Commit)s in flight wait for a sync and all others are busy. Databases that share a pool take
-    /// turns. A pool of its own keeps the background work of one database, or of a few, apart from that of the others.
+    /// pool. It has one thread more than the machine has processors. It has yet another thread while
+    /// [`Commit`](crate::Commit)s in flight wait for a sync and all other threads are busy. Databases that share a
+    /// pool take turns. A pool of its own separates the background work of one or a few databases from the work of
+    /// the others.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -198,16 +201,18 @@ impl Builder {
         self
     }
 
-    /// Share of the cache for tables that are [to be in memory](TableOptions::in_memory), in bytes; at most half of the
-    /// cache. Default a quarter. It is ignored with [`Builder::cache`], see [`Cache::set_in_memory_bytes`].
+    /// Share of the cache for tables that are [to be in memory](TableOptions::in_memory), in bytes. It is at most
+    /// half of the cache. Default a quarter. It is ignored with [`Builder::cache`], see
+    /// [`Cache::set_in_memory_bytes`].
     pub fn in_memory_bytes(mut self, bytes: u64) -> Self {
         self.options.in_memory_bytes = Some(bytes);
         self
     }
 
-    /// Whether to write down at close which pages are in memory, and to load them again in the background after open,
-    /// while the cache has free room. Opening does not wait for it. Default false: a program that opens a database only
-    /// for a moment would read more than it needs, and would write down a poorer state than it found.
+    /// Whether to write down at close which pages are in memory, and to load these pages again in the background
+    /// after open, while the cache has free room. Opening does not wait for this. Default false: a program that
+    /// opens a database only for a moment would read more than it needs, and would write down a poorer state than it
+    /// found.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -231,17 +236,17 @@ impl Builder {
     /// Disk space in bytes that is kept back in a file of the directory, so that erases can be written when the disk is
     /// full; 0 for none. Default 256 KiB, room for a few thousand erases.
     ///
-    /// When the disk is full, commits that contain a put fail, and commits of erases alone take from this space. When
-    /// it is used up, they fail as well. Puts succeed again when the disk has room for them and for the reserve. A
-    /// database that is opened on a full disk takes from this space what the open has to write, and keeps the rows of
-    /// its logs in memory until the disk has room for files.
+    /// When the disk is full, commits that contain a put fail, and commits that only erase take from this space.
+    /// When the space is used up, these commits fail as well. Puts succeed again when the disk has room for them and
+    /// for the reserve. If a database is opened on a full disk, it takes from this space what the open has to write.
+    /// It keeps the rows of its logs in memory until the disk has room for files.
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.options.reserve_bytes = bytes;
         self
     }
 
-    /// By how many bytes a manifest may grow beyond its initial length before a new one is begun. Default 4 MiB.
-    /// Programs need not change it; tests want it smaller.
+    /// By how many bytes a manifest may grow beyond its initial length before a new manifest is begun. Default 4
+    /// MiB. Programs need not change this. Tests use a smaller value.
     #[doc(hidden)]
     pub fn manifest_slack_bytes(mut self, bytes: u64) -> Self {
         self.options.manifest_slack_bytes = bytes;
@@ -257,28 +262,29 @@ impl Builder {
     /// Whether to open without lock, threads and log replay. Reads then show what is in files, see
     /// [`Database::version`]. Default false.
     ///
-    /// Another process may write to the database meanwhile. As long as the files that this process shows exist, reads
-    /// show them. When a writer has removed one, the read that misses it takes the newest files. A read that begins
-    /// there, such as [`Table::get`](crate::Reader::get), shows them and succeeds. A snapshot or a range goes on if the
-    /// newest files show the same version; otherwise it ends with [`Error::Outdated`]. No read ever shows a part of one
-    /// version and a part of another.
+    /// Another process may write to the database meanwhile. As long as the files that this process shows exist,
+    /// reads show them. When a writer has removed such a file, the read that misses it takes the newest files. If
+    /// the read begins with this call, as [`Table::get`](crate::Reader::get) does, it shows the newest files and
+    /// succeeds. A snapshot or a range goes on if the newest files show the same version. Otherwise it ends with
+    /// [`Error::Outdated`]. No read ever shows a part of one version and a part of another version.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.options.read_only = read_only;
         self
     }
 
-    /// Opens the database read-only and follows the process that writes to it: reads show what `follow` says, some
-    /// milliseconds after the writer has done it. Default none.
+    /// Opens the database read-only and follows the process that writes to it. `follow` says what reads show; they
+    /// show it some milliseconds after the writer has done it. Default none.
     ///
-    /// A follower needs no lock, and any number of them follow one writer, which may end and begin again. As long as a
-    /// follower lives, the writer keeps the files that it reads, so no read ends with [`Error::Outdated`]. In a store
-    /// it keeps a file for ten minutes after it was replaced, or until the writer is closed, and a snapshot or a range
-    /// that needs it for longer ends so. A snapshot or a range of a follower keeps the files of its moment on the disk
-    /// of the writer. Tables that are created, dropped, renamed or cloned are seen together with the next files. Before
-    /// new files are shown, the follower loads those pages of them that its own reads will look for, within its cache.
-    /// For this it writes a small file to the directory of the database; it and the writer must be allowed to write
-    /// each other's files there. Where the follower cannot write a file, because the file system is read-only or full,
-    /// or it has no right to, it reads all the same, and the writer does not know of it: a snapshot or a range that
+    /// A follower needs no lock, and any number of followers follow one writer, which may end and begin again. As
+    /// long as a follower lives, the writer keeps the files that the follower reads, so no read ends with
+    /// [`Error::Outdated`]. In a store the writer keeps a file for ten minutes after the file was replaced, or until
+    /// the writer is closed. If a snapshot or a range needs the file for longer, it ends with [`Error::Outdated`]. A
+    /// snapshot or a range of a follower keeps the files of its moment on the disk of the writer. Tables that are
+    /// created, dropped, renamed or cloned are seen together with the next files. Before the follower shows new
+    /// files, it loads those of their pages that its own reads will look for, within its cache. For this it writes a
+    /// small file to the directory of the database. Follower and writer must be allowed to write each other's files
+    /// there. A follower reads even if it cannot write this file, because the file system is read-only or full, or
+    /// because it has no right to. Then the writer does not know about the follower: a snapshot or a range that
     /// needs a file which the writer has removed ends with [`Error::Outdated`].
     ///
     /// ```
@@ -302,20 +308,21 @@ impl Builder {
         self
     }
 
-    /// Whether a follower loads pages of new files before it shows them. Default true. Programs need not change it; a
-    /// measurement of what it is worth does.
+    /// Whether a follower loads pages of new files before it shows these files. Default true. Programs need not
+    /// change this. It is there to measure what the loading is worth.
     #[doc(hidden)]
     pub fn follow_preloads(mut self, preloads: bool) -> Self {
         self.options.follow_preloads = preloads;
         self
     }
 
-    /// Whether compactions are left to [workers](Builder::compaction_worker) in other processes as long as one of them
-    /// lives. Default false.
+    /// Whether compactions are left to [workers](Builder::compaction_worker) in other processes as long as at least
+    /// one worker lives. Default false.
     ///
-    /// Compactions that a program asks for, as with [`Table::compact`], are done here. Files are moved down a level
-    /// here, too, because that reads nothing. If a worker dies or fails, the database merges itself. Workers write
-    /// files to the directory of the database: they must be allowed to, and they are trusted.
+    /// Compactions that a program asks for, as with [`Table::compact`], are done in this process. Files are moved
+    /// down a level in this process, too, because a move reads nothing. If a worker dies or fails, the database
+    /// merges itself. Workers write files to the directory of the database: they must be allowed to do so, and they
+    /// are trusted.
     pub fn compaction_workers(mut self, workers: bool) -> Self {
         self.options.compaction_workers = workers;
         self
@@ -327,13 +334,14 @@ impl Builder {
         self
     }
 
-    /// Whether the thread that polls a future reads a page itself if the future misses only this page and no other
-    /// future of the database waits for the disk. Default false: other threads read it, and no poll waits.
+    /// Whether the thread that polls a future reads a page itself. It does so if the future misses only this page
+    /// and no other future of the database waits for the disk. Default false: other threads read the page, and no
+    /// poll waits.
     ///
-    /// A future that is alone then takes the time of [`Table::get`](crate::Reader::get), where it otherwise takes two
-    /// changes of threads more. But its poll blocks for one read of the disk, so this is for a program that awaits one
-    /// read after the other, and whose executor has nothing else to do on that thread. Many futures that are polled in
-    /// turn are read one by one.
+    /// A future that is alone then takes as long as [`Table::get`](crate::Reader::get). Otherwise it takes two more
+    /// changes of threads. But its poll blocks for one read of the disk. So this is for a program that awaits one
+    /// read after the other, and whose executor has nothing else to do on that thread. Many futures that are polled
+    /// in turn are read one by one.
     pub fn reads_in_poll(mut self, in_poll: bool) -> Self {
         self.options.reads_in_poll = in_poll;
         self
@@ -341,9 +349,9 @@ impl Builder {
 
     /// The largest number of SSTs that are open for reading at a time; at least one. Default 512.
     ///
-    /// Files that are kept open and files that are being read count together, for any number of reads. A read of one
-    /// more file waits until another file is not read any more. Files that a flush, a compaction or an import writes
-    /// are not counted.
+    /// Files that are kept open and files that are being read count together, for any number of reads. If a read
+    /// needs one more file, it waits until another file is no longer read. Files that a flush, a compaction or an
+    /// import writes are not counted.
     pub fn open_files(mut self, files: usize) -> Self {
         self.options.open_files = files;
         self
@@ -357,9 +365,9 @@ impl Builder {
 
     /// Calls `hook` with each [`Event`]: flushes, compactions, waiting commits, errors, retries, recovery.
     ///
-    /// The thread that does the work calls the hook, and may hold locks of the database. So the hook must return soon
-    /// and must not use the database. If the hook panics, the panic is caught, the event is lost and the engine goes
-    /// on.
+    /// The thread that does the work calls the hook, and may hold locks of the database. So the hook must return
+    /// soon and must not use the database. If the hook panics, the panic is caught, the event is lost and the engine
+    /// goes on.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -374,13 +382,14 @@ impl Builder {
         self
     }
 
-    /// What makes the keys of indexes: `make` gets the declaration of an index and returns what makes its keys, or why
-    /// it cannot. It is called when the database is opened and when an index is created.
+    /// Registers what makes the keys of indexes. `make` gets the declaration of an index. It returns the extractor
+    /// that makes the keys of this index, or why it cannot. `make` is called when the database is opened and when an
+    /// index is created.
     ///
-    /// If it has nothing for an index, the database opens all the same. Then the tables can be read, also by this
-    /// index, and writes to the table of the index fail with [`Error::NoExtractor`].
+    /// If `make` has no extractor for an index, the database opens all the same. Then all tables can be read, also
+    /// by this index. Writes to the table of the index fail with [`Error::NoExtractor`].
     ///
-    /// Do not use the database in it, nor in what it makes.
+    /// Do not use the database in `make` or in the extractors that it returns.
     pub fn extractors(
         mut self,
         make: impl Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync + 'static,
@@ -389,32 +398,32 @@ impl Builder {
         self
     }
 
-    /// How many bytes a second a scrub reads in the background; 0, the default, for no scrub. A scrub reads every page
-    /// of every file from disk and compares it with its checksum. A new round through all files begins at most once an
-    /// hour. Damage is counted in [`Metrics::damaged_pages`], listed by [`Database::damage`], and reported as an
-    /// [`Event`].
+    /// How many bytes a second a scrub reads in the background. 0, the default, means no scrub. A scrub reads every
+    /// page of every file from disk and compares it with its checksum. A new round through all files begins at most
+    /// once an hour. Damage is counted in [`Metrics::damaged_pages`], listed by [`Database::damage`], and reported
+    /// as an [`Event`].
     pub fn scrub_bytes_per_second(mut self, bytes: u64) -> Self {
         self.options.scrub_bytes_per_second = bytes;
         self
     }
 
     /// The oldest release that must be able to read what this process writes, so that this release can open the
-    /// database again. Default [`Release::NEWEST`], this one. The choice does not bind a later open: without `compat`
-    /// it may write what only newer releases read. A later open with `compat` then refuses the database and names the
-    /// file.
+    /// database again. Default [`Release::NEWEST`], which is this release. The choice does not bind a later open: a
+    /// process that opens the database without `compat` may write what only newer releases read. If it is then
+    /// opened with `compat`, the open refuses the database and names the file.
     pub fn compat(mut self, release: Release) -> Self {
         self.options.compat = release;
         self
     }
 
-    /// The machine to run on. Default the real one. Tests give a simulated one.
+    /// The machine to run on. Default the real machine. Tests give a simulated machine.
     pub fn machine(mut self, machine: Machine) -> Self {
         self.machine = Some(machine);
         self
     }
 
-    /// Opens the database. It reads the manifest and the log, and no page of any SST, so the time does not depend on
-    /// the size of the data. The rows of the log are written to files first.
+    /// Opens the database. It reads the manifest and the log, but no page of any SST, so the time does not depend on
+    /// the size of the data. Before it returns, the rows of the log are written to files.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -455,10 +464,10 @@ impl Builder {
 }
 
 impl Builder {
-    /// Begins to build files in the directory, which does not exist yet or is empty, for a table that is stored as
-    /// `table` says. No database is needed, and none is made: [`Table::ingest`] takes the files into a table of any
-    /// database later. Only those options of this builder count that say how files are written: memory, threads,
-    /// machine, levels and [`Builder::compat`].
+    /// Begins to build files for a table that is stored as `table` says. They are built in the directory, which does
+    /// not exist yet or is empty. No database is needed, and none is made: later [`Table::ingest`] takes the files
+    /// into a table of any database. Of this builder's options, only those that say how files are written count:
+    /// memory, threads, machine, levels and [`Builder::compat`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -489,10 +498,10 @@ impl Builder {
 }
 
 impl Builder {
-    /// Begins to do compactions for the process that writes to the database, and was opened with
-    /// [`Builder::compaction_workers`]. Any number of workers do compactions of one database; each does one at a time.
-    /// A worker may end, or die, at any point. Only those options of this builder count that say how much memory is
-    /// used, and the machine.
+    /// Begins to do compactions for the process that writes to the database. This process must have opened it with
+    /// [`Builder::compaction_workers`]. Any number of workers do compactions of one database. Each worker does one
+    /// at a time. A worker may end, or die, at any point. Of this builder's options, only those that say how much
+    /// memory is used, and the machine, count.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -597,8 +606,8 @@ impl Database {
         self.table_with(name, TableOptions::default())
     }
 
-    /// The table `name`. It is created with `options` if none exists; an existing table keeps its own options. Creating
-    /// a table is durable when this returns.
+    /// The table `name`. It is created with `options` if none exists. An existing table keeps its own options. When
+    /// this returns, the creation is durable.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -652,8 +661,8 @@ impl Database {
         view.files.tables.names().map(str::to_owned).collect()
     }
 
-    /// Drops the table `name` with all its rows and indexes, also for snapshots. False if no such table exists. The
-    /// space of its files is returned when no read and no clone of the table uses them.
+    /// Drops the table `name` with all its rows and indexes. Snapshots lose them, too. False if no such table
+    /// exists. The space of its files is returned when no read and no clone of the table uses them.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -674,10 +683,10 @@ impl Database {
         define::drop_table(self.core(), check_name(name)?)
     }
 
-    /// Gives the table `name` the name `new`, in one step: after a crash the table has one of the two names, with all
-    /// rows. No row is copied.
+    /// Gives the table `name` the name `new`, in one step: after a crash the table has either the old or the new
+    /// name, with all rows. No row is copied.
     ///
-    /// The result is a new table with the rows and options of the old one, which is dropped: handles of the old table
+    /// The result is a new table with the rows and options of the old table. The old table is dropped: its handles
     /// answer with [`Error::TableDropped`]. Rows in memory are written to a file first.
     ///
     /// ```
@@ -740,15 +749,15 @@ impl Database {
         Snapshot::new(&self.handle)
     }
 
-    /// The newest version that reads see. In a database opened read-only, the newest version that is in files, or in
-    /// files and logs if it [follows](Builder::follow) commits.
+    /// The newest version that reads see. In a database opened read-only, it is the newest version that is in files.
+    /// If the database [follows](Builder::follow) commits, it is the newest version that is in files and logs.
     pub fn version(&self) -> Version {
         self.core().views.visible()
     }
 
-    /// The newest version that is durable: this commit and all before it survive a power failure. In a database opened
-    /// read-only, the newest version that reads see, which a [follower](Builder::follow) of commits may see before it
-    /// is durable.
+    /// The newest version that is durable: this commit and all earlier commits survive a power failure. In a
+    /// database opened read-only, it is the newest version that reads see. A [follower](Builder::follow) of commits
+    /// may see a version before it is durable.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -769,9 +778,9 @@ impl Database {
         if core.env.options.read_only { core.views.visible() } else { core.writes.sync.durable() }
     }
 
-    /// Shows all that the process which writes to the database has done by now, where this one
-    /// [follows](Builder::follow) it, and returns the newest version that reads see. A follower does so by itself all
-    /// the time; this is for a reader that must see a commit of which it knows. Any other database shows what it has.
+    /// If this process [follows](Builder::follow) the process that writes to the database, shows everything that the
+    /// writer has done by now. Returns the newest version that reads see. A follower does so by itself all the time.
+    /// This function is for a reader that must see a commit of which it knows. Any other database shows what it has.
     ///
     /// # Errors
     ///
@@ -780,7 +789,7 @@ impl Database {
         self.core().catch_up()
     }
 
-    /// Makes all commits so far durable, those with [`Durability::Buffered`] included.
+    /// Makes all commits so far durable, also commits with [`Durability::Buffered`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -846,8 +855,8 @@ impl Database {
         self.compact_with(|_| {})
     }
 
-    /// As [`Database::compact`]. `watch` sees how many bytes of a table were read, and says whether to go on. It must not
-    /// write to the database, see [`Table::compact_with`].
+    /// As [`Database::compact`]. `watch` sees how many bytes of a table were read, and says whether the work goes
+    /// on. It must not write to the database, see [`Table::compact_with`].
     ///
     /// # Errors
     ///
@@ -858,11 +867,12 @@ impl Database {
         view.files.tables.keys().try_for_each(|table| flush_and_compact(self.core(), *table, &watch))
     }
 
-    /// Writes all rows in memory to files and runs all compactions that are due, and those that would be due after some
-    /// seconds without a write, so that the background has nothing left to do. Then the files of a table take at most
-    /// about a quarter more than its rows: space of erased and overwritten rows beyond that is given back, except what
-    /// a snapshot sees. How much rows hide of others is estimated, by rows of average length. This is far less work
-    /// than [`Database::compact`] if much of the data has not changed.
+    /// Writes all rows in memory to files and runs all compactions that are due, so that the background has nothing
+    /// left to do. Compactions that would be due after some seconds without a write are also run. Then the files of
+    /// a table take at most about a quarter more than its rows. Further space of erased and overwritten rows is
+    /// given back, except what a snapshot sees. How many bytes of older rows are hidden by newer rows is estimated,
+    /// with rows of average length. If much of the data has not changed, this is far less work than
+    /// [`Database::compact`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -884,9 +894,9 @@ impl Database {
         compact::compact_due(self.core())
     }
 
-    /// Loads the pages that were in memory when the database was closed last, if [they were written
-    /// down](Builder::warm_from_last), while the cache has free room. It returns when this is done. If the saved state
-    /// is missing or damaged, nothing is loaded; this is not an error.
+    /// Loads the pages that were in memory when the database was last closed, if [they were written
+    /// down](Builder::warm_from_last), while the cache has free room. It returns when this is done. If the saved
+    /// state is missing or damaged, nothing is loaded. This is not an error.
     pub fn warm_up(&self) -> Warmed {
         let core = self.core();
         let restored = warm::state::restore(&core.env, &core.views.newest(), &mut |_| true);
@@ -910,22 +920,23 @@ impl Database {
         self.core().background.damage.problems()
     }
 
-    /// Makes a checkpoint: a whole copy of the database in `directory`, which does not exist yet or is empty. Files of
-    /// rows get a second name there, and take no more space. On another file system, or on one without such names, they
-    /// are copied.
+    /// Makes a checkpoint: a whole copy of the database in `directory`, which does not exist yet or is empty. Files
+    /// of rows get a second name there, and take no more space. They are copied if the directory is on another file
+    /// system, or if the file system has no second names.
     ///
-    /// The checkpoint shows one version, which the report names: it has all commits that reads saw when the call began,
-    /// perhaps some later ones up to this version, and none after it. A commit in it is durable in this database, too.
-    /// Commits and reads go on and do not wait; the rows that are not in files yet are written to a file of the
-    /// checkpoint, and until that is done their memory is kept. Opening a checkpoint reads no log.
+    /// The checkpoint shows one version, which the report names. It has all commits that reads saw when the call
+    /// began, perhaps some later commits up to this version, and no commit after it. A commit in the checkpoint is
+    /// durable in this database, too. Commits and reads go on and do not wait. Rows that are not in files yet are
+    /// written to a file of the checkpoint. Until that is done, their memory is kept. Opening a checkpoint reads no
+    /// log.
     ///
-    /// When the call returns, the checkpoint is durable. It is a database of its own: what is written to either does
-    /// not change the other. If a crash or an error ends the call, `directory` has no checkpoint. What a crash has left
-    /// in it is not opened, and the next checkpoint in the same directory removes it.
+    /// When the call returns, the checkpoint is durable. It is a database of its own: a write to one of the two
+    /// databases does not change the other one. If a crash or an error ends the call, `directory` has no checkpoint.
+    /// Files that a crash has left there are not opened, and the next checkpoint in the same directory removes them.
     ///
     /// In a database opened [read-only](Builder::read_only), beside a writer or not, the checkpoint has all commits
-    /// that the operating system had when the call began, also those that reads of that database do not show because
-    /// they are only in the log.
+    /// that the operating system had when the call began. It even has commits that reads of that database do not
+    /// show because these commits are only in the log.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -950,8 +961,8 @@ impl Database {
         self.checkpoint_with(directory, |_| {})
     }
 
-    /// As [`Database::checkpoint`]. `watch` sees how many bytes are in place, and says whether to go on; this takes time
-    /// only where files have to be copied.
+    /// As [`Database::checkpoint`]. `watch` sees how many bytes are in place, and says whether the work goes on. The
+    /// work takes time only if files have to be copied.
     ///
     /// # Errors
     ///
@@ -965,9 +976,10 @@ impl Database {
         checkpoint::checkpoint(self.core(), directory.as_ref(), &Watch::new("the checkpoint", &mut goes_on))
     }
 
-    /// Adds a backup to those in `directory`, which does not exist yet, is empty, or has backups of this database. It
-    /// copies only files that no earlier backup has: files never change. So a backup takes the time and the space of
-    /// what is new, and the rows that are not in files yet. [`Backups`] lists, verifies and restores them.
+    /// Adds a backup to the backups in `directory`. The directory does not exist yet, is empty, or has backups of
+    /// this database. It copies only files that no earlier backup has: files never change. So a backup takes time
+    /// and space only for new files, and for the rows that are not in files yet. [`Backups`] lists, verifies and
+    /// restores backups.
     ///
     /// Like a checkpoint, it has all commits up to one version, and no commit waits for it ([`Database::checkpoint`]).
     /// When the call returns, the backup is durable. If a crash or an error ends the call, the earlier backups are as
@@ -982,11 +994,12 @@ impl Database {
         self.backup_to(&Backups::at(directory).on(&self.core().env.machine), |_| {})
     }
 
-    /// As [`Database::backup`], added to these backups, which may lie on another machine than the database: in a store,
-    /// or on this machine if the database is in a store. `watch` sees how many bytes are in place, and says
-    /// whether to go on.
+    /// As [`Database::backup`], added to `backups`. The backups may lie on another machine than the database: in a
+    /// store, or on this machine if the database is in a store. `watch` sees how many bytes are in place, and says
+    /// whether the work goes on.
     ///
-    /// In a store a backup that is begun while another one is made or removed takes over: that one ends with an error.
+    /// In a store, a backup that is begun while another backup is being made or removed takes over: the other work
+    /// ends with an error.
     ///
     /// # Errors
     ///
@@ -996,8 +1009,8 @@ impl Database {
         backup::backup(self.core(), backups.store()?, &Watch::new("the backup", &mut goes_on))
     }
 
-    /// The SSTs that the newest files of all tables are, by their names in the directory, with their lengths in bytes.
-    /// Whoever copies a database that nobody writes to needs these and the files that are no SSTs.
+    /// The names in the directory and the lengths in bytes of all SSTs of the newest version of all tables. To copy
+    /// a database to which nobody writes, copy these files and the files that are no SSTs.
     pub fn sst_files(&self) -> Vec<(String, u64)> {
         let files = self.core().views.newest().files.files_by_number();
         let mut files: Vec<_> = files.values().map(|file| (sst_name(file.number, file.epoch), file.bytes())).collect();
@@ -1005,9 +1018,9 @@ impl Database {
         files
     }
 
-    /// Reads every page of every file from disk and compares the pages with their checksums, with each other and with
-    /// the manifest. It admits nothing to the cache. `watch` sees how many bytes were checked, and says whether
-    /// to go on. The database can be used meanwhile.
+    /// Reads every page of every file from disk and compares the pages with their checksums, with each other and
+    /// with the manifest. It admits nothing to the cache. `watch` sees how many bytes were checked, and says whether
+    /// the check goes on. The database can be used meanwhile.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -1030,8 +1043,8 @@ impl Database {
         check::check(self.core(), None, &Watch::new(check::WORK, &mut goes_on))
     }
 
-    /// Counters since the database was opened, and sizes now. The call looks at every page in the cache, so use it for
-    /// dashboards and not for each request.
+    /// Counters since the database was opened, and the present sizes. The call looks at every page in the cache, so
+    /// use it for dashboards and not for each request.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -1049,9 +1062,10 @@ impl Database {
         Metrics::of(self.core())
     }
 
-    /// Changes the memory for pages while the database is in use, for all databases that share its cache. If the new
-    /// budget is smaller, pages are evicted and the system has their memory back before this returns. Pages that are
-    /// pinned, being read, or referred to by a [`Value`](crate::Value) follow when they are released.
+    /// Changes the memory for pages while the database is in use. All databases that share the cache get the new
+    /// budget. If the new budget is smaller, pages are evicted, and the system has their memory back before this
+    /// returns. Pages that are pinned, being read, or referred to by a [`Value`](crate::Value) are evicted when they
+    /// are released.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -1072,9 +1086,9 @@ impl Database {
     }
 
     /// Writes all rows in memory to files, so that the next open has no log to read, and gives up this handle. The
-    /// database is closed when the last handle is dropped. Dropping the last handle without this call is safe, too: the
-    /// commits stay in the log. If the disk has no room for the files, all commits are made durable in the log, and the
-    /// close succeeds: the next open reads the log.
+    /// database is closed when its last handle is dropped. It is also safe to drop the last handle without this
+    /// call: the commits stay in the log. If the disk has no room for the files, all commits are made durable in the
+    /// log, and the close succeeds. Then the next open reads the log.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! What a batch expects of keys. It does not know how keys are looked up.
+//! What a batch expects of keys. This module does not know how keys are looked up.
 
 use crate::base::conflict::SHOWN_KEY_BYTES;
 use crate::view::value::Key;
@@ -16,7 +16,7 @@ pub enum Expected {
     Version(Version),
 }
 
-/// A key that does not have what a batch expects. None of the writes of the batch has taken effect.
+/// A key that does not meet the expectation of a batch. None of the writes of the batch has taken effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmet {
     /// Name of the table.

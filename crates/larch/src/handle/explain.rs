@@ -1,5 +1,5 @@
-//! Explains a read: which files it visited and why, which pages it found in memory, which it read, and how often it
-//! waited. It does not know how a read works.
+//! Explains a read: which files it visited and why, which pages it found in memory, which pages it read, and how
+//! often it waited. This module does not know how a read works.
 //!
 //! A read is explained by doing it: the code of [`Reader::get`] and [`Reader::range`] runs on a session that takes
 //! notes. This file adds to the notes which files were left out because of their bounds.
@@ -39,25 +39,26 @@ pub use store::ExplainedStore;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// The version at which it read.
+    /// The version at which the rows were read.
     pub version: Version,
-    /// What it found.
+    /// What the read found.
     pub answer: Explained,
-    /// How many memtables it searched.
+    /// How many memtables the read searched.
     pub memtables: u64,
     /// How many rows of the answer were in memtables.
     pub memory_rows: u64,
-    /// The files of which it used pages, in the order of their first use.
+    /// The files whose pages the read used, in the order of their first use.
     pub files: Vec<ExplainedFile>,
-    /// Every level that has files, from level 0 down: how many files were visited, and why the others were not.
+    /// Every level that has files, from level 0 down: how many of its files were visited, and why the other files
+    /// were not.
     pub levels: Vec<ExplainedLevel>,
-    /// How often it waited for the disk; on a store these are round trips.
+    /// How often the read waited for the disk. If the files are in a store, these are round trips.
     pub rounds: u64,
-    /// What the store was asked meanwhile, if the database is in one.
+    /// What the store was asked while the read ran, if the database is in a store.
     pub store: Option<ExplainedStore>,
-    /// The first thousand pages that it used, in order.
+    /// The first thousand pages that the read used, in order.
     pub visits: Vec<PageVisit>,
-    /// How many pages it used after those.
+    /// How many further pages the read used.
     pub visits_left_out: u64,
 }
 
@@ -72,13 +73,13 @@ pub struct ExplainedByIndex {
 }
 
 impl ExplainedByIndex {
-    /// How often it waited for the disk.
+    /// How often the read waited for the disk.
     pub fn rounds(&self) -> u64 {
         self.entries.rounds + self.rows.rounds
     }
 }
 
-/// The two reads, one after the other.
+/// Prints the two reads, one after the other.
 impl fmt::Display for ExplainedByIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "entries of the index\n{}\nrows of the table\n{}", self.entries, self.rows)
@@ -91,7 +92,7 @@ impl fmt::Display for ExplainedByIndex {
 pub enum Explained {
     /// The key has a row.
     Found {
-        /// Bytes of the value, or of the parts that were read.
+        /// The bytes of the value, or of the parts that were read.
         value_bytes: u64,
     },
     /// No version of the key was found.
@@ -100,7 +101,7 @@ pub enum Explained {
     Erased,
     /// A scan found rows.
     Rows {
-        /// How many.
+        /// The number of rows.
         rows: u64,
         /// Bytes of their values, or of the parts that were read.
         value_bytes: u64,
@@ -111,7 +112,8 @@ pub enum Explained {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedFile {
-    /// Its level. `None` if the file was created and replaced again while a scan ran. Then its rows and bytes are 0.
+    /// The level of the file. `None` if the file was created and replaced again while a scan ran. Then its rows and
+    /// bytes are 0.
     pub level: Option<usize>,
     /// Its number.
     pub number: u64,
@@ -135,8 +137,8 @@ pub enum Verdict {
     Erased,
     /// The key is within the bounds of the file, but the file has no version of it.
     Nothing,
-    /// The key is within the bounds of the file, but its filter tells that the file does not have it. No data page was
-    /// used.
+    /// The key is within the bounds of the file, but the filter of the file tells that the file does not have the
+    /// key. No data page was used.
     SavedByFilter,
     /// A scan went through the file, or many keys were looked up in it.
     Walked,
@@ -148,8 +150,8 @@ pub enum Verdict {
 pub struct ExplainedPages {
     /// The kind.
     pub kind: PageKind,
-    /// Pages that were found in memory. A page counts once in each step, even if the step ran several times. The first
-    /// use of a page that this read has loaded itself is no hit.
+    /// Pages that were found in memory. A page counts once in each step, even if the step ran several times. If this
+    /// read has loaded a page itself, the first use of the page is no hit.
     pub hits: u64,
     /// Pages that were missing and were read from disk.
     pub faults: u64,
@@ -157,7 +159,7 @@ pub struct ExplainedPages {
     pub ahead: u64,
     /// Pages that were missing and were loaded by another reader meanwhile.
     pub shared: u64,
-    /// Stored bytes of the pages that were read: of `faults` and `ahead`.
+    /// The stored bytes of all pages that were read: the pages in `faults` and the pages in `ahead`.
     pub read_bytes: u64,
 }
 
@@ -173,7 +175,7 @@ pub struct ExplainedLevel {
     pub visited: u64,
     /// Files that were left out because the keys are outside their bounds.
     pub outside_bounds: u64,
-    /// Files that were left out because the answer was complete before.
+    /// Files that were left out because the answer was already complete.
     pub not_reached: u64,
 }
 
@@ -187,13 +189,13 @@ pub struct PageVisit {
     pub kind: PageKind,
     /// The height of an index node above the lowest pages of its tree; 0 for other pages.
     pub level: u8,
-    /// Where it lies in the file, in bytes from its start.
+    /// Where the page lies in the file, in bytes from the start of the file.
     pub offset: u64,
     /// Its stored bytes.
     pub bytes: u64,
     /// Whether it was found in memory or read from disk.
     pub found: PageFound,
-    /// How often the read had waited for the disk before.
+    /// How often the read had waited for the disk before it used the page.
     pub round: u64,
 }
 
@@ -220,8 +222,8 @@ impl Explanation {
 }
 
 impl<V: Content> Reader<'_, V> {
-    /// Gets `key` as [`Reader::get`] does, and returns what this took instead of what was found. What a transaction has
-    /// written itself is not looked at.
+    /// Gets `key` as [`Reader::get`] does. It returns what the read took instead of what the read found. It does not
+    /// look at the own writes of a transaction.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -246,7 +248,7 @@ impl<V: Content> Reader<'_, V> {
         self.look(|table| self.explain_get_in(table, key.as_ref()))
     }
 
-    /// Reads the rows in `range`, at most `limit` of them, and returns what this took instead of the rows. See
+    /// Reads the rows in `range`, at most `limit` rows. It returns what the read took instead of the rows. See
     /// [`Reader::range`] and [`Range::limit`](crate::Range::limit).
     ///
     /// # Errors
@@ -288,12 +290,12 @@ impl<V: Content> Reader<'_, V> {
             .count() as u64;
         let known = Known::new(table, |files| files.files_with_key(key).map(|file| file.number).collect());
         let visited = session.notes().map_or(0, |notes| notes.files().len());
-        // Sources are searched until one decides, so the last one visited has decided.
+        // Sources are searched until a source decides, so the last visited source has decided.
         let verdict = |i: usize| if i + 1 == visited { decided } else { Verdict::Nothing };
         Ok(known.explain(&session, verdict, ReadOutcome { version: at, answer, memtables, memory_rows, store }))
     }
 
-    /// Looks `keys` up together, as a read by an index does, and returns what this took.
+    /// Looks `keys` up together, as a read by an index does, and returns what the read took.
     fn explain_rows(&self, keys: &[Vec<u8>]) -> Result<Explanation> {
         self.look(|table| {
             let env = &self.handle().core().env;
@@ -337,7 +339,7 @@ impl<V: Content> Reader<'_, V> {
     ) -> Result<Explanation> {
         let (core, identity, pin) = (self.handle().core(), &self.handle().identity, self.pin());
         let version = pin.version();
-        // Like a range it holds no view. It notes what it has to know of each.
+        // Like a range, this scan holds no view. It notes what it has to know of each view.
         let (memtables, mut generation, mut known) = {
             let view = core.views.of_pin(&pin);
             let table = view.table(identity, version)?;
@@ -369,9 +371,9 @@ impl<V: Content> Reader<'_, V> {
 }
 
 impl Index {
-    /// Reads the rows whose keys in the index are in `range`, at most `limit` of them, as [`Index::range_by`] does, and
-    /// returns what this took instead of the rows: pages of the index, pages of rows, and rounds. All parts of the rows
-    /// are read.
+    /// Reads the rows whose keys in the index are in `range`, at most `limit` rows, as [`Index::range_by`] does. It
+    /// returns what the read took instead of the rows: pages of the index, pages of rows, and rounds. All parts of
+    /// the rows are read.
     ///
     /// # Errors
     ///
@@ -397,7 +399,7 @@ impl Index {
     }
 }
 
-/// The files that a scan from `low` to `high` may visit, by their bounds.
+/// The files that a scan from `low` to `high` may visit, according to the bounds of the files.
 fn numbers_between(files: &TableFiles, low: Bound<&[u8]>, high: Bound<&[u8]>) -> HashSet<u64> {
     let (level0, deeper) = files.levels.split_first().expect("a table has levels");
     let runs = level0.chunks(1).chain(deeper.iter().map(|level| level.as_slice()));
@@ -413,11 +415,12 @@ struct ReadOutcome {
     store: Option<ExplainedStore>,
 }
 
-/// What is known of the files that a read may have visited. It holds no references to the files.
+/// What is known about the files that a read may have visited. It holds no references to the files.
 struct Known {
     /// All files, by id.
     files: HashMap<u64, KnownFile>,
-    /// The files of the view with which the read began: level, number, and whether its keys are within their bounds.
+    /// The files of the view with which the read began: level, number, and whether the keys of the read are within
+    /// the bounds of the file.
     first: Vec<(usize, u64, bool)>,
 }
 
@@ -430,7 +433,8 @@ struct KnownFile {
 }
 
 impl Known {
-    /// The files of a table. `candidates` returns the numbers of those within whose bounds the keys of the read are.
+    /// The files of a table. `candidates` returns the numbers of the files that may have keys of the read, according
+    /// to their bounds.
     fn new(table: TableView<'_>, candidates: impl FnOnce(&TableFiles) -> HashSet<u64>) -> Self {
         let mut known = Self { files: HashMap::new(), first: Vec::new() };
         let files = table.files;
@@ -460,7 +464,7 @@ impl Known {
     }
 
     /// Makes the explanation from the notes of the session and from what the read found. `verdict` gives the outcome
-    /// for the file at a place in the order of visits; that the filter saved the visit is decided here.
+    /// for the file at a place in the order of visits. But whether the filter saved the visit is decided here.
     fn explain(&self, session: &Session, verdict: impl Fn(usize) -> Verdict, read: ReadOutcome) -> Explanation {
         let notes = &*session.notes().expect("a read that is explained takes notes");
         let files = notes.files().iter().enumerate().map(|(i, file)| {
@@ -516,7 +520,7 @@ fn is_touched(pages: Touched) -> bool {
     pages != Touched::default()
 }
 
-/// Whether the filter of the file was used, but none of its data pages.
+/// Whether the filter of the file was used, but no data page of it.
 fn saved_by_filter(touched: impl Fn(PageKind) -> Touched) -> bool {
     is_touched(touched(PageKind::Filter)) && !is_touched(touched(PageKind::Data))
 }

@@ -1,12 +1,12 @@
-//! Lets other tasks of an executor run. It does not know what the task waits for.
+//! Lets other tasks of an executor run. This module does not know what the task waits for.
 
 use crate::conflicts::reserved::LONGEST_WAIT;
 use os::Clock;
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// Lets other tasks of the executor run until `is_done`, but no longer than a thread waits for reserved keys.
-/// Without a clock nothing happens meanwhile, and it does not wait.
+/// Lets other tasks of the executor run until `is_done`, but no longer than a thread waits for reserved keys. If
+/// there is no clock, nothing happens meanwhile, so it does not wait.
 pub async fn give_way_until(clock: Option<&dyn Clock>, mut is_done: impl FnMut() -> bool) {
     let mut end = None;
     while !is_done() {

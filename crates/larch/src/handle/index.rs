@@ -1,5 +1,5 @@
-//! An index of a table as its users read and check it. It turns arguments into what reads take, and does no work
-//! itself.
+//! An index of a table as its users read and check it. This module turns arguments into what reads take, and does no
+//! work itself.
 
 use super::table::Table;
 use crate::base::bounds::{self, IntoKeyRange};
@@ -13,15 +13,15 @@ use crate::view::value::{Key, Value};
 use os::sync::Arc;
 use std::ops::RangeInclusive;
 
-/// An index of a table: the rows by other keys than their own. Made by [`Table::create_index`] and [`Table::index`].
-/// Cloning shares it.
+/// An index of a table: it finds the rows by other keys than their own. It is made by [`Table::create_index`] and
+/// [`Table::index`]. A clone is another handle of the same index.
 ///
-/// Every commit keeps its entries, so a reader finds in the index what it finds in the table. All reads of a call see
-/// one version. [`Readable`](crate::Readable) has the same functions for snapshots and transactions.
+/// Every commit keeps the entries of the index, so a reader finds in the index what it finds in the table. All reads
+/// of a call see one version. [`Readable`](crate::Readable) has the same functions for snapshots and transactions.
 #[derive(Clone, Debug)]
 pub struct Index {
     table: Table,
-    /// Its entries are the rows of this table.
+    /// The entries of the index are the rows of this table.
     entries: Table,
     info: Arc<IndexInfo>,
 }
@@ -33,7 +33,7 @@ impl Index {
         Self { table: table.clone(), entries: Table::new(table.inner().handle.clone(), entries), info }
     }
 
-    /// What the manifest says of it.
+    /// What the manifest says about the index.
     pub(super) fn info(&self) -> &IndexInfo {
         &self.info
     }
@@ -58,7 +58,7 @@ impl Index {
         self.info.is_unique
     }
 
-    /// What its keys are made of.
+    /// What the keys of the index are made of.
     pub fn declaration(&self) -> &[u8] {
         &self.info.declaration
     }
@@ -81,8 +81,9 @@ impl Index {
         self.range_by(key_range(index_key.as_ref())).all_async().await
     }
 
-    /// The rows whose keys in the index are in `range`, in the order of the index, from either end. A row with several
-    /// such keys comes once for each. Rows are fetched in rounds of up to 128, many pages at a time.
+    /// The rows whose keys in the index are in `range`, in the order of the index, from either end. A row with
+    /// several such keys comes once for each of these keys. Rows are fetched in rounds of up to 128, many pages at a
+    /// time.
     ///
     /// # Errors
     ///
@@ -97,13 +98,14 @@ impl Index {
         self.range_by(range).into()
     }
 
-    /// The entries of the index whose keys are in `range`, in order, from either end. No row is read, so this is the
-    /// way to count, and to read what the index has by itself.
+    /// The entries of the index whose keys are in `range`, in order, from either end. No row is read. So this is the
+    /// way to count, and to read what the entries alone say.
     pub fn entries(&self, range: impl IntoKeyRange) -> Entries {
         self.table.entries(self, range)
     }
 
-    /// Refuses to give rows of another table, and those of a version at which the index did not have all entries yet.
+    /// Refuses to give rows of another table. It also refuses a version at which the index did not have all entries
+    /// yet.
     fn check_reader<V>(&self, rows: &Reader<'_, V>) -> Result<()> {
         rows.handle().check_handle(&self.table.inner().handle)?;
         let table = &rows.handle().identity;
@@ -119,8 +121,8 @@ impl Index {
         Ok(())
     }
 
-    /// Compares the index with its table, both at one version. `watch` sees how many rows and entries were
-    /// looked at so far, and says whether to go on.
+    /// Compares the index with its table, both at one version. `watch` sees how many rows and entries were looked at
+    /// so far, and says whether the check goes on.
     ///
     /// # Errors
     ///
@@ -135,7 +137,7 @@ impl Index {
 }
 
 impl<V: Content> Reader<'_, V> {
-    /// The rows that have this key in `index`, which is one of the table.
+    /// The rows that have this key in `index`, which must be an index of the table.
     ///
     /// # Errors
     ///
@@ -145,8 +147,8 @@ impl<V: Content> Reader<'_, V> {
         rows.map(|row| row.map(|(entry, content)| (entry.row_key().into(), content))).collect()
     }
 
-    /// The rows whose keys in `index`, which is one of the table, are in `range`, in the order of the index, from
-    /// either end. See [`Index::range_by`].
+    /// The rows whose keys in `index` are in `range`, in the order of the index, from either end. `index` must be an
+    /// index of the table. See [`Index::range_by`].
     pub fn range_by(&self, index: &Index, range: impl IntoKeyRange) -> RangeBy<V> {
         let rows = RangeBy::new(self, index.entries.inner(), bounds::owned(&range));
         match index.check_reader(self) {
@@ -155,8 +157,8 @@ impl<V: Content> Reader<'_, V> {
         }
     }
 
-    /// The entries of `index`, which is one of the table, whose keys are in `range`, without their rows. See
-    /// [`Index::entries`].
+    /// The entries of `index` whose keys are in `range`, without their rows. `index` must be an index of the table.
+    /// See [`Index::entries`].
     pub fn entries(&self, index: &Index, range: impl IntoKeyRange) -> Entries {
         let entries = Entries::new(self, index.entries.inner(), bounds::owned(&range));
         match index.check_reader(self) {

@@ -1,17 +1,18 @@
-//! Creates and drops indexes. It does not know what an entry is.
+//! Creates and drops indexes. This module does not know what an entry is.
 //!
 //! An index is built while writes go on, in three steps:
 //!
-//! 1. The index is installed as one that is being built. From then on every commit keeps its entries.
-//! 2. The entries of the rows that existed before are put, some rows at a time, each time in a transaction that depends
-//!    on these rows. If another commit changes one of them, the transaction conflicts, and the next one takes fewer
-//!    rows. The keys of a transaction that has conflicted often are reserved, so that the work comes to its end. Rows
-//!    behind the key that was the last one at first have their entries already, however many are added.
-//! 3. All rows in memory go to files, so that a database opened read-only, which reads no log, sees all entries. Then
-//!    the index is installed as ready.
+//! 1. The index is installed in the state "being built". From then on every commit keeps its entries.
+//! 2. The entries of the rows that existed before are put, some rows at a time. This is done in transactions, each
+//!    of which depends on its rows. If another commit changes one of these rows, the transaction conflicts, and the
+//!    next transaction takes fewer rows. If a transaction has conflicted often, its keys are reserved, so that the
+//!    work comes to its end. The work ends at the key that was the last one at first: rows behind it have their
+//!    entries already, however many are added.
+//! 3. All rows in memory go to files, so that a database opened read-only, which reads no log, sees all entries.
+//!    Then the index is installed as ready.
 //!
-//! An index whose build ends early is dropped whole: at once; if that fails, before the next index is created; or by
-//! the next open.
+//! An index whose build ends early is dropped whole. It is dropped at once. If that fails, it is dropped before the
+//! next index is created, or by the next open.
 
 use crate::base::error::{Error, Result};
 use crate::base::extractors::IndexKeys;
@@ -43,7 +44,7 @@ pub struct NewIndex<'n> {
     pub name: &'n str,
     /// What its keys are made of.
     pub declaration: &'n [u8],
-    /// The closure that makes its keys, if its declaration says that one does.
+    /// The closure that makes the keys of the index, if its declaration says that a closure makes them.
     pub closure: Option<&'n Arc<dyn IndexKeys>>,
     /// Whether two rows may not have the same key.
     pub is_unique: bool,
@@ -52,17 +53,17 @@ pub struct NewIndex<'n> {
 /// The name of the work in the error about a build that was cancelled.
 pub const WORK: &str = "building the index";
 
-/// How many rows the first transaction takes, and how many later ones take at most. Commits become visible in their
-/// order: one that follows waits until all of these are in memory.
+/// How many rows the first transaction takes, and how many later transactions take at most. Commits become visible
+/// in their order: a later commit waits until all these rows are in memory.
 const FIRST_ROWS: usize = 64;
 const MOST_ROWS: usize = 256;
 
-/// While others commit, the build rests after each transaction as long as the transaction took, but at most this long.
-/// So it takes half of a processor and of what background work can do, and the others have the rest.
+/// While others commit, the build rests after each transaction as long as the transaction took, but at most this
+/// long. So it takes half of a processor and half of what background work can do, and the others have the rest.
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
-/// The rows and entries of a transaction take about the write buffer divided by this number at most, unless it has one
-/// row only.
+/// The rows and entries of a transaction take at most about the write buffer divided by this number. A transaction
+/// with only one row may take more.
 const BUFFER_SHARE: u64 = 64;
 
 /// Creates an index of `table` and returns the table of its entries.
@@ -116,7 +117,7 @@ impl Unfinished<'_> {
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            // Nobody reads it before it is dropped.
+            // Nobody reads the index before it is dropped.
             if drop_by_id(self.core, id).is_err() {
                 self.core.indexes.note_abandoned(id);
             }
@@ -178,11 +179,11 @@ fn fill(
     watch: &Watch<'_>,
 ) -> Result<()> {
     let core = handle.core();
-    // What it depends on is noted row by row.
+    // The rows on which the transaction depends are noted one by one.
     let options = TransactionOptions {
         isolation: Isolation::Snapshot,
         durability: Some(Durability::Buffered),
-        // It ends with the watch: each attempt takes fewer rows, and their keys are reserved.
+        // The watch can end the work. Each attempt takes fewer rows, and their keys are reserved.
         attempts: u32::MAX,
     };
     let reader = TableHandle::new(handle.clone(), table.clone());
@@ -234,7 +235,7 @@ fn finish(core: &Arc<Core>, table: &TableInfo, id: TableId, name: &str) -> Resul
     let owner = core.views.table_info(id).and_then(|entries| entries.index.as_ref().map(|index| index.table));
     let owner = owner.ok_or_else(|| no_such_index(table, name))?;
     change.sync()?;
-    // It has the entries of all commits so far.
+    // The index has the entries of all commits so far.
     let edits =
         [Edit::LastVersion(change.last_version()), Edit::AlterIndex { id, table: owner, state: IndexState::Ready }];
     change.install(&edits, FreshFiles::new(&core.env.opener.leftovers))

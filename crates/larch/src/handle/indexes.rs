@@ -1,4 +1,4 @@
-//! Creates, finds and drops the indexes of a table. It turns arguments into what does the work, and does none itself.
+//! Creates, finds and drops the indexes of a table. This module turns arguments into calls, and does no work itself.
 
 use super::index::Index;
 use super::index_build as build;
@@ -18,16 +18,16 @@ pub struct IndexOptions {
 }
 
 impl Table {
-    /// Creates the index `name`, and returns when it has the entries of all rows. Writes go on meanwhile. They take
-    /// longer, and a write that the index cannot have is refused from the beginning, also if the index does not become
+    /// Creates the index `name`, and returns when it has the entries of all rows. Writes go on meanwhile, but take
+    /// longer. From the beginning, a write that the index cannot have is refused, even if the index never becomes
     /// ready.
     ///
-    /// What the keys of the index are made of is said by `declaration`. The engine stores it and gives it to the
-    /// [extractors](crate::Builder::extractors) of the program; it does not look at it itself. `watch` sees how
-    /// many rows have entries, and says whether to go on; an index whose building it ends is dropped.
+    /// `declaration` says what the keys of the index are made of. The engine stores it and gives it to the
+    /// [extractors](crate::Builder::extractors) of the program, but does not look at it itself. `watch` sees how
+    /// many rows have entries, and says whether the build goes on. If it ends the build, the index is dropped.
     ///
-    /// From now on a write to the table also reads the row that it replaces, and writes the entries that differ, in the
-    /// same commit. The table cannot be cloned or split, and takes no import, as long as it has an index.
+    /// From now on a write to the table also reads the row that it replaces. It writes the entries that differ in
+    /// the same commit. As long as the table has an index, it cannot be cloned or split, and takes no import.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -73,8 +73,8 @@ impl Table {
     /// # Errors
     ///
     /// After an error the table has no such index: what was built is dropped. If that fails, too, as on a full disk,
-    /// writes keep the index until [`Table::drop_index`] drops it, or another index is created, or the database is
-    /// opened again.
+    /// writes keep the index. It is then dropped by [`Table::drop_index`], when another index is created, or when
+    /// the database is opened again.
     ///
     /// * [`Error::IndexExists`], [`Error::BadIndexName`]; [`Error::TableDropped`]. [`Error::NoExtractor`] if nothing
     ///   makes its keys.
@@ -96,16 +96,16 @@ impl Table {
         Ok(Index::new(self, entries))
     }
 
-    /// The index `name`, whose keys `keys` makes of the key and the value of each row: it gives each index key to its
-    /// last argument. If the table has no index of this name, it is created, see [`Table::create_index`], and the entries
-    /// of all rows are made before this returns.
+    /// The index `name`, whose keys are made by `keys` from the key and the value of each row. `keys` gives each
+    /// index key to its last argument. If the table has no index of this name, it is created, see
+    /// [`Table::create_index`], and the entries of all rows are made before this returns.
     ///
-    /// The database remembers that a closure makes the keys, and cannot remember the closure. So a program calls this
-    /// after **every** open, before it writes to the table, with a closure that does the same: writes fail with
-    /// [`Error::NoClosure`] until then, and reads go on. If the closure is to change, drop the index first. While the
-    /// database is open, the closure that was given first counts. An index that other programs are to write, too, is
-    /// [created](Table::create_index) with a declaration, for which [extractors](crate::Builder::extractors) are
-    /// registered.
+    /// The database remembers that a closure makes the keys, but cannot remember the closure. So a program calls
+    /// this after **every** open, before it writes to the table, with a closure that does the same. Until then
+    /// writes fail with [`Error::NoClosure`], and reads go on. To change the closure, drop the index first. While
+    /// the database is open, the closure that was given first counts. If other programs also write the index,
+    /// [create](Table::create_index) it with a declaration, and register [extractors](crate::Builder::extractors)
+    /// for this declaration.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -136,8 +136,8 @@ impl Table {
         self.index_by_with(name, &IndexOptions::default(), keys)
     }
 
-    /// As [`Table::index_by`], with `options`: an index may be unique. [`Error::IndexExists`] if the index was created
-    /// with other options.
+    /// As [`Table::index_by`], with `options`: an index may be unique. [`Error::IndexExists`] if the index was
+    /// created with other options.
     ///
     /// # Errors
     ///
@@ -186,7 +186,7 @@ impl Table {
         Ok(index)
     }
 
-    /// The names of the indexes of the table, sorted, without those that are being built.
+    /// The names of the indexes of the table, sorted. Indexes that are being built are left out.
     ///
     /// # Errors
     ///
@@ -201,8 +201,8 @@ impl Table {
         Ok(names)
     }
 
-    /// Drops the index `name`, also for snapshots. False if no such index exists. Reads by the index that are under way
-    /// end with [`Error::TableDropped`].
+    /// Drops the index `name`. Snapshots lose it, too. False if no such index exists. Reads by the index that are
+    /// under way end with [`Error::TableDropped`].
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Work that takes a thread for long, done by a thread of its own while a task waits. It does not know the work.
+//! Work that takes a thread for long. A thread of its own does it while a task waits. This module does not know the
+//! work.
 
 use crate::base::error::{Error, Result};
 use os::Threads;
@@ -13,7 +14,7 @@ struct Shared<T> {
     waker: Option<Waker>,
 }
 
-/// Says that the thread has ended, when it is dropped, also by a panic.
+/// Says that the thread has ended. It says so when it is dropped, also by a panic.
 struct Ends<T>(Arc<Mutex<Shared<T>>>);
 
 impl<T> Drop for Ends<T> {
@@ -28,7 +29,8 @@ impl<T> Drop for Ends<T> {
     }
 }
 
-/// What `work` returns, which one of `threads` does for it alone. If the future is dropped, the work goes on.
+/// Runs `work` on one of `threads`, a thread for this work alone, and returns its result. If the future is dropped,
+/// the work goes on.
 ///
 /// # Errors
 ///

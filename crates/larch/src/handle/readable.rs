@@ -1,4 +1,5 @@
-//! What rows can be read from: the database as it is now, a snapshot of it, or a transaction. Reading is `read/`.
+//! What rows can be read from: the database as it is now, a snapshot of it, or a transaction. The reads themselves
+//! are in `read/`.
 
 use super::index::{Index, key_range};
 use super::selection::Selection;
@@ -15,8 +16,8 @@ use sst::AtMost;
 /// What rows can be read from: a [`Database`](crate::Database), as it is when it is read, a
 /// [`Snapshot`](crate::Snapshot) of it, or a [`Transaction`](crate::Transaction).
 ///
-/// [`Readable::reader`] gives what reads a table there; all other functions are made of it and do what those of
-/// [`Reader`] with the same names do. `dyn Readable` has [`Readable::reader`] and [`Readable::select`].
+/// [`Readable::reader`] gives a reader of a table there. All other functions use this reader, and do the same as the
+/// functions of [`Reader`] with the same names. `dyn Readable` has [`Readable::reader`] and [`Readable::select`].
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -38,14 +39,14 @@ use sst::AtMost;
 /// # }
 /// ```
 pub trait Readable: Sync {
-    /// What reads `table` here.
+    /// A reader of `table` here.
     ///
     /// # Errors
     ///
     /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table is one of another database.
     fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>>;
 
-    /// What reads the parts that `selection` gives of its table here, in place of the rows of now.
+    /// A reader of the parts that `selection` gives. It reads them here, not as of now.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -186,8 +187,8 @@ pub trait Readable: Sync {
         async move { self.reader(table)?.multi_get_async(&keys).await }
     }
 
-    /// Loads the pages that reading `range` of `table` from its start will need, see [`Reader::prefetch`]. A
-    /// transaction does not depend on what it has only loaded.
+    /// Loads the pages that a read of `range` of `table` from its start will need, see [`Reader::prefetch`]. A
+    /// transaction does not depend on pages that it has only loaded.
     ///
     /// # Errors
     ///

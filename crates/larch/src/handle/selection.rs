@@ -1,4 +1,5 @@
-//! A table seen through some of its column groups. It knows which parts of rows a read gives; `read/` finds them.
+//! A table seen through some of its column groups. This module knows which parts of rows a read gives. `read/` finds
+//! them.
 
 use super::snapshot::Snapshot;
 use super::table::Table;
@@ -7,12 +8,12 @@ use crate::read::{Content, Reader};
 use crate::view::part_list::PartList;
 use crate::view::value::Parts;
 
-/// A table seen through some of its column groups, made by [`Table::select`]. Cloning is cheap. Its verbs are those of
+/// A table seen through some of its column groups, made by [`Table::select`]. Cloning is cheap. It has the verbs of
 /// every [`Reader`].
 ///
-/// A read gives the parts of a row in the order in which the groups were named, and reads no page of other groups. The
-/// first group of the table lies with the keys; the parts in other groups are found after the key, all together. A
-/// selection of no group reads keys only.
+/// A read gives the parts of a row in the order in which the groups were named, and reads no page of other groups.
+/// The first group of the table lies with the keys. The parts in other groups are found after the key, all together.
+/// A selection of no group reads keys only.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

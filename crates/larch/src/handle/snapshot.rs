@@ -10,7 +10,8 @@ use sst::Version;
 /// A database as it was at one version. Cloning is cheap and gives another handle of the same snapshot. Reads are in
 /// [`Readable`](crate::Readable).
 ///
-/// While a snapshot lives, compactions keep the rows that it shows, so a table that is overwritten takes more space.
+/// While a snapshot lives, compactions keep the rows that it shows. So a table whose rows are overwritten takes more
+/// space.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -43,7 +44,7 @@ impl Snapshot {
         self.pin.version()
     }
 
-    /// What keeps the version of the snapshot, for a read of these rows.
+    /// Keeps the version of the snapshot, for a read of these rows.
     ///
     /// # Errors
     ///

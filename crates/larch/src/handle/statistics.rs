@@ -15,12 +15,12 @@ use sst::Readahead;
 use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 
 /// Statistics of a table, as of now or of a snapshot. In a transaction a statistic counts as a read of its range. It
-/// does not count rows that the transaction has written itself, so it is refused with
-/// [`Error::OwnWrites`](crate::Error::OwnWrites) after the first write to the table.
+/// does not count rows that the transaction has written itself. So after the first write to the table it is refused
+/// with [`Error::OwnWrites`](crate::Error::OwnWrites).
 ///
 /// Estimates read index nodes and no data pages. Only a data page knows which of its rows lie before an end of the
-/// range, so an estimate is an interval, which always contains the true number. What the manifest says is enough for
-/// files that lie in the range as a whole.
+/// range. So an estimate is an interval, which always contains the true number. For a file that lies in the range as
+/// a whole, the manifest has all that is needed.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,7 +40,7 @@ use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 /// # }
 /// ```
 impl<V: Content> Reader<'_, V> {
-    /// Asks what lies in `range`; the answer is `otherwise` if no key can be in it.
+    /// Asks what lies in `range`. If no key can be in the range, the answer is `otherwise`.
     fn ask<T>(
         &self,
         range: impl IntoKeyRange,
@@ -56,7 +56,8 @@ impl<V: Content> Reader<'_, V> {
         Ok(found.unwrap_or(otherwise))
     }
 
-    /// Notes that a transaction depends on the rows in a range, and refuses to count rows that it has written itself.
+    /// Notes that a transaction depends on the rows in a range. Refuses to count if the transaction has written to
+    /// the table.
     fn note_counted(&self, range: &bounds::Owned) -> Result<()> {
         let Some(work) = self.work() else { return Ok(()) };
         let (own, read) = work.read_range(self.handle().id(), range);
@@ -74,12 +75,13 @@ impl<V: Content> Reader<'_, V> {
         ahead::readahead(&env.cache, &*env.machine.reads)
     }
 
-    /// About how many rows a reader sees in `range`. It reads the way down the index to each end of the range, in each
-    /// file that has this end within it, and no data page.
+    /// About how many rows a reader sees in `range`. In each file that has an end of the range within it, it reads
+    /// the way down the index to this end. It reads no data page.
     ///
-    /// Where only one source has keys (a file, a level below the first, or the memtables), the interval is as wide as
-    /// what is not known of the data pages at its ends. Where several sources have keys, it reaches from the rows of
-    /// the largest one to the rows of all of them together. [`Reader::count_exact`] is for an exact number.
+    /// If only one source has keys (a file, a level below the first, or the memtables), the interval is as wide as
+    /// the number of rows that are not known in the data pages at its ends. If several sources have keys, it reaches
+    /// from the number of rows in the largest source to the number of rows in all sources together.
+    /// [`Reader::count_exact`] gives an exact number.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -105,9 +107,9 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, Estimate::default(), estimate::count)
     }
 
-    /// How many rows a reader sees in `range`, exactly. Where only one file has keys, it reads at most two of its data
-    /// pages. Where several files have keys, or range erases hide some rows, it merges their keys, which reads all data
-    /// pages there.
+    /// How many rows a reader sees in `range`, exactly. Where only one file has keys, it reads at most two data
+    /// pages of this file. Where several files have keys, or range erases hide some rows, it merges the keys. For
+    /// this it reads all data pages there.
     ///
     /// # Errors
     ///
@@ -116,8 +118,8 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, 0, |session, table, span| exact::count(session, table, span, self.readahead()))
     }
 
-    /// How many rows a reader sees, exactly: [`Reader::count_exact`] of all keys. It costs what that costs, unlike the
-    /// length of a collection in memory; [`Reader::count`] is fast.
+    /// How many rows a reader sees, exactly. It is [`Reader::count_exact`] of all keys, and costs as much, unlike
+    /// the length of a collection in memory. [`Reader::count`] is fast.
     ///
     /// # Errors
     ///
@@ -126,7 +128,7 @@ impl<V: Content> Reader<'_, V> {
         self.count_exact(..)
     }
 
-    /// About how many bytes `range` takes: in files as in [`RangeStats::file_bytes`], and in memory.
+    /// About how many bytes `range` takes, in memory and in files. For files see [`RangeStats::file_bytes`].
     ///
     /// # Errors
     ///
@@ -144,12 +146,12 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, RangeStats::default(), estimate::range_stats)
     }
 
-    /// How the rows or bytes that are stored in `range` are spread over its keys. The end of each bucket says how much
-    /// comes before it.
+    /// How the rows or bytes that are stored in `range` are spread over its keys. The end of each bucket says how
+    /// much comes before this end.
     ///
-    /// Stored rows are counted: a key that is in several files, or in memory and in a file, counts in each, and so do
-    /// erases. In each file only the nodes that matter for the ends of buckets are read. A histogram of which the
-    /// number of buckets is given has at most 65,536 buckets.
+    /// Stored rows are counted: a key that is in several files, or in memory and in a file, counts in each of these
+    /// places. Erases count, too. In each file only the nodes that matter for the ends of buckets are read. If the
+    /// caller gives the number of buckets, it is at most 65,536.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -177,9 +179,9 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, nothing, |session, table, span| shape::histogram(session, table, span, metric, resolution))
     }
 
-    /// Where to cut `range` into `parts` parts of about equal bytes: at most `parts - 1` cut points within it, in
-    /// ascending order. The cut points are fewer if the range has too few data pages. A cut point belongs to the part
-    /// after it, and need not be the key of a row.
+    /// Where to cut `range` into `parts` parts of about equal bytes: at most `parts - 1` cut points within the
+    /// range, in ascending order. If the range has too few data pages, there are fewer cut points. A cut point
+    /// belongs to the part after it, and need not be the key of a row.
     ///
     /// # Errors
     ///
@@ -188,7 +190,7 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, Vec::new(), |session, table, span| shape::split_points(session, table, span, parts))
     }
 
-    /// Row `n` of the rows that a reader sees in `range`, counted from 0; `None` if the range has fewer rows. Where
+    /// Row `n` of the rows that a reader sees in `range`, counted from 0. `None` if the range has fewer rows. Where
     /// only one file has keys, the index says which page has the row. Elsewhere keys are merged.
     ///
     /// # Errors
@@ -217,10 +219,10 @@ impl<V: Content> Reader<'_, V> {
         Ok(self.ask(range, None, nth)?.map(Key::from))
     }
 
-    /// About where row `n` of the rows that a reader sees in `range` is, from index nodes alone: if the range has more
-    /// than `n` rows, row `n` is at or after the first cut point and before the second. `None` on a side: the end of
-    /// the range is the best bound that is known. About 64 points are tried, and for each of them the rows in memory
-    /// are walked.
+    /// About where row `n` of the rows that a reader sees in `range` is. It reads index nodes only. If the range has
+    /// more than `n` rows, row `n` is at or after the first cut point and before the second cut point. `None` on a
+    /// side means that no better bound is known than the end of the range. About 64 points are tried, and for each
+    /// point the rows in memory are walked.
     ///
     /// # Errors
     ///
@@ -229,9 +231,9 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, (None, None), |session, table, span| shape::nth_between(session, table, span, n))
     }
 
-    /// Keys of up to `count` rows that a reader sees in `range`, sorted, each key once. The result is the same for the
-    /// same `seed` as long as nothing changes. It reads about one data page for each key, and two for each file that
-    /// has an end of the range within it.
+    /// Keys of up to `count` rows that a reader sees in `range`, sorted, each key once. The result is the same for
+    /// the same `seed` as long as nothing changes. It reads about one data page for each key. It also reads two data
+    /// pages for each file that has an end of the range within it.
     ///
     /// The stored rows of all files and memtables are cut into `count` equal pieces, and one row is drawn at random
     /// from each piece. So a key that is stored in several places is drawn more often, and there may be fewer than

@@ -1,4 +1,5 @@
-//! A table as its users see it. It turns arguments into what reads and writes take, and does no work itself.
+//! A table as its users see it. This module turns arguments into what reads and writes take, and does no work
+//! itself.
 
 use super::compaction::flush_and_compact;
 use crate::base::bounds::{self, IntoKeyRange};
@@ -28,7 +29,7 @@ use std::io;
 use std::ops::Deref;
 use std::path::Path;
 
-/// A table of a database: keys in byte order, each with a value. Cloning shares it.
+/// A table of a database: keys in byte order, each with a value. A clone is another handle of the same table.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -76,19 +77,20 @@ impl Table {
         Self { reader: Reader::keeping(handle, None, PartList::whole()) }
     }
 
-    /// What reads and writes hold of it.
+    /// What reads and writes hold of the table.
     #[inline]
     pub(crate) fn inner(&self) -> &TableHandle {
         self.reader.handle()
     }
 
     /// The same table, through a handle whose reads admit to the cache only what `admit` says. Use it for reads that
-    /// will not come again, so that they evict no pages that other reads use: [`Admit::Nodes`] admits index nodes only,
-    /// [`Admit::Pass`] admits nothing. Everything that is made of the handle, such as a range, reads in the same way.
+    /// will not come again, so that they do not evict pages that other reads use. [`Admit::Nodes`] admits index
+    /// nodes only. [`Admit::Pass`] admits nothing. Everything that is made from the handle, such as a range, reads
+    /// in the same way.
     ///
     /// Pages that are in memory already are used in any case. Other reads can use a page that is not admitted only
-    /// while it is being read. [`Reader::prefetch`] admits what it reads, whatever the handle says. Writes do not
-    /// change.
+    /// while this page is being read. [`Reader::prefetch`] admits what it reads, whatever the handle says. Writes
+    /// are the same with such a handle.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -122,12 +124,13 @@ impl Table {
         self.inner().id()
     }
 
-    /// What never changes: identity, name and groups.
+    /// What never changes in a table: identity, name and groups.
     pub(crate) fn identity(&self) -> &Arc<TableInfo> {
         &self.inner().identity
     }
 
-    /// The random number that its database got when it was made. Copies and branches of the database have it, too.
+    /// The random number that the database of this table got when it was made. Copies and branches of the database
+    /// have the same number.
     pub fn database_id(&self) -> u64 {
         self.core().views.newest().files.database
     }
@@ -152,9 +155,9 @@ impl Table {
     /// durable when this returns.
     ///
     /// Existing files stay as they are and can still be read. Files that are begun later are written under the new
-    /// options. Compactions rewrite the old files little by little; [`Table::compact`] rewrites all that are left.
-    /// `change` receives the present options. Other tables cannot be altered before it returns, so it should be short,
-    /// and it must not use the database.
+    /// options. Compactions rewrite the old files little by little. [`Table::compact`] rewrites all old files that
+    /// are left. `change` receives the present options. Other tables cannot be altered before `change` returns, so
+    /// it should be short, and it must not use the database.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -216,9 +219,9 @@ impl Table {
         self.shared(name, share::SharedPart::Copy)
     }
 
-    /// Makes a new table `name` with the rows whose keys are not less than `key`, and takes them from this table, in
-    /// one commit. Snapshots that were made before still see these rows in this table. No row is copied, see
-    /// [`Table::clone_as`].
+    /// Makes a new table `name` with the rows whose keys are not less than `key`, and takes these rows from this
+    /// table, in one commit. Snapshots that were made earlier still see these rows in this table. No row is copied,
+    /// see [`Table::clone_as`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -242,15 +245,15 @@ impl Table {
         self.shared(name, share::SharedPart::From(key.as_ref()))
     }
 
-    /// Makes a new table `name` that sees `part` of this one.
+    /// Makes a new table `name` that sees `part` of this table.
     pub(super) fn shared(&self, name: &str, part: share::SharedPart<'_>) -> Result<Self> {
         let info = share::share(self.core(), self.identity(), define::check_new_name(name)?, part)?;
         Ok(Self::new(self.inner().handle.clone(), info))
     }
 
-    /// Begins an import: rows that are written straight into files, without the log and the memtables. They become
-    /// visible together when the import is finished; an import that is dropped leaves nothing. It takes any number of
-    /// rows, in any order; ascending keys are fastest.
+    /// Begins an import: rows are written straight into files, without the log and the memtables. They become
+    /// visible together when the import is finished. An import that is dropped leaves nothing. It takes any number
+    /// of rows, in any order. Ascending keys are fastest.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -278,14 +281,14 @@ impl Table {
     }
 
     /// Makes the files in `directories`, which were built [without a database](crate::Builder::build_files), part of
-    /// the table. All rows become visible at once, and are durable then; after an error or a crash the table has none
-    /// of them. A row replaces one of the table that has its key, and where several of the directories have a key, the
-    /// last of them counts. No row is read or written: the files get second names where the file system has that, and
-    /// are copied elsewhere. Other commits go on meanwhile.
+    /// the table. All rows become visible at once, and are then durable. After an error or a crash the table has
+    /// none of them. A row replaces the row of the table that has the same key. If several of the directories have a
+    /// key, the last of these directories counts. No row is read or written: the files get second names. They are
+    /// copied if the file system has no second names. Other commits go on meanwhile.
     ///
-    /// Files whose keys the table does not have yet go to its deepest level. Files whose keys are in every level go to
-    /// level 0, and if many files do, writes wait for compactions as after any import. The same files may be taken in
-    /// again, and by several databases.
+    /// Files whose keys the table does not have yet go to its deepest level. Files whose keys are in every level go
+    /// to level 0. If many files go there, writes wait for compactions as after any import. The same files may be
+    /// taken in again, and by several databases.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -316,8 +319,8 @@ impl Table {
         self.ingest_with(directories, options, |_| {})
     }
 
-    /// As [`Table::ingest`]. `watch` sees how many bytes are in place, and says whether to go on; this takes time only
-    /// where files have to be copied or verified.
+    /// As [`Table::ingest`]. `watch` sees how many bytes are in place, and says whether the work goes on. The work
+    /// takes time only if files have to be copied or verified.
     ///
     /// # Errors
     ///
@@ -333,10 +336,11 @@ impl Table {
         ingest::ingest(self.inner(), &directories, options, &Watch::new(ingest::WORK, &mut goes_on))
     }
 
-    /// Writes what is in memory to files and merges all files of the table into its deepest level, so that erased and
-    /// overwritten rows take no space, except those that a snapshot sees. This rewrites the whole table, and returns
-    /// when it is done. The engine compacts by itself: call this only before a long time without writes, or after
-    /// [`Table::alter`]. Until then [`Database::compact_due`](crate::Database::compact_due) is far less work.
+    /// Writes what is in memory to files and merges all files of the table into its deepest level. After that,
+    /// erased and overwritten rows take no space, except rows that a snapshot sees. This rewrites the whole table,
+    /// and returns when it is done. The engine compacts by itself: call this only before a long time without writes,
+    /// or after [`Table::alter`]. Otherwise [`Database::compact_due`](crate::Database::compact_due) is far less
+    /// work.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -361,9 +365,9 @@ impl Table {
         self.compact_with(|_| {})
     }
 
-    /// As [`Table::compact`]. `watch` sees how many bytes were read, and says whether to go on. It is called by the
-    /// thread that compacts and must not write to the database: a write that waits for room in level 0 would wait for its
-    /// own thread.
+    /// As [`Table::compact`]. `watch` sees how many bytes were read, and says whether the work goes on. The thread
+    /// that compacts calls it, so it must not write to the database: a write that waits for room in level 0 would
+    /// wait for its own thread.
     ///
     /// # Errors
     ///
@@ -374,7 +378,7 @@ impl Table {
         flush_and_compact(self.core(), self.id(), &Watch::new(compact::WORK, &mut goes_on))
     }
 
-    /// Reads every page of the table's files and compares them with each other and with the manifest. See
+    /// Reads every page of the table's files and compares the pages with each other and with the manifest. See
     /// [`Database::check`](crate::Database::check).
     ///
     /// # Errors
@@ -422,11 +426,11 @@ impl Table {
         TableStats::of(self.core(), self.identity())
     }
 
-    /// Loads the pages of a range, up to half of the cache: first the index nodes of all files, then the data pages. It
-    /// returns when this is done. Reads that other threads wait for come before its own.
+    /// Loads the pages of a range, up to half of the cache: first the index nodes of all files, then the data pages.
+    /// It returns when this is done. If reads of other threads wait, they come before the reads of this call.
     ///
-    /// Values that lie outside their data pages and older versions are not loaded. Nothing is pinned: pages that are
-    /// not used are evicted later like any other page.
+    /// Older versions, and values that lie outside their data pages, are not loaded. Nothing is pinned: pages that
+    /// are not used are evicted later like any other page.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -455,7 +459,7 @@ impl Table {
     }
 
     /// As [`Table::warm`], with at most `most_bytes` of memory. `watch` sees how many bytes were loaded, and says
-    /// whether to go on.
+    /// whether the work goes on.
     ///
     /// # Errors
     ///
@@ -477,7 +481,7 @@ impl Table {
         let mut tell = |bytes| watch.tell(bytes, 0);
         let mut loader = PageLoader::new(&self.core().env, Reason::Warm, most_bytes, &mut tell);
         let is_whole = loader.files(&files, &keys).map_err(|error| self.core().outdated(error, at))?;
-        // Work that has loaded everything was not ended.
+        // If everything was loaded, the work was not ended early.
         if !is_whole {
             watch.check()?;
         }

@@ -1,4 +1,4 @@
-//! Transactions of a database as its users begin them. It does no work itself.
+//! Transactions of a database as its users begin them. This module does no work itself.
 
 use super::attempt::Attempt;
 use super::attempts::{self, transact};
@@ -9,8 +9,8 @@ use crate::conflicts::recent::Tables;
 use crate::conflicts::reserved::Reservation;
 
 impl Database {
-    /// Begins a transaction, which is [serializable](crate::transaction::Isolation::Serializable). It costs what a
-    /// [snapshot](Database::snapshot) costs.
+    /// Begins a transaction, which is [serializable](crate::transaction::Isolation::Serializable). It costs as much
+    /// as a [snapshot](Database::snapshot).
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,15 +44,16 @@ impl Database {
         Transaction::begin(self.handle(), options, Reservation::default(), Tables::NONE)
     }
 
-    /// Runs `body` in a transaction and commits it. If it conflicts with another commit, `body` is run again in a new
-    /// transaction, after a random time that grows from one conflict to the next. After eight conflicts the keys of the
-    /// last attempt are reserved first, see [`Transaction::get_for_update`], so that the work is done in the end,
-    /// however busy the keys are that it reads one by one or writes. Ranges are not reserved. If that does not help, or
-    /// if a second of work was done for nothing, all other commits wait while `body` runs again: at most twice as long
-    /// as it ran before, and at most a minute. Commits that the thread of `body` makes meanwhile do not wait.
+    /// Runs `body` in a transaction and commits it. If it conflicts with another commit, `body` is run again in a
+    /// new transaction, after a random time that grows from one conflict to the next. After eight conflicts the keys
+    /// of the last attempt are reserved first, see [`Transaction::get_for_update`]. So the work is done in the end,
+    /// however busy the keys are that it writes or reads one by one. Ranges are not reserved. If that does not help,
+    /// or if a second of work was done for nothing, all other commits wait while `body` runs again. They wait at
+    /// most twice as long as the last run of `body` took, and at most a minute. Commits that the thread of `body`
+    /// makes meanwhile do not wait.
     ///
-    /// `body` may run several times, so what it does outside of the transaction must bear this. If it fails, nothing is
-    /// committed.
+    /// `body` may run several times, so it must be harmless to repeat what it does outside of the transaction. If
+    /// `body` fails, nothing is committed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -92,14 +93,14 @@ impl Database {
         transact(self.handle(), options, body).map(|(done, _)| done)
     }
 
-    /// As [`Database::transact`], for a `body` that awaits. The future does not stop its thread: other tasks run until
-    /// the commit is durable, while others have reserved its keys, before a new attempt begins, and while the write
-    /// buffer is full, see [`Transaction::commit_async`].
+    /// As [`Database::transact`], for a `body` that awaits. The future does not stop its thread. Other tasks run
+    /// until the commit is durable, while others have reserved the keys of the transaction, before a new attempt
+    /// begins, and while the write buffer is full, see [`Transaction::commit_async`].
     ///
-    /// `body` gets each [`Attempt`] by value, and lets it go when it returns. So the future can be sent to another
-    /// thread if what `body` makes can: it may be spawned, and it may be awaited in a handler of a web server. A
-    /// closure that borrows what it uses, as this one does, may be called again; what it borrows lives in the task
-    /// around it.
+    /// `body` gets each [`Attempt`] by value, and lets it go when it returns. So if the future of `body` can be sent
+    /// to another thread, the whole future can be sent, too: it may be spawned, and it may be awaited in a handler
+    /// of a web server. The closure below borrows what it uses, so it may be called again. What it borrows lives in
+    /// the task around it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {

@@ -1,5 +1,5 @@
-//! A transaction as its users see it. It turns arguments into reads, own writes and one commit; `conflicts/` says
-//! what they mean.
+//! A transaction as its users see it. This module turns arguments into reads, own writes and one commit.
+//! `conflicts/` says what these mean.
 
 use super::commit::Commit;
 use super::expected::Expected;
@@ -38,13 +38,14 @@ use sst::{KeyRange, Version};
 /// What a transaction is protected from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
-    /// A transaction has the result that it would have if it ran alone at the moment of its commit. If another commit
-    /// changes what it has read, single keys and whole ranges, present and absent, it conflicts. The default.
+    /// A transaction has the result that it would have if it ran alone at the moment of its commit. It conflicts if
+    /// another commit changes anything that it has read: single keys and whole ranges, present and absent. The
+    /// default.
     #[default]
     Serializable,
-    /// A transaction reads everything as of the moment at which it began, and conflicts only if another commit writes a
-    /// key that it writes, or one that it has read with [`Transaction::get_for_update`]. Two transactions that each
-    /// read what the other one writes may both commit (write skew).
+    /// A transaction reads everything as of the moment at which it began. It conflicts only if another commit writes
+    /// a key that it writes, or a key that it has read with [`Transaction::get_for_update`]. If each of two
+    /// transactions reads what the other one writes, both may commit (write skew).
     Snapshot,
 }
 
@@ -52,13 +53,14 @@ pub enum Isolation {
 #[derive(Clone, Debug)]
 #[must_use = "options begin nothing"]
 pub struct TransactionOptions {
-    /// What it is protected from.
+    /// What the transaction is protected from.
     pub isolation: Isolation,
-    /// What its commit waits for. `None`: as the [durability of the database](crate::Builder::durability) says. Writes
-    /// that take more than half of the write buffer go into files, and are durable in any case.
+    /// What the commit of the transaction waits for. `None`: the [durability of the
+    /// database](crate::Builder::durability) decides. Writes that take more than half of the write buffer go into
+    /// files, and are durable in any case.
     pub durability: Option<Durability>,
-    /// How often [`Database::transact_with`](crate::Database::transact_with) runs it at most; at least once. Default
-    /// 100.
+    /// How often [`Database::transact_with`](crate::Database::transact_with) runs the transaction at most. It runs
+    /// at least once. Default 100.
     pub attempts: u32,
 }
 
@@ -69,25 +71,25 @@ impl Default for TransactionOptions {
 }
 
 impl TransactionOptions {
-    /// The usual ones with this durability.
+    /// The default options, with this durability.
     pub(crate) fn with_durability(durability: Option<Durability>) -> Self {
         Self { durability, ..Self::default() }
     }
 }
 
-/// Reads and writes that take effect together, as if nothing else happened meanwhile. Made by
+/// Reads and writes that take effect together, as if nothing else happened meanwhile. It is made by
 /// [`Database::begin`](crate::Database::begin).
 ///
-/// It reads the database as it was when the transaction began, with its own writes over it. Reads are those of
-/// [`Readable`]: they come in all forms, and a page that is missing does not make the transaction start again.
-/// [`Transaction::commit`] either commits all writes or finds a [`Conflict`] with another commit. A transaction that is
-/// dropped has no effect. Nothing is locked. Only keys that were read with [`Transaction::get_for_update`] make others
-/// wait, for a tenth of a second at most.
+/// A transaction reads the database as it was when the transaction began, with its own writes over it. It has the
+/// reads of [`Readable`]: they come in all forms, and a page that is missing does not make the transaction start
+/// again. [`Transaction::commit`] either commits all writes or finds a [`Conflict`] with another commit. A
+/// transaction that is dropped has no effect. Nothing is locked. Only keys that were read with
+/// [`Transaction::get_for_update`] make others wait, for at most a tenth of a second.
 ///
-/// It keeps its writes, and the keys and ranges that it has read, in a share of the write buffer. Writes that take more
-/// move into files, which are removed when the transaction ends; its commit makes files of the database of them. A
-/// transaction that reads more keeps ranges in place of single keys, and may then conflict with a commit between the
-/// keys that it has read. While it runs, compactions keep the rows that it sees.
+/// A transaction keeps its writes, and the keys and ranges that it has read, in a share of the write buffer. Writes
+/// that take more memory move into files, which are removed when the transaction ends. Its commit makes files of the
+/// database from them. A transaction that reads more keeps ranges in place of single keys. Then it may conflict with
+/// a commit between the keys that it has read. While it runs, compactions keep the rows that it sees.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -119,11 +121,11 @@ pub struct Transaction {
     work: Work,
     /// The indexes whose entries are among its writes.
     indexed: Indexed,
-    /// The savepoints that can be gone back to.
+    /// The savepoints to which the transaction can go back.
     savepoints: Savepoints,
-    /// The keys that other commits let it have first.
+    /// The keys that the transaction has reserved: other commits let it write them first.
     reservation: Reservation,
-    /// Why it cannot be committed any more.
+    /// Why the transaction cannot be committed any more.
     failed: Option<Box<Error>>,
 }
 
@@ -134,8 +136,8 @@ pub struct Savepoint {
     mark: WriteMark,
 }
 
-/// Lets other tasks run while another transaction than that of `own` holds the writer, or has reserved keys that `ops`
-/// write.
+/// Lets other tasks run while a transaction other than the owner of `own` holds the writer, or has reserved keys
+/// that `ops` write.
 pub(super) async fn let_others_go_first(core: &Core, ops: &BatchOps, own: &Reservation) {
     let reserved = &core.writes.reserved;
     if reserved.count() > 0 {
@@ -153,7 +155,7 @@ fn written_keys(ops: &BatchOps) -> impl Iterator<Item = (TableId, &[u8])> {
 #[derive(Debug, Default)]
 struct Savepoints {
     all: Vec<Savepoint>,
-    /// How many writes come before each.
+    /// For each savepoint: how many writes come before it.
     counts: Vec<u64>,
 }
 
@@ -163,43 +165,44 @@ impl Savepoints {
         self.all.push(savepoint);
     }
 
-    /// Forgets all but the first `count`.
+    /// Forgets all savepoints but the first `count`.
     fn truncate(&mut self, count: usize) {
         self.counts.truncate(count);
         self.all.truncate(count);
     }
 
-    /// The place of `savepoint`, if it is there.
+    /// The place of `savepoint` in the list, if it is there.
     fn place(&self, savepoint: &Savepoint) -> Option<usize> {
         self.all.binary_search_by_key(&savepoint.number, |savepoint| savepoint.number).ok()
     }
 
-    /// The newest place to go back to.
+    /// The newest place to which the transaction can go back.
     fn newest(&self) -> Option<WriteMark> {
         self.all.last().map(|savepoint| savepoint.mark)
     }
 }
 
-/// Numbers savepoints, so that those of other transactions are recognized.
+/// Numbers savepoints, so that savepoints of other transactions are recognized.
 static SAVEPOINTS: AtomicU64 = AtomicU64::new(1);
 
 /// What a transaction has read may take the write buffer divided by this number.
 const READS_SHARE: u64 = 64;
 
-/// What it has written and keeps in memory may take the write buffer divided by this number.
+/// What a transaction has written and keeps in memory may take the write buffer divided by this number.
 const WRITES_SHARE: u64 = 4;
 
-/// It keeps at most this many erases of ranges in memory: each part of the keys has a version for each erase over it.
+/// A transaction keeps at most this many erases of ranges in memory: each part of the keys has a version for each
+/// erase over it.
 const MOST_RANGE_ERASES: u32 = 512;
 
-/// The rows that writes of a batch replace are read together, at most this many.
+/// Rows that the writes of a batch replace are read together, at most this many at once.
 const READ_TOGETHER: usize = 128;
 
-/// What it has read may always take this many bytes.
+/// What a transaction has read may always take this many bytes.
 const LEAST_READ_BYTES: u64 = 4 << 10;
 
 impl Transaction {
-    /// Begins a transaction that has reserved keys already, and is going to use `tables`, and perhaps others.
+    /// Begins a transaction that has reserved keys already. It is going to use `tables`, and perhaps other tables.
     pub(super) fn begin(
         handle: &Arc<DatabaseHandle>,
         options: &TransactionOptions,
@@ -209,7 +212,7 @@ impl Transaction {
         let core = handle.core();
         core.env.check_origin()?;
         let running = Running::begin(&core.writes.recent, tables);
-        // The version is older than the indexes, or as old: a transaction that began before an index was made is too
+        // The version must not be newer than the indexes. If a transaction began before an index was made, it is too
         // old.
         let pin = Arc::new(core.views.pin());
         let indexed = Indexed::As(core.indexes.generation());
@@ -221,7 +224,7 @@ impl Transaction {
         Ok(Self { handle, pin, isolation, durability, work, indexed, savepoints, reservation, failed: None })
     }
 
-    /// The version at which it reads.
+    /// The version at which the transaction reads.
     pub fn version(&self) -> Version {
         self.pin.version()
     }
@@ -231,13 +234,13 @@ impl Transaction {
         self.work.writes.count() as usize
     }
 
-    /// Whether it has no writes, and nothing that [`Transaction::commit`] would report. A caller that skips the commit
-    /// of an empty transaction misses no error.
+    /// Whether the transaction has no writes, and nothing that [`Transaction::commit`] would report. A caller that
+    /// skips the commit of an empty transaction misses no error.
     pub fn is_empty(&self) -> bool {
         self.work.writes.is_empty() && self.failed.is_none()
     }
 
-    /// Sets `key` to `value`, see [`Table::insert`]. Later reads of this transaction see it.
+    /// Sets `key` to `value`, see [`Table::insert`]. Later reads of this transaction see the new value.
     ///
     /// # Errors
     ///
@@ -306,7 +309,7 @@ impl Transaction {
         })
     }
 
-    /// What it has read and written.
+    /// What the transaction has read and written.
     #[cfg(test)]
     pub(crate) fn work(&self) -> &Work {
         &self.work
@@ -329,7 +332,8 @@ impl Transaction {
         spill::spill(self.handle.core(), &mut self.work.writes, &self.savepoints.counts)
     }
 
-    /// Adds a write to `table`, which was checked, with what it changes in the indexes of the table.
+    /// Adds a write to `table`. It also adds what the write changes in the indexes of the table. The write was
+    /// checked.
     fn write(&mut self, table: &Arc<TableInfo>, op: Op<'_>) -> Result<()> {
         self.make_room()?;
         match self.handle.core().indexes.of(table.id) {
@@ -351,12 +355,12 @@ impl Transaction {
             Op::Erase { key } => self.indexed_writes().write(table, (key, None), before),
             Op::RangeErase { start, end } => {
                 let savepoint = self.savepoint();
-                // After a panic of an extractor it has a part of the erase.
+                // After a panic of an extractor the transaction has a part of the erase.
                 self.failed = Some(Box::new(Error::HalfErased { table: table.0.name.as_str().into() }));
                 let outcome = self.erase_range_indexed(table, start, end);
                 self.failed = match &outcome {
                     Ok(()) => None,
-                    // If it cannot go back, it has a part of the erase, too.
+                    // If the transaction cannot go back, it has a part of the erase, too.
                     Err(_) => self.rollback_to(&savepoint).err().map(Box::new),
                 };
                 self.forget_savepoints(self.savepoints.all.len() - 1);
@@ -383,7 +387,7 @@ impl Transaction {
         IndexedWrites { handle: &self.handle, pin: &self.pin, work: &mut self.work }
     }
 
-    /// Adds the writes `ops` to `tables`, which were checked. The rows that they replace are read in rounds.
+    /// Adds the writes `ops` to `tables`. The writes were checked. The rows that they replace are read in rounds.
     pub(crate) fn write_all(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<()> {
         if !tables.iter().any(|table| self.handle.core().indexes.has(table.id)) {
             self.work.append(ops, tables);
@@ -406,7 +410,7 @@ impl Transaction {
                 if keys.len() > 1 {
                     let rows = self.indexed_writes().rows_before((table, indexes), &keys)?;
                     if rows.len() < keys.len() {
-                        // The rows that are left out are read one by one below. The next ones are fewer.
+                        // The rows that are left out are read one by one below. The next round takes fewer rows.
                         together = rows.len().max(1);
                     }
                     places.into_iter().zip(rows).for_each(|(place, row)| before[place] = Some(row));
@@ -416,7 +420,7 @@ impl Transaction {
         }
     }
 
-    /// Adds writes to `tables`, each with the row that it replaces, if that was read.
+    /// Adds writes to `tables`. Each write comes with the row that it replaces, if this row was read.
     fn write_some<'o>(
         &mut self,
         some: impl Iterator<Item = ((u32, Op<'o>), Option<Option<Parts>>)>,
@@ -433,8 +437,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// As [`Transaction::write_all`], as a future, of `ops` without erases of ranges. Other tasks run while the rows
-    /// that they replace, and the entries of unique indexes beside which new ones come, are read from disk.
+    /// As [`Transaction::write_all`], as a future, for `ops` without erases of ranges. It reads the rows that the
+    /// writes replace, and the entries of unique indexes beside which new entries come. Other tasks run while these
+    /// are read from disk.
     pub(crate) async fn write_all_async(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<()> {
         let indexed: Vec<_> = tables.iter().map(|table| self.handle.core().indexes.of(table.id)).collect();
         let mut ops = ops.iter().peekable();
@@ -470,11 +475,11 @@ impl Transaction {
         self.indexed_writes().fill(table, index, keys, most)
     }
 
-    /// As [`Readable::get`], for a key that the transaction is going to write. It reserves the key: other commits that
-    /// write it, and other transactions that reserve it, wait until this transaction ends, but a tenth of a second at
-    /// most. So transactions that increment one counter come one after the other, where they would conflict. A
-    /// serializable transaction that has read and written nothing yet begins again at the newest version, so that it
-    /// sees what was committed while it waited.
+    /// As [`Readable::get`], for a key that the transaction is going to write. It reserves the key: other commits
+    /// that write the key, and other transactions that reserve it, wait until this transaction ends, but for at most
+    /// a tenth of a second. So transactions that increment one counter come one after the other. Without the
+    /// reservation they would conflict. A serializable transaction that has read and written nothing yet begins
+    /// again at the newest version, so that it sees what was committed while it waited.
     ///
     /// A reservation is no lock: the transaction conflicts, in every [`Isolation`], if another commit writes the key
     /// nevertheless.
@@ -521,7 +526,7 @@ impl Transaction {
         self.work.depend_on(table.id(), key);
     }
 
-    /// Remembers the writes so far, so that [`Transaction::rollback_to`] can go back to them.
+    /// Notes the place after the last write, so that [`Transaction::rollback_to`] can go back to it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -554,8 +559,9 @@ impl Transaction {
         self.work.writes.keep_to(self.savepoints.newest());
     }
 
-    /// Takes back all writes after `savepoint`. Later savepoints are gone; this one can be gone back to again. What was
-    /// read stays read: the transaction still depends on it. Ranges that are open go on seeing the writes.
+    /// Takes back all writes after `savepoint`. Later savepoints are gone. The transaction can go back to
+    /// `savepoint` again. Its reads stay: the transaction still depends on them. Ranges that are open go on seeing
+    /// the writes.
     ///
     /// # Errors
     ///
@@ -570,14 +576,15 @@ impl Transaction {
         Ok(())
     }
 
-    /// Commits all writes, or finds a conflict: the inner result. A transaction without writes never conflicts. With
-    /// [`Durability::Synced`] it waits, if necessary, until the commits that it has read are durable.
+    /// Commits all writes, or finds a conflict, which is an error of the inner result. A transaction without writes
+    /// never conflicts. With [`Durability::Synced`] it waits, if necessary, until the commits that it has read are
+    /// durable.
     ///
-    /// The cost is that of the commit of a [`Batch`](crate::Batch), and of a look into memory for each key that was
-    /// read since the transaction began, if other commits came meanwhile.
+    /// It costs as much as the commit of a [`Batch`](crate::Batch). If other commits came since the transaction
+    /// began, it also costs a look into memory for each key that was read.
     ///
-    /// The writes take effect together, whatever their order. So a unique index refuses them here, and not one by one:
-    /// two rows may have the same key meanwhile, as when they swap their values.
+    /// The writes take effect together, whatever their order. So a unique index refuses them at the commit, and not
+    /// one by one: in between, two rows may have the same key, as when they swap their values.
     ///
     /// # Errors
     ///
@@ -599,7 +606,7 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// As [`Transaction::try_commit`], as a future, which gives the transaction back.
+    /// As [`Transaction::try_commit`], as a future. It gives the transaction back.
     pub(super) async fn try_commit_async(mut self) -> Result<(Self, Result<Version, Conflict>)> {
         let_others_go_first(self.handle.core(), self.work.writes.ops(), &self.reservation).await;
         if let Some(doubtful) = self.work.take_doubtful() {
@@ -626,10 +633,10 @@ impl Transaction {
         Ok((self, applied))
     }
 
-    /// As [`Transaction::commit`], as a future. It does not stop its thread: other tasks run until the commit is
-    /// durable, and also while commits are slowed, or have to wait because the write buffer, or level 0 of a table, is
-    /// full. Writes that take more than half of the write buffer are committed by a thread that is started for them. If
-    /// the future is dropped, they are committed or not.
+    /// As [`Transaction::commit`], as a future. It does not stop its thread. Other tasks run until the commit is
+    /// durable. They also run while commits are slowed, or wait because the write buffer, or level 0 of a table, is
+    /// full. Writes that take more than half of the write buffer are committed by a thread that is started for them.
+    /// If the future is dropped, either all writes are committed or none.
     ///
     /// # Errors
     ///
@@ -638,9 +645,9 @@ impl Transaction {
         self.try_commit_async().await.map(|(_, committed)| committed)
     }
 
-    /// As [`Transaction::commit`], and returns when reads see the writes: the returned [`Commit`] says when they are
-    /// durable, see [`Batch::submit`](crate::Batch::submit). Without writes it is the commit that the transaction has
-    /// read.
+    /// As [`Transaction::commit`], but it returns when reads see the writes. The returned [`Commit`] says when the
+    /// writes are durable, see [`Batch::submit`](crate::Batch::submit). If the transaction has no writes, it is the
+    /// commit that the transaction has read.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -673,8 +680,8 @@ impl Transaction {
         }
     }
 
-    /// Makes reads see the writes, or finds a conflict. The keys are free again then, because others need not wait for
-    /// a sync.
+    /// Makes reads see the writes, or finds a conflict. Then the keys are free again, because others need not wait
+    /// for a sync.
     fn apply(&mut self) -> Result<Result<Version, Conflict>> {
         if let Some(done) = self.done_before() {
             return done;
@@ -699,7 +706,7 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// As [`Transaction::apply`], of writes in memory, as a future. The caller has waited for reserved keys.
+    /// As [`Transaction::apply`], as a future, for writes in memory. The caller has waited for reserved keys.
     async fn apply_async(&mut self) -> Result<Result<Version, Conflict>> {
         if let Some(done) = self.done_before() {
             return done;
@@ -714,7 +721,7 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// The outcome of a commit that has nothing to do, or cannot be made.
+    /// The outcome of a commit that has nothing to do or cannot be made. `None` for any other commit.
     fn done_before(&self) -> Option<Result<Result<Version, Conflict>>> {
         match &self.failed {
             Some(error) => Some(Err(Error::clone(error))),
@@ -728,8 +735,8 @@ impl Transaction {
         }
     }
 
-    /// Reserves the keys that the transaction has read one by one or written, for the next attempt, and waits for
-    /// others that have reserved them.
+    /// Reserves keys for the next attempt: the keys that the transaction has read one by one or written. Then it
+    /// waits for others that have reserved these keys.
     pub(super) fn reserve_all(&mut self) {
         let hashes = self.hashes_to_reserve();
         let core = self.handle.core();
@@ -748,18 +755,18 @@ impl Transaction {
         self.handle.core().writes.reserved.hashes(written_keys(writes.ops()).chain(keys.keys()))
     }
 
-    /// Takes what it has reserved.
+    /// Takes the keys that the transaction has reserved.
     pub(super) fn take_reservation(&mut self) -> Reservation {
         std::mem::take(&mut self.reservation)
     }
 
-    /// What reads the same rows in the transaction.
+    /// A reader of the same rows in the transaction.
     fn read<'r, V>(&'r self, rows: &'r Reader<'static, V>) -> Result<Reader<'r, V>> {
         rows.handle().check_handle(&self.handle)?;
         Ok(rows.seen_at(Some(&self.pin)).within(&self.work))
     }
 
-    /// The tables that it has read or written.
+    /// The tables that the transaction has read or written.
     pub(super) fn tables(&self) -> Tables {
         self.work.running.tables()
     }

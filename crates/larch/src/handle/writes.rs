@@ -1,5 +1,5 @@
-//! Writes of a table, each of which is one commit. It checks the row; committing is `write/`, and what a write changes
-//! in indexes is `indexes/`.
+//! Writes of a table. Each write is one commit. This module checks the row. Committing is done by `write/`, and the
+//! changes of indexes are made by `indexes/`.
 
 use super::attempts::transact;
 use super::table::Table;
@@ -13,8 +13,8 @@ use os::sync::Arc;
 use sst::KeyRange;
 
 impl Table {
-    /// Commits the operations that `fill` gives. In a table with indexes they depend on the rows of before, so a
-    /// transaction commits them.
+    /// Commits the operations that `fill` gives. In a table with indexes they depend on the rows that they replace,
+    /// so a transaction commits them.
     fn write(&self, fill: impl FnOnce(&mut BatchOps)) -> Result<()> {
         let mut ops = BatchOps::new();
         fill(&mut ops);
@@ -40,7 +40,7 @@ impl Table {
     }
 
     /// Sets `key` to `value`, whether or not it has a value already. A key has at most 64 KiB
-    /// ([`MAX_KEY_BYTES`](crate::MAX_KEY_BYTES)), a value at most a quarter of the [write
+    /// ([`MAX_KEY_BYTES`](crate::MAX_KEY_BYTES)). A value has at most a quarter of the [write
     /// buffer](crate::Builder::write_buffer_bytes).
     ///
     /// The write is one commit. With the default [`Durability`](crate::Durability) it returns when the row is on stable
@@ -119,8 +119,9 @@ impl Table {
 
     /// Removes `key`. It is no error if the key has no value.
     ///
-    /// The removal is written like a row (an *erase*), so it takes some space until a compaction reaches the deepest
-    /// level. When the disk is full, removals take from the [reserve](crate::Builder::reserve_bytes) and still succeed.
+    /// The removal is written as a row (an *erase*), so it takes some space until a compaction reaches the deepest
+    /// level. When the disk is full, removals take from the [reserve](crate::Builder::reserve_bytes) and still
+    /// succeed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -145,9 +146,9 @@ impl Table {
 
     /// Removes every key in `range`. It costs one small write, whatever the number of rows. An empty range removes
     /// nothing. If the table has [indexes](Table::create_index), it reads the rows of the range and erases their
-    /// entries, all in one commit, in bounded memory. It begins again if another commit writes to the range meanwhile,
-    /// and after some conflicts other commits wait for it, see [`Database::transact`](crate::Database::transact):
-    /// remove a large range in pieces if they must not.
+    /// entries, all in one commit, in bounded memory. It begins again if another commit writes to the range
+    /// meanwhile. After some conflicts other commits wait for it, see
+    /// [`Database::transact`](crate::Database::transact). If they must not wait, remove a large range in pieces.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -185,9 +186,9 @@ impl Table {
         self.remove_range(..)
     }
 
-    /// Inserts all `rows`, in commits of about a megabyte each, in their order. After an error the rows of the commits
-    /// before stay. Rows that have to become visible together go into one [`Batch`](crate::Batch), and
-    /// [`Table::import`] is faster for very many rows.
+    /// Inserts all `rows` in their order, in commits of about a megabyte each. After an error the rows of the
+    /// earlier commits stay. Rows that have to become visible together belong in one [`Batch`](crate::Batch). For
+    /// very many rows, [`Table::import`] is faster.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
