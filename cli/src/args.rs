@@ -266,14 +266,14 @@ fn common_options_of(command: &str) -> &'static [&'static str] {
             &["cache", "write_buffer", "durability", "read_index", "compaction_workers", "verbose", "compat"]
         }
         "index" => &COMMON_OPTIONS,
-        // They open no database, or one that they change nothing in, and write elsewhere.
+        // These commands open no database, or change nothing in it and write elsewhere.
         "build-files" => &["write_buffer", "compat"],
         "checkpoint" | "backup" => &["cache", "verbose"],
         "follow" => &["cache", "verbose"],
         "compaction-worker" => &["cache"],
         "sql-scheduler" | "sql-executor" => &["cache", "read_index", "verbose"],
         "plan" => &["cache", "write_buffer"],
-        // Backups, stores, what is damaged, and `bench`, whose targets have options of their own.
+        // Commands for backups, stores, damaged databases, and `bench`, whose targets have options of their own.
         _ => &[],
     }
 }
@@ -324,7 +324,7 @@ pub struct Common {
     #[arg(short, long, global = true, help_heading = COMMON)]
     pub verbose: bool,
     /// Write only what this release of Larch can read, to be able to go back to it
-    // A text, because `bench rows` has an option of this name, too, and clap gives both the same type.
+    // It is a text, because `bench rows` also has an option of this name, and clap gives both the same type.
     #[arg(long, global = true, help_heading = COMMON, value_name = "RELEASE", value_parser = release)]
     compat: Option<String>,
 }

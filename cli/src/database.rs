@@ -13,17 +13,17 @@ use std::path::Path;
 /// A directory that ext4 makes at the top of a file system.
 const OF_FILE_SYSTEM: &str = "lost+found";
 
-/// Opens an existing database to read it: as a follower, which shows every commit of a process that writes to it, and
-/// takes no lock. So a command that reads never keeps another one from writing. With `--read-only` it shows what is in
-/// files.
+/// Opens an existing database to read it. It is opened as a follower, which shows every commit of a process that
+/// writes to it, and takes no lock. So a command that reads never keeps another command from writing. With
+/// `--read-only`, it shows only what is in files.
 pub fn open(dir: &Path, common: &Common) -> Result<Database> {
     let builder = common.builder(dir)?.create(false);
     let builder = if common.read_only { builder.read_only(true) } else { builder.follow(Follow::Commits) };
     Ok(builder.open()?)
 }
 
-/// Opens a database that is there, to copy it: without a lock, so that another process may write to it, and nothing in
-/// it changes.
+/// Opens an existing database to copy it. It takes no lock, so another process may write to the database, and changes
+/// nothing in it.
 pub fn open_to_copy(dir: &Path, common: &Common) -> Result<Database> {
     Ok(common.builder(dir)?.create(false).read_only(true).open()?)
 }
@@ -33,7 +33,7 @@ pub fn open_to_write(dir: &Path, common: &Common) -> Result<Database> {
     Ok(common.builder(dir)?.create(false).open()?)
 }
 
-/// Opens a database to change it; makes it if it is not there.
+/// Opens a database to change it; makes the database if it does not exist.
 pub fn open_or_create(dir: &Path, common: &Common) -> Result<Database> {
     match open_to_write(dir, common) {
         Err(Failure::Engine(larch::Error::NotADatabase(_))) => make(dir, common),
@@ -41,7 +41,7 @@ pub fn open_or_create(dir: &Path, common: &Common) -> Result<Database> {
     }
 }
 
-/// Makes a database, in a directory that is not there yet or that holds nothing else.
+/// Makes a database in a directory that does not exist yet, or that holds nothing else.
 pub fn make(dir: &Path, common: &Common) -> Result<Database> {
     if !places::is_url(dir) {
         refuse_other_files(dir)?;
@@ -49,9 +49,10 @@ pub fn make(dir: &Path, common: &Common) -> Result<Database> {
     Ok(common.builder(dir)?.create(true).open()?)
 }
 
-/// Refuses to make a database among other files, which would be taken for parts of it, or be removed with it.
+/// Refuses to make a database among other files, which might be taken for parts of the database, or be removed with
+/// it.
 fn refuse_other_files(dir: &Path) -> Result<()> {
-    // A directory that cannot be listed is not there, or is reported when the database is made.
+    // A directory that cannot be listed does not exist, or is reported when the database is made.
     let Ok(entries) = Machine::real().disk.list(dir) else { return Ok(()) };
     let is_other = |name: &str| !larch::check::is_file_of_database(name) && name != OF_FILE_SYSTEM;
     match entries.iter().find(|entry| is_other(&entry.name)) {
@@ -100,7 +101,7 @@ pub fn raw_options(types: &KeyTypes) -> TableOptions {
     TableOptions { metadata: types.to_metadata(), ..TableOptions::default() }
 }
 
-/// How the rows of a table lie in it; `types` are what was said of its keys.
+/// How the rows of a table are laid out; `types` are the types that the user gave for its keys.
 pub fn layout(table: &Table, types: &KeyTypes) -> Result<Layout> {
     let schema = schema(table)?;
     let declared = declared_key_types(table);
@@ -119,7 +120,7 @@ pub fn layout(table: &Table, types: &KeyTypes) -> Result<Layout> {
     }
 }
 
-/// What a table without columns says about its keys: its metadata is a declaration, see `docs/format/tuple.md`.
+/// What a table without columns declares about its keys: its metadata is a declaration, see `docs/format/tuple.md`.
 pub fn declared_key_types(table: &Table) -> Option<Declaration> {
     Declaration::from_bytes(&table.options().metadata).ok()
 }
@@ -139,7 +140,7 @@ pub fn layout_to_write(table: &Table, types: &KeyTypes) -> Result<Layout> {
     Ok(layout)
 }
 
-/// The parts of a row that hold the groups that were asked for by name; all of them if none were.
+/// The parts of a row that hold the groups with the given names; all parts if no name is given.
 pub fn parts(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
     let groups = table.options().groups;
     if groups.is_empty() && asked.is_empty() {
@@ -148,7 +149,7 @@ pub fn parts(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
     groups::choose(&groups, asked).map_err(Failure::Usage)
 }
 
-/// A table seen through these parts of its rows; `None` if they are not split, and are read whole.
+/// A table restricted to these parts of its rows; `None` if rows are not split, and are read whole.
 pub fn selection(table: &Table, parts: &[usize]) -> Result<Option<Selection>> {
     let groups = table.options().groups;
     if groups.is_empty() {

@@ -1,4 +1,4 @@
-//! Rows made up from their number, so that a reader can tell whether what it found is what was written.
+//! Rows made from their numbers, so that a reader can tell whether a row is as it was written.
 
 /// Bytes of a key: 24 hexadecimal digits.
 pub const KEY_BYTES: usize = 24;
@@ -13,7 +13,7 @@ pub fn mix(number: u64) -> u64 {
     bits ^ bits >> 31
 }
 
-/// The key of row `number`: 16 digits that scatter the rows, then 8 that tell them apart to a human.
+/// The key of row `number`: 16 digits that scatter the rows, then 8 by which a human can tell rows apart.
 pub fn key(seed: u64, number: u64) -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
     hex(mix(number ^ seed << 40), &mut key[..16]);

@@ -1,5 +1,5 @@
-//! Text that holds tabs and line ends, on one line: `\t`, `\n`, `\r` and `\\` stand for them, and nothing else is
-//! changed.
+//! Puts text with tabs and line ends on one line: `\t`, `\n`, `\r` and `\\` stand for these characters, and nothing
+//! else is changed.
 
 use std::borrow::Cow;
 

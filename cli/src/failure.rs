@@ -1,4 +1,4 @@
-//! Why a command ends without doing what it was asked, and the exit code that says so.
+//! Why a command ends without doing what was requested, and the exit code for that.
 
 use crate::interrupt;
 use std::fmt;
@@ -108,7 +108,7 @@ fn is_of_arguments(error: &larch::Error) -> bool {
     )
 }
 
-/// An error of the engine, with what to do in words of the command line.
+/// An error of the engine, with advice in the words of the command line.
 fn told(error: &larch::Error) -> String {
     match error {
         larch::Error::NotADatabase(dir) => {
@@ -137,7 +137,7 @@ fn told(error: &larch::Error) -> String {
         }
         _ => {}
     }
-    // The system's refusals name file and action themselves: crate `os` sees to that.
+    // The system's errors name the file and the action themselves, because crate `os` adds them.
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Arc<io::Error>>());
     let Some(source) = source else { return error.to_string() };
     let advice = match source.kind() {

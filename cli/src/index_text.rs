@@ -6,7 +6,7 @@ use ::rows::Extractor;
 use larch::Index;
 use std::ffi::OsStr;
 
-/// The declaration of an index as text; its bytes if it is one of another program.
+/// The declaration of an index as text. If another program declared the index, the bytes of its declaration.
 pub fn text(index: &Index) -> String {
     match Extractor::from_bytes(index.declaration()) {
         Ok(extractor) => extractor.to_string(),
@@ -14,8 +14,8 @@ pub fn text(index: &Index) -> String {
     }
 }
 
-/// The bytes with which the keys of an index begin, from a text such as `("Bonn", 7)`, of all fields or of the first
-/// ones.
+/// The bytes with which keys of an index begin, from a text such as `("Bonn", 7)`. The text has all fields, or only
+/// the first ones.
 pub fn bound(index: &Index, text: &OsStr) -> Result<Vec<u8>> {
     let declaration = match Extractor::from_bytes(index.declaration()) {
         Ok(extractor) => extractor.declaration(),

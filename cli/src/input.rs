@@ -1,4 +1,5 @@
-//! The bytes to import: a file or the standard input, read once from the start. It does not know what they mean.
+//! The bytes to import: a file or the standard input, read once from the start. This module does not know what the
+//! bytes mean.
 
 use crate::failure::{Failure, Result};
 use os::{Access, FileReader, Machine};
@@ -61,7 +62,7 @@ fn cannot_open(error: &io::Error) -> Failure {
     Failure::Input(format!("{error}; check the name, or say - for the standard input"))
 }
 
-/// An input that broke while it was read; `kept` says what happens to the rows before.
+/// The error about an input that broke while it was read; `kept` says what happens to the rows before the break.
 pub fn cannot_read(name: &str, error: &io::Error, kept: &str) -> Failure {
     let advice = match error.kind() {
         io::ErrorKind::NotSeekable => "it is a pipe: say - and send it to the standard input".to_string(),

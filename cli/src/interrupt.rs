@@ -1,6 +1,6 @@
-//! ^C during long work: the first gives it up in good order, the second ends the process at once. Nothing is lost by
-//! either; after the first no half-written files are left for the next open to remove. Work that does not end by
-//! itself, as an import whose input does not come, is ended with the process after some seconds.
+//! ^C during long work: the first ends the work in good order, the second ends the process at once. Neither loses
+//! anything. The first also leaves no half-written files for the next open to remove. Some work does not end by
+//! itself, such as an import whose input does not come: after some seconds, it ends with the process.
 
 #![allow(clippy::disallowed_methods, reason = "ends the process by a thread of its own, never simulated")]
 
@@ -13,7 +13,8 @@ use std::time::Duration;
 /// The exit code of a process that ^C ended.
 pub const EXIT_CODE: u8 = 130;
 
-/// Work looks whether to give up at each page or row; what takes longer waits for something outside.
+/// Work checks at each page or row whether it must end. Work that takes longer than this is waiting for something
+/// outside.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whether the user wants long work to end. Clones are one.
@@ -35,7 +36,7 @@ impl Interrupt {
                 std::process::exit(EXIT_CODE.into());
             });
         });
-        // Where it cannot be caught it ends the process, as for any other program.
+        // If ^C cannot be caught, it ends the process, as for any other program.
         caught.map_or_else(|_| Self::default(), |()| interrupt)
     }
 
@@ -44,7 +45,7 @@ impl Interrupt {
         if self.0.load(Ordering::Acquire) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Ends `work` that the command does itself, as the engine ends its own.
+    /// Ends `work` that the command does itself, in the same way as the engine ends its work.
     pub fn check(&self, work: &'static str) -> larch::Result<()> {
         if self.goes_on().is_break() { Err(larch::Error::Cancelled(work)) } else { Ok(()) }
     }

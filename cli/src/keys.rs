@@ -1,6 +1,6 @@
 //! Key columns as bytes whose order is the columns' order, and back. It knows nothing of rows, files or tables.
 //!
-//! The bytes are those of `docs/format/tuple.md`, but for a text in the last column, which has no end:
+//! The bytes are those of `docs/format/tuple.md`. Only a text in the last column differs: it has no end marker.
 //!
 //! ```text
 //! text, last column    the bytes as they are
@@ -32,7 +32,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether the order is that of numbers, so that different texts (`7`, `007`) can be one key.
+    /// Whether the order is numeric, so that different texts (`7`, `007`) can be one key.
     pub fn is_numeric(self) -> bool {
         self != Self::Text
     }
@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// A text that is not the number its column was declared to hold.
+/// A text that is not a number, although its column was declared to hold numbers.
 #[derive(Debug, PartialEq, Eq)]
 pub struct BadNumber {
     text: String,
@@ -79,8 +79,8 @@ fn number<N: FromStr>(text: &[u8]) -> Option<N> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Appends the text of the first column of `key` and returns what follows it; `None` if the bytes are not such a
-/// column.
+/// Appends the text of the first column of `key` and returns the bytes after the column; `None` if the bytes are not
+/// such a column.
 pub fn decode<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> Option<&'k [u8]> {
     let mut from = Decoder::new(key);
     match kind {
@@ -92,7 +92,8 @@ pub fn decode<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> 
         Kind::Int => write!(text, "{}", i64::decode(&mut from).ok()?).expect("memory takes every write"),
         Kind::Num => {
             let number = f64::decode(&mut from).ok()?;
-            // The exponent form where a plain one would be a row of zeros; both read back as the same number.
+            // The exponent form is used where a plain number would have many zeros. Both forms read back as the same
+            // number.
             let written = if number != 0.0 && !(1e-5..1e16).contains(&number.abs()) {
                 write!(text, "{number:e}")
             } else {
@@ -113,8 +114,9 @@ pub enum Cut<'k> {
     Open,
 }
 
-/// As [`decode`], of a key that may be cut anywhere: appends a text that says where the keys begin that are not less. A
-/// number that is cut short is the least that begins so; a text is what is left of it.
+/// Like [`decode`], but for a key that may be cut anywhere: appends a text for the place where the keys begin that
+/// are not less than `key`. A number that is cut short becomes the least number that begins so; a text keeps what is
+/// left of it.
 pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> Option<Cut<'k>> {
     let start = text.len();
     if kind.is_numeric() {
@@ -125,7 +127,7 @@ pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>)
         let mut number = [0; 8];
         let bytes = key.len().min(8);
         number[..bytes].copy_from_slice(&key[..bytes]);
-        // What follows a last column is after its number and before the next one.
+        // Bytes after a last column put the key after this number and before the next number.
         let after = u64::from_be_bytes(number).checked_add(u64::from(key.len() > 8))?;
         let least = !f64::MIN.to_bits();
         if kind == Kind::Num && after > f64::MAX.to_bits() | 1 << 63 {
@@ -143,19 +145,20 @@ pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>)
         return Some(if last { Cut::Open } else { Cut::Whole(rest) });
     }
     text.truncate(start);
-    // A zero at the end is the first half of an escaped one, or of the end: whatever goes on after the text has either.
+    // A zero at the end is the first half of an escaped zero, or of the end marker. Any longer text has one of the
+    // two there, so the zero can be dropped.
     let key = key.strip_suffix(&[0]).unwrap_or(key);
     let rest = decode(kind, &[key, &[0, 0]].concat(), last, text).map(<[u8]>::is_empty)?;
     rest.then_some(Cut::Open)
 }
 
-/// The bytes of a tuple from its text, as `(17, "Bonn")`; `what` it is called in a message.
+/// The bytes of a tuple from its text, such as `(17, "Bonn")`; `what` is the tuple's name in a message.
 pub fn tuple(fields: &Declaration, what: &str, text: &[u8]) -> Result<Vec<u8>, String> {
     read_tuple(fields, what, text, Declaration::parse_key)
 }
 
-/// The bytes that tuples begin with, from the values of their first fields; also any bytes as [`Declaration::show`]
-/// writes them.
+/// The bytes with which tuples begin, from the values of their first fields. The text may also be any bytes, in the
+/// form in which [`Declaration::show`] writes them.
 pub fn tuple_front(fields: &Declaration, what: &str, text: &[u8]) -> Result<Vec<u8>, String> {
     read_tuple(fields, what, text, Declaration::parse_front)
 }

@@ -1,4 +1,5 @@
-//! How a row lies in a table: its columns as key bytes and value bytes. It does not read files and does not print.
+//! The layout of a row in a table: its columns as key bytes and value bytes. This module reads no files and prints
+//! nothing.
 //!
 //! ```text
 //! key     the key columns, see keys; of a table without a schema that declares the types of its keys, a tuple
@@ -8,7 +9,7 @@
 //!         no schema           whatever was put
 //! ```
 //!
-//! In a table with groups the value is split in parts, one for each group:
+//! In a table with groups, the value is split in parts, one for each group:
 //!
 //! ```text
 //! part    CSV, TSV            the group's columns that the row has, in their order, tab between them
@@ -17,13 +18,13 @@
 //!                             between them; the first part has those of the key too
 //! ```
 //!
-//! Columns of CSV are kept escaped (see [`crate::escape`]), those of TSV as they are. Keys and values of raw rows are
-//! kept as they are, and lines of text that hold them have them escaped. A value of the first form, and every part,
-//! must tell a row without other columns from one with a single empty column: the former is empty, and a value that
-//! would be empty or begin with a zero byte gets a zero byte before it.
+//! Columns of CSV are kept escaped (see [`crate::escape`]); columns of TSV are kept as they are. Keys and values of
+//! raw rows are kept as they are, and are escaped in lines of text. A value of the first form, and every part, must
+//! distinguish a row without other columns from a row with a single empty column. So without other columns the value
+//! is empty; otherwise, a value that would be empty or begin with a zero byte gets a zero byte in front.
 //!
-//! A row has all columns up to its last one, so where each part ends says where the row ends, and nothing needs to keep
-//! how many columns it had.
+//! A row has all columns up to its last one. So the end of each part says where the row ends, and the number of
+//! columns need not be stored.
 
 use crate::escape::{escape, unescape};
 use crate::keys::{self, Kind};
@@ -40,8 +41,8 @@ pub mod indexed;
 #[cfg(test)]
 mod tests;
 
-/// What stands before bytes that are no key of the table, so that nothing takes them for the text of another key: no
-/// key begins so that is escaped, nor a number.
+/// The text in front of bytes that are not a key of the table, so that they cannot be mistaken for another key: no
+/// escaped key begins so, and no number.
 const NO_KEY: &[u8] = b"\\?";
 /// What a tuple is called in messages.
 const KEY: &str = "key of the table";
@@ -97,13 +98,13 @@ pub struct Layout {
     schema: Option<Schema>,
     /// The types of the fields of keys, if keys are tuples.
     tuple: Option<Declaration>,
-    /// The columns of a CSV or TSV row up to the last one that the key or a group names.
+    /// The columns of a CSV or TSV row, up to the last column that the key or a group names.
     columns: Vec<Column>,
     /// The number of columns up to the last one of the key.
     key_end: usize,
-    /// For each member of a JSON object that the key or a group names: the part it is in.
+    /// For each member of a JSON object that the key or a group names: the number of its part.
     members: BTreeMap<String, usize>,
-    /// The part of all other columns and members, if there may be any.
+    /// The part of all other columns and members, if others are allowed.
     rest: Option<usize>,
 }
 
@@ -184,7 +185,7 @@ impl Layout {
         self.columns.get(at)?.in_key
     }
 
-    /// The part in which the text of the column at `at`, counted from 0, lies or would lie.
+    /// The part that holds, or would hold, the text of the column at `at`, counted from 0.
     pub fn part_of(&self, at: usize) -> Option<usize> {
         self.columns.get(at).map_or(self.rest, |column| column.part)
     }
@@ -194,12 +195,12 @@ impl Layout {
         self.members.get(name).copied().or(self.rest)
     }
 
-    /// The number of columns up to the last one that the key or a group names. Those after it are in one part.
+    /// The number of columns up to the last one that the key or a group names. The columns after it are in one part.
     pub fn named_columns(&self) -> usize {
         self.columns.len()
     }
 
-    /// The columns in a part of a CSV or TSV row, tab between them; `None` if it has none.
+    /// The columns in a part of a CSV or TSV row, with tabs between them; `None` if the part has no columns.
     pub fn columns_in<'p>(&self, part: &'p [u8]) -> Option<&'p [u8]> {
         if self.marks() { unmark(part) } else { Some(part) }
     }
@@ -214,7 +215,8 @@ impl Layout {
         self.schema.as_ref().map_or(&[], |schema| &schema.key)
     }
 
-    /// Whether a row is its key, a tab and its value, all as written: one text key column in front and nothing escaped.
+    /// Whether the text of a row is its key, a tab and its value, all unchanged: the key is one text column in front,
+    /// and nothing is escaped.
     pub fn is_plain(&self) -> bool {
         self.schema.as_ref().is_some_and(|schema| {
             schema.format == Format::Tsv && schema.groups.is_empty() && self.key_end == 1 && !schema.keeps_whole_rows()
@@ -314,7 +316,8 @@ impl Layout {
         unescape(&line[tab + 1..], &mut row.parts[0])
     }
 
-    /// Takes a line of a table of JSON lines as `scan --format tsv` prints it: the columns of the key, and the object.
+    /// Takes a line of a table of JSON lines in the form of `scan --format tsv`: the columns of the key, and the
+    /// object.
     pub fn encode_keyed_object(&self, line: &[u8], row: &mut Row) -> Result<(), String> {
         let mut tabs = line.iter().enumerate().filter(|(_, byte)| **byte == b'\t');
         let Some((tab, _)) = tabs.nth(self.key_columns().len() - 1) else {
@@ -330,8 +333,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Takes the key of which [`Layout::key_texts_of`] gave these texts; a raw table takes the key itself, or the text
-    /// of a tuple.
+    /// The inverse of [`Layout::key_texts_of`]: takes the key of these texts. In a raw table, the text is the key
+    /// itself, or the text of a tuple.
     pub fn key_from_texts(&self, texts: &[Vec<u8>]) -> Result<Vec<u8>, String> {
         let columns = self.key_columns();
         if texts.len() != columns.len().max(1) {
@@ -353,8 +356,8 @@ impl Layout {
         Ok(key)
     }
 
-    /// The key that `text` names: its columns with a tab between them, escaped where [`Layout::escapes`] says so; or
-    /// any bytes that a table of tuples may have for a key, as [`Layout::key_text`] shows them.
+    /// The key that `text` names: its columns with a tab between them, escaped where [`Layout::escapes`] says so. In
+    /// a table of tuples, it may also be any bytes, in the form of [`Layout::key_text`].
     pub fn key_from_text(&self, text: &[u8]) -> Result<Vec<u8>, String> {
         if let Some(fields) = &self.tuple {
             return keys::tuple_front(fields, KEY, text);
@@ -376,8 +379,8 @@ impl Layout {
         Ok(key)
     }
 
-    /// Where the keys begin that start with `text`: like a key, but the last columns may be missing, and a text may be
-    /// cut anywhere. A tab after a column says that it is complete.
+    /// The place where the keys begin that start with `text`. The text is like a key, but the last columns may be
+    /// missing, and the last text may be cut anywhere. A tab after a column says that the column is complete.
     pub fn bound_from_text(&self, text: &[u8]) -> Result<Vec<u8>, String> {
         if let Some(fields) = &self.tuple {
             return keys::tuple_front(fields, KEY, text);
@@ -404,8 +407,9 @@ impl Layout {
         Ok(bound)
     }
 
-    /// What [`Layout::bound_from_text`] takes to come to the same keys: those not less than `bound`, which need not be
-    /// a key but a string between two. Bytes that no keys of the table begin with are given as they are.
+    /// The inverse of [`Layout::bound_from_text`]: the text for the keys that are not less than `bound`. The bound
+    /// need not be a key; it may be a string between two keys. If no key of the table begins with the bytes, they are
+    /// returned as they are.
     pub fn text_of_bound(&self, bound: &[u8]) -> Vec<u8> {
         if let Some(fields) = &self.tuple {
             return fields.show(bound).into_bytes();
@@ -441,8 +445,8 @@ impl Layout {
         bound.to_vec()
     }
 
-    /// The row that `put` was given: the key's text, and the rest of the row as `get` shows it. The text of a raw row
-    /// is its value, byte for byte.
+    /// The row that `put` was given: the text of the key, and the rest of the row in the form that `get` shows. The
+    /// text of a raw row is its value, byte for byte.
     pub fn row_from_texts(&self, key: &[u8], rest: Option<&[u8]>) -> Result<Row, String> {
         let bytes = match &self.tuple {
             Some(fields) => keys::tuple(fields, KEY, key)?,
@@ -495,8 +499,8 @@ impl Layout {
         Ok(row)
     }
 
-    /// Appends the text of a key, which [`Layout::key_from_text`] takes: its columns with a tab between them, or a
-    /// tuple.
+    /// Appends the text of a key in the form that [`Layout::key_from_text`] takes: its columns with a tab between
+    /// them, or a tuple.
     pub fn key_text(&self, key: &[u8], texts: &mut Vec<Vec<u8>>, line: &mut Vec<u8>) {
         if let Some(fields) = &self.tuple {
             return line.extend_from_slice(fields.show(key).as_bytes());
@@ -518,12 +522,12 @@ impl Layout {
         }
     }
 
-    /// Bytes that have no texts of key columns, for JSON, which has escapes of its own.
+    /// For JSON: bytes that have no texts of key columns. JSON has its own escapes.
     pub fn key_without_columns<'k>(&self, key: &'k [u8]) -> Cow<'k, [u8]> {
         if self.schema.is_some() { Cow::Owned([NO_KEY, key].concat()) } else { Cow::Borrowed(key) }
     }
 
-    /// Texts of the key columns, most significant first; empty if the bytes are not a key of this schema.
+    /// The texts of the key columns, most significant first; empty if the bytes are not a key of this schema.
     pub fn key_texts_of<'t>(&self, key: &[u8], texts: &'t mut Vec<Vec<u8>>) -> &'t [Vec<u8>] {
         let columns = self.key_columns();
         texts.resize_with(columns.len(), Vec::new);
@@ -538,7 +542,7 @@ impl Layout {
         if rest.is_empty() { texts } else { &[] }
     }
 
-    /// A key's columns from its text. A table with one key column that escapes nothing takes a tab as it is.
+    /// A key's columns from its text. If a table has one key column and escapes nothing, a tab is part of the text.
     fn key_texts(&self, text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
         if self.key_columns().len() != 1 {
             return self.split(text);
@@ -591,7 +595,7 @@ fn mark(value: &mut Vec<u8>) {
     }
 }
 
-/// The other columns in a marked value, tab between them; `None` if it has none.
+/// The other columns in a marked value, with tabs between them; `None` if the value has no other columns.
 fn unmark(value: &[u8]) -> Option<&[u8]> {
     match value.first() {
         None => None,

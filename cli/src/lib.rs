@@ -1,14 +1,16 @@
-//! The `larch` command: parses its arguments, runs the one command they name, and ends with an exit code.
+//! The `larch` command: parses its arguments, runs the command that they name, and ends with an exit code.
 //!
-//! `args` says what can be asked, `commands` do it. Rows go from text to bytes through `input → rows → layout`, and
-//! back through `layout → output`; `schema` says what the rows of a table are made of and `keys` how they are ordered.
+//! `args` says what can be requested, `commands` do it. Rows go from text to bytes through `input → rows → layout`,
+//! and back through `layout → output`. `schema` says what the rows of a table consist of, and `keys` says how they
+//! are ordered.
 //!
-//! ^C gives up `import`, `build-files`, `ingest`, `compact`, `check`, `index` and all that makes or reads copies in
-//! good order (`interrupt`), ends `follow`, and `bench` still says what it measured. Anywhere else the process ends,
-//! and the engine's promise is that nothing is lost and no half of an import is there.
+//! ^C ends these in good order (`interrupt`): `import`, `build-files`, `ingest`, `compact`, `check`, `index` and
+//! everything that makes or reads copies. It also ends `follow`, and `bench` still prints what it measured. In all
+//! other commands ^C ends the process. The engine then promises that nothing is lost, and that no half of an import
+//! exists.
 //!
-//! It is a library so that another binary can be the same command with more stores to measure, with a query engine, or
-//! with databases elsewhere.
+//! It is a library, so that another binary can be the same command with more stores to measure, with a query engine,
+//! or with databases in other places.
 
 use harness::Scheme;
 use std::process::ExitCode;
@@ -72,10 +74,10 @@ pub const STORES: Stores<'static> =
 pub struct Additions {
     /// What `larch sql` runs: a query engine.
     pub query: Option<RunQuery>,
-    /// What `larch sql-scheduler` and `larch sql-executor` run: a query engine in several processes.
+    /// The function behind `larch sql-scheduler` and `larch sql-executor`: a query engine in several processes.
     pub sql_processes: Option<SqlProcesses>,
-    /// Databases and backups that are not in directories of this machine: what DIR or DEST names is on the disk of the
-    /// machine that this gives.
+    /// Gives the machine for databases and backups that are not in directories of this machine. What DIR or DEST
+    /// names is on the disk of that machine.
     pub machine_of: Option<MachineOf>,
     /// What `larch branch` and the commands beside it do.
     pub branching: Option<Branching>,

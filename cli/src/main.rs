@@ -1,4 +1,4 @@
-//! The `larch` binary as the default workspace builds it: the stores it can measure are Larch, PostgreSQL and none, and
+//! The `larch` binary of the default workspace. It can measure Larch, PostgreSQL and the store that does nothing, and
 //! it has no query engine.
 
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! What a command that failed has made: directories, a database, a table. All of it goes again, so that a refused
-//! command leaves what was there before. It does not know what the commands do.
+//! What a failed command has made: directories, a database, a table. All of it is removed, so that a refused command
+//! leaves everything as it was. This module does not know what the commands do.
 
 use crate::args::Common;
 use crate::database;
@@ -17,8 +17,8 @@ const LOCK: &str = "LOCK";
 /// The file that names the newest manifest. Every open for writing makes another manifest.
 const CURRENT: &str = "CURRENT";
 
-/// Runs `work` on a database, which is made if it is not there, and closes it. If `work` fails and has left no table in
-/// a database that was made for it, the database is removed.
+/// Runs `work` on a database and closes it; makes the database first if it does not exist. If `work` fails and leaves
+/// no table in a new database, the database is removed.
 pub fn with_database<T>(dir: &Path, common: &Common, work: impl FnOnce(&Database) -> Result<T>) -> Result<T> {
     let (database, new) = match database::open_to_write(dir, common) {
         Err(Failure::Engine(larch::Error::NotADatabase(_))) => {
@@ -59,7 +59,7 @@ pub fn with_table<T>(
     }
     let done = database.table_with(name, options).map_err(Into::into).and_then(|table| fill(&table));
     if done.is_err() {
-        // The error to report is that of `fill`. A table that stays has no rows.
+        // The error to report is the error of `fill`. If the table stays, it has no rows.
         database.drop_table(name).ok();
         before.and_then(|before| database.table_with(name, before).ok());
     }
@@ -77,7 +77,7 @@ struct NewDirectory {
 }
 
 impl NewDirectory {
-    /// Remembers what is there; `None` if that cannot be told, or is in a store.
+    /// Remembers what exists; `None` if that cannot be determined, or if the database is in a store.
     fn look(directory: &Path) -> Option<Self> {
         if places::is_url(directory) {
             return None;
@@ -99,8 +99,8 @@ impl NewDirectory {
         self.disk.read_all(&self.directory.join(CURRENT)).ok()
     }
 
-    /// Removes what was not there, unless another process has the database open or had it since `current` was read.
-    /// What cannot be removed stays: the error to report is that of the work.
+    /// Removes what did not exist before, unless another process has the database open, or had it open since
+    /// `current` was read. What cannot be removed stays: the error to report is the error of the work.
     fn clear(self, current: Option<Vec<u8>>) {
         let lock_file = self.directory.join(LOCK);
         let Ok(lock) = self.disk.lock(&lock_file) else { return };

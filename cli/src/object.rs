@@ -1,5 +1,5 @@
-//! The key members of a JSON object, read out of its text; the rest of the text is checked and otherwise left alone.
-//! Also objects split in several by their members, and joined again.
+//! The key members of a JSON object, read from its text; the rest of the text is checked and otherwise left alone.
+//! Also splits an object in several objects by its members, and joins them again.
 
 use crate::keys;
 use crate::schema::{KeyColumn, Place, Schema};
@@ -28,7 +28,8 @@ pub fn encode_key(schema: &Schema, text: &str, key: &mut Vec<u8>) -> Result<(), 
     Ok(())
 }
 
-/// The object that `put` was given, with the members of its key: added in front if missing, else compared with `key`.
+/// The object that `put` was given, with the members of its key: missing members are added in front, other members
+/// are compared with `key`.
 pub fn with_key(schema: &Schema, texts: &[Vec<u8>], object: &[u8], key: &[u8]) -> Result<Vec<u8>, String> {
     let object =
         std::str::from_utf8(object).map_err(|_| "the value is not UTF-8; write a JSON object".to_string())?.trim();
@@ -43,7 +44,7 @@ pub fn with_key(schema: &Schema, texts: &[Vec<u8>], object: &[u8], key: &[u8]) -
         }
         let text = std::str::from_utf8(text)
             .map_err(|_| format!("the key is not UTF-8, so JSON cannot hold member {:?}; write UTF-8", name(column)))?;
-        // A number in the key's text may be written as JSON would not: 007, +5.
+        // The key's text may write a number in a way that JSON does not allow: 007, +5.
         let number = column.kind.is_numeric() && serde_json::from_str::<serde_json::Number>(text).is_ok();
         front.push(b',');
         front.extend_from_slice(string(name(column)).as_bytes());
@@ -66,8 +67,8 @@ pub fn with_key(schema: &Schema, texts: &[Vec<u8>], object: &[u8], key: &[u8]) -
     Ok(whole)
 }
 
-/// Appends to each part the object of those members of `text`, an object that [`encode_key`] took, that are in it.
-/// Names and values stay as they are written.
+/// Splits `text`, an object that [`encode_key`] took: appends to each part an object with the members that belong to
+/// this part. Names and values stay as they are written.
 pub fn split(text: &str, part_of: impl Fn(&str) -> Option<usize>, parts: &mut [Vec<u8>]) -> Result<(), String> {
     let mut json = serde_json::Deserializer::from_str(text);
     let stray = json.deserialize_map(Split { part_of, parts: &mut *parts }).map_err(|why| sentence(&why))?;
@@ -86,7 +87,8 @@ pub fn split(text: &str, part_of: impl Fn(&str) -> Option<usize>, parts: &mut [V
     Ok(())
 }
 
-/// Appends the object of the members of all parts; false, and nothing, if one of them is no object that [`split`] made.
+/// Appends one object with the members of all parts. If a part is no object that [`split`] made, appends nothing and
+/// returns false.
 pub fn join<P: AsRef<[u8]>>(parts: &[P], object: &mut Vec<u8>) -> bool {
     fn inside(part: &[u8]) -> Option<&[u8]> {
         part.strip_prefix(b"{")?.strip_suffix(b"}")
@@ -118,7 +120,7 @@ fn name(column: &KeyColumn) -> &str {
     }
 }
 
-/// The text that a member is encoded from: a string's characters, a number's digits.
+/// The text from which a member is encoded: the characters of a string, the digits of a number.
 fn member_text<'t>(column: &KeyColumn, member: &'t RawValue) -> Result<Cow<'t, str>, String> {
     let raw = member.get();
     match raw.as_bytes() {
@@ -196,7 +198,7 @@ impl Visitor<'_> for PlaceOf<'_> {
     }
 }
 
-/// Copies each member to its part; gives the name of the first one that has none.
+/// Copies each member to its part; returns the name of the first member that belongs to no part.
 struct Split<'p, F> {
     part_of: F,
     parts: &'p mut [Vec<u8>],

@@ -12,7 +12,8 @@ use std::io::{self, Write as _};
 #[cfg(test)]
 mod tests;
 
-/// Text is handed to the system in pieces of this size; few enough calls, and still in the processor's cache.
+/// Text is written to the system in pieces of this size: large enough to need few calls, and small enough to stay in
+/// the processor's cache.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// The standard output, held by one writer.
@@ -88,10 +89,10 @@ impl io::Write for Output {
     }
 }
 
-/// Writes rows of one table as lines of text. Rows come as their key and those of their parts that were read.
+/// Writes rows of one table as lines of text. A row comes as its key and those of its parts that were read.
 pub struct Printer<'l> {
     layout: &'l Layout,
-    /// For each part of a row, which one it is of those that were read.
+    /// For each part of a row, its number among the parts that were read.
     read: Vec<Option<usize>>,
     /// `"name":` of each named column.
     names: Vec<Vec<u8>>,
@@ -105,7 +106,7 @@ impl<'l> Printer<'l> {
         Self::of_parts(layout, &Vec::from_iter(0..layout.parts()))
     }
 
-    /// A printer for these parts of the rows of a table, in the order in which they will come.
+    /// A printer for these parts of a table's rows, in the order in which they will come.
     pub fn of_parts(layout: &'l Layout, parts: &[usize]) -> Self {
         let names = layout.schema().map_or_else(Vec::new, Schema::members);
         let names = names.iter().map(|name| format!("{}:", object::string(name)).into_bytes()).collect();
@@ -113,7 +114,8 @@ impl<'l> Printer<'l> {
         Self { layout, read, names, texts: Vec::new(), field: Vec::new() }
     }
 
-    /// The row as it went in, and a line end. If only some parts were read: the key columns and the columns in those.
+    /// Prints the row as it went in, and a line end. If only some parts were read: the key columns and the columns in
+    /// those parts.
     pub fn tsv<P: AsRef<[u8]>>(&mut self, key: &[u8], parts: &[P], line: &mut Vec<u8>) {
         let Some(schema) = self.layout.schema() else {
             return self.raw(key, parts, line);
@@ -155,8 +157,8 @@ impl<'l> Printer<'l> {
         self.end(line);
     }
 
-    /// The row as a JSON object, and a line end. If only some parts were read: the key columns and the columns in
-    /// those, or, of a JSON object, the members in those.
+    /// Prints the row as a JSON object, and a line end. If only some parts were read: the key columns and the columns
+    /// in those parts, or, for a JSON object, the members in those parts.
     pub fn json<P: AsRef<[u8]>>(&mut self, key: &[u8], parts: &[P], line: &mut Vec<u8>) {
         match self.layout.schema() {
             Some(schema) if schema.format == Format::Jsonl => object(parts, line),
@@ -198,8 +200,8 @@ impl<'l> Printer<'l> {
         self.end(line);
     }
 
-    /// The key as a line of JSON: a string, or an array of them if it has several columns. A tuple is the string of its
-    /// text.
+    /// Prints the key as a line of JSON: a string, or an array of strings if the key has several columns. A tuple is
+    /// printed as the string of its text.
     pub fn key_json(&mut self, key: &[u8], line: &mut Vec<u8>) {
         if let Some(fields) = self.layout.tuple() {
             json_text(fields.show(key).as_bytes(), line);
@@ -240,7 +242,7 @@ impl<'l> Printer<'l> {
         line.push(b'\n');
     }
 
-    /// Ends a line. A reader of lines takes a CR before LF as a part of the line end. So a line of TSV whose last byte
+    /// Ends a line. Readers of lines take a CR before LF as a part of the line end. So a line of TSV whose last byte
     /// is a CR gets a second one. With escapes the CR is printed as `\r`, and nothing is added.
     fn end(&self, line: &mut Vec<u8>) {
         if !self.layout.escapes() && line.last() == Some(&b'\r') {
@@ -253,7 +255,7 @@ impl<'l> Printer<'l> {
         self.layout.key_text(key, &mut self.texts, line);
     }
 
-    /// A row of a table without a schema, or with a key that is none of it.
+    /// Prints a row of a table without a schema, or a row whose key does not fit the schema.
     fn raw<P: AsRef<[u8]>>(&mut self, key: &[u8], parts: &[P], line: &mut Vec<u8>) {
         self.key_text(key, line);
         for part in parts {
@@ -266,14 +268,14 @@ impl<'l> Printer<'l> {
 
 /// A column of a row.
 enum Field<'r> {
-    /// It is at this place in the key, and its text was not read.
+    /// The column is at this place in the key, and its text was not read.
     Key(usize),
     /// The text as it is kept.
     Kept(&'r [u8]),
 }
 
-/// Shows the columns of a CSV or TSV row in their order, from 0: those of the key and those in the parts that were
-/// read.
+/// Shows the columns of a CSV or TSV row in their order, from 0: the columns of the key and the columns in the parts
+/// that were read.
 fn each_column<P: AsRef<[u8]>>(
     layout: &Layout,
     read: &[Option<usize>],
@@ -305,8 +307,8 @@ fn first_column<'r>(columns: &mut Option<&'r [u8]>) -> Option<&'r [u8]> {
     Some(&all[..tab.unwrap_or(all.len())])
 }
 
-/// Texts of the key columns for rows whose text is not kept in a part that was read, else none; `None` if the key is
-/// none of this table's.
+/// The texts of the key columns, if no part that was read holds their text; otherwise no texts. `None` if the key is
+/// not a key of this table.
 fn key_texts<'t>(
     layout: &Layout,
     read: &[Option<usize>],
@@ -361,7 +363,7 @@ fn raw_json<P: AsRef<[u8]>>(layout: &Layout, key: &[u8], parts: &[P], line: &mut
     line.extend_from_slice(b"}\n");
 }
 
-/// Bytes in JSON: a string if they are UTF-8, else `{"hex":"…"}`, which no string of ours can look like.
+/// Bytes in JSON: a string if they are UTF-8; otherwise `{"hex":"…"}`, which differs from every string.
 fn json_text(bytes: &[u8], line: &mut Vec<u8>) {
     if bytes.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'"' && *byte != b'\\') {
         line.push(b'"');

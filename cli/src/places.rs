@@ -1,5 +1,5 @@
-//! Databases and backups that are not in directories of this machine. It knows none itself: another binary says which
-//! machine reads what an argument names.
+//! Databases and backups that are not in directories of this machine. It knows no such place itself: another binary
+//! says which machine reads the place that an argument names.
 
 use crate::failure::{Failure, Result};
 use larch::machine::Machine;
@@ -12,11 +12,11 @@ use std::sync::OnceLock;
 pub enum Stored {
     /// A database.
     Database,
-    /// Backups. All of what is written and read is in the store itself.
+    /// Backups. Everything that is written and read is in the store itself.
     Backups,
 }
 
-/// The machine on whose disk it lies; `None` if it is in a directory of this machine.
+/// The machine on whose disk the place lies; `None` if it is a directory of this machine.
 pub type MachineOf = fn(&Path, Stored) -> Option<io::Result<Machine>>;
 
 static MACHINE_OF: OnceLock<MachineOf> = OnceLock::new();

@@ -1,4 +1,4 @@
-//! A progress bar on the terminal, for what takes longer than a second.
+//! A progress bar on the terminal, for work that takes longer than a second.
 
 use crate::interrupt::Interrupt;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -53,7 +53,7 @@ impl Progress {
         }
     }
 
-    /// Says how far the work is and how much it is in all, when that is only learned on the way.
+    /// Says how much of the work is done and how much there is, if the amount of work becomes known only on the way.
     pub fn set_of(&mut self, done: u64, total: u64) {
         if self.bar.length() != Some(total) {
             self.bar.set_length(total);
@@ -61,7 +61,7 @@ impl Progress {
         self.set(done);
     }
 
-    /// The callback of long work that shows its progress here and that `interrupt` ends.
+    /// The callback of long work: it shows the progress here, and `interrupt` ends the work.
     pub fn until(&mut self, interrupt: &Interrupt) -> impl FnMut(larch::Progress) -> ControlFlow<()> {
         |at| {
             if at.total > 0 {

@@ -1,4 +1,4 @@
-//! Rows out of text, one after another, as the bytes that a table keeps. It does not know where they go.
+//! Reads rows from text, one after another, as the bytes that a table keeps. It does not know where they go.
 
 use crate::args::ScanFormat;
 use crate::failure::{Failure, Result};
@@ -20,7 +20,7 @@ mod tests;
 pub enum Stop {
     /// The input broke.
     Read(io::Error),
-    /// The row that begins at this line, from 1, is not a row.
+    /// The text that begins at this line, counted from 1, is not a row.
     Row(u64, String),
 }
 
@@ -42,13 +42,14 @@ fn read_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Stop
     Ok(true)
 }
 
-/// How many columns each row of a CSV or TSV input has: as many as the table, or else as the first row.
+/// The number of columns in each row of a CSV or TSV input: the same as in the table, or otherwise as in the first
+/// row.
 #[derive(Default)]
 struct Width(Option<usize>);
 
 impl Width {
-    /// Refuses a row with more or fewer columns than the others. What it lacks or has too much of cannot be told from a
-    /// mistake in its quotes or tabs.
+    /// Refuses a row with more or fewer columns than the others. A missing or additional column cannot be
+    /// distinguished from a mistake in the row's quotes or tabs.
     fn check(&mut self, layout: &Layout, columns: usize) -> Result<(), String> {
         let named = layout.schema().map_or(0, |schema| schema.columns.len());
         let (wanted, of) = match named {
@@ -76,7 +77,7 @@ type Source = BufReader<Counted>;
 pub struct Rows {
     name: String,
     reader: Reader,
-    /// What happens to the rows before one that cannot be read, as the end of a message.
+    /// What happens to the rows before an unreadable row; it is the end of a message.
     kept: &'static str,
 }
 
@@ -88,8 +89,8 @@ enum Reader {
 }
 
 impl Rows {
-    /// Starts reading; the first row is a header if `header` says so. `kept` ends the message of a failure: what
-    /// becomes of the rows before it.
+    /// Starts reading; the first row is a header if `header` says so. `kept` ends the message of a failure: it says
+    /// what happens to the rows before the failure.
     pub fn new(input: Input, format: Format, header: bool, kept: &'static str) -> Result<Self> {
         let name = input.name;
         let reader = match format {

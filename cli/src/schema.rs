@@ -1,5 +1,6 @@
-//! What the rows of a table are made of: where they came from, what their columns are called, which of them are the
-//! key. Kept as JSON in the table's metadata. It does not know how a row is written as bytes (see [`crate::layout`]).
+//! What the rows of a table consist of: their format, the names of their columns, and the columns of the key. It is
+//! stored as JSON in the table's metadata. This module does not know how a row is written as bytes (see
+//! [`crate::layout`]).
 
 use crate::keys::Kind;
 use serde::{Deserialize, Serialize};
@@ -12,12 +13,12 @@ mod tests;
 
 use groups::{Group, GroupSpec};
 
-/// The form of a schema without groups, which a program reads that knows of none.
+/// The form of a schema without groups. Programs that do not know groups can read it.
 const PLAIN: u32 = 1;
 /// The form of a schema with groups, and the newest one that this program understands.
 const GROUPED: u32 = 2;
-/// The last column that can be named by its number if no header says how many columns the rows have. Far beyond any
-/// row, and few enough that memory can hold a note on each column before it.
+/// The last column that can be named by its number if no header says how many columns the rows have. It is far beyond
+/// any row, and so small that memory can hold a note on each column before it.
 const MAX_COLUMN: usize = 1_000_000;
 
 /// The text that rows are made from.
@@ -114,7 +115,7 @@ impl std::str::FromStr for KeySpec {
 /// What the rows of a table are made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
-    /// Form of this description; also what tells it from metadata of other programs.
+    /// The form of this description. It also distinguishes the description from the metadata of other programs.
     #[serde(rename = "larch_rows")]
     version: u32,
     /// The text that rows are made from.
@@ -124,16 +125,17 @@ pub struct Schema {
     pub columns: Vec<String>,
     /// The key, most significant column first. Never empty.
     pub key: Vec<KeyColumn>,
-    /// The groups that the other columns are split in; none if they are kept together.
+    /// The groups into which the other columns are split; none if these columns are kept together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
-    /// The program that made the rows up, if they did not come from a file.
+    /// The program that made the rows, if they did not come from a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
 }
 
 impl Schema {
-    /// The schema of an input whose header, if it has one, named `columns`; an error says which column is not there.
+    /// The schema of an input; `columns` are the names in its header, if it has one. An error says which column does
+    /// not exist.
     pub fn new(format: Format, columns: Vec<String>, specs: &[KeySpec]) -> Result<Self, String> {
         let mut key: Vec<KeyColumn> = Vec::with_capacity(specs.len());
         for spec in specs {
@@ -146,13 +148,13 @@ impl Schema {
         Ok(Self::with_key(format, columns, key))
     }
 
-    /// The schema of an input with this key, whose columns are known to be there or are only compared.
+    /// The schema of an input with this key, whose columns are known to exist or are only compared.
     pub fn with_key(format: Format, columns: Vec<String>, key: Vec<KeyColumn>) -> Self {
         assert!(!key.is_empty(), "the caller asks for at least one key column");
         Self { version: PLAIN, format, columns, key, groups: Vec::new(), made_by: None }
     }
 
-    /// The same schema with its columns split in groups; an error says what is wrong with them.
+    /// The same schema with its columns split into groups; an error says what is wrong with the groups.
     pub fn with_groups(self, specs: &[GroupSpec]) -> Result<Self, String> {
         let find = |name: &str| place(self.format, &self.columns, "column", name);
         let groups = specs.iter().map(|spec| spec.resolve(find)).collect::<Result<Vec<_>, _>>()?;
@@ -170,8 +172,8 @@ impl Schema {
         self.groups.iter().map(|group| group.name.clone()).collect()
     }
 
-    /// Reads the metadata of a table that is split in `groups`. `None` is a table without a description: its rows are
-    /// raw keys and values.
+    /// Reads the metadata of a table that is split in `groups`. `None`: the table has no description, and its rows
+    /// are raw keys and values.
     pub fn from_metadata(table: &str, metadata: &[u8], groups: &[String]) -> Result<Option<Self>, String> {
         let ours = match serde_json::from_slice::<serde_json::Value>(metadata) {
             Ok(json) => json.get("larch_rows").and_then(serde_json::Value::as_u64),
@@ -193,8 +195,8 @@ impl Schema {
         }
     }
 
-    /// Names of the named columns as a JSON object has them, each once: an empty name or one that came before is
-    /// replaced by the number of the column.
+    /// The names of the columns as members of a JSON object, each once. An empty name, or a name that an earlier
+    /// column has, is replaced by the number of the column.
     pub fn members(&self) -> Vec<String> {
         let mut taken: Vec<String> = Vec::with_capacity(self.columns.len());
         for (at, name) in self.columns.iter().enumerate() {
@@ -221,8 +223,8 @@ impl Schema {
         self.format != Format::Tsv
     }
 
-    /// Whether the value holds the whole row. A JSON object always comes back as it was written; a number in the key
-    /// does too only if its text is kept, because `007` and `7` are one key.
+    /// Whether the value holds the whole row. A JSON object always comes back as it was written. A number in the key
+    /// comes back so only if its text is kept, because `007` and `7` are one key.
     pub fn keeps_whole_rows(&self) -> bool {
         self.format == Format::Jsonl || self.key.iter().any(|key| key.kind.is_numeric())
     }
@@ -299,7 +301,7 @@ fn is_label(name: &str) -> bool {
     !name.is_empty() && name != "*" && !name.contains([',', ';'])
 }
 
-/// Where the column is that the command line calls `name`; `what` it is asked for as.
+/// The place of the column that the command line calls `name`; `what` says for what the column is wanted.
 pub fn place(format: Format, columns: &[String], what: &str, name: &str) -> Result<Place, String> {
     match format {
         Format::Jsonl => Ok(Place::Name(name.to_string())),
@@ -307,7 +309,7 @@ pub fn place(format: Format, columns: &[String], what: &str, name: &str) -> Resu
     }
 }
 
-/// A column's number from 1. A name of the header comes before a number, so that a header of years still works.
+/// A column's number from 1. A name in the header takes precedence over a number, so a header of years works, too.
 fn column_number(columns: &[String], what: &str, name: &str) -> Result<usize, String> {
     let mut named = columns.iter().enumerate().filter(|(_, column)| *column == name);
     match (named.next(), named.next()) {

@@ -14,19 +14,19 @@ use std::time::Duration;
 use store_postgres::comparison;
 use ycsb::{Ceiling, Load, Run, Settings};
 
-/// Million operations a second of a processor that workloads A and C are to reach on a store that does nothing.
+/// The goal for workloads A and C on a store that does nothing: million operations a second of a processor.
 const OPERATIONS_GOAL: Bound = Bound::AtLeast(5.0);
-/// Gigabytes of values a second of a processor that a load is to reach.
+/// The goal for a load: gigabytes of values a second of a processor.
 const BYTES_GOAL: Bound = Bound::AtLeast(1.0);
 /// Values of a record as it is by default: 10 fields of 100 bytes.
 const RECORD_BYTES: f64 = 1000.0;
-/// Queries a second of a processor, in those of pgbench.
+/// The goal for queries a second of a processor, as a multiple of pgbench's.
 const PGBENCH_GOAL: Bound = Bound::AtLeast(1.1);
 /// How much less an operation costs the key-value driver than cassandra-stress.
 const KV_GOAL: Bound = Bound::AtLeast(1.0);
 
-/// Measures what YCSB's clients cost without a store: alone, and with the clocks and histograms of the harness. Says
-/// whether the goals are reached.
+/// Measures what YCSB's clients cost without a store: alone, and with the clocks and histograms of the harness.
+/// Returns whether the goals are reached.
 pub fn generator(args: &QuickArgs) -> Result<bool, Failure> {
     let time = Duration::from_millis(if args.quick { 300 } else { 2_000 });
     let mut text = format!("{:12} {:>22} {:>22}\n", "", "clients alone", "driven and measured");
@@ -69,7 +69,7 @@ fn driven<W: Workload>(workload: &W, time: Duration) -> Result<f64, Failure> {
     Ok(measured.operations as f64 * 1e9 / measured.cost.client_nanos.max(1) as f64)
 }
 
-/// Holds point reads of PostgreSQL beside pgbench: queries a second of the client's processor.
+/// Compares point reads of PostgreSQL with pgbench: queries a second of the client's processor.
 pub fn pgbench(args: &QuickArgs) -> Result<bool, Failure> {
     let options = match args.quick {
         true => comparison::Options { run: Duration::from_secs(1), repeats: 1, ..Default::default() },
@@ -97,7 +97,7 @@ pub fn pgbench(args: &QuickArgs) -> Result<bool, Failure> {
     told(text, &short)
 }
 
-/// Holds the key-value driver beside cassandra-stress: seconds of the client's processor for a million operations.
+/// Compares the key-value driver with cassandra-stress: seconds of the client's processor for a million operations.
 pub fn kv(args: &QuickArgs, compare: Option<KvClientCost>) -> Result<bool, Failure> {
     let Some(compare) = compare else {
         let text = "this binary has no Cassandra: run it with cargo x bench --with cassandra kv-client-cost";

@@ -1,4 +1,5 @@
-//! How a run ended, for every command that makes one: what was measured of it, what is said of it, and the exit code.
+//! How a run ended, for every command that makes a run: what was measured, what is reported about it, and the exit
+//! code.
 
 use crate::say;
 use harness::report::Run;
@@ -11,12 +12,12 @@ use std::process::ExitCode;
 pub enum Ending {
     /// All was done.
     Good,
-    /// Nothing was measured, or something was wrong with it: more than one operation in a hundred failed, a limit of
-    /// errors, rows that are not as they were written, a condition that does not hold.
+    /// Nothing was measured, or something was wrong: more than one operation in a hundred failed, a limit of errors
+    /// was reached, rows are not as they were written, or a condition does not hold.
     Bad,
     /// The store failed before the end.
     Failed,
-    /// Results differ so much among themselves that a comparison of them says nothing.
+    /// The results of one side differ so much among themselves that a comparison says nothing.
     CannotTell,
     /// ^C.
     Interrupted,
@@ -35,7 +36,7 @@ impl Ending {
     }
 }
 
-/// What a run came to, also one that ended before it should have.
+/// The outcome of a run, which may have ended early.
 #[derive(Debug)]
 pub struct Ended {
     /// What was measured until then.
@@ -89,31 +90,31 @@ impl Ran {
         }
     }
 
-    /// Says which requests failed, and why the run did. Nothing is said of failures of which each was made again and
-    /// served.
+    /// Says which requests failed, and why the run did. Failures are not reported if each failed request was made
+    /// again and served.
     pub fn say_what_failed(&self) {
         say_failures(&self.run.measured, "");
-        // The result has all of a text of several lines, and the first tells what they are.
+        // The result keeps the whole text; here the first line is enough to tell what the text is about.
         let first = self.run.error.iter().filter_map(|text| text.lines().next());
         first.for_each(|text| say(&format!("larch: {text}")));
     }
 }
 
-/// Says the first failure of each kind, of the run that `whose` names, if a request failed for good.
+/// Reports the first failure of each kind, in the run that `whose` names, if a request failed for good.
 pub fn say_failures(measured: &Measured, whose: &str) {
     if measured.has_failed() {
         measured.failures.iter().for_each(|(kind, text)| say(&format!("larch: {whose}{kind}: {text}")));
     }
 }
 
-/// What is said of a run in which more than one operation in a hundred failed: it is not what was asked for, however
-/// fast it was.
+/// The message about a run in which more than one operation in a hundred failed. However fast it was, it is not the
+/// run that was asked for.
 pub fn failed_much(measured: &Measured) -> Option<String> {
     let (failed, all) = (measured.failed, measured.operations + measured.failed);
     (failed * 100 > all).then(|| format!("{failed} of {all} operations failed"))
 }
 
-/// Errors as one: a second one does not take the place of the first.
+/// Joins the errors into one text, so that the second error does not replace the first.
 pub fn joined(errors: [Option<String>; 2]) -> Option<String> {
     let all: Vec<String> = errors.into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))

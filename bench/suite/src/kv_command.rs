@@ -269,7 +269,7 @@ fn measure(database: &dyn Database, args: &KvArgs, asked: &Asked<'_>, process: P
     Ok(Ran { run, is_lost })
 }
 
-/// What is said of reads that met no row: an error if none met one.
+/// The message about reads that found no row. It is an error if no read found one.
 fn missing(options: &Options, measured: &Measured) -> (Option<String>, Option<String>) {
     if options.mode != Mode::Scan && !options.mode.reads() {
         return (None, None);
@@ -288,11 +288,11 @@ fn missing(options: &Options, measured: &Measured) -> (Option<String>, Option<St
     }
 }
 
-/// What a client costs by itself is measured with values of this many bytes at most.
+/// The client's own cost is measured with values of at most this many bytes in all.
 const NOOP_BYTES: u64 = 64 << 20;
 const NOOP_OPERATIONS: u64 = 500_000;
 
-/// Processor time of an operation without a database, where the database's own is in the same process.
+/// The processor time of an operation without a database. It is needed if the database runs in the same process.
 fn noop_nanos(scheme: &Scheme, options: &Options, setup: &Setup, measured: &Measured, stop: &Stop) -> Option<f64> {
     if scheme.networked || measured.interrupted || measured.operations == 0 {
         return None;

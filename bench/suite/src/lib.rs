@@ -1,5 +1,5 @@
-//! The command `larch bench`: workloads on stores, and the tables that hold Larch beside its peers. It knows no engine:
-//! the binary hands it the schemes that it was built with. Only pgbench's table has PostgreSQL in it.
+//! The command `larch bench`: workloads on stores, and the tables that compare Larch with its peers. It knows no
+//! engine: the binary passes it the schemes that it was built with. Only pgbench's table names PostgreSQL.
 
 pub mod args;
 mod client_cost;
@@ -60,12 +60,13 @@ impl<'s> Stores<'s> {
     }
 }
 
-/// Compares the costs of two clients, shortly if the first argument says so; the second hears of each run.
+/// Compares the costs of two clients; briefly, if the first argument is true. The second argument is called for each
+/// run.
 pub type KvClientCost = fn(bool, &mut dyn FnMut(&str)) -> Result<kit::client_cost::Comparison, Failure>;
 
-/// Measures `what` on `stores`. The exit code is 0 if all was measured, 1 if a goal was missed, nothing was measured,
-/// more than one operation in a hundred failed or rows were wrong, 2 if the arguments are wrong, 3 if a store failed or
-/// the result could not be written, 130 after ^C.
+/// Measures `what` on `stores`. The exit code is 0 if everything was measured. It is 1 if a goal was missed, nothing
+/// was measured, more than one operation in a hundred failed, or rows were wrong. It is 2 if the arguments are wrong,
+/// 3 if a store failed or the result could not be written, and 130 after ^C.
 pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
     let schemes = stores.key_value;
     match what {

@@ -1,5 +1,4 @@
-//! The kind of a machine: machines of one kind are alike enough for results of one to be compared with those of
-//! another.
+//! The kind of a machine. Machines of one kind are so alike that their results can be compared with each other.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "the machine is asked what it is")]
 
@@ -25,7 +24,8 @@ impl MachineKind {
     /// The kind of this machine, whose data are in `place`.
     pub fn here(place: &Path) -> Self {
         let machine = Environment::gather("", place).machine;
-        // Memory differs by some pages from start to start, and a limit is what counts.
+        // The memory that is reported differs by some pages from start to start. If there is a limit, the limit
+        // counts.
         let memory = machine.memory_limit_bytes.unwrap_or(machine.memory_bytes);
         Self {
             processor: machine.processor,
@@ -51,7 +51,8 @@ impl fmt::Display for MachineKind {
     }
 }
 
-/// What the disk of `place` is: `nvme`, `virtio`, `ssd`, `hdd`; where a file system has no disk of its own, `unknown`.
+/// The kind of disk of `place`: `nvme`, `virtio`, `ssd` or `hdd`; `unknown` if the file system has no disk of its
+/// own.
 fn disk(place: &Path) -> String {
     let unknown = || "unknown".to_owned();
     let Ok(about) = fs::metadata(place) else { return unknown() };

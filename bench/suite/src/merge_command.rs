@@ -33,7 +33,7 @@ pub fn run(args: &MergeArgs) -> Result<(), Failure> {
     printed.and(written)
 }
 
-/// Results of row access, which have a format of their own; `None`: one of them is something else.
+/// Results of row access, which have their own format. `None` if one of the results is something else.
 #[allow(clippy::disallowed_methods, reason = "files of the user's, never simulated")]
 fn rows_reports(paths: &[PathBuf]) -> Option<Vec<(String, rows_command::Report)>> {
     let read = |path: &PathBuf| {

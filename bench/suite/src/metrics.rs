@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use row_access::run::BatchDone;
 use std::cell::RefCell;
 
-/// Serves what is measured at the address that was asked for, and says where.
+/// Serves the measurements at the address that was asked for, and prints the address.
 ///
 /// # Errors
 ///
@@ -19,7 +19,7 @@ pub fn serve(address: Option<&str>) -> Result<Option<Prometheus>, Failure> {
     Ok(served)
 }
 
-/// Batches of a session of row access are shown together, so that a batch does not wait for the page.
+/// A session of row access shows its batches in groups, so that a batch does not wait for the page.
 const SHOWN_EVERY_NANOS: u64 = 250_000_000;
 
 /// The batches of one session.

@@ -1,9 +1,10 @@
-//! `larch bench peers`, `cold`, `writes` and `transactions`: Larch beside the other engines, in turns, row by row, with
-//! goals.
+//! `larch bench peers`, `cold`, `writes` and `transactions`: Larch compared with the other engines, in turns, row by
+//! row, with goals.
 //!
-//! Each engine has a process of its own, which holds its database open and is stopped while others are measured:
-//! through the whole run in memory, for one count of threads in the cold. A row is measured on every engine before it
-//! is repeated; rows that only read come before those that write, and loads come last.
+//! Each engine has a process of its own, which holds its database open and is stopped while other engines are
+//! measured. In the report on data in memory it lives for the whole run, in the cold report for one count of threads.
+//! A row is measured on every engine before it is repeated. Rows that only read come first, then rows that write, and
+//! loads come last.
 
 mod child;
 mod cold;
@@ -34,7 +35,7 @@ use orders::{Measure, Order, Sample};
 use std::path::Path;
 use table::{Row, Table};
 
-/// Where the databases of a comparison lie. ^C also removes the memory limits of peers.
+/// The place for the databases of a comparison. ^C also removes the memory limits of peers.
 fn place(directory: Option<&Path>, name: &str) -> Result<Scratch, String> {
     Scratch::for_benchmark(directory, name, memory_limit::remove_all)
 }
@@ -59,8 +60,8 @@ impl Tale {
     }
 }
 
-/// Measures `measure` on every peer, `repeats` times in turns, with another seed each time; `figure` turns a sample
-/// into a number of the row. A failure of one engine is reported and leaves its place empty.
+/// Measures `measure` on every peer, `repeats` times in turns, each time with another seed; `figure` turns a sample
+/// into a number for the row. A failure of one engine is reported, and its place in the row stays empty.
 fn in_turns(
     peers: &mut [Peer],
     repeats: usize,
@@ -97,7 +98,7 @@ fn in_turns(
     samples
 }
 
-/// Reports and keeps what went wrong with an engine in the row `name`.
+/// Reports an engine's error in the row `name`, and keeps it for the result.
 fn failed(name: &str, why: String, failures: &mut Vec<String>, tale: &Tale) {
     tale.tell(&format!("{name:24} {why}"));
     failures.push(format!("{name}: {why}"));
@@ -142,14 +143,14 @@ fn verdict_of(parts: &[(&str, Table)]) -> Ending {
 pub struct Ending {
     /// The table and what fell short.
     pub text: String,
-    /// Whether every goal that could be looked at was reached, no engine failed, and something was measured.
+    /// Whether every goal that could be checked was reached, no engine failed, and something was measured.
     pub is_good: bool,
     /// Goals, rows and engines that were not measured.
     unmeasured: usize,
 }
 
 impl Ending {
-    /// Says that engines of a report are not in it, each with how it comes there.
+    /// Says which engines are missing from a report, and how a binary gets each of them.
     fn leave_out(&mut self, absent: &[String]) {
         self.unmeasured += absent.len();
         absent.iter().for_each(|absent| self.text.push_str(&format!("not measured: {absent}\n")));
@@ -162,7 +163,7 @@ impl Ending {
     }
 }
 
-/// The `wanted` engines that none of `schemes` opens, with what brings them into the binary.
+/// The `wanted` engines that none of `schemes` opens. Each comes with the option that builds it into the binary.
 fn absent(wanted: &[&str], schemes: &[harness::Scheme]) -> Vec<String> {
     let is_absent = |name: &&&str| schemes.iter().all(|known| known.name != **name);
     let told = |name: &&str| format!("{name}, which this binary does not have: cargo x bench --with {name} …");

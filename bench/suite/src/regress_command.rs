@@ -1,5 +1,5 @@
-//! `larch bench regress`: YCSB A, C and E and TPC-C, small, beside a baseline of the same kind of machine or beside
-//! another build.
+//! `larch bench regress`: small runs of YCSB A, C and E and of TPC-C, compared with a baseline of the same kind of
+//! machine, or with another build.
 //!
 //! A baseline is a directory of results, one for each round, in a directory named after the kind of machine.
 
@@ -104,7 +104,7 @@ fn unfit(why: String) -> Failure {
     Failure::session("target", why)
 }
 
-/// Rounds of all programs in turns: the results of each.
+/// Rounds of all programs in turns; returns the results of each program.
 fn measure(args: &RegressArgs, stop: &Stop, programs: &[&Path]) -> Result<Vec<Results>, Failure> {
     let rounds = Rounds::new(&args.runs, stop)?;
     let mut sides: Vec<Results> = vec![Vec::new(); programs.len()];
@@ -126,7 +126,7 @@ fn measure(args: &RegressArgs, stop: &Stop, programs: &[&Path]) -> Result<Vec<Re
     Ok(sides)
 }
 
-/// Which program comes when in a round: the one that was last is first in the next.
+/// The order of the programs in a round: the program that was last in a round is first in the next.
 fn order(round: u32, programs: usize) -> Vec<usize> {
     let order = 0..programs;
     if round.is_multiple_of(2) { order.rev().collect() } else { order.collect() }
@@ -140,7 +140,7 @@ fn stored(place: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Complains before an hour of runs about a directory in which nothing can be kept.
+/// Reports a directory in which nothing can be kept, before an hour of runs begins.
 fn check_parent(base: &Path) -> Result<(), Failure> {
     fs::create_dir_all(base).map_err(|error| unfit(format!("--base: cannot make {}: {error}", base.display())))?;
     results::check_one("--base", &base.join("run.json"))

@@ -1,6 +1,6 @@
 //! Results as one page: what was run and how to run it again, throughput and times over time, how times are spread,
-//! what the store counted, and what a million operations cost. Several results stand side by side, with what differs
-//! between them first.
+//! what the store counted, and what a million operations cost. Several results stand side by side, and their
+//! differences come first.
 
 use crate::tpcc_runs::figures;
 use harness::report::million::money;
@@ -15,7 +15,7 @@ mod timeline;
 mod together;
 mod tpcc;
 
-/// A run with what tells it from the others on the page.
+/// A run, with the name that distinguishes it on the page.
 struct Shown<'r> {
     name: String,
     run: &'r Run,
@@ -131,7 +131,7 @@ fn summary(shown: &[Shown<'_>]) -> Table {
     }
     let mut columns =
         vec!["run", "requests/s", "50 %, us", "95 %, us", "99 %, us", "99.9 %, us", "longest, us", "failed"];
-    // A new order that is rolled back, as TPC-C wants it of one in a hundred, has met no row.
+    // A new order that is rolled back has met no row; TPC-C demands this for one in a hundred.
     let of_tpcc = shown.iter().filter(|one| figures(one.run).is_some()).count();
     columns.extend(["made again", if of_tpcc == shown.len() { "rolled back" } else { "no row" }]);
     table("Requests of the window", &columns, rows)
@@ -140,7 +140,8 @@ fn summary(shown: &[Shown<'_>]) -> Table {
 /// The parts of requests that are slower: a tenth, a hundredth, …
 const DIGITS: u32 = 6;
 
-/// The time within which all but a part of the requests were served, against one divided by this part.
+/// A chart of times: each is the time within which all but a part of the requests were served. The horizontal axis is
+/// one divided by this part.
 fn distribution(shown: &[Shown<'_>]) -> Chart {
     let line = |one: &Shown<'_>| {
         let times = Times::sum(one.run.measured.kinds.iter().map(Measure::times));
@@ -166,13 +167,13 @@ pub const COST: &str = "Processor time of client and store for a million operati
                     counts for its processes: of what they write, what they gave to calls of write, but never more than what became dirty in \
                     memory.";
 
-/// What a million operations cost. A price that is given replaces that of the results.
+/// What a million operations cost. If a price is given, it replaces the price of the results.
 fn costs(shown: &[Shown<'_>], price: Option<f64>) -> Table {
     let cost = |one: &Shown<'_>| (one.name.clone(), one.run.million(price.or(one.run.price)));
     cost_table("run", &shown.iter().map(cost).collect::<Vec<_>>())
 }
 
-/// The table of costs, each under the name of `what` it is of.
+/// The table of costs, each under its name; `what` is the heading of the names.
 pub fn cost_table(what: &str, costs: &[(String, Million)]) -> Table {
     let has_money = costs.iter().any(|(_, million)| million.money.is_some());
     let row = |(name, million): &(String, Million)| {

@@ -1,5 +1,5 @@
-//! Runs of YCSB and TPC-C on Larch, each a process of its own: runs of one process share where its memory lies, and so
-//! differ less from each other than from those of another start.
+//! Runs of YCSB and TPC-C on Larch, each in a process of its own. Runs of one process have their memory in the same
+//! places, so they differ less from each other than from the runs of another process.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "starts programs on the real machine")]
 
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Intervals that a run is kept in at least, each of a second at most.
+/// A run is kept in at least this many intervals, each of at most a second.
 const INTERVALS: u32 = 20;
 
 /// The file of a result, and the directory and the size of the database of TPC-C.
@@ -69,8 +69,8 @@ impl<'a> Rounds<'a> {
         self.result()
     }
 
-    /// Makes a database of TPC-C by `program`, in place of the one before, and lets terminals work on it that wait for
-    /// nothing.
+    /// Makes a database of TPC-C with `program`, in place of the previous one, and runs terminals on it that never
+    /// wait.
     pub fn tpcc(&self, program: &Path, seed: u32) -> Result<Report, Failure> {
         let place = self.scratch.join(TPCC);
         if place.exists() {
@@ -88,7 +88,7 @@ impl<'a> Rounds<'a> {
         self.result()
     }
 
-    /// They are short, so that many of them show how sure a run is.
+    /// Intervals are short, so that many of them show how reliable a run is.
     fn interval(&self) -> Duration {
         Duration::from_millis((self.args.time / INTERVALS).as_millis().clamp(1, 1000) as u64)
     }

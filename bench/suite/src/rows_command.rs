@@ -28,7 +28,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-/// Lines of a session are printed at most so often, unless ybio's are asked for.
+/// The lines of a session are printed at most this often, unless ybio's lines are asked for.
 const LINE_EVERY: Duration = Duration::from_millis(500);
 
 /// Does what `command` says.
@@ -203,7 +203,7 @@ fn measured_by(
     Ok(report)
 }
 
-/// Runs sessions side by side, of which the first has this number among those of all processes.
+/// Runs sessions side by side. `first` is the number of the first session among the sessions of all processes.
 fn measure(
     database: &dyn Database,
     sessions: &[RunParameters],
@@ -244,7 +244,8 @@ fn measure(
     Ok(Report::new(args, share, settings, &ran, (pages, meter.cost(database.used())), path))
 }
 
-/// How the database finds the rows of a range, and of one that is updated if the run updates rows.
+/// How the database finds the rows of a range. If the run updates rows, also how it finds the rows of an updated
+/// range.
 fn access_path(database: &dyn Database, parameters: &RunParameters, manner: &Manner) -> Result<String, Failure> {
     let access = Access { table: parameters.table(), prepared: parameters.prepared, index_only: parameters.index_only };
     let (first, last) = Ranges::new(parameters, manner).draw();

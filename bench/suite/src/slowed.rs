@@ -1,5 +1,5 @@
-//! A store whose requests take longer by a fixed time that the client spends in a loop: what a comparison of results
-//! has to find.
+//! A store whose requests take longer by a fixed time, which the client spends in a loop. A comparison of results has
+//! to find this.
 
 use harness::store::{Blocking, Flights, Served};
 use harness::transactions::{Checked, Commits, Transactions};
@@ -7,8 +7,8 @@ use harness::{Clock, Counter, Failure, Outcome, Reply, Request, Rows, Session, S
 use std::hint::black_box;
 use std::time::Duration;
 
-/// Turns of the loop that are timed to know how long one takes: some hundred microseconds, which are often not
-/// interrupted.
+/// The turns of the loop that are timed to know how long one turn takes. They take some hundred microseconds, so they
+/// are often not interrupted.
 const TIMED_TURNS: u64 = 500_000;
 /// How often they are timed. The shortest time counts: whatever else the machine does makes it longer.
 const TIMINGS: u32 = 20;
@@ -25,7 +25,7 @@ pub fn slowed(store: Box<dyn Store>, longer: Duration) -> Box<dyn Store> {
     Box::new(Slowed { store, longer, turns: turns.round() as u64 })
 }
 
-/// Takes time in proportion to `turns`, without a look at the clock, which would take as long as a short request.
+/// Takes time in proportion to `turns`. It does not look at the clock, which would take as long as a short request.
 fn turn(turns: u64) {
     for number in 0..turns {
         black_box(number);

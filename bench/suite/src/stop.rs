@@ -27,7 +27,7 @@ impl Stop {
         let (pressed, temporary) = (stop.pressed.clone(), stop.temporary.clone());
         ctrlc::set_handler(move || {
             if pressed.swap(true, Ordering::Relaxed) {
-                // Threads may still make files in it, and no time is left to wait until they end.
+                // Threads may still make files in the directory, and there is no time to wait until they end.
                 temporary.get().map(|directory| kit::scratch::remove_in_use(directory));
                 std::process::exit(130);
             }
@@ -63,8 +63,8 @@ impl Stop {
     }
 }
 
-/// ^C in a process that makes one run after the other. It ends a run in good order and the process after it; where no
-/// run goes on, it ends the process.
+/// ^C in a process that makes one run after the other. It ends a run in good order and then the process; if no run
+/// goes on, it ends the process at once.
 #[derive(Clone, Debug, Default)]
 pub struct Breaks {
     run: Arc<Mutex<Option<Stop>>>,

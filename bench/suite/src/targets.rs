@@ -142,12 +142,13 @@ const fn embedded(scheme: &'static str, form: &'static str, about: &'static str)
 /// Other names of schemes.
 const ALIASES: [(&str, &str); 1] = [("postgresql", "postgres")];
 
-/// The scheme of `target` among `schemes`, those that this binary has for `task`, each with the name that `name_of`
-/// gives.
+/// Finds the scheme of `target` among `schemes`, which are the schemes of this binary for `task`. `name_of` gives the
+/// name of each.
 ///
 /// # Errors
 ///
-/// If none is found, the error says whether another binary has it, and how to get that, or on what the task runs.
+/// If no scheme is found, the error says whether another binary has it and how to build that binary, or on which
+/// stores the task runs.
 pub fn find<'s, S>(
     schemes: &'s [S],
     name_of: impl Fn(&S) -> &'static str,
@@ -184,15 +185,15 @@ pub fn find_key_value<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s 
     find(schemes, |scheme| scheme.name, Ycsb, target)
 }
 
-/// Whether processes can have the same `target` at the same time: a server that runs by itself, or one that keeps
-/// nothing.
+/// Whether several processes can use the same `target` at the same time: a server that runs by itself, or a store
+/// that keeps nothing.
 pub fn is_one_for_all(target: &Target) -> bool {
     let name = canonical(&target.scheme);
     let is_server = KNOWN.iter().any(|known| known.scheme == name && known.form.contains("://"));
     name == harness::noop::SCHEME.name || (is_server && target.place.starts_with("//"))
 }
 
-/// The name of a scheme that may have been written by another one.
+/// The canonical name of a scheme, which may also have another name.
 pub fn canonical(scheme: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == scheme).map_or(scheme, |(_, name)| name)
 }
@@ -201,8 +202,8 @@ fn command(scheme: &str) -> String {
     format!("cargo x bench --with {scheme} …")
 }
 
-/// The list, as text. `schemes` are the stores of keys and values that this binary has, and `others` the names of all
-/// others.
+/// The list, as text. `schemes` are the key-value stores of this binary, and `others` the names of all its other
+/// stores.
 pub fn list(schemes: &[Scheme], others: &[&str]) -> String {
     let is_built =
         |known: &Known| schemes.iter().any(|scheme| scheme.name == known.scheme) || others.contains(&known.scheme);

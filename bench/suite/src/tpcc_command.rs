@@ -81,7 +81,7 @@ fn open_simulated(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> R
     Ok(Open { database: simulate(&target, setup)?, keeps_nothing: true, place: None })
 }
 
-/// Closes the database after `done`, whose failure is the one that is told.
+/// Closes the database after `done`. If both fail, the failure of `done` is reported.
 fn closed<T>(open: Open, done: Result<T, Failure>) -> Result<T, Failure> {
     let closed = open.database.close();
     let done = done?;
@@ -105,8 +105,8 @@ fn make(database: &dyn Database, args: &FormArgs) -> Result<Form, Failure> {
     Ok(form)
 }
 
-/// Where an embedded database would be made, because none exists yet. What cannot be made is refused before it is
-/// opened, so that nothing of it is left there.
+/// The place where an embedded database would be made, because none exists yet. What cannot be made is refused before
+/// the database is opened, so nothing of it is left there.
 fn new_place(target: &Target, scheme: &Scheme) -> Option<PathBuf> {
     if scheme.name == tpcc::noop::SCHEME.name || target.place.starts_with("//") {
         return None;
@@ -220,7 +220,7 @@ fn check_room(bytes: u64, place: &Path) -> Result<(), Failure> {
     kit::scratch::check_room(there, bytes + bytes / 8, advice).map_err(|text| Failure::session("full_disk", text))
 }
 
-/// When the first line is printed, and how long after one line the next.
+/// The time of the first line, and the time between lines.
 const FIRST_LINE: Duration = Duration::from_millis(100);
 const LINES: Duration = Duration::from_secs(1);
 
@@ -305,7 +305,7 @@ fn not_made() -> Failure {
     usage("there is no database of TPC-C: use import first")
 }
 
-/// How late a thread may serve terminals that wait, so that it wakes up once for many.
+/// How late a thread may serve terminals that wait: it then wakes up once for many terminals.
 const SLACK: Duration = Duration::from_micros(800);
 
 fn run_terminals(args: &TpccRunArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {

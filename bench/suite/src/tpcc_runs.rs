@@ -1,4 +1,4 @@
-//! Runs of TPC-C among others: what they came to by its own rules. It does not know how they are run.
+//! Runs of TPC-C among other runs: their results by TPC-C's own rules. This module does not know how they are run.
 
 use harness::report;
 use tpcc::figures::Figures;

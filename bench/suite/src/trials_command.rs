@@ -1,6 +1,6 @@
-//! `larch bench compare-trials`: what a comparison of results is worth on this machine. It makes pairs of runs of this
-//! build and counts how many of them seem to differ, then runs that are really slowed down and counts how often that is
-//! found.
+//! `larch bench compare-trials`: how reliable a comparison of results is on this machine. It first makes pairs of
+//! runs of this build, and counts how many pairs seem to differ. Then it makes runs that are really slowed down, and
+//! counts how often that is found.
 
 use crate::args::TrialsArgs;
 use crate::compare_command::{Results, compared};
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// Runs a side of a trial.
 const SIDE: u32 = 5;
-/// The part of the pairs that may not differ, and the part of the trials that must find the slow-down.
+/// The part of the pairs that must seem equal, and the part of the trials that must find the slow-down.
 const GOALS: [f64; 2] = [0.97, 0.9];
 
 /// Makes the trials and says whether both goals are reached.
@@ -49,7 +49,7 @@ pub fn run(args: &TrialsArgs) -> Result<bool, Failure> {
         let longer = Duration::from_nanos((trials.operation_nanos * args.slower).round() as u64);
         let (mut base, mut new): (Results, Results) = (Vec::new(), Vec::new());
         for turn in 0..SIDE {
-            // Which side is first changes, so that neither always follows the other.
+            // The sides take turns in being first, so that neither always follows the other.
             if turn % 2 == 0 {
                 base.push(trials.one(Duration::ZERO)?);
                 new.push(trials.one(longer)?);
@@ -75,8 +75,9 @@ struct Trials<'a> {
     seed: u32,
     /// Operations a second of the runs that were not slowed down.
     rates: Vec<f64>,
-    /// Processor time of an operation in the last of them. The rows are in memory, so that this is all of its time,
-    /// unless others use the machine: then a loop takes longer on the clock, as everything else does.
+    /// The processor time of an operation in the last run. The rows are in memory, so this is all of an operation's
+    /// time unless other programs use the machine. In that case the loop takes longer on the clock, like everything
+    /// else.
     operation_nanos: f64,
 }
 

@@ -1,5 +1,5 @@
-//! `larch bench worker`: waits for coordinators and does shares of their runs, one run at a time. What comes over the
-//! network is not trusted before the other side has proven that it knows the secret.
+//! `larch bench worker`: waits for coordinators and does shares of their runs, one run at a time. Nothing that comes
+//! over the network is trusted before the other side has proven that it knows the secret.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a process of the real machine")]
 
@@ -20,10 +20,10 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Whoever connects has this long to prove that it knows the secret; meanwhile nobody else is served.
+/// A client has this long to prove that it knows the secret. Meanwhile nobody else is served.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long it waits for the coordinator before it looks whether ^C was pressed.
+/// How long it waits for the coordinator before it checks whether ^C was pressed.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What a coordinator asks for.
@@ -145,7 +145,7 @@ fn machine() -> String {
     format!("{} processors, {} {}, larch {}", machine.processors, machine.system, machine.kernel, results::VERSION)
 }
 
-/// Passes on that the clients may begin, and stops the run when the coordinator says so or is gone.
+/// Tells the clients when they may begin, and stops the run when the coordinator says so or is gone.
 fn listen(mut lines: Lines, stop: &Stop, go: Sender<()>) {
     loop {
         match lines.read(TASK_BYTES, None) {
@@ -158,7 +158,7 @@ fn listen(mut lines: Lines, stop: &Stop, go: Sender<()>) {
         }
     }
     drop(go);
-    // The rest of the connection is the result, after which the coordinator ends it.
+    // After this, only the result is sent on the connection; then the coordinator ends it.
     while lines.read::<FromCoordinator>(TASK_BYTES, None).is_ok() {}
 }
 

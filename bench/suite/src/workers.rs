@@ -1,5 +1,5 @@
-//! Runs that several processes do together: a coordinator divides a run among processes of `larch bench worker`, lets
-//! them begin together, and makes one result of theirs. The part of the run that one worker does is its *share*.
+//! Runs that several processes do together. A coordinator divides a run among processes of `larch bench worker`, lets
+//! them begin together, and merges their results into one. The part of the run that one worker does is its *share*.
 //!
 //! ```text
 //!   larch bench tpcc run --workers A,B          larch bench worker        (at A, and another one at B)

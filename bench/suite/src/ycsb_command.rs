@@ -87,7 +87,7 @@ pub fn measured(args: &YcsbArgs, schemes: &[Scheme], process: Process<'_>) -> Re
     Ok(Ran { run, is_lost: is_store_lost })
 }
 
-/// Complains about options that do not go with what is to be done.
+/// Reports options that do not fit the action.
 fn check_options(action: Action, args: &YcsbArgs) -> Result<(), Failure> {
     if action == Action::Run && args.recreate {
         return Err(usage("--recreate empties the table: it goes with load and all"));
@@ -134,7 +134,8 @@ fn phases(action: Action, args: &YcsbArgs) -> Result<Vec<Phase>, Failure> {
     }
 }
 
-/// A phase of what the workloads `names` and the properties of the command line mean, later ones over earlier ones.
+/// A phase with the settings of the workloads `names` and of the properties of the command line; later settings
+/// replace earlier ones.
 fn phase(name: &str, work: Work, names: &[&str], args: &YcsbArgs) -> Result<Phase, Failure> {
     let mut properties = Properties::new();
     for name in names {
@@ -201,7 +202,7 @@ impl Measuring<'_> {
     fn opening(&self, phase: &Phase, number: usize) -> Opening {
         match phase.work {
             Work::Run => Opening::Existing,
-            // What a later load takes away is what the first of this run loaded.
+            // A later load removes only what the first load of this run has loaded.
             Work::Load if number > 0 || self.args.recreate => Opening::Recreate,
             Work::Load => Opening::OrCreate,
         }
@@ -247,7 +248,7 @@ impl Measuring<'_> {
         }
         let table = phase.settings.table();
         let store = (self.scheme.open)(&self.target, &table, opening)?;
-        // A load that does not begin with the first record is a piece, and adds to the others.
+        // A load that does not begin with the first record is a piece of a larger load, and adds to the other pieces.
         let is_piece = phase.settings.records.start > 0;
         if opening == Opening::OrCreate && !is_piece && !store.is_empty()? {
             store.close()?;
@@ -280,7 +281,7 @@ impl Measuring<'_> {
         };
         if action == Action::All {
             let lines: Vec<String> = self.done.iter().filter_map(Done::seed_line).collect();
-            // A program that reads the other output could not read them.
+            // A program that reads the other output could not read these lines.
             match is_table {
                 true => text.push_str(&format!("\n{}\n", lines.join("\n"))),
                 false => say(&lines.join("\n")),
@@ -292,7 +293,7 @@ impl Measuring<'_> {
     }
 }
 
-/// How it ended, as far as it was done; what went wrong is printed.
+/// How the runs ended that were done; failures are printed.
 fn ending(done: &[Done]) -> Ending {
     for Done { run, warnings_before, .. } in done {
         for warning in run.warnings.iter().skip(*warnings_before) {

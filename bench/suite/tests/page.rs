@@ -1,5 +1,6 @@
-//! Pages in a browser: what a person sees, hears from a screen reader and reaches by the keyboard, of a small result
-//! and of one of half an hour. The pages stay in the target directory, for a look at them.
+//! Pages in a browser: what a person sees, hears from a screen reader and reaches by the keyboard. One page has a
+//! small result, another a result of half an hour. The pages stay in the target directory, where one can look at
+//! them.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a real browser reads real files")]
 
@@ -51,7 +52,7 @@ addEventListener("load", () => setTimeout(() => {
 }, 0));
 </script>"#;
 
-/// A frame for a page: a window of the browser is never as narrow as a phone.
+/// A frame around a page, because a window of the browser is never as narrow as a phone.
 const FRAME: &str = r#"<!doctype html><html style="color-scheme: light dark"><body style="margin: 0"><script>
 addEventListener("message", (event) => {
   document.body.replaceChildren(Object.assign(document.createElement("pre"), { id: "answer", textContent: event.data }));
@@ -122,7 +123,7 @@ fn times(nanos: impl IntoIterator<Item = u64>) -> Times {
     Times::from_hdr(&histogram)
 }
 
-/// A result of `minutes` with a warm-up, reads and updates, flushes, compactions and a stall now and then.
+/// A result of `minutes` with a warm-up, reads and updates, flushes, compactions and an occasional stall.
 fn result(name: &str, minutes: u64, began_unix_millis: u64) -> Report {
     const SECOND: u64 = 1_000_000_000;
     let warming = 5;

@@ -1,4 +1,4 @@
-//! `larch alter`: another way to keep a table in files, from here on.
+//! `larch alter`: changes how a table is kept in files, from now on.
 
 use crate::args::{Alter, Common};
 use crate::database;
@@ -14,7 +14,7 @@ struct Report<'a> {
     table: &'a str,
     before: Storage,
     after: Storage,
-    /// The types of the fields of keys, if rows are raw and say them.
+    /// The types of the fields of keys, if rows are raw and the table declares the types.
     #[serde(skip_serializing_if = "Option::is_none")]
     key_types: Option<String>,
 }
@@ -50,7 +50,7 @@ pub fn run(common: &Common, args: &Alter) -> Result<()> {
     output.finish()
 }
 
-/// Refuses a table whose metadata says something else than the types of keys.
+/// Refuses a table whose metadata is not a declaration of key types.
 fn declares_key_types(table: &Table) -> Result<()> {
     let wrong = |why: &str| Err(Failure::Usage(format!("--key-types: {why}")));
     if database::schema(table)?.is_some() {

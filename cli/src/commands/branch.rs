@@ -1,5 +1,5 @@
-//! `larch branch`, `larch branches` and `larch drop-database`: databases of one store that share files. How a store is
-//! asked is given by the binary; that of the default workspace knows none.
+//! `larch branch`, `larch branches` and `larch drop-database`: databases of one store that share files. The binary
+//! provides the code that asks a store; the binary of the default workspace knows no store.
 
 use crate::args::{Branch, DropDatabase, InspectBranches};
 use crate::failure::{Failure, Result};
@@ -31,7 +31,8 @@ pub struct BranchFound {
     pub place: String,
     /// When it was asked for, since the start of 1970.
     pub since: Duration,
-    /// How many files of its origin it needs, and the bytes in them; `None` if it is being made, or was not finished.
+    /// How many files of its origin the branch needs, and their bytes; `None` if the branch is being made, or was not
+    /// finished.
     pub files: Option<(u64, u64)>,
 }
 
@@ -42,7 +43,7 @@ pub struct Branching {
     pub branch: fn(&str, &str) -> io::Result<Branched>,
     /// The branches that may need files.
     pub branches: fn(&str) -> io::Result<Vec<BranchFound>>,
-    /// Removes a database; returns how many SSTs of its own it had, and their bytes.
+    /// Removes a database; returns how many SSTs of its own it had, and how many bytes these had.
     pub drop_database: fn(&str) -> io::Result<(u64, u64)>,
 }
 
@@ -71,7 +72,7 @@ struct Dropped {
     bytes: u64,
 }
 
-/// The URL of a database, and who asks the store that it is in.
+/// The URL of a database, and the code that asks its store.
 fn at_url(url: &Path, branching: Option<Branching>) -> Result<(&str, Branching)> {
     let text = url.to_str().filter(|text| text.contains("://"));
     let Some(text) = text else {

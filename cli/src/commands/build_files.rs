@@ -1,4 +1,4 @@
-//! `larch build-files`: the rows of files as sorted files that any database can take in.
+//! `larch build-files`: turns the rows of files into sorted files that any database can take in.
 
 use super::import::{Reading, SortingWork, options, schema};
 use crate::args::{BuildFiles, Common};

@@ -21,7 +21,8 @@ struct Report {
     seconds: f64,
 }
 
-/// Runs the command. Opening has read manifest and log, so one table's check leaves out only the files of others.
+/// Runs the command. Opening has already read the manifest and the log, so the check of one table leaves out only the
+/// files of other tables.
 pub fn run(common: &Common, args: &Inspect) -> Result<()> {
     let database = database::open(&args.dir, common).map_err(damage)?;
     let table = args.table.as_ref().map(|name| database::table(&database, &args.dir, name)).transpose()?;

@@ -1,4 +1,4 @@
-//! `larch compaction-worker`: compactions for the process that writes to a database, a line for each.
+//! `larch compaction-worker`: does compactions for the process that writes to a database, and prints a line for each.
 
 use crate::args::{self, Common};
 use crate::failure::{Failure, Result};

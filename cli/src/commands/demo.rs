@@ -1,4 +1,4 @@
-//! `larch demo`: makes a database whose rows are known, reads it back, and says what that took.
+//! `larch demo`: makes a database whose rows are known, reads it back, and says how long that took.
 
 use crate::args::{Common, Demo};
 use crate::commands::stats::Stats;
@@ -17,12 +17,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The table of a demo. Together with [`MAKER`] in its schema it tells a demo from other databases.
+/// The table of a demo. Its name, together with [`MAKER`] in its schema, distinguishes a demo from other databases.
 const TABLE: &str = "demo";
 const MAKER: &str = "larch demo";
 /// Which rows are made up; the same on every run.
 const SEED: u64 = 1;
-/// Enough reads to fill a cache of 64 MiB and go on from there, few enough to be done in seconds from a disk.
+/// So many reads that a cache of 64 MiB fills and reads go on from there, and so few that a disk does them in
+/// seconds.
 const READS: u64 = 100_000;
 /// The step that is not about rows.
 const OPEN: &str = "open";
@@ -189,13 +190,13 @@ impl Cache {
 
 /// What a directory holds.
 enum Found {
-    /// No file, or a database without tables: a demo that was stopped at once.
+    /// No file, or a database without tables: a demo that was stopped at once leaves this.
     Nothing,
-    /// A demo of this many rows; it has none if it was stopped while they were made.
+    /// A demo with this many rows; 0 if it was stopped while rows were being made.
     Demo(u64),
 }
 
-/// Refuses a directory that holds anything else, so that no other data is touched.
+/// Refuses a directory that holds anything but a demo, so that no other data is touched.
 fn look_at(common: &Common, dir: &Path) -> Result<Found> {
     let refuse = |why: String| {
         Failure::Usage(format!(
@@ -246,7 +247,7 @@ fn remove_files(dir: &Path) -> Result<()> {
     remove().map_err(|error| Failure::Input(format!("{error}; remove {} yourself", dir.display())))
 }
 
-/// Makes the rows, in the order of their numbers, which is not that of their keys.
+/// Makes the rows in the order of their numbers, which is not the order of their keys.
 fn make(common: &Common, args: &Demo) -> Result<Step> {
     let mut watch = Stopwatch::start();
     let database = database::open_or_create(&args.dir, common)?;

@@ -85,7 +85,7 @@ fn get(table: &Table, layout: &Layout, read: &ExplainedGet) -> Result<Explanatio
 
 fn scan(table: &Table, layout: &Layout, read: &ExplainedScan) -> Result<Explanation> {
     let parts = database::parts(table, &read.how.groups)?;
-    // Where there can be no key, that is what is explained: nothing is read.
+    // If no key is possible, this fact is explained, and nothing is read.
     let (range, limit) = match scan::range(&read.range, layout)? {
         Some(range) => (range, read.limit),
         None => ((Bound::Unbounded, Bound::Excluded(Vec::new())), Some(0)),

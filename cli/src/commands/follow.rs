@@ -1,4 +1,5 @@
-//! `larch follow`: what a database shows that another process writes to, a line each time when more has come.
+//! `larch follow`: prints what a database shows while another process writes to it, a line each time when more has
+//! come.
 
 use crate::args::{self, Common};
 use crate::failure::Result;

@@ -122,8 +122,8 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
     output.finish()
 }
 
-/// The table, if it has rows. One without may have been made for other rows, as by an import that was killed, and is
-/// made again, unless it is another program's.
+/// The table, if it has rows. A table without rows may have been made for other rows, for example by an import that
+/// was killed. It is made again, unless it belongs to another program.
 pub fn filled_table(database: &Database, name: &str) -> Result<Option<Table>> {
     let Some(table) = database.existing_table(name)? else { return Ok(None) };
     let TableOptions { metadata, groups, .. } = table.options();
@@ -132,7 +132,7 @@ pub fn filled_table(database: &Database, name: &str) -> Result<Option<Table>> {
     Ok(Some(table).filter(|_| !is_free))
 }
 
-/// The rows of an input, and how far it is read: in bytes if its size is known, and in rows if not.
+/// The rows of an input, and how far it is read: in bytes if the size of the input is known, otherwise in rows.
 pub struct Reading {
     /// What to call the input in messages.
     pub name: String,
@@ -231,7 +231,7 @@ fn header(args: &InputArgs, format: Format) -> Result<bool> {
     }
 }
 
-/// The schema of the input, which must be that of the table if it exists.
+/// The schema of the input. If the table exists, its schema must be the same.
 pub fn schema(args: &InputArgs, reading: &Reading, format: Format, existing: Option<&Table>) -> Result<Schema> {
     let Reading { name: input, rows, kept, .. } = reading;
     let theirs = existing.map(database::schema).transpose()?;
@@ -259,7 +259,7 @@ pub fn schema(args: &InputArgs, reading: &Reading, format: Format, existing: Opt
     Ok(ours)
 }
 
-/// The schema with the groups that were asked for, or else those of a table of such rows.
+/// The schema with the groups that were asked for, or otherwise with the groups of an existing table with such rows.
 fn grouped(ours: Schema, asked: &[GroupSpec], theirs: Option<&Schema>) -> Result<Schema, String> {
     match theirs {
         _ if !asked.is_empty() => ours.with_groups(asked),

@@ -53,8 +53,8 @@ pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
                 args.table
             )));
         }
-        // Where a column lies depends on the other ones and on the types of the key: a number would name another column
-        // than the one that is meant.
+        // The place of a column depends on the other columns and on the types of the key: without its name, a number
+        // would mean another column.
         (Some(declared), Some(schema)) if schema.format != Format::Jsonl && !declared.groups().is_empty() => {
             return Err(Failure::Usage(format!(
                 "table {} has columns ({schema}), and where they lie in a value is not for a declaration to know; name them, as \

@@ -28,7 +28,7 @@ struct Report<'r> {
     /// Missing if no files were taken in.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
-    /// Directories that were to be removed and are still there, each with the reason.
+    /// Directories that should have been removed but still exist, each with the reason.
     not_removed: Vec<String>,
     seconds: f64,
 }

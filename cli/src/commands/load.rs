@@ -1,10 +1,10 @@
-//! `larch load`: rows from the standard input, written or removed as they come; the key of each is printed once that is
-//! safe.
+//! `larch load`: writes or removes rows from the standard input as they come. It prints the key of each row once the
+//! row is safe.
 //!
-//! To remove rows, a line is a key. To write them, rows are what `import` would read into the table, without a header;
-//! a raw table gets what stands before and after the first tab. Or rows and keys are what `scan` prints. A row that
-//! cannot be read, or that the table cannot take, ends the run, and so does an output that cannot be written: rows are
-//! not taken from someone who cannot be told.
+//! To remove rows, each line is a key. To write rows, the lines are what `import` would read into the table, without
+//! a header; for a raw table, they are what stands before and after the first tab. Rows and keys may also be in the
+//! form that `scan` prints. The run ends at a row that cannot be read, or that the table cannot take. It also ends
+//! when the output cannot be written: no rows are taken if nobody can be told that they are safe.
 
 use crate::args::{Common, Load, ScanFormat};
 use crate::database;
@@ -38,7 +38,7 @@ pub fn run(common: &Common, args: &Load) -> Result<()> {
         let table = database.table_with(&args.table, database::raw_options(&args.types))?;
         let done = take(database, &table, args, &mut commits);
         if done.is_err() && commits == 0 {
-            // The error to report is the one of the rows. A table that stays is empty and does no harm.
+            // The error to report is the error of the rows. If the table stays, it is empty and does no harm.
             database.drop_table(&args.table).ok();
         }
         done
@@ -100,7 +100,7 @@ fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> R
     }
 }
 
-/// A reader of keys that went away is not one that had enough.
+/// If the reader of keys went away, this does not mean that it had enough.
 fn unheard(failure: Failure, kept: &str) -> Failure {
     match failure {
         Failure::Output(error) => Failure::Input(format!(

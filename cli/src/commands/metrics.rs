@@ -1,5 +1,5 @@
-//! `larch metrics`: what an open database counts about itself, in the form in which programs print it. The database is
-//! the one that this command opens.
+//! `larch metrics`: what an open database counts about itself, in the form in which programs print it. The database
+//! is opened by this command itself.
 
 use crate::args::{self, Common};
 use crate::database;

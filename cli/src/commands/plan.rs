@@ -1,4 +1,5 @@
-//! `larch plan`: what a table of a size takes and what a get of it costs, predicted. It opens no database.
+//! `larch plan`: predicts how much room a table of a given size takes, and what a get of it costs. It opens no
+//! database.
 
 use crate::args::{self, Common};
 use crate::failure::{Failure, Result};

@@ -27,7 +27,7 @@ pub fn get(common: &Common, args: &args::Get) -> Result<()> {
     output.finish()
 }
 
-/// Writes a row. Makes the database and a table of raw keys and values if they are not there.
+/// Writes a row. If they do not exist, makes the database and a table of raw keys and values.
 pub fn put(common: &Common, args: &args::Put) -> Result<()> {
     let value = args.value.as_ref().map(|value| value.as_encoded_bytes());
     let insert = |table: &Table| {

@@ -1,4 +1,4 @@
-//! `larch repair`: what can be read of a damaged database, in a new one.
+//! `larch repair`: copies everything that can be read of a damaged database to a new one.
 
 use crate::args::Repair;
 use crate::failure::{Failure, Result};

@@ -1,5 +1,5 @@
-//! `larch scan` and `larch delete-range`: the rows with keys in a range, in their order; `larch nth` and
-//! `larch sample`: some of them, by their numbers.
+//! `larch scan` and `larch delete-range` work on the rows with keys in a range, in key order; `larch nth` and `larch
+//! sample` on single rows, by their numbers.
 
 use crate::args::{Common, DeleteRange, KeyRange, Nth, Sample, Scan, ScanFormat, Shown};
 use crate::database;
@@ -42,7 +42,7 @@ pub fn nth(common: &Common, args: &Nth) -> Result<()> {
     let table = database::table(&database, &args.dir, &args.table)?;
     let layout = database::layout(&table, &args.range.types)?;
     let mut view = View::new(&table, &layout, &args.shown)?;
-    // The row is read as of the moment at which it had the number.
+    // The snapshot is taken before the number is looked up, so the row is read at the same moment.
     let snapshot = database.snapshot();
     let key = match range(&args.range, &layout)? {
         Some(range) => table.at(&snapshot)?.nth_key(range, args.number)?,
@@ -65,7 +65,7 @@ pub fn sample(common: &Common, args: &Sample) -> Result<()> {
     let mut output = Output::new();
     if let Some(range) = range(&args.range, &layout)? {
         let seed = args.seed.unwrap_or_else(|| Machine::real().random.next_u64());
-        // The rows are read as of the moment at which their keys were chosen.
+        // The snapshot is taken before keys are chosen, so the rows are read at the same moment.
         let snapshot = database.snapshot();
         for key in table.at(&snapshot)?.sample(range, args.rows, seed)? {
             view.print_row_of(&snapshot, &key, &mut output)?;
@@ -231,7 +231,7 @@ pub fn range(args: &KeyRange, layout: &Layout) -> Result<Option<Range>> {
     bounds(args, |text| layout.bound_from_text(text.as_encoded_bytes()).map_err(Failure::Usage))
 }
 
-/// The range that was asked for, of keys that `bound` makes of text; `None` if there can be none.
+/// The requested range, as keys that `bound` makes from text; `None` if no key can be in it.
 pub fn bounds(args: &KeyRange, bound: impl Fn(&OsStr) -> Result<Vec<u8>>) -> Result<Option<Range>> {
     let bound = |flag: &str, text: &Option<OsString>| {
         let bound = text.as_ref().map(|text| bound(text)).transpose();

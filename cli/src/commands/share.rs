@@ -1,5 +1,5 @@
-//! `larch clone`, `larch split-off` and `larch rename-table`: tables that see the files of another, without copying
-//! rows.
+//! `larch clone`, `larch split-off` and `larch rename-table`: tables that see the files of another table, without
+//! copying rows.
 
 use crate::args::{CloneTable, Common, RenameTable, SplitOff};
 use crate::database;
@@ -32,7 +32,7 @@ pub fn clone(common: &Common, args: &CloneTable) -> Result<()> {
     report
 }
 
-/// Moves the rows from a key on to a table of their own.
+/// Moves the rows from a key on to a new table.
 pub fn split_off(common: &Common, args: &SplitOff) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;

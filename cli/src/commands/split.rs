@@ -36,7 +36,8 @@ pub fn run(common: &Common, args: &Split) -> Result<()> {
     output.finish()
 }
 
-/// A line for each part: rows, bytes and the key that it stops before, which is last because it may have any length.
+/// Prints a line for each part: rows, bytes and the key before which the part stops. The key is last because it may
+/// have any length.
 fn print(parts: &[Part], output: &mut Output) -> Result<()> {
     output.line(format!("{:>12}  {:>10}  before", "rows", "bytes"))?;
     for part in parts {

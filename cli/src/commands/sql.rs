@@ -1,5 +1,5 @@
-//! `larch sql`: statements for a query engine; and the processes with which several engines answer together. The engine
-//! is given by the binary; that of the default workspace has none. It knows no SQL.
+//! `larch sql`: statements for a query engine; and the processes with which several engines answer together. The
+//! binary provides the engine; the binary of the default workspace has none. This module knows no SQL.
 
 use crate::args::{self, Common, QueryFormat, Sql};
 use crate::database;
@@ -27,14 +27,15 @@ pub struct Query {
     pub memory_bytes: u64,
     /// How many threads work on a query; `None`: one for each processor.
     pub threads: Option<u16>,
-    /// The process that has other processes answer the query, as `HOST:PORT`; `None`: this process answers it.
+    /// The process that distributes the query to other processes, as `HOST:PORT`; `None` if this process answers the
+    /// query.
     pub scheduler: Option<String>,
 }
 
 /// Answers a query on the standard output.
 pub type RunQuery = fn(&Query) -> Result<()>;
 
-/// Begins to open a database as the options of the command say, wherever it is.
+/// Makes a builder that opens a database with the options of the command, wherever the database is.
 pub type OpenBuilder = Arc<dyn Fn(&Path) -> Result<Builder> + Send + Sync>;
 
 /// Processes that answer queries together.
@@ -66,7 +67,7 @@ pub struct SqlExecutor {
     pub listen: IpAddr,
     /// The port for rows; the next one is for tasks. `None`: any that are free.
     pub port: Option<u16>,
-    /// How many partitions it works on at a time; `None`: one for each processor.
+    /// How many partitions the executor works on at a time; `None`: one for each processor.
     pub threads: Option<u16>,
     /// Memory for the engine's work, in bytes.
     pub memory_bytes: u64,
@@ -77,8 +78,8 @@ pub struct SqlExecutor {
 }
 
 impl Query {
-    /// The columns of a table that `larch import` made, in the language of `docs/guide/sql.md`; `None` if the table was
-    /// made in another way.
+    /// The columns of a table in the language of `docs/guide/sql.md`, if `larch import` made the table; otherwise
+    /// `None`.
     ///
     /// # Errors
     ///

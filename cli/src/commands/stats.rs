@@ -52,9 +52,9 @@ pub struct Stats {
     pub flat_bytes: u64,
     /// Bytes of filters.
     pub filter_bytes: u64,
-    /// Index bytes in a hundred data bytes, those of groups among them.
+    /// Index bytes for a hundred data bytes, including the index bytes of groups.
     pub index_percent: f64,
-    /// Index pages on the way to a data page, in the tallest file.
+    /// The number of index pages on the way to a data page, in the tallest file.
     pub index_height: u64,
     /// Bytes of older versions.
     pub history_bytes: u64,
@@ -66,7 +66,8 @@ pub struct Stats {
     pub files: u64,
     /// Bytes of files.
     pub file_bytes: u64,
-    /// About the part of these bytes that belongs to rows that the table does not see. Sizes are of whole files.
+    /// The approximate part of these bytes that belongs to rows which the table does not see. Sizes are of whole
+    /// files.
     pub unseen_bytes: u64,
     /// Levels that have files.
     pub levels: Vec<Level>,
@@ -85,7 +86,7 @@ pub struct Stats {
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// Bytes of its newest versions; in the first group, of the keys too.
+    /// Bytes of the group's newest versions; for the first group, including the keys.
     pub data_bytes: u64,
     /// Bytes of its older versions.
     pub history_bytes: u64,
@@ -110,7 +111,7 @@ impl Stats {
         Ok(Self::new(table.name(), &table.stats()?, &table.range_stats(..)?))
     }
 
-    /// Takes the engine's numbers: of the files, and of the range of all keys.
+    /// Takes the engine's numbers for the files, and for the range of all keys.
     fn new(table: &str, stats: &TableStats, all: &RangeStats) -> Self {
         Self {
             table: table.to_string(),

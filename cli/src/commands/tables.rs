@@ -21,7 +21,7 @@ struct Description<'t> {
     /// Missing if rows are raw keys and values.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<Schema>,
-    /// The types of the fields of keys, if rows are raw and say them.
+    /// The types of the fields of keys, if rows are raw and the table declares the types.
     #[serde(skip_serializing_if = "Option::is_none")]
     key_types: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `larch warm`: the pages of a range are read, and kept in mind when the database is closed.
+//! `larch warm`: reads the pages of a range. When the database is closed, it notes which pages these are.
 
 use super::scan;
 use crate::args::{Common, Warm};

@@ -17,7 +17,7 @@ impl Numbers {
         self.next() % limit
     }
 
-    /// Short texts over a small alphabet with the bytes that escaping cares for.
+    /// Short texts over a small alphabet that includes the bytes which escaping changes.
     fn text(&mut self) -> Vec<u8> {
         let length = self.below(5);
         (0..length).map(|_| [0, 1, b'a', 0xFE, 0xFF][self.below(5) as usize]).collect()

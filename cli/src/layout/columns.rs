@@ -1,8 +1,8 @@
-//! What a schema says about the columns of a table, in the language in which `larch sql` reads it
-//! (`docs/guide/sql.md`). It does not read rows.
+//! What a schema says about the columns of a table, in the language that `larch sql` reads (`docs/guide/sql.md`). It
+//! does not read rows.
 //!
-//! Each column of the key and each other column that has a name in the header, or a number in the schema, is declared.
-//! Where the columns of a row are not known, as those of a JSON object, its text is one column.
+//! Each column of the key is declared, and each other column with a name in the header or a number in the schema. If
+//! the columns of a row are not known, as in a JSON object, the row's text is one column.
 
 use super::Layout;
 use crate::keys::Kind;
@@ -16,7 +16,7 @@ pub fn declared(schema: &Schema) -> String {
     let layout = Layout::new(Some(schema.clone()));
     let mut names = Names::default();
     let mut sources = vec![key(schema, &mut names)];
-    // The text of all columns beside the key if the rows have no header, and of JSON.
+    // One column has the text of all columns beside the key, if the rows have no header or are JSON.
     let is_text = schema.format == Format::Jsonl || schema.columns.is_empty();
     let names_of_parts = if schema.groups.is_empty() { vec!["value".to_owned()] } else { schema.group_names() };
     for (part, name) in names_of_parts.iter().enumerate() {
@@ -70,7 +70,7 @@ fn column_name(schema: &Schema, at: usize) -> String {
 struct Names(Vec<String>);
 
 impl Names {
-    /// The name, with `_` after it if it is taken, as the language of columns writes it.
+    /// The name in the language of columns, with `_` after it if the name is already used.
     fn free(&mut self, name: &str) -> String {
         let mut free = name.to_owned();
         while self.0.contains(&free) {

@@ -6,7 +6,7 @@ use crate::schema::{KeySpec, Schema};
 
 mod groups;
 
-/// Encodes a record and prints it: tsv, json, key, key in JSON, value.
+/// Encodes a record and prints it in several forms: tsv, json, key, key in JSON, value.
 fn print(format: Format, columns: &[&str], key: &str, record: &[&[u8]]) -> [String; 5] {
     let specs: Vec<KeySpec> = key.split(',').map(|spec| spec.parse().expect("a key specification")).collect();
     let columns = columns.iter().map(ToString::to_string).collect();

@@ -6,10 +6,10 @@ use crate::layout::{Layout, Record, Row};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::{self, Read};
 
-/// What the parser is given after the last byte of the source: the end of the last line, if it has none, and a row of
-/// our own. A quote that is never closed swallows it, and so is noticed: the parser itself takes everything up to the
-/// end of the file as one field. The row is known by where it ends, not by its text, so a row of the source may have
-/// the same text.
+/// The bytes that the parser gets after the last byte of the source: the end of the last line, if it has none, and a
+/// row of our own. A quote that is never closed swallows this row, and so is noticed; the parser itself would take
+/// everything up to the end of the file as one field. The row is recognized by its end, not by its text, so a row of
+/// the source may have the same text.
 const END: &[u8] = b"\n.\n";
 /// One read of the source.
 const READ_BYTES: usize = 256 << 10;
@@ -70,7 +70,8 @@ impl<R: Read> Csv<R> {
         if !more || self.reader.get_ref().is_whole_at(self.reader.position().byte()) {
             let last = self.record.get(self.record.len().wrapping_sub(1)).unwrap_or_default();
             if last.ends_with(b"\n") {
-                // No line end ended this row, although what the parser was given ends with one: it is inside.
+                // No line end ended this row, although the parser's bytes end with a line end: so that line end is
+                // inside the row.
                 self.line += 1;
                 let why =
                     "a quote that opens in this row is never closed; close it, or double it if it is part of the text";
@@ -82,9 +83,9 @@ impl<R: Read> Csv<R> {
         Ok(true)
     }
 
-    /// Where the record begins. The parser's own idea of it counts the LF of a CRLF, and blank lines, to the next row;
-    /// so we count back from the end: the line ends inside the fields, and the one that ended the row unless it was a
-    /// CR.
+    /// The line on which the record begins. The parser counts the LF of a CRLF, and blank lines, to the next row. So
+    /// we count back from the end: the line ends inside the fields, and the line end that ended the row unless it was
+    /// a CR.
     fn first_line(&self) -> u64 {
         let end = self.reader.position();
         let inside = self.record.as_slice().iter().filter(|byte| **byte == b'\n').count() as u64;
@@ -96,7 +97,7 @@ impl<R: Read> Csv<R> {
 /// A source with [`END`] after it, which remembers what it gave last.
 struct Tail<R> {
     source: R,
-    /// What is not given yet of [`END`]; `None` as long as the source may have more.
+    /// The bytes of [`END`] that were not given yet; `None` as long as the source may have more.
     end: Option<&'static [u8]>,
     /// The last byte before `chunk`, if any came, and the chunk.
     chunk: Vec<u8>,

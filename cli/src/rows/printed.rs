@@ -1,5 +1,6 @@
-//! Rows and keys as `scan` prints them, for each kind of table: what [`Printer`](crate::output::Printer) writes gives
-//! the same row, whatever bytes it has. See `docs/decisions/0080-what-is-printed-can-be-read.md`.
+//! Reads rows and keys in the form that `scan` prints, for each kind of table: the output of
+//! [`Printer`](crate::output::Printer) gives the same row, whatever bytes the row has. See
+//! `docs/decisions/0080-what-is-printed-can-be-read.md`.
 
 use super::{BYTE_ORDER_MARK, Stop, Width};
 use crate::args::ScanFormat;
@@ -72,8 +73,8 @@ impl<R: BufRead> Printed<R> {
         Ok(true)
     }
 
-    /// Reads a line; in JSON one that is not blank, and without a byte order mark. A line of TSV may begin with the
-    /// bytes of one.
+    /// Reads a line. For JSON, it skips blank lines and a byte order mark. A line of TSV may begin with the bytes of
+    /// such a mark.
     fn read_line(&mut self) -> Result<bool, Stop> {
         loop {
             if !super::read_line(&mut self.source, &mut self.text)? {
@@ -136,7 +137,7 @@ fn fields(schema: &Schema, text: &str) -> Result<Vec<Vec<u8>>, String> {
         match fields.get_mut(at) {
             Some(free @ None) => *free = Some(field),
             Some(Some(_)) => return Err(format!("column {name:?} is there twice; write it once")),
-            // The members are as many as the columns, so if one stands too far, another is missing.
+            // There are as many members as columns, so if one member is too far back, another is missing.
             None => return Err(format!("column {name:?} is there, and one before it is not; write all columns")),
         }
     }

@@ -5,7 +5,7 @@ use crate::schema::{KeySpec, Schema};
 
 mod printed;
 
-/// Rows as `key|value`, one on each line, or the error as `line: why`.
+/// Rows as `key|value`, one on each line, or an error as `line: why`.
 fn read(format: Format, header: bool, key: &str, text: &str) -> String {
     let specs: Vec<KeySpec> = key.split(',').map(|spec| spec.parse().expect("a key specification")).collect();
     match rows(format, header, &specs, text.as_bytes()) {
@@ -99,7 +99,7 @@ fn csv_says_where_a_row_is_wrong() {
 #[test]
 fn a_row_with_more_or_fewer_columns_than_the_others_is_named() {
     for (format, separator) in [(Format::Csv, ","), (Format::Tsv, "\t")] {
-        // With the key in front and elsewhere: the former is read without a look at its columns.
+        // The key is tried in front and elsewhere: a row with the key in front is read without a look at its columns.
         for key in ["1", "2", "1:int"] {
             let error = |header, text: &str| read(format, header, key, &text.replace(',', separator));
             for (header, of) in [(true, "the header of the table"), (false, "the first row")] {

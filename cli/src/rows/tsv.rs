@@ -1,5 +1,5 @@
-//! Tab-separated rows, taken byte for byte: a line is a row, a tab ends a column, nothing else means anything. A line
-//! ends in LF or CRLF. A byte order mark at the beginning is no part of the first row.
+//! Tab-separated rows, taken byte for byte: a line is a row, a tab ends a column, and no other byte has a meaning. A
+//! line ends in LF or CRLF. A byte order mark at the beginning is no part of the first row.
 
 use super::{BYTE_ORDER_MARK, Stop, Width};
 use crate::layout::{Layout, Record, Row};

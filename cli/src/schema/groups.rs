@@ -1,12 +1,13 @@
-//! Column groups: what the command line and a schema say of them. Columns of a group lie together, away from those of
-//! other groups. It does not know how a row is written as bytes (see [`crate::layout`]).
+//! Column groups, as the command line and a schema describe them. The columns of a group lie together, away from the
+//! columns of other groups. It does not know how a row is written as bytes (see [`crate::layout`]).
 //!
 //! ```text
 //! hot:a,b;cold:c      two groups of named or numbered columns
 //! hot:a,b;cold:*      the second takes every column that is in no other, those a row of an earlier release has beyond the header too
 //! ```
 //!
-//! Key columns are in no group, as the key is kept beside each of them. Every other column that is known is in one.
+//! Key columns are in no group, since the key is stored beside each of them. Every other known column is in one
+//! group.
 
 use super::{Format, KeyColumn, MAX_COLUMN, Place, beyond, label};
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,7 @@ const REST: &str = "*";
 /// A group as a schema keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// Differs from those of the other groups.
+    /// It differs from the names of the other groups.
     pub name: String,
     /// Its columns, sorted. Empty if it takes the rest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -79,7 +80,7 @@ impl GroupSpec {
     }
 }
 
-/// The groups that were asked for by name, as numbers from 0 in the order they were named in; all of them if none were.
+/// The groups with the given names, as numbers from 0, in the order of the names; all groups if no name is given.
 pub fn choose(groups: &[String], asked: &[String]) -> Result<Vec<usize>, String> {
     if asked.is_empty() {
         return Ok((0..groups.len()).collect());

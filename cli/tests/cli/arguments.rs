@@ -84,7 +84,7 @@ fn what_the_engine_refuses_of_the_arguments_exits_with_2_too() {
     session.run(&["import", "db", "t", "rows.tsv", "--page", "100"]).fails(2, &["a page of 100 bytes"]);
 }
 
-/// Commands that read table `t` of `db`, and what they print of a row that is in the log of a process that writes.
+/// Commands that read table `t` of `db`, and their output for a row that is in the log of a process that writes.
 const READERS: [(&[&str], &str); 14] = [
     (&["get", "db", "t", "b"], "2\n"),
     (&["scan", "db", "t"], "b\t2\n"),
@@ -102,7 +102,7 @@ const READERS: [(&[&str], &str); 14] = [
     (&["dump", "db", "t"], ""),
 ];
 
-/// A database with a row in files, and a process that has committed a second one, which is in the log, and waits for
+/// A database with a row in files, and a process that has committed a second row, which is in the log, and waits for
 /// more.
 fn with_writer() -> (Session, Child, ChildStdin) {
     let session = Session::with(&["--format", "tsv"], "a\t1\n");
@@ -153,7 +153,7 @@ fn a_database_that_may_not_be_written_is_read() {
     child.wait().expect("it was started");
     let before = session.names_in("db");
     for (args, part) in READERS {
-        // A file system that is mounted for reading; root may do anything in others.
+        // The test needs a file system that is mounted read-only: on others, root may do anything.
         let mount = r#"mount --bind db db && mount -o remount,bind,ro db && exec "$0" "$@""#;
         let ran = session.run_under(&["unshare", "--mount", "--map-root-user", "sh", "-c", mount], args, "");
         if ran.err.starts_with("unshare: ") || ran.err.starts_with("mount: ") {
@@ -206,7 +206,7 @@ fn a_database_is_made_among_no_other_files() {
         session.run(args).fails(2, &["home has no database, and holds other files (notes.txt)"]);
     }
     assert_eq!(session.names_in("home"), ["notes.txt"]);
-    // What the creation of a database that was not finished leaves is no other file.
+    // Files of an unfinished creation of a database do not count as other files.
     session.file("half/MANIFEST-00000001", "");
     session.file("half/LOCK", "");
     session.run(&["put", "half", "t", "k", "v"]).ok();
@@ -234,7 +234,7 @@ fn nothing_is_made_within_a_database() {
     let mut inside = session.command(&["checkpoint", ".", "copy"]);
     let ran = Ran::new(inside.current_dir(session.path("db")).output().expect("larch was built"));
     ran.fails(2, &["name a directory outside of it"]);
-    // What is left of a damaged database may not be enough to be recognized.
+    // The remains of a damaged database may not be enough to recognize it.
     std::fs::remove_file(session.path("db/CURRENT")).expect("it is there");
     session.run(&["repair", "db", "db/saved"]).fails(2, &["db/saved lies in db"]);
     session.run(&["repair", "db", "saved"]).ok();

@@ -3,7 +3,7 @@
 use crate::session::{Ran, Session};
 use serde_json::Value;
 
-/// A few records; the rest of the workload is as it always is.
+/// Only a few records; the rest of the workload has its defaults.
 pub const RECORDS: &str = "recordcount=500";
 
 /// `larch bench ycsb …`, without lines in between.
@@ -409,7 +409,7 @@ fn a_run_that_meets_no_rows_is_no_result() {
     let session = Session::new();
     ycsb(&session, &["load", "-P", "a", "-p", RECORDS, "--target", "larch:db"]).ok();
     for workload in ["a", "c", "e", "f"] {
-        // E inserts one in twenty; without that it finds what it inserted itself.
+        // E would insert one row in twenty, and then find rows that it inserted itself.
         let args = ["run", "-P", workload, "-p", RECORDS, "-p", "insertproportion=0", "--target", "larch:db"];
         session.run(&["delete-range", "db", "usertable", "--prefix", "user"]).ok();
         let ran = ycsb(&session, &args);

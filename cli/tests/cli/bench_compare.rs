@@ -1,5 +1,4 @@
-//! `larch bench compare`, `regress` and `compare-trials`: what they print and write, what they refuse, and how they
-//! end.
+//! `larch bench compare`, `regress` and `compare-trials`: what they print, write and refuse, and how they end.
 
 use crate::bench::ycsb;
 use crate::bench_stops::{interrupt, wait_for};
@@ -97,8 +96,8 @@ fn an_interrupted_run_is_not_compared() {
     session.run(&compare(&["a.json"], &["cut.json"], &[])).fails(2, &["cut.json: workload a was interrupted"]);
 }
 
-/// Whether a comparison found nothing worse. It may say that it cannot tell: two rounds on a busy machine lie far
-/// apart.
+/// Whether a comparison found nothing worse. It may say that it cannot tell: two rounds on a busy machine may differ
+/// greatly.
 fn is_not_worse(ran: &Ran) -> bool {
     matches!(ran.code, Some(0 | 4))
 }

@@ -46,7 +46,7 @@ fn both_sides_of_sharing_are_shown_and_written_as_runs() {
     assert_eq!(report.code, Some(0), "{}", report.err);
 }
 
-/// Runs an experiment, and again: the second time nothing is measured, and the result is the same.
+/// Runs an experiment twice: the second time nothing is measured, and the result is the same.
 #[track_caller]
 fn leaves_a_result_and_is_not_made_twice(name: &str, cells: usize, parts: &[&str]) {
     let session = Session::new();

@@ -119,7 +119,7 @@ fn a_time_series_is_written_and_its_reader_takes_what_the_writer_printed() {
             "-mode read {series} -start-timestamp {start} -write-rate {rate} -distribution {distribution} \
              -operations 300 -validate-data"
         );
-        // The writer has ended. In the place of what it would have written since, a read gets the row before it.
+        // The writer has ended. For rows that it would have written since, a read gets an earlier row.
         assert_eq!(count(&done(kv(&session, &line)), "Total rows"), 300, "{distribution}");
     }
     let text = done(kv(&session, &format!("-mode mixed {series} -max-rate 4000 -operations 400 -validate-data")));
@@ -136,7 +136,7 @@ fn rates_are_exact_however_many_clients_share_them() {
     let text = done(on(&session, "noop:", line));
     let measured = &runs(&session, "r.json")[0]["measured"];
     let number = |name: &str| measured[name].as_u64().expect("a number");
-    // What was due and could not be sent or served in time is counted, too.
+    // Operations that were due and could not be sent or served in time are counted, too.
     assert_eq!(number("operations") + number("unsent") + number("cut"), 1000, "{text}");
     let log = String::from_utf8(session.bytes("r.hlog")).expect("a log is text");
     for tag in ["Tag=co-fixed,", "Tag=raw,", "times in microseconds"] {

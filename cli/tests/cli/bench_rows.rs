@@ -12,7 +12,7 @@ fn rows(session: &Session, args: &[&str]) -> Ran {
     session.run(&[&["bench", "rows"], args, &["--target", "larch:db"]].concat())
 }
 
-/// What a command printed that did what it should; the lines of its progress are elsewhere.
+/// The output of a command that succeeded; its progress goes elsewhere.
 #[track_caller]
 fn done(ran: Ran) -> String {
     assert_eq!(ran.code, Some(0), "{}", ran.err);

@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Stdio};
 
-/// Reads what a run says until it says this, and returns what reads the rest.
+/// Reads the output of a run until `part` appears, and returns a function that reads the rest.
 pub fn wait_for(child: &mut Child, part: &str) -> impl FnOnce(Child) -> Ran + use<> {
     let mut said = BufReader::new(child.stderr.take().expect("it was asked for"));
     let mut err = String::new();
@@ -99,7 +99,7 @@ fn a_result_that_cannot_be_written_is_told_after_the_table() {
     assert_eq!(session.names(), ["r.csv"], "the other file is written");
 }
 
-/// A limit on the size of files stands for a full disk, as in `full_disk`.
+/// A limit on the size of files simulates a full disk, as in `full_disk`.
 #[test]
 fn a_full_disk_is_told_with_what_was_loaded_until_then() {
     let session = Session::new();

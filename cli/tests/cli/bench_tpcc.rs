@@ -10,7 +10,7 @@ fn tpcc(session: &Session, args: &[&str]) -> Ran {
     session.run(&[&["bench", "tpcc"], args].concat())
 }
 
-/// What a command printed that did what it should; the lines of its progress are elsewhere.
+/// The output of a command that succeeded; its progress goes elsewhere.
 #[track_caller]
 fn done(ran: Ran) -> String {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -55,7 +55,7 @@ fn two_warehouses_are_loaded_run_checked_and_removed() {
     let lines = measured["counts"][0]["value"].as_u64().expect("a number");
     assert!(orders > 0 && (5 * orders..=15 * (orders + orders / 10 + 10)).contains(&lines), "{orders}, {lines}");
     is_consistent(&session, &[]);
-    // Rows have changed, and a check that knows only those of the import says so.
+    // Rows have changed, and a check that knows only the rows of the import says so.
     let changed = tpcc(&session, &["check", "--target", TARGET, "--after-import", "-q"]);
     assert_eq!(changed.code, Some(1), "{}", changed.err);
 

@@ -11,7 +11,7 @@ use store_postgres::server::{Server, ServerOptions};
 
 const SECRET: &str = "a secret of these tests";
 
-/// A worker of a session, whose database and files are in its directory.
+/// A worker of a session, with its database and files in the session's directory.
 struct Worker {
     child: Child,
     said: BufReader<ChildStderr>,
@@ -122,7 +122,7 @@ fn workers_shares_and_one_process_do_the_same() {
     let session = Session::new();
     let (_workers, addresses) = two(&session);
     let run = ["run", "-P", "a", "--target", "noop:", "--threads", "5", "--operations", "5003", "--out"];
-    // The program warns if workers did not begin at the same time, as happens on a busy machine.
+    // The program warns if workers did not begin at the same time, which happens on a busy machine.
     let with = |more: &[&str]| done(ycsb(&session, &[&run[..], more].concat()));
     with(&["one.json"]);
     with(&["together.json", "--workers", &addresses, "--secret-file", "secret"]);

@@ -1,4 +1,4 @@
-//! `larch checkpoint`, `backup`, `backups`, `restore` and `verify-backup`: what they make, what they say, and how they
+//! `larch checkpoint`, `backup`, `backups`, `restore` and `verify-backup`: what they make and print, and how they
 //! end.
 
 use crate::session::Session;

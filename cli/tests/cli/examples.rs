@@ -1,16 +1,16 @@
 //! Every example of every help text and of every guide is run as it is written, in a directory with the files that it
 //! names.
 //!
-//! What measures for seconds or minutes is not run here, but the program has to understand it. What cannot work in the
-//! default build, or does not end by itself, is listed with its reason; a line of these lists that no text has is a
-//! fault of the list.
+//! An example that measures for seconds or minutes is not run here, but the program has to understand it. Examples
+//! that cannot work in the default build, or do not end by themselves, are listed with their reasons. If no text has
+//! a line of these lists, the list is wrong.
 
 use crate::session::{Ran, Session};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Lines that need what a test does not have, by how they begin, or by what is in them.
+/// Lines that need something that a test does not have, by their beginning or by a part of them.
 const NOT_RUN: &[(&str, &str)] = &[
     ("cargo ", "it builds this tree, or runs its tests"),
     ("s3://", "a store: the binary of crates/remote has them, and its tests run against one"),
@@ -181,7 +181,7 @@ fn shell(session: &Session, line: &str) -> Ran {
     Ran::new(command.output().expect("there is a shell"))
 }
 
-/// Lets the program read the arguments of a line without doing anything; says what is wrong with them.
+/// Lets the program parse the arguments of a line without doing anything; returns what is wrong with them.
 fn understand(line: &str) -> Option<String> {
     // The words of its last command, as the shell takes them apart.
     let from = line.find("larch bench ").expect("it measures");

@@ -15,7 +15,7 @@ fn report(session: &Session, read: &[&str]) -> Value {
     serde_json::from_str(&session.run(&args).ok()).expect("a report is JSON")
 }
 
-/// Pages of a kind that were read, of all files.
+/// The number of pages of a kind that were read, over all files.
 fn read_of(report: &Value, kind: &str) -> u64 {
     let files = report["files"].as_array().expect("files are a list").iter();
     let pages = files.flat_map(|file| file["pages"].as_array().expect("pages are a list"));
@@ -91,7 +91,7 @@ fn groups_that_are_not_read_are_not_touched() {
 
 #[test]
 fn the_index_that_was_asked_for_is_read() {
-    // With small pages the tree has two levels, and the flat list is one page whatever the number of rows.
+    // With small pages the tree has two levels; the flat list is one page for any number of rows.
     let session = numbers(&["--index", "both", "--page", "512", "--node", "512"]);
     let indexes_read = |kind: &str| {
         let report = report(&session, &["get", "002500", "--read-index", kind]);

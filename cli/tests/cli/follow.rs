@@ -1,11 +1,11 @@
-//! Commands that follow a database while another process writes to it, and is killed.
+//! Commands that follow a database while another process writes to it and is killed.
 
 use crate::bench_stops::interrupt;
 use crate::session::Session;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout};
 
-/// A process that writes the rows `0`, `1`, `2`, … one by one, each when the one before it is acknowledged.
+/// A process that writes the rows `0`, `1`, `2`, … one by one, each after the previous row is acknowledged.
 pub struct Writer {
     child: Child,
     stdin: ChildStdin,

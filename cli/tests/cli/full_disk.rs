@@ -1,6 +1,6 @@
-//! Writes that the system refuses. A limit on the size of files stands for a full disk: the error comes from the same
-//! calls, and the test needs neither a disk of its own nor special rights. The system would end a program at the limit
-//! by a signal, which `larch` ignores.
+//! Writes that the system refuses. A limit on the size of files simulates a full disk: the error comes from the same
+//! calls, and the test needs neither a disk of its own nor special rights. The system would end a program at the
+//! limit by a signal, which `larch` ignores.
 
 use crate::session::{Ran, Session};
 
@@ -26,7 +26,7 @@ fn sorted(lines: &str) -> String {
     lines.iter().flat_map(|line| [*line, "\n"]).collect()
 }
 
-/// A load that the disk ends: everything acknowledged is there afterwards, and the rest can be loaded.
+/// A full disk ends a load: every acknowledged row is there afterwards, and the rest can be loaded.
 #[track_caller]
 fn loses_nothing(kib: u32, write_buffer: &str, parts: &[&str]) {
     let session = Session::new();

@@ -54,7 +54,7 @@ fn lines_and_numbers_come_back_as_they_went_in() {
     assert_eq!(session.scan(&["--groups", "c,a"]), "\t\tx\t\nk1\tb\tc\td\nk2\t\t\t\nk5\t\t\t\n");
     session.is_sound();
 
-    // The text of a number is with the first group; its value is everywhere.
+    // The text of a number is stored in the first group; the numeric value is in every group.
     let numbers = ["--format", "tsv", "--key", "2:int", "--groups", "a:3;b:1"];
     let session = Session::with(&numbers, "x\t010\ta\ny\t+9\tb\n");
     assert_eq!(session.scan(&[]), "y\t+9\tb\nx\t010\ta\n");
@@ -210,7 +210,7 @@ fn parts_of_another_program_are_shown_and_not_written() {
     for key in ["a", "b", "c"] {
         session.run(&["delete", "db", "t", key]).ok();
     }
-    // Not even when it is empty: no import made it, so none makes it anew.
+    // This also holds for an empty table: no import made it, so no import makes it anew.
     session
         .import(&["--format", "tsv"], "d\t4\n")
         .fails(3, &["table t holds raw keys and values in groups hot, cold,"]);

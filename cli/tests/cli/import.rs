@@ -211,7 +211,7 @@ fn a_command_that_fails_leaves_what_was_there_before() {
         let ran = session.run_with(args, input);
         assert!(matches!(ran.code, Some(2 | 3)) && ran.out.is_empty(), "{args:?}: {ran:?}");
         assert!(!session.has("new"), "{args:?} leaves a directory: {}", ran.err);
-        // A directory with other files has only those, and a database only its tables.
+        // The directory with other files still has only those, and the database only its tables.
         for dir in ["full", "db"] {
             let args: Vec<&str> = args.iter().map(|arg| if *arg == "new/db" { dir } else { arg }).collect();
             session.run_with(&args, input);
@@ -219,7 +219,7 @@ fn a_command_that_fails_leaves_what_was_there_before() {
         assert_eq!(std::fs::read_dir(session.path("full")).expect("it is there").count(), 1, "{args:?}");
         assert_eq!(session.run(&["tables", "db"]).ok(), tables, "{args:?}");
     }
-    // An empty table that an import would have made again is as it was.
+    // An empty table, which an import would have made again, is unchanged.
     session.run_with(&["import", "db", "empty", "-", "--format", "csv", "--key", "id:int"], bad).fails(3, &["input:4"]);
     assert_eq!(session.run(&["tables", "db"]).ok(), tables);
     // Rows that were told to be safe stay.

@@ -1,4 +1,4 @@
-//! The program killed at random moments: what it acknowledged is there, and half of an import is not.
+//! The program is killed at random moments: everything that it acknowledged is there, and no half of an import.
 
 use crate::bench_stops::{interrupt, wait_for};
 use crate::session::Session;
@@ -12,8 +12,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::Child;
 
 const KILLS: u32 = 20;
-/// More bytes than larch reads before it makes its table (one read, at most 64 KiB, a pipe's size) together with what
-/// waits in the pipe.
+/// More bytes than larch reads before it makes its table (one read of at most 64 KiB, the size of a pipe) plus the
+/// bytes that wait in the pipe.
 const SURELY_BEGUN: usize = 160 << 10;
 
 /// A generator of this run's own, and how to have it again.
@@ -26,7 +26,7 @@ fn seeded(test: &str) -> (u64, Xoshiro256PlusPlus) {
     (seed, Xoshiro256PlusPlus::seed_from_u64(seed))
 }
 
-/// Row `number` of an endless input: few keys, so that rows replace each other, and values that say which they are.
+/// Row `number` of an endless input. There are few keys, so rows replace each other; the values tell the rows apart.
 fn row(seed: u64, number: u64) -> (String, String) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed ^ number);
     let key = format!("key {:04}", rng.random_range(0..2_000));
@@ -55,7 +55,7 @@ fn every_acknowledged_row_survives_a_kill() {
         let (fed, acknowledged) = load_and_kill(session.start(&args), seed, held, enough);
 
         let scanned = session.scan(&[]);
-        // The newest row is always to be seen, and says how many were taken.
+        // The newest row is always visible, and its value says how many rows were taken.
         let numbers = scanned.lines().map(|line| line.split(['\t', ' ']).nth(2).expect("a value has a number"));
         let newest = numbers.map(|number| number.parse::<u64>().expect("it was written as one")).max();
         let taken = newest.map_or(0, |newest| newest + 1);
@@ -73,7 +73,8 @@ fn every_acknowledged_row_survives_a_kill() {
     assert!(held > 0, "no row was ever acknowledged");
 }
 
-/// Feeds rows from `first` on, kills once `enough` are acknowledged; returns how many were fed and acknowledged.
+/// Feeds rows from `first` on, and kills the program once `enough` rows are acknowledged. Returns how many rows were
+/// fed and how many were acknowledged.
 fn load_and_kill(mut child: Child, seed: u64, first: u64, enough: u64) -> (u64, u64) {
     let mut stdin = child.stdin.take().expect("it was asked for");
     let feeder = std::thread::spawn(move || {
@@ -106,12 +107,12 @@ fn load_and_kill(mut child: Child, seed: u64, first: u64, enough: u64) -> (u64, 
     (feeder.join().expect("the feeder counts"), acknowledged)
 }
 
-/// Rows for every key, in no order, that say which import they are from.
+/// A row for every key, in no order; each row says from which import it is.
 fn generation(number: u32) -> BTreeMap<String, String> {
     (0..8_000).map(|key| (format!("key {key:05}"), format!("import {number} {}", "y".repeat(key % 200)))).collect()
 }
 
-/// The rows as a file has them: not in the order of their keys.
+/// The rows in the order of the file, which is not the order of their keys.
 fn unsorted(rows: &BTreeMap<String, String>, rng: &mut Xoshiro256PlusPlus) -> String {
     let mut lines: Vec<String> = rows.iter().map(|(key, value)| format!("{key}\t{value}\n")).collect();
     for at in (1..lines.len()).rev() {
@@ -154,7 +155,7 @@ fn an_import_that_is_killed_never_was() {
     session.is_sound();
 }
 
-/// Kills after `bytes` bytes; the input goes on, so the import is not at its end.
+/// Kills the program after `bytes` bytes; the input continues, so the import has not reached its end.
 fn kill_while_fed(child: &mut Child, input: &[u8], bytes: usize) {
     let mut stdin = child.stdin.take().expect("it was asked for");
     stdin.write_all(&input[..bytes]).expect("larch reads");
@@ -162,7 +163,8 @@ fn kill_while_fed(child: &mut Child, input: &[u8], bytes: usize) {
     child.wait().expect("it was started");
 }
 
-/// Kills once the list of files has changed so often after the end of the input, or right after that end.
+/// Kills the program once the list of files has changed this often after the end of the input, or right after that
+/// end.
 fn kill_while_finishing(session: &Session, child: &mut Child, input: &[u8], changes: u32) {
     let mut stdin = child.stdin.take().expect("it was asked for");
     stdin.write_all(input).expect("larch reads");

@@ -10,7 +10,7 @@ fn a_key_is_printed_once_its_row_is_there() {
     let mut stdin = child.stdin.take().expect("it was asked for");
     let mut keys = BufReader::new(child.stdout.take().expect("it was asked for")).lines();
     for key in ["b", "a", "c"] {
-        // The next row is only written once this one was acknowledged: nothing waits for more input.
+        // The next row is written only after this row was acknowledged: no row waits for more input.
         writeln!(stdin, "{key}\tvalue of {key}").expect("larch reads");
         assert_eq!(keys.next().expect("larch answers").expect("with text"), key);
     }
@@ -113,7 +113,7 @@ fn rows_are_removed_by_their_keys_and_each_key_is_printed_once_that_is_safe() {
     assert!(ran.err.contains("standard input:2: ") && ran.err.contains("rows whose keys were printed are removed"));
 }
 
-/// Rows of a raw table, in the order of their keys, with all that text gives a meaning to.
+/// Rows of a raw table in key order, with all characters that have a meaning in text.
 fn awkward_rows() -> Vec<(Vec<u8>, Vec<u8>)> {
     let pieces = [&b"tmp"[..], b"\n", b"\t", b"\\", b"\r", b"n", b"\\n", b"\xef\xbb\xbf", b"\xff\0", b"precious"];
     let mut rows = std::collections::BTreeMap::new();

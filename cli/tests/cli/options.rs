@@ -1,5 +1,5 @@
-//! Every option of every command does something: each is tried, and what is seen differs from what is seen without it.
-//! The options are those that the program itself names, so an option that is new has to be tried here, too.
+//! Every option of every command has an effect: each is tried, and the result differs from the result without it. The
+//! options come from the program itself, so a new option has to be tried here, too.
 
 use crate::session::{Ran, Session};
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +51,7 @@ const LINES: &[(&str, &str)] = &[
     ("plan", "larch plan --rows 1e9 --row-bytes 100"),
 ];
 
-/// How tables that are made look, and what is said when they are changed.
+/// Options of commands that make or change tables, and the output by which each is seen.
 const OF_TABLES: &[(&str, &str)] = &[
     ("--page", "4KiB"),
     ("--node", "4KiB"),
@@ -62,7 +62,8 @@ const OF_TABLES: &[(&str, &str)] = &[
     ("--in-memory", "true"),
 ];
 
-/// An option, and a line with it. It is compared with a second line; if that is empty, with the line of the command.
+/// An option, and a line with it. It is compared with a second line; if the second line is empty, with the line of
+/// the command.
 const TRIED: &[(&str, &str, &str)] = &[
     ("import --format", "larch import db new - --format tsv < rows.tsv", "larch import db new - < rows.tsv"),
     ("import --header", "larch import db new rows.tsv --header", ""),
@@ -290,8 +291,8 @@ const TRIED: &[(&str, &str, &str)] = &[
     ("plan --json", "larch plan --rows 1e9 --row-bytes 100 --json", ""),
 ];
 
-/// Options of how a database is opened, which many commands have: with a value, if they take one. The engine says with
-/// what it was opened where `--verbose` is given; what each does is seen by other tests.
+/// Options for opening a database, which many commands have, with a value if they take one. With `--verbose`, the
+/// engine says with which options it was opened; other tests check the effect of each.
 const OF_OPENING: &[(&str, &str)] = &[
     ("--cache", "1MiB"),
     ("--write-buffer", "1MiB"),
@@ -302,7 +303,7 @@ const OF_OPENING: &[(&str, &str)] = &[
     ("--compat", "0.1"),
 ];
 
-/// Options that are seen to do something by another test, because they need more than a line.
+/// Options whose effect another test checks, because the check needs more than a line.
 const SEEN_ELSEWHERE: &[(&str, &str)] = &[
     ("follow --lines", "follow::follow_ends_with_an_interrupt_and_after_its_lines"),
     ("compaction-worker --jobs", "compaction_worker: it needs a writer that leaves work to it"),
@@ -313,8 +314,8 @@ const SEEN_ELSEWHERE: &[(&str, &str)] = &[
 /// Commands of other binaries: the default one says so and does nothing.
 const OF_OTHER_BINARIES: [&str; 6] = ["sql", "sql-scheduler", "sql-executor", "branch", "branches", "drop-database"];
 
-/// All options of all commands, as `get --json`. Those of `bench` are those of its targets and workloads, see its own
-/// tests.
+/// All options of all commands, as `get --json`. The options of `bench` are tested elsewhere, with its targets and
+/// workloads.
 fn all_options() -> BTreeSet<String> {
     fn collect(command: &clap::Command, path: &str, all: &mut BTreeSet<String>) {
         let below = command.get_subcommands().filter(|command| command.get_name() != "help");
@@ -394,8 +395,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What is seen of a line: its exit code, what it prints but for times and memory, and the names of the files that it
-/// leaves.
+/// The visible result of a line: its exit code, its output without times and memory, and the names of the files that
+/// it leaves.
 type Seen = (Option<i32>, String, Vec<String>);
 
 fn seen(template: &Session, line: &str) -> Seen {
@@ -403,7 +404,7 @@ fn seen(template: &Session, line: &str) -> Seen {
     copy(&template.path(""), &session.path(""));
     let ran = shell(&session, line);
     let out = String::from_utf8_lossy(&ran.out).into_owned();
-    // The lines about what the engine does differ each time, except how it was opened.
+    // The lines about the engine's work differ each time, except the line that says how it was opened.
     let is_kept = |told: &&str| !line.contains("--verbose") || told.contains("opened ") || ran.code != Some(0);
     let err: String = ran.err.lines().filter(is_kept).flat_map(|told| [told, "\n"]).collect();
     (ran.code, timeless(&out) + &timeless(&err), session.names())
@@ -493,7 +494,7 @@ fn every_option_of_every_command_does_something() {
             try_one(&format!("{command} --verbose"), &format!("{told}{rest}"), &format!("{line}{rest}"));
         }
         if has("--follow") {
-            // It says what is so without it, and so cannot be said beside its opposite.
+            // The option says what is already true without it, so it cannot be combined with its opposite.
             let files = format!("{line} --read-only");
             try_one(&format!("{command} --follow"), &format!("{files} --follow"), &files);
         }

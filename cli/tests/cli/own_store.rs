@@ -29,7 +29,7 @@ fn commands() -> Vec<&'static str> {
 
 #[test]
 fn the_guide_adds_a_store_and_a_workload_outside_the_workspace() {
-    // Always the same directory, so that what cargo builds replaces what it built the last time.
+    // The directory is always the same, so that cargo replaces what it built the last time.
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own-store");
     match fs::remove_dir_all(&place) {
         Err(error) if error.kind() != ErrorKind::NotFound => panic!("{}: {error}", place.display()),

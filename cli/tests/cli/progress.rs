@@ -1,4 +1,4 @@
-//! The progress bar, on a terminal that a test holds the other end of.
+//! The progress bar, on a terminal whose other end the test holds.
 
 use crate::session::Session;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -17,7 +17,7 @@ fn terminal() -> (File, File) {
     (File::from(ours), theirs)
 }
 
-/// More than are ever read before the bar is there, which takes a second of work.
+/// More rows than are ever read before the bar appears, which takes a second of work.
 const MOST_ROWS: u64 = 100_000_000;
 
 #[test]
@@ -27,7 +27,7 @@ fn long_work_shows_how_far_it_is_on_a_terminal_and_takes_it_away_again() {
     let mut command = session.command(&["import", "db", "t", "-", "--format", "tsv"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(theirs).env("TERM", "xterm");
     let mut child = command.spawn().expect("larch was built");
-    // With it goes the last of our copies of the other end.
+    // This drops the last of our copies of the other end.
     drop(command);
 
     let seen = Arc::new(AtomicBool::new(false));

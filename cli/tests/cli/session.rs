@@ -108,7 +108,7 @@ impl Session {
         Self::feed(self.command(args), input.as_ref())
     }
 
-    /// As [`Self::run_with`], started by another program that gets the command as its last arguments.
+    /// Like [`Self::run_with`], but another program starts the command, which it gets as its last arguments.
     pub fn run_under(&self, starter: &[&str], args: &[&str], input: impl AsRef<[u8]>) -> Ran {
         let mut command = Command::new(starter[0]);
         command.args(&starter[1..]).arg(env!("CARGO_BIN_EXE_larch")).args(args).current_dir(self.dir.path());
@@ -134,7 +134,7 @@ impl Session {
 
     /// A command to change before it is started, fed and heard.
     pub fn command_for_signals(&self, args: &[&str]) -> Command {
-        // Tests run in the background of a script ignore ^C, and so would larch.
+        // If a script runs tests in the background, they ignore ^C, and so would larch.
         let mut command = Command::new("env");
         command.arg("--default-signal=INT").arg(env!("CARGO_BIN_EXE_larch")).args(args).current_dir(self.dir.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -151,13 +151,14 @@ impl Session {
         names
     }
 
-    /// Checks `db` and finds nothing: no damage, and no SST that no table knows.
+    /// Checks `db` and expects no finding: no damage, and no SST that no table knows.
     #[track_caller]
     pub fn is_sound(&self) {
         // A process that writes removes what one that died has left.
         self.database().close().expect("a test can close its database");
         self.run(&["check", "db"]).ok();
-        // Read-only: nothing is compacted between the look at the tables and the look at the disk.
+        // The database is opened read-only: nothing is compacted between the look at the tables and the look at the
+        // disk.
         let database = larch::Database::builder(self.dir.join("db")).read_only(true).open();
         let files = database.expect("a test can open its database").sst_files();
         let known: Vec<String> = files.into_iter().map(|(name, _)| name).collect();
@@ -192,7 +193,7 @@ impl Ran {
         String::from_utf8(self.out).expect("this output is UTF-8")
     }
 
-    /// A run that failed with this code, printed nothing and said all of this.
+    /// A run that failed with this code, printed nothing on its output, and whose error has all of these parts.
     #[track_caller]
     pub fn fails(self, code: i32, parts: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:?}");

@@ -3,7 +3,7 @@
 use crate::session::Session;
 use larch::TableOptions;
 
-/// Keys in their order, one of each kind of field that has signs of its own.
+/// Keys in their order, one for each kind of field with its own notation.
 const KEYS: [&str; 6] = [
     "(-3, \"b\", none, x'')",
     "(-3, \"b\", 0.5, x'00ff')",

@@ -236,7 +236,7 @@ impl ::tpcc::Database for Larch {
     }
 
     fn clean(&self) -> Result<(), Failure> {
-        // Without the note of `create`, tables of these names do not belong to TPC-C.
+        // Without the note that `create` writes, tables of these names do not belong to TPC-C.
         ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
         *self.tables.lock().unwrap_or_else(PoisonError::into_inner) = None;
         for table in Table::ALL {

@@ -1,8 +1,8 @@
-//! TLS of a session: what of the server's certificate is checked, the handshake, and bytes on their way. It knows no
-//! message of PostgreSQL but the one that asks for TLS.
+//! TLS of a session: the checks of the server's certificate, the handshake, and encrypted bytes. This module knows
+//! only one message of PostgreSQL, the one that asks for TLS.
 //!
-//! A session here waits for many sockets at once, and learns only once that something came. So [`Tls::receive`] never
-//! keeps what it has decrypted: all of it is in the inbox when it returns, and says whether the socket may have more.
+//! A session here waits for many sockets at once, and learns only once that something came. So [`Tls::receive`] keeps
+//! no decrypted bytes: when it returns, all of them are in the inbox. It also says whether the socket may have more.
 
 use crate::address::{Checked, Encryption, Place, Roots};
 use crate::moved::Moved;
@@ -24,12 +24,12 @@ use std::sync::Arc;
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// Asks a server whether it speaks TLS: length, and a number that no version of the protocol has. It answers with one
-/// byte.
+/// Asks a server whether it speaks TLS: a length, and a number that no version of the protocol has. The server
+/// answers with one byte.
 pub const REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 /// What one receive takes, in encrypted bytes.
 const RECEIVE_BYTES: usize = 64 << 10;
-/// Where systems keep the certificates of authorities that everybody trusts: Debian, Fedora, Alpine.
+/// The usual files with the certificates of trusted authorities: on Debian, Fedora and Alpine.
 const SYSTEM_ROOTS: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
@@ -74,7 +74,7 @@ impl Tls {
     ///
     /// # Errors
     ///
-    /// A sentence on what is wrong with the certificate, or with the other side, and what to do.
+    /// A sentence that says what is wrong with the certificate or with the other side, and what to do.
     pub fn begin(socket: &OwnedFd, place: &Place, encryption: &Encryption) -> Result<Self, String> {
         let checked = encryption.checked();
         let host = match place {
@@ -85,7 +85,7 @@ impl Tls {
             ServerName::try_from(host.clone()).map_err(|_| format!("`{host}` is no name that a certificate has"))?;
         let config = config(checked, &encryption.roots)?;
         let mut session = ClientConnection::new(Arc::new(config), name).map_err(|error| error.to_string())?;
-        // A COPY is larger than the 64 KiB that would be taken at once.
+        // A COPY is larger than 64 KiB, which is the default limit.
         session.set_buffer_limit(None);
         let mut socket = Socket(socket, SendFlags::NOSIGNAL);
         while session.is_handshaking() {
@@ -138,7 +138,7 @@ impl Tls {
         Ok(Moved::All)
     }
 
-    /// Takes what came, all of which goes to the inbox. As `Connection::receive`.
+    /// Moves all bytes that came to the inbox, like `Connection::receive`.
     ///
     /// # Errors
     ///
@@ -175,8 +175,8 @@ impl Tls {
         self.session.send_close_notify();
     }
 
-    /// What ties a proof of the password to this session: a hash of the server's certificate (`tls-server-end-point`,
-    /// RFC 5929). `None` if the certificate is signed in a way for which none is defined.
+    /// The value that ties a proof of the password to this session: a hash of the server's certificate
+    /// (`tls-server-end-point`, RFC 5929). `None` if no such hash is defined for the certificate's kind of signature.
     pub fn end_point(&self) -> Option<Vec<u8>> {
         end_point(self.session.peer_certificates()?.first()?)
     }
@@ -299,7 +299,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Whether a certificate was refused only since it is that of an authority.
+/// Whether a certificate was refused only because it is the certificate of an authority.
 fn is_authority(error: &rustls::Error) -> bool {
     let rustls::Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
     matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
@@ -320,7 +320,8 @@ fn handshake_advice(error: &io::Error, host: &str) -> String {
     format!("{error}; {advice}")
 }
 
-/// The hash of a certificate by the function of its signature; where that is MD5 or SHA-1, by SHA-256.
+/// The hash of a certificate, by the hash function of its signature. If that function is MD5 or SHA-1, SHA-256 is
+/// used.
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     // Certificate ::= SEQUENCE { tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE { algorithm OBJECT IDENTIFIER …
     // }, … }
@@ -341,7 +342,7 @@ fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The content of the element of DER at the start of `bytes`, which is of kind `tag`, and what follows it.
+/// The content of the DER element at the start of `bytes`, whose kind must be `tag`, and the bytes after the element.
 fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let [first, length, rest @ ..] = bytes else { return None };
     let (length, rest) = match *length {

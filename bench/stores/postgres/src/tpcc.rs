@@ -1,10 +1,10 @@
-//! TPC-C on PostgreSQL and on databases that speak its protocol: a table for each of the nine, in the schema that the
-//! user's search path begins with. Transactions go out as prepared statements on several connections.
+//! TPC-C on PostgreSQL and on databases that speak its protocol. Each of the nine tables is a table in the first
+//! schema of the user's search path. Transactions go out as prepared statements on several connections.
 //!
-//! From the bottom up: `dialect` is in what the servers differ, `options` what a target says. `columns` are the columns
-//! of the tables with their values, `tables` the statements that make and remove them, `load` fills them and `view`
-//! reads them. `statements` are those of transactions, `work` is a transaction under way, and `session` has several of
-//! them.
+//! From the bottom up: `dialect` has the differences between servers, `options` what a target says. `columns` are the
+//! columns of the tables with their values. `tables` are the statements that make and remove the tables, `load` fills
+//! them and `view` reads them. `statements` are the statements of transactions, `work` is a transaction under way,
+//! and `session` has several transactions under way.
 
 mod columns;
 mod dialect;
@@ -166,8 +166,8 @@ impl Postgres {
         Ok(())
     }
 
-    /// Makes the functions that the statements call, before the first session needs them. Those that are there may be
-    /// of another version, whose results cannot be replaced.
+    /// Makes the functions that the statements call, before the first session needs them. An existing function may be
+    /// of another version, and its type of result cannot be replaced.
     fn make_functions(&self) -> Result<(), Error> {
         let mut are_made = self.functions_are_made.lock().unwrap_or_else(PoisonError::into_inner);
         if !*are_made && !self.statements.functions().is_empty() {
@@ -335,7 +335,7 @@ impl ::tpcc::Database for Postgres {
     }
 
     fn clean(&self) -> Result<(), Failure> {
-        // Without the note of `create`, tables of these names do not belong to TPC-C.
+        // Without the note that `create` writes, tables of these names do not belong to TPC-C.
         ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
         if self.is_simulation() {
             *self.simulated() = None;
@@ -344,7 +344,7 @@ impl ::tpcc::Database for Postgres {
         let mut control = self.control();
         control.query(&statements::remove_functions())?;
         *self.functions_are_made.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        // The mark that they are ours is removed last, so that after a crash `clean` removes the rest.
+        // The mark that the tables are ours is removed last, so that after a crash `clean` removes the rest.
         for name in tables::all_names() {
             // A table of this name that lies in a later schema of the search path does not belong to TPC-C.
             if is_true(&mut control, &tables::is_there(name))? {

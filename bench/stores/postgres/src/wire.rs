@@ -1,9 +1,9 @@
-//! What a request that is sent a million times needs of PostgreSQL's protocol, version 3: the messages of a prepared
-//! statement, and those of the server where they were received. The messages of a session's start, and tags and
-//! lengths, are those of `postgres-protocol`. It can do these two parts as well, but a request costs 165 ns with it and
-//! 18 ns here, and each message that it parses gets memory of its own.
+//! The parts of PostgreSQL's protocol, version 3, that a request needs which is sent a million times: the messages of
+//! a prepared statement, and the server's messages, read in the buffer into which they were received.
+//! `postgres-protocol` provides the messages of a session's start, and tags and lengths. It has the other parts as
+//! well. But a request costs 165 ns with it and 18 ns here, and it allocates memory for each message that it parses.
 //!
-//! Every message is a tag, a length that counts itself and the body but not the tag, and the body; numbers are
+//! Every message is a tag, a length and a body. The length counts itself and the body, but not the tag. Numbers are
 //! big-endian. Nothing here trusts what came: a length or a count that does not fit its message is [`Malformed`].
 
 use crate::error::{ServerError, SqlState};
@@ -14,10 +14,10 @@ mod tests;
 
 /// Bytes before the body of a message: tag and length.
 const HEADER_BYTES: usize = 5;
-/// The most that a server can send in one message: what it can allocate.
+/// The longest message that a server can send: the most bytes that it can allocate.
 const MESSAGE_BYTES_MAX: usize = 1 << 30;
-/// Room for what one receive brings. The server sends in pieces of 8 KiB; more than that comes only if it was faster
-/// than we were.
+/// Room for what one receive brings. The server sends in pieces of 8 KiB. More bytes come at once only if it was
+/// faster than we were.
 const RECEIVE_BYTES: usize = 64 << 10;
 
 /// What was wrong with the server's bytes.
@@ -77,7 +77,7 @@ impl Inbox {
         Ok((bytes <= waiting.len()).then_some(bytes))
     }
 
-    /// Where to put what comes: as much room as one receive should have, or as the rest of a begun message needs.
+    /// The free room for incoming bytes: as much as one receive should have, or as the rest of a begun message needs.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         if self.start == self.end {
@@ -110,8 +110,8 @@ impl Inbox {
 
 /// A prepared statement, with the bytes that all its requests have in common.
 ///
-/// A request is a Bind, which names the statement, gives the parameters' values and asks for binary results, and an
-/// Execute without a limit of rows:
+/// A request is a Bind and an Execute. The Bind names the statement, gives the parameters' values and asks for binary
+/// results; the Execute has no limit of rows:
 ///
 /// ```text
 /// 'B' length  portal 0  statement 0  1 1 (all parameters are binary)  parameters  {length value}*  1 1 (so are results)
@@ -130,7 +130,7 @@ pub struct Statement {
 const BIND_END_AND_EXECUTE: [u8; 14] = [0, 1, 0, 1, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0];
 /// What of [`BIND_END_AND_EXECUTE`] belongs to the Bind.
 const BIND_END_BYTES: usize = 4;
-/// After this the server answers what it has, commits, and forgets the error of the requests before.
+/// The server then sends all its answers, commits, and forgets errors of earlier requests.
 pub const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
 
 impl Statement {
@@ -224,7 +224,7 @@ impl Binding<'_> {
         patch_length(self.out, length_at, length_at + 4);
     }
 
-    /// All parameters that are left have these values, with a length before each.
+    /// Sets all remaining parameters to these values, which have a length before each.
     #[inline]
     pub fn finish_with(mut self, values: &[u8]) {
         self.missing = 0;
@@ -307,8 +307,8 @@ impl<'a> Values<'a> {
     }
 }
 
-/// How many rows a command touched: the last word of the body of a CommandComplete, as in `UPDATE 1` or
-/// `INSERT 0 1`; none for commands that count nothing.
+/// The number of rows that a command touched: the last word in the body of a CommandComplete, as in `UPDATE 1` or
+/// `INSERT 0 1`. None if the command counts no rows.
 #[inline]
 pub fn rows_touched(body: &[u8]) -> u64 {
     let words = body.strip_suffix(&[0]).unwrap_or(body);
@@ -316,7 +316,8 @@ pub fn rows_touched(body: &[u8]) -> u64 {
     words[digits..].iter().fold(0_u64, |sum, digit| sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0')))
 }
 
-/// What the body of a ErrorResponse says: fields that begin with a letter and end with a zero, then a zero.
+/// The content of the body of an ErrorResponse: fields that begin with a letter and end with a zero, and a zero after
+/// the last.
 pub fn server_error(body: &[u8]) -> ServerError {
     let mut error = ServerError {
         severity: String::new(),
@@ -329,7 +330,7 @@ pub fn server_error(body: &[u8]) -> ServerError {
         let Some((kind, text)) = field.split_first() else { continue };
         let words = || String::from_utf8_lossy(text).into_owned();
         match kind {
-            // In the language of the server's messages, and since version 9.6 in English, too.
+            // This word is in the language of the server's messages. Since version 9.6 it also comes in English.
             b'S' if error.severity.is_empty() => error.severity = words(),
             b'V' => error.severity = words(),
             b'C' => error.sqlstate = text.try_into().map_or(SqlState::UNKNOWN, SqlState),

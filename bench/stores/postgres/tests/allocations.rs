@@ -44,7 +44,8 @@ fn requests_allocate_nothing() {
                     4 => Request::Update { key, field: 1, value: key },
                     _ => Request::Delete { key },
                 };
-                // What follows is about the same keys and may come by another connection, so nothing may be under way.
+                // The next request is about the same keys and may use another connection, so nothing may be under
+                // way.
                 let wanted = if number % 20 == 0 { session.depth() } else { 1 };
                 while free.len() < wanted {
                     let waited = session.wait(None, &mut |served| {

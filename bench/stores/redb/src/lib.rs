@@ -120,7 +120,7 @@ impl Store for Redb {
         Ok(Session::Blocking(Box::new(Gather::new(self.pairs(), self.batch_rows))))
     }
 
-    /// In large transactions, of which only the last is durable.
+    /// Loads in large transactions, of which only the last is durable.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
         let mut count = 0;

@@ -8,8 +8,8 @@ use std::path::Path;
 pub enum Db {
     /// Without transactions.
     Plain(DB),
-    /// Transactions lock nothing, and find conflicts at their commit. The database keeps rows in memory for a while
-    /// after they were flushed, to find conflicts with them.
+    /// Transactions lock nothing, and find conflicts at their commit. The database keeps flushed rows in memory for a
+    /// while, to find conflicts with them.
     Optimistic(OptimisticTransactionDB),
 }
 
@@ -28,7 +28,7 @@ impl Db {
     }
 }
 
-/// Does `$call` on the database `$db`, whichever of both it is: `on_db!(&self.db, db => db.flush())`.
+/// Does `$call` on the database `$db`, whichever kind it is: `on_db!(&self.db, db => db.flush())`.
 macro_rules! on_db {
     ($db:expr, $name:ident => $call:expr) => {
         match $db {

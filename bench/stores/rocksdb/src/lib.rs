@@ -1,8 +1,8 @@
 //! RocksDB as a store of the benchmarks, by its C interface.
 //!
-//! Its users choose between two ways to keep index and filters: `index=default` keeps those of every open file in the
-//! heap, outside the cache; `index=partitioned` cuts them in pieces that are pages of the cache, of which the top
-//! stays.
+//! RocksDB's users choose between two ways to keep index and filters. With `index=default`, the index and filters of
+//! every open file are in the heap, outside of the cache. With `index=partitioned`, they are cut in pieces: these are
+//! pages of the cache, and the top pieces stay in it.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
@@ -251,7 +251,7 @@ impl Store for RocksDb {
         }
     }
 
-    /// It has no commits in flight: a write that is not synced has no handle to wait for.
+    /// RocksDB has no commits in flight here: a write that is not synced has no handle to wait for.
     fn commits(&self, in_flight: usize) -> Option<Box<dyn Commits + '_>> {
         match &self.db {
             Db::Optimistic(db) if self.choices.synced && in_flight == 0 => {

@@ -1,4 +1,4 @@
-//! Files of rows in the order of their keys, for RocksDB to take in as they are. It does not know which database or
+//! Files of rows in key order, which RocksDB takes in unchanged. This module knows neither the database nor the
 //! column family.
 
 use super::broken;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Size of the files, as of those that compactions write.
 const FILE_BYTES: u64 = 64 << 20;
 
-/// Rows between two looks at the size of a file: asking for it costs more than a row.
+/// The number of rows between two looks at the size of a file: asking for the size costs more than a row.
 const LOOK_ROWS: u64 = 1024;
 
 /// Takes rows, whose keys rise, into as many files as they need. What is not taken in by RocksDB is removed with it.
@@ -64,7 +64,7 @@ impl<'o> SortedFiles<'o> {
     }
 }
 
-/// A writer keeps what it was opened with as long as the options live.
+/// A writer keeps what it was opened with, so the options must live as long as the writer.
 fn open<'o>(options: &'o Options, path: &Path) -> Result<SstFileWriter<'o>, Failure> {
     let file = SstFileWriter::create(options);
     file.open(path).map_err(broken)?;

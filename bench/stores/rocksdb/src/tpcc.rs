@@ -1,6 +1,6 @@
-//! TPC-C on RocksDB, through its optimistic transactions: a column family for each of the nine tables, and for each of
-//! two indexes that the transactions keep by themselves. The default column family keeps what the database was made
-//! with and which parts were loaded.
+//! TPC-C on RocksDB, through its optimistic transactions. Each of the nine tables has a column family. So has each of
+//! two indexes, which the transactions maintain themselves. The default column family records how the database was
+//! made and which parts were loaded.
 
 mod families;
 mod load;
@@ -28,15 +28,16 @@ type Db = OptimisticTransactionDB<MultiThreaded>;
 /// The column family that every database has.
 const DEFAULT: &str = "default";
 
-/// Rows of a table that were flushed stay in memory until this part of the write buffer was written after them, so that
-/// a commit can compare its keys with those written since its snapshot. With 256 MiB it is 8 MiB, which is thousands of
-/// transactions; an older one is tried again.
+/// A table's flushed rows stay in memory until this part of the write buffer was written after them. So a commit can
+/// compare its keys with the keys written since its snapshot. With 256 MiB the part is 8 MiB, which is thousands of
+/// transactions; an older transaction is tried again.
 const HISTORY_PART: u64 = 32;
 
 /// The filter of a memtable takes this part of it at most. Each column family has one, also while it has no row.
 const FILTER_PART: u64 = 50;
 
-/// The log is not longer than this many write buffers: a table that is seldom written keeps it otherwise.
+/// The log is at most as long as this many write buffers. Without this limit, a table that is seldom written would
+/// keep the log long.
 const LOG_BUFFERS: u64 = 4;
 
 /// An open database.
@@ -72,7 +73,7 @@ fn choices_of(target: &Target) -> Result<Choices, Failure> {
 /// How the database and each column family is set.
 fn options_of(choices: &Choices, cache: &Cache, create: bool) -> Options {
     let mut options = choices.options(cache, create);
-    // All tables together have the write buffer, and a single one at most a quarter of it.
+    // All tables together may fill the write buffer, and a single table at most a quarter of it.
     let all_bytes = choices.write_buffer_bytes;
     // It is there from the start, and counts as history.
     let filter_bytes = all_bytes / 4 / FILTER_PART;
@@ -80,7 +81,7 @@ fn options_of(choices: &Choices, cache: &Cache, create: bool) -> Options {
     options.set_write_buffer_size((all_bytes / 4) as usize);
     options.set_max_total_wal_size(LOG_BUFFERS * all_bytes);
     options.set_max_write_buffer_size_to_maintain((all_bytes / HISTORY_PART + filter_bytes) as i64);
-    // A commit looks for its keys in memory, where most of them are not.
+    // A commit looks for its keys in memory, but most of them are not there.
     options.set_memtable_prefix_bloom_ratio(1.0 / FILTER_PART as f64);
     options.set_memtable_whole_key_filtering(true);
     options
@@ -124,7 +125,7 @@ impl RocksDb {
         self.db.get(key).map_err(broken)
     }
 
-    /// Whether the index of this name was made of all rows.
+    /// Whether the index of this name was built over all rows.
     fn has_index(&self, name: &str) -> Result<bool, Failure> {
         self.noted(name.as_bytes()).map(|note| note.is_some())
     }
@@ -201,7 +202,8 @@ impl ::tpcc::Database for RocksDb {
             let text = format!("there is a column family {name} that is not of TPC-C: name a new directory");
             return Err(Failure::session("other_tables", text));
         }
-        // It is kept first, so that families which a crash leaves are known as ours, and clean removes them.
+        // The form is stored first. If a crash leaves some families, they are then known as ours, and `clean` removes
+        // them.
         self.note(&about::form_key(), &about::encode_form(form))?;
         names().try_for_each(|name| self.db.create_cf(name, &self.options)).map_err(broken)
     }
@@ -234,7 +236,7 @@ impl ::tpcc::Database for RocksDb {
                 self.db.drop_cf(name).map_err(broken)?;
             }
         }
-        // The mark that they are ours is removed last, so that after a crash `clean` removes the rest.
+        // The mark that the families are ours is removed last, so that after a crash `clean` removes the rest.
         let mut noted = self.db.raw_iterator();
         noted.seek_to_last();
         while let Some(key) = noted.key() {

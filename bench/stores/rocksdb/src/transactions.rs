@@ -1,7 +1,8 @@
-//! Optimistic transactions of RocksDB. Its commits check keys that were written, or read by `get_for_update`; what
-//! `get` has read is not checked. It also has one thread's synced writes, of which none can be in flight.
+//! Optimistic transactions of RocksDB. Their commits check keys that were written, or read by `get_for_update`; reads
+//! by `get` are not checked. This module also has one thread's synced writes, none of which can be in flight.
 //!
-//! RocksDB has no function that begins a transaction again, so increments are a loop with the waits of Larch's.
+//! RocksDB has no function that begins a transaction again. So increments are a loop, which waits after conflicts as
+//! Larch's does.
 
 use super::broken;
 use harness::transactions::{MOST_ATTEMPTS, missing, number, wait_after};
@@ -30,7 +31,7 @@ struct OfThread<'s> {
     writes: WriteOptions,
     options: OptimisticTransactionOptions,
     checked: Checked,
-    /// Hashes with a key of its own what no two conflicts of a thread have in common.
+    /// A hasher with a random key, so that the waits of two threads differ.
     random: RandomState,
 }
 
@@ -70,7 +71,7 @@ impl Transactions for OfThread<'_> {
         ended(tx.commit())
     }
 
-    /// What it reads it writes, so that `get_for_update` is what keeps an increment from being lost.
+    /// An increment writes what it reads, so only `get_for_update` keeps it from being lost.
     fn increment(&mut self, key: &[u8]) -> Result<u64, Failure> {
         for attempt in 1..=MOST_ATTEMPTS {
             let tx = self.begin();
@@ -95,7 +96,7 @@ impl Transactions for OfThread<'_> {
     }
 }
 
-/// One thread's commits on `db`, each durable when its call returns, as `writes` says.
+/// One thread's commits on `db`. Each is durable, as far as `writes` says, when its call returns.
 pub fn commits<'s>(db: &'s OptimisticTransactionDB, writes: WriteOptions) -> Box<dyn Commits + 's> {
     Box::new(OneByOne { db, writes })
 }
@@ -115,7 +116,7 @@ impl Commits for OneByOne<'_> {
     }
 }
 
-/// What became of a commit. `TryAgain`: the rows in memory do not go back far enough to find out whether a commit
+/// The outcome of a commit. `TryAgain`: the rows in memory do not go back far enough to tell whether the commit
 /// conflicts.
 fn ended(committed: Result<(), Error>) -> Result<Ended, Failure> {
     match committed {

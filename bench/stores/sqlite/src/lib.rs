@@ -117,8 +117,8 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     let mmap_bytes = options.bytes("mmap", 0)?;
     let synced = options.choice("durability", &[("buffered", false), ("synced", true)])?;
     options.choice("compression", &[("none", ())])?;
-    // A row longer than a quarter of a page has a page of its own beside it: with pages of 4 KiB, those of a thousand
-    // bytes take four times the space, and five times as long to be read.
+    // A row longer than a quarter of a page has a page of its own for its rest. With pages of 4 KiB, rows of a
+    // thousand bytes take four times the space and five times as long to read.
     let usual_page_bytes = if table.fields.len() > 1 { 16 << 10 } else { 4 << 10 };
     let page_bytes = options.bytes("page", usual_page_bytes)?;
     if !page_bytes.is_power_of_two() || !(512..=65536).contains(&page_bytes) {

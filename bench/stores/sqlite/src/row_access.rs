@@ -1,5 +1,5 @@
-//! Row access on SQLite: one file, with a table and an index as PostgreSQL has them. Rows lie under a number that
-//! SQLite gives them in the order in which they are inserted.
+//! Row access on SQLite: one file with the same table and index as on PostgreSQL. Rows lie under a number that SQLite
+//! gives them in the order of insertion.
 
 use super::{BUSY, broken};
 use ::row_access::batch::push_filler;
@@ -81,7 +81,7 @@ fn open(target: &Target, opening: Opening) -> Result<Box<dyn Database>, Failure>
 
 impl Sqlite {
     fn connection(&self) -> MutexGuard<'_, Connection> {
-        // Whoever panicked left no statement half done: a transaction that is dropped is rolled back.
+        // A thread that panicked left no statement half done: a transaction that is dropped is rolled back.
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -248,7 +248,7 @@ fn sql_of(access: &Access, statement: Statement) -> String {
     let range = "mykey BETWEEN ?1 AND ?2";
     match (statement, index_only) {
         (Statement::Read, false) => format!("SELECT count(*), max(scratch) FROM {table} WHERE {range}"),
-        // `max` of an indexed column alone would be looked up, and the keys not be read.
+        // A `max` of an indexed column alone would be looked up, without reading the keys.
         (Statement::Read, true) => format!("SELECT count(*), max(mykey) FROM {table} WHERE {range}"),
         (Statement::Update, false) => {
             format!("UPDATE {table} SET scratch = scratch + 1 WHERE {range} RETURNING scratch")

@@ -1,6 +1,6 @@
-//! TPC-C on SQLite: one file with the nine tables as SQL has them, an index of customers by name and one of orders by
-//! customer. Two more tables, `tpcc` and `tpcc_parts`, keep what the database was made with and which parts were
-//! loaded.
+//! TPC-C on SQLite: one file with the nine tables, as SQL has them. One index has the customers by name, another the
+//! orders by customer. Two more tables, `tpcc` and `tpcc_parts`, record how the database was made and which parts
+//! were loaded.
 
 mod columns;
 mod load;
@@ -38,8 +38,8 @@ struct Sqlite {
     log_bytes: u64,
     /// Transactions of a session that share a commit.
     group: usize,
-    /// Whoever holds it may write. SQLite has one writer at a time: others would sleep, and look now and then whether
-    /// it is gone.
+    /// The thread that holds it may write. SQLite has one writer at a time: without this lock, other threads would
+    /// sleep and look now and then whether that writer is done.
     writer: Mutex<()>,
 }
 
@@ -75,7 +75,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Fai
 
 impl Sqlite {
     fn connection(&self) -> MutexGuard<'_, Connection> {
-        // Whoever panicked left no statement half done: a transaction that is dropped is rolled back.
+        // A thread that panicked left no statement half done: a transaction that is dropped is rolled back.
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -243,7 +243,7 @@ impl ::tpcc::Database for Sqlite {
     /// All at once, so that a crash leaves nothing or everything.
     fn clean(&self) -> Result<(), Failure> {
         self.transaction(|connection| {
-            // Without the note of `create`, tables of these names do not belong to TPC-C.
+            // Without the note that `create` writes, tables of these names do not belong to TPC-C.
             form_of(connection)?.ok_or_else(not_made)?;
             for name in Table::ALL.map(Table::name).into_iter().chain(ABOUT) {
                 connection.execute_batch(&format!("DROP TABLE {name}")).map_err(broken)?;

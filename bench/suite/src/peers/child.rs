@@ -35,7 +35,7 @@ pub fn serve(target: &str, schemes: &[Scheme]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // Whoever started this process may stop it now: it will not outlive them.
+    // The parent may stop this process from now on: this process cannot outlive it.
     let mut is_heard = tell(&Ok(Sample::default()));
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
@@ -91,7 +91,7 @@ impl Held {
         Ok(Sample { level0_stops: stops, ..sample })
     }
 
-    /// How often writes were stopped since the store was opened because level 0 was full.
+    /// How often writes were stopped because level 0 was full, since the store was opened.
     fn level0_stops(&self) -> Option<u64> {
         let counters = self.store.as_ref()?.counters();
         counters.iter().find(|counter| counter.name == "stops at level 0").map(|counter| counter.value)
@@ -136,7 +136,7 @@ impl Held {
 
     fn fill(&self, how: Fill, records: u64, limit: Duration) -> Answer {
         let store = self.store()?;
-        // What others wrote before is not counted here, and what is written here is counted here.
+        // Writes of others before this moment must not be counted here, but all writes of this measurement must be.
         disk::write_back(&self.directory)?;
         let before = DiskCounts::of(&self.directory);
         let written_before = disk::written_by_this_process();
@@ -233,7 +233,8 @@ impl Held {
                     properties.push(("hotspotdatafraction", share.to_string()));
                     properties.push(("hotspotopnfraction", "0.95".to_owned()));
                 }
-                // Inserts go behind the records of the load; those of a later repeat meet rows of an earlier one.
+                // Inserts get keys behind the records of the load. In a later repeat, they meet rows of an earlier
+                // one.
                 let settings = settings(name, &properties)?;
                 run(store, &Run::new(&settings, measure.seed), &plan, stop)
             }
@@ -271,7 +272,7 @@ impl Held {
     }
 }
 
-/// Does `load`, and `what` beside it on a thread; `after` is how long a window goes on after a compaction.
+/// Does `load`, and does `what` beside it on a thread; after a compaction, the window continues for `after`.
 fn with_beside(store: &dyn Store, what: Beside, after: Duration, load: impl FnOnce(&AtomicBool) -> Answer) -> Answer {
     let (is_over, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let (sample, done): (Answer, Result<WorkDone, String>) = std::thread::scope(|scope| {
@@ -295,14 +296,14 @@ fn both<T>(sample: Answer, beside: Result<T, String>) -> Result<(Sample, T), Str
 /// A compaction, or a build of an index, that takes longer fails.
 const LONGEST_WORK: Duration = Duration::from_secs(1800);
 
-/// What the store counted in the window under `name`; 0 if it does not.
+/// The store's counter `name` in the window; 0 if the store does not count it.
 fn counted(measured: &Measured, name: &str) -> u64 {
     let change = measured.counters.iter().find(|change| change.name == name);
     change.and_then(Change::counted).unwrap_or(0)
 }
 
-/// The part of `reads`, those of the disk in a whole run, that belongs to its window. The warm-up read the disk, too:
-/// its part of the reads is taken to be its part of the operations.
+/// The window's part of `reads`, which are the disk reads of the whole run. The warm-up read the disk, too: its part
+/// of the reads is assumed to equal its part of the operations.
 fn reads_of_window(reads: u64, measured: &Measured) -> u64 {
     let warm_up: u64 = measured.intervals.iter().filter(|it| it.warming).map(|it| it.operations + it.failed).sum();
     let window = u128::from(measured.operations);

@@ -1,5 +1,6 @@
-//! The report on rows that do not fit in memory: with a small cache and, where a part needs it, a limit on the memory
-//! of the process and on what the system caches of its files. Each part is a table of its own with its goals.
+//! The report on rows that do not fit in memory. It runs with a small cache. Where a part needs it, there is also a
+//! limit on the memory of the process and on the system's cache of its files. Each part is a table of its own with
+//! its goals.
 
 mod beside;
 mod callers;

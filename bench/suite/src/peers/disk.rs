@@ -1,5 +1,5 @@
-//! Reads and writes of a disk as the system counts them. They are counted in the same way for every engine, and do not
-//! depend on what an engine reports.
+//! Reads and writes of a disk as the system counts them. They are counted in the same way for every engine, and do
+//! not depend on an engine's own reports.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "files of the system, never simulated")]
 
@@ -29,8 +29,8 @@ impl DiskCounts {
         Self::parse(&fs::read_to_string("/proc/diskstats").ok()?, device)
     }
 
-    /// From the text of `/proc/diskstats`: major, minor, name, reads, reads merged, sectors read, milliseconds, writes,
-    /// writes merged, sectors written, … A sector there is 512 bytes.
+    /// Parses the text of `/proc/diskstats`: major, minor, name, reads, reads merged, sectors read, milliseconds,
+    /// writes, writes merged, sectors written, … A sector has 512 bytes there.
     fn parse(text: &str, device: u64) -> Option<Self> {
         // The C library's encoding of a device number.
         let major = (device >> 8 & 0xfff) | (device >> 32 & !0xfff);
@@ -53,8 +53,8 @@ impl DiskCounts {
     }
 }
 
-/// Bytes that this process had the system write so far, as [`written_bytes`] counts them; `None` where the system does
-/// not report them.
+/// The bytes that the system has written for this process so far, as [`written_bytes`] counts them; `None` if the
+/// system does not report them.
 pub fn written_by_this_process() -> Option<u64> {
     written_bytes(&fs::read_to_string("/proc/self/io").ok()?)
 }
@@ -64,7 +64,7 @@ pub fn written_since(before: Option<u64>) -> Option<u64> {
     before.zip(written_by_this_process()).map(|(before, after)| after.saturating_sub(before))
 }
 
-/// Lets the system forget what it has cached of the files under `folder`, written or read.
+/// Makes the system forget the cached pages of the files under `folder`, written or read.
 pub fn forget(folder: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -79,8 +79,8 @@ pub fn forget(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes the system write what it still has to write of all files on the disk of `folder`, so that it is counted for
-/// the engine that wrote them.
+/// Makes the system write all pending bytes of all files on the disk of `folder`, so that they are counted for the
+/// engine that wrote them.
 pub fn write_back(folder: &Path) -> Result<(), String> {
     let synced = fs::File::open(folder).and_then(|folder| Ok(rustix::fs::syncfs(&folder)?));
     synced.map_err(|error| format!("cannot sync the disk of {}: {error}", folder.display()))

@@ -31,10 +31,10 @@ pub const SCHEME: Scheme = Scheme {
 /// Bytes of a read of the whole file.
 const SEQUENTIAL_BYTES: u64 = 256 << 10;
 
-/// How fio has many reads under way, the best first: containers often forbid io_uring.
+/// The ways in which fio has many reads under way, the best first: containers often forbid io_uring.
 const ENGINES: [&str; 2] = ["io_uring", "libaio"];
 
-/// How it says which version it is; `None` if it is not here.
+/// The version that fio prints; `None` if fio is not installed.
 pub fn version() -> Option<String> {
     let output = Command::new("fio").arg("--version").output().ok().filter(|output| output.status.success())?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
@@ -56,7 +56,7 @@ fn options(target: &Target) -> Result<Options, Failure> {
     Ok(Options { file: target.directory()?.join(raw::FILE), page_bytes, flights, ahead_bytes })
 }
 
-/// Measures as `measure` says: its task is a workload of reads, for random ones, or a scan.
+/// Measures as `measure` says. Its task is a workload of reads, for random reads, or a scan.
 pub fn measure(target: &Target, measure: &Measure) -> Result<Sample, String> {
     let options = options(target).map_err(|failure| failure.to_string())?;
     let engines = if options.flights || measure.task == Task::Scan { &ENGINES[..] } else { &["psync"] };
@@ -93,7 +93,7 @@ fn arguments(options: &Options, measure: &Measure, engine: &str) -> Vec<String> 
         "--time_based=1".to_owned(),
         format!("--ramp_time={}ms", measure.warmup_millis),
         format!("--runtime={}ms", measure.millis),
-        // Without a map of what was read already; other places each time.
+        // Without a map of the blocks that were already read, and with other places each time.
         "--norandommap=1".to_owned(),
         format!("--randseed={}", measure.seed),
         "--output-format=json".to_owned(),

@@ -1,4 +1,4 @@
-//! The processes that hold one engine each. One of them runs at a time. The others are stopped, so that their
+//! The processes that hold one engine each. One of them runs at a time; the others are stopped, so that their
 //! background work does not disturb the measurement.
 
 #![allow(clippy::disallowed_methods, reason = "starts processes; never simulated")]
@@ -20,7 +20,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Starts this program again as a peer with the store `target`, and stops it. `limit` bounds its memory.
+    /// Starts this program again as a peer with the store `target`, and stops the peer. `limit` bounds its memory.
     pub fn start(name: &str, target: &str, limit: Option<MemoryLimit>) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
         let mut child = Command::new(program)
@@ -35,7 +35,7 @@ impl Peer {
         let orders = child.stdin.take().expect("it was piped");
         let answers = BufReader::new(child.stdout.take().expect("it was piped"));
         let mut peer = Self { name: name.to_owned(), child, orders, answers, _limit: limit };
-        // If it were stopped before it is bound to end with this process, it would never end.
+        // A peer first arranges that it ends with this process. If it were stopped before that, it might never end.
         peer.answer()??;
         peer.signal(Signal::STOP)?;
         Ok(peer)
@@ -55,7 +55,7 @@ impl Peer {
             .write_all(line.as_bytes())
             .map_err(|error| format!("{}: its process has ended: {error}", self.name))?;
         let answer = self.answer()?;
-        // Also after an order that failed: what it goes on with would disturb the others.
+        // The peer is stopped also after an order that failed: its remaining work would disturb the others.
         self.signal(Signal::STOP)?;
         answer.map_err(|why| format!("{}: {why}", self.name))
     }

@@ -1,4 +1,4 @@
-//! The table of what fits in memory: reads, mixes, scans and loads of small rows, one thread and two.
+//! The table of data that fits in memory: reads, mixes, scans and loads of small rows, with one thread and with two.
 
 #[cfg(test)]
 mod tests;
@@ -15,21 +15,21 @@ use kit::Scratch;
 /// Memory for pages that every engine gets: more than all rows need.
 const CACHE: &str = "3GiB";
 
-/// A random load that is not done by then ends with what it has: engines that write pages in place slow down without
+/// A random load ends at this time with the rows that it has: engines that write pages in place slow down without
 /// end.
 const LONGEST_LOAD_MILLIS: u64 = 60_000;
 
-/// An engine of the table, with its settings: durability without a sync for each commit (a crash of the machine may
-/// lose the last of them; what one of the process loses is the engine's, and printed), no compression, room for
-/// everything in its cache. SQLite's cache is that of a connection, which ends with a row of the table, so its file is
-/// mapped, too.
+/// An engine of the table, with its settings: no sync for each commit, no compression, and room for everything in its
+/// cache. A crash of the machine may lose the last commits. What a crash of the process loses depends on the engine,
+/// and is printed. SQLite's cache belongs to a connection, which ends with a row of the table, so its file is mapped,
+/// too.
 struct Engine {
     name: &'static str,
     scheme: &'static str,
     options: String,
 }
 
-/// Larch comes first: it is the one whose goals are looked at.
+/// Larch comes first: its goals are checked.
 const ENGINES: [&str; 6] = ["larch", "rocksdb", "fjall", "redb", "lmdb", "sqlite"];
 
 fn engines(schemes: &[Scheme]) -> Vec<Engine> {
@@ -41,7 +41,7 @@ fn engines(schemes: &[Scheme]) -> Vec<Engine> {
     ENGINES.into_iter().filter(built).map(engine).collect()
 }
 
-/// The row that counts, over the whole run, how often writes were stopped because level 0 was full.
+/// The row that counts how often writes were stopped because level 0 was full, over the whole run.
 const STOPS: &str = "writes stopped at level 0";
 
 /// How large a run is.
@@ -60,7 +60,7 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     };
     let engines = engines(schemes);
     let place = place(args.dir.as_deref(), "bench-peers")?;
-    // Rows and what a compaction or a second copy of pages takes beside them.
+    // Room for the rows, and for what a compaction or a second copy of pages takes besides.
     let needed = engines.len() as u64 * scale.records * 120 * 4;
     check_room(&place, needed)?;
     let tale = Tale::new();
@@ -155,7 +155,7 @@ fn workload(name: &str, keys: &str) -> Task {
 /// A figure made of a sample.
 type Figure = fn(&Sample) -> f64;
 
-/// What a row of the table measures, with how many threads, and the figure that is made of it.
+/// A row of the table: what it measures, its number of threads, and the figure that is computed.
 type RowTask = (&'static str, fn() -> Task, usize, Figure);
 
 fn thousand_rows(sample: &Sample) -> f64 {
@@ -208,7 +208,7 @@ fn measure(
             operations: None,
             hot_share: None,
             beside: None,
-            // A repeat adds one to it; no row draws the keys of another.
+            // A repeat adds one to the seed; no two rows draw the same keys.
             seed: 100 * (number as u64 + 1),
         };
         let row = &mut table.rows[number];
@@ -265,7 +265,8 @@ fn count_stops(table: &mut Table, at: usize, samples: &[Sample]) {
     }
 }
 
-/// Fills the databases anew, in turns, and puts down how fast that was. Returns how many rows all of them have.
+/// Fills the databases anew, in turns, and records how fast that was. Returns the number of rows that all of them
+/// have.
 fn fill(
     peers: &mut [Peer],
     scale: &Scale,

@@ -1,4 +1,4 @@
-//! A limit on the memory of one process, with what the system caches of its files: a memory cgroup.
+//! A limit on the memory of one process and on the system's cache of the process's files: a memory cgroup.
 
 #![allow(
     clippy::disallowed_methods,
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// The groups that exist; `None` when no more may be made.
 static GROUPS: Mutex<Option<Vec<PathBuf>>> = Mutex::new(Some(Vec::new()));
 
-/// A control group with a memory limit; gone when dropped, once its processes have ended.
+/// A control group with a memory limit. It is removed when it is dropped, once its processes have ended.
 #[derive(Debug)]
 pub struct MemoryLimit {
     folder: PathBuf,
@@ -53,19 +53,19 @@ impl MemoryLimit {
         Ok(())
     }
 
-    /// Puts a process into it. What it had before stays where it was: admit it before it does anything.
+    /// Puts a process into the group. Memory that it had before is not counted, so admit it before it does anything.
     pub fn admit(&self, process: u32) -> Result<(), String> {
         fs::write(self.folder.join("cgroup.procs"), process.to_string())
             .map_err(|error| format!("cannot put a process into {}: {error}", self.folder.display()))
     }
 }
 
-/// Ends the processes of all groups and removes the groups; there will be no more of them. For a run that is
-/// interrupted.
+/// Ends the processes of all groups and removes the groups; no new group can be made afterwards. This is for a run
+/// that is interrupted.
 pub fn remove_all() {
     let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner).take();
     for folder in groups.unwrap_or_default() {
-        // A process that was killed is in its group until the system has taken it apart.
+        // A killed process stays in its group until the system has cleaned it up.
         for _ in 0..100 {
             let processes = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
             for process in processes.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
@@ -81,7 +81,7 @@ pub fn remove_all() {
 
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
-        // A group that still has a process cannot go; the next of its name takes it over.
+        // A group that still has a process cannot be removed; the next group of the same name takes it over.
         fs::remove_dir(&self.folder).unwrap_or_default();
         if let Some(groups) = GROUPS.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             groups.retain(|folder| *folder != self.folder || folder.exists());

@@ -1,5 +1,5 @@
-//! The orders of the process that compares to the processes that hold an engine each, and their answers: a line of JSON
-//! each way.
+//! The orders that the comparing process sends to the processes that hold an engine each, and their answers. Each
+//! order and each answer is a line of JSON.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub enum Order {
         /// A random load ends after so long, with what it has.
         limit_millis: u64,
     },
-    /// Waits until nothing goes on behind it, and answers with the bytes of the files.
+    /// Waits until the store does no background work, and answers with the bytes of the files.
     Settle,
     /// Measures.
     Measure(Measure),
@@ -67,14 +67,14 @@ pub struct Measure {
     pub operations: Option<u64>,
     /// Decides every operation.
     pub seed: u64,
-    /// With the keys `hotspot`: the share of the rows that 95 of 100 operations are on.
+    /// With the keys `hotspot`: the share of the rows that get 95 of 100 operations.
     pub hot_share: Option<f64>,
     /// What another thread does meanwhile.
     pub beside: Option<Beside>,
 }
 
-/// A measurement of overwrites: one client puts another value in the place of a row, again and again, drawn uniformly
-/// from all.
+/// A measurement of overwrites: one client gives a row another value, again and again. The rows are drawn uniformly
+/// from all rows.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Overwrite {
     /// Rows of the table.
@@ -89,15 +89,15 @@ pub struct Overwrite {
     pub per_second: Option<f64>,
     /// Decides every operation.
     pub seed: u64,
-    /// Whether the window is the time in which the store builds a secondary index over all rows, and the time is not
-    /// looked at. The index is compared with the rows and removed afterwards.
+    /// Whether the window is the time in which the store builds a secondary index over all rows. If so, the
+    /// configured time is ignored. The index is compared with the rows and removed afterwards.
     pub builds_index: bool,
 }
 
-/// The result of overwrites. Bytes are those of the window alone; no time is given to work that is left over.
+/// The result of overwrites. Bytes are those of the window alone; remaining work gets no time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overwritten {
-    /// The time that half of the operations took at most, counted from the moment at which each should have begun.
+    /// The median time of an operation, counted from the moment at which the operation should have begun.
     pub p50_nanos: u64,
     /// The time within which 99 in 100 were done.
     pub p99_nanos: u64,
@@ -107,7 +107,7 @@ pub struct Overwritten {
     pub p9999_nanos: u64,
     /// The longest time.
     pub longest_nanos: u64,
-    /// Operations that should have begun in the window and had not when it ended.
+    /// Operations that should have begun in the window, but had not begun when it ended.
     pub unsent: u64,
     /// Bytes of the log, as the store counts them; `None` where it does not.
     pub log_bytes: Option<u64>,
@@ -144,12 +144,13 @@ pub enum Deed {
     /// It adds 1 to a counter, and is repeated until it commits.
     Increment {
         /// Whether some counters are drawn far more often than others, by YCSB's zipfian distribution. Otherwise all
-        /// are drawn alike.
+        /// counters are drawn equally often.
         zipfian: bool,
     },
     /// No transaction: it gives a row another value, durably. Rows are drawn uniformly.
     Put {
-        /// Commits of each thread that may be not yet durable; 0: each is when its call returns.
+        /// The number of commits of each thread that may not yet be durable. 0: each commit is durable when its call
+        /// returns.
         in_flight: usize,
     },
 }
@@ -170,7 +171,7 @@ pub enum Way {
 pub struct Transacted {
     /// Conflicts that were met in the window. A transaction that is not begun again after one is no operation.
     pub conflicts: u64,
-    /// The time that half of the increments took at most, with all that were begun again; 0 where nothing is timed.
+    /// The median time of an increment, including all attempts; 0 if nothing is timed.
     pub p50_nanos: u64,
     /// The time within which 99 in 100 were done.
     pub p99_nanos: u64,
@@ -185,8 +186,8 @@ pub struct Transacted {
 pub enum Beside {
     /// Scans of the whole table, one after the other, from before the window until after it.
     Scan,
-    /// The store rewrites all it has, as its `settle` does after a row was put. The window begins with that and ends
-    /// some time after it, since its end changes what is in memory.
+    /// The store rewrites everything that it has, like its `settle` after a row was put. The window begins with the
+    /// rewrite and ends some time after it, since the end of a rewrite changes what is in memory.
     Compaction,
     /// The store builds a secondary index over all rows. The window begins and ends with that.
     IndexBuild,
@@ -241,12 +242,12 @@ pub struct Sample {
     pub settings: Vec<(String, String)>,
     /// The time that 99 of 100 operations took at most.
     pub p99_nanos: u64,
-    /// Pages of rows that reads of single keys found in the cache, and those they had to read, as the store counts
-    /// them; both 0 where it does not.
+    /// How many row pages reads of single keys found in the cache, and how many they had to read, as the store counts
+    /// them; both are 0 if it does not.
     pub point_hits: u64,
     /// See `point_hits`.
     pub point_reads: u64,
-    /// How often writes were stopped meanwhile because level 0 was full, as the store counts it; `None` where it does
+    /// How often writes were stopped in that time because level 0 was full, as the store counts it; `None` if it does
     /// not.
     pub level0_stops: Option<u64>,
     /// The result of overwrites.
@@ -273,7 +274,7 @@ pub struct WorkDone {
 pub struct Shrunk {
     /// What the cache used before.
     pub used_before: u64,
-    /// From the call until the cache used no more than the new budget; `None`: it did not come to that.
+    /// The time from the call until the cache used no more than the new budget; `None` if that was not reached.
     pub nanos: Option<u64>,
     /// Memory of the process before.
     pub resident_before: u64,

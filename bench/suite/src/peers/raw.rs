@@ -1,5 +1,5 @@
-//! The disk alone, as a store: a get is one direct read of a block at a random place of one file, an insert is a write
-//! behind the last and a sync. It shows what both cost before any engine adds to it.
+//! The disk alone, as a store. A get is one direct read of a block at a random place of one file; an insert is a
+//! write at the end and a sync. It shows the cost of both operations before any engine adds to it.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "the machine's disk is what is measured")]
 

@@ -20,9 +20,9 @@ pub enum Against {
     Own(&'static str),
     /// Nothing: our figure itself has a bound.
     Figure,
-    /// Nothing: the figure of this engine, which is ours too, has a bound.
+    /// No other side: the figure of this engine, which is also ours, has a bound.
     FigureOf(&'static str),
-    /// Our figure less that of an engine has a bound.
+    /// The difference between our figure and an engine's figure has a bound.
     Above(&'static str),
     /// The first of these two, ours too, in figures of the second.
     Between(&'static str, &'static str),
@@ -33,12 +33,12 @@ pub enum Against {
 pub struct Goal {
     /// The other side.
     pub against: Against,
-    /// Our figure in figures of the other side, or the bound of what is looked at: at least, or at most where less is
-    /// better.
+    /// Our figure divided by the figure of the other side, or the bound of the compared figure. It is a lower bound,
+    /// or an upper bound if less is better.
     pub ratio: f64,
 }
 
-/// A row: what is measured, in what unit, and what it is to reach.
+/// A row: what is measured, in which unit, and the goals.
 #[derive(Clone, Debug)]
 pub struct Row {
     /// Its name.
@@ -49,13 +49,14 @@ pub struct Row {
     pub less_is_better: bool,
     /// What it is to reach.
     pub goals: Vec<Goal>,
-    /// By engine, in the order of the table's engines: a figure for each repeat. None: it was not measured.
+    /// The figures of each engine, in the order of the table's engines, one for each repeat. If there are none, the
+    /// engine was not measured.
     pub figures: Vec<Vec<f64>>,
     /// Engines, by number, on which it was tried and failed.
     pub failed: Vec<usize>,
 }
 
-/// Rows over engines. The first engine is the one whose goals these are.
+/// Rows over engines. The goals are those of the first engine.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// Names of the engines.
@@ -98,7 +99,8 @@ pub struct Verdict {
     pub against: String,
     /// The goal.
     pub goal: f64,
-    /// What was measured: the median of the repeats' own ratios, since a repeat's sides ran one after the other.
+    /// The measured ratio: the median of the ratios of the repeats, since the sides of a repeat ran one after the
+    /// other.
     pub ratio: f64,
     /// Whether it was reached.
     pub reached: bool,
@@ -122,7 +124,7 @@ impl Table {
         row.unwrap_or_else(|| panic!("the table has no row `{name}`"))
     }
 
-    /// Whether one of our own engines, which are called after Larch, was measured.
+    /// Whether one of our own engines, whose names begin with `larch`, was measured.
     pub fn is_measured(&self) -> bool {
         let ours = |at: &usize| self.engines[*at].starts_with("larch");
         (0..self.engines.len()).filter(ours).any(|at| self.rows.iter().any(|row| !row.figures[at].is_empty()))
@@ -141,7 +143,7 @@ impl Table {
         verdicts
     }
 
-    /// A goal whose own side was tried and gave nothing: it failed, and that is no ratio at all.
+    /// The result of a goal whose own side was tried and gave no figure: it failed, and the ratio is not a number.
     fn failed(&self, row: &Row, goal: &Goal) -> Option<(String, f64)> {
         let ours = match goal.against {
             Against::FigureOf(name) | Against::Between(name, _) => {
@@ -152,7 +154,7 @@ impl Table {
         row.failed.contains(&ours).then(|| ("anything: it failed".to_owned(), f64::NAN))
     }
 
-    /// Goals that could not be looked at, because a side is not there, and rows that nothing was measured of.
+    /// Goals that could not be checked because a side is missing, and rows in which nothing was measured.
     pub fn unmeasured(&self) -> Vec<String> {
         let is_empty = |row: &&Row| row.failed.is_empty() && row.figures.iter().all(Vec::is_empty);
         let empty = self.rows.iter().filter(|row| row.goals.is_empty()).filter(is_empty);
@@ -178,7 +180,7 @@ impl Table {
         row.figures.get(at).filter(|figures| !figures.is_empty())
     }
 
-    /// The other side of a goal, and the ratio or figure that was measured. `None`: a side is not there.
+    /// The other side of a goal, and the measured ratio or figure. `None` if a side is missing.
     fn ratio(&self, row: &Row, goal: &Goal) -> Option<(String, f64)> {
         let own = || row.figures.first().filter(|ours| !ours.is_empty());
         let (name, ours, theirs): (String, &Vec<f64>, &Vec<f64>) = match goal.against {
@@ -242,7 +244,7 @@ impl Table {
     }
 }
 
-/// A median, with the spread from the least to the most as a part of it.
+/// A median, and the spread from the least to the greatest figure as a part of the median.
 fn cell(figures: &[f64]) -> String {
     let middle = median(figures);
     let (least, most) = extremes(figures);

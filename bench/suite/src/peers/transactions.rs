@@ -1,6 +1,6 @@
-//! The tables of transactions: what one costs beside the same calls without it, what conflicts cost, what synced
-//! commits do, and what commits in flight do. Each part has databases of its own, which are removed with the run.
-//! RocksDB's side is its database of optimistic transactions.
+//! The tables of transactions: the cost of a transaction compared with the same calls without one, the cost of
+//! conflicts, the rates of synced commits, and the rates of commits in flight. Each part has databases of its own,
+//! which are removed with the run. RocksDB's side is its database of optimistic transactions.
 
 mod increments;
 mod indexed;
@@ -18,7 +18,7 @@ use harness::Scheme;
 use kit::Scratch;
 use std::time::Duration;
 
-/// Larch comes first: it is the one whose goals are looked at.
+/// Larch comes first: its goals are checked.
 const ENGINES: [(&str, &str); 2] = [("larch", "cache=4GiB"), ("rocksdb", "cache=4GiB&transactions=optimistic")];
 
 /// The part of a measurement's time that is left out before it.
@@ -117,8 +117,8 @@ pub fn run(args: &TransactionsArgs, schemes: &[Scheme]) -> Result<Ending, String
     Ok(ending)
 }
 
-/// Room for the rows of each engine, and for what it writes while it is measured: four times the rows, of which the
-/// table with an index has ten times as many, and a gigabyte for logs and for the other parts.
+/// Room for the rows of each engine, and for what it writes while it is measured. It is four times the rows, and a
+/// gigabyte for logs and for the other parts. The table with an index has ten times as many rows.
 fn needed_bytes(scale: &Scale, engines: usize) -> u64 {
     engines as u64 * (4 * 120 * scale.records + (1 << 30)) + 4 * 120 * indexed::TIMES * scale.records
 }
@@ -135,10 +135,10 @@ fn head(args: &TransactionsArgs, ground: &Ground<'_>) -> String {
     text
 }
 
-/// Measures each of `tasks` on each of `peers`, one after the other, and all of them again for each repeat, so that
-/// what changes with time changes all rows alike. `name` is the row of a task, which gets the rate; `order` is what a
-/// peer does for it, by its name and with a seed, if it has that; `put` puts into other rows what it has measured. A
-/// peer that fails leaves its places empty.
+/// Measures each of `tasks` on each of `peers`, one after the other, and repeats the whole, so that what changes with
+/// time changes all rows alike. `name` is the row of a task; it gets the rate. `order` is what a peer does for the
+/// task, by the peer's name and with a seed, if the peer can do it. `put` writes the other measurements into other
+/// rows. If a peer fails, its places stay empty.
 fn in_rounds<T>(
     ground: &Ground<'_>,
     peers: &mut [Peer],

@@ -5,10 +5,10 @@ use super::orders::{Fill, Measure, Order, Task};
 use super::table::Table;
 use super::{Tale, failed};
 
-/// Reads at random until nearly all pages were met: a cache that fills by itself as pages are missed would else be
-/// filled by the first rows of the table.
+/// Reads at random until nearly all pages were read. Otherwise a cache that fills as pages are missed would hold only
+/// the first rows of the table.
 pub fn warm_up(peers: &mut [Peer], filled: Fill, records: u64, table: &mut Table, tale: &Tale) {
-    // Pages hold some 120 rows each. After n ln n reads of n pages one is left on the mean.
+    // Pages hold some 120 rows each. After n ln n random reads of n pages, one page on average was never read.
     let pages = (records / 120).max(2) as f64;
     let reads = (pages * pages.ln()) as u64;
     for peer in peers {

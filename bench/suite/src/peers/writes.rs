@@ -1,6 +1,6 @@
-//! The tables of steady writes: overwrites of rows drawn uniformly, for a long time, on tables of several sizes. First
-//! a closed loop, whose rate is the capacity, then an open loop at a part of that, whose times count from the moment at
-//! which each write should have begun.
+//! The tables of steady writes: overwrites of rows drawn uniformly, for a long time, on tables of several sizes.
+//! First comes a closed loop, whose rate is the capacity. Then comes an open loop at a part of that rate, whose times
+//! count from the moment at which each write should have begun.
 
 #![allow(clippy::disallowed_methods, reason = "files of the system, never simulated")]
 
@@ -15,8 +15,8 @@ use crate::args::WritesArgs;
 use harness::Scheme;
 use std::time::Duration;
 
-/// Larch comes first: it is the one whose goals are looked at. RocksDB counts bytes only with its statistics, of which
-/// the parts that cost time stay off.
+/// Larch comes first: its goals are checked. RocksDB counts bytes only with its statistics; the parts of the
+/// statistics that cost time stay off.
 const ENGINES: [(&str, &str); 2] =
     [("larch", "cache=1GiB&durability=buffered"), ("rocksdb", "cache=1GiB&durability=buffered&statistics=1")];
 
@@ -32,7 +32,7 @@ const MOST_ROW_BYTES: u64 = 4 * ROW_BYTES;
 /// A random load has this long for a million rows.
 const LOAD_MILLIS: u64 = 60_000;
 
-/// The part of the time that the closed loop takes, which only has to find the capacity.
+/// The part of the time that the closed loop takes: it only has to find the capacity.
 const CAPACITY_TIME: f64 = 0.2;
 
 const CAPACITY: &str = "overwrites, closed loop";

@@ -30,7 +30,7 @@ pub fn table(reports: &[(String, Report)]) -> Option<Table> {
     (!rows.is_empty()).then(|| Table { caption: "What is not the same in all results".to_owned(), columns, rows })
 }
 
-/// How many machines the results are of, as far as they can be told apart.
+/// The number of different machines in the results, as far as they can be told apart.
 pub fn machines(reports: &[(String, Report)]) -> usize {
     let mut seen: Vec<Vec<(&str, String)>> = Vec::new();
     for (_, report) in reports {
@@ -48,7 +48,8 @@ fn is_lasting(name: &str) -> bool {
     name != "load before" && name != "free on the disk"
 }
 
-/// Names and values of all that decides a result. Where runs of one result differ, the values of all are one text.
+/// Names and values of everything that decides a result. If runs of one result differ, their values are joined into
+/// one text.
 fn things(report: &Report) -> Vec<(String, String)> {
     let machine = machine_rows(&report.environment).into_iter().filter(|(name, _)| is_lasting(name));
     let mut things: Vec<(String, String)> = machine.map(|(name, value)| (name.to_owned(), value)).collect();

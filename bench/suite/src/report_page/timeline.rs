@@ -16,7 +16,8 @@ const HITS: &[&str] = &["cache hits"];
 const READ: &[&str] = &["bytes read"];
 const WRITTEN: &[&str] = &["bytes written", "log bytes", "log bytes written"];
 const WAITED: &[&str] = &["stalled micros", "stopped micros"];
-/// Events, by the name of their lane. A stall is a wait for room; a store that does not count stalls counts their time.
+/// Events, by the name of their lane. A stall is a wait for room. If a store does not count stalls, the time of its
+/// stalls is used.
 const LANES: [(&str, &[&str]); 3] = [
     ("flushes", &["flushes"]),
     ("compactions", &["compactions"]),
@@ -24,7 +25,7 @@ const LANES: [(&str, &[&str]); 3] = [
 ];
 const STALL_TIME: &[&str] = &["stalled micros"];
 
-/// Charts of at most this many runs have lanes for what the stores did.
+/// A chart has lanes for what the stores did if it shows at most this many runs.
 const MOST_WITH_LANES: usize = 2;
 
 const MIB: f64 = (1 << 20) as f64;
@@ -55,7 +56,7 @@ struct Sample<'r> {
     counters: BTreeMap<&'r str, u64>,
 }
 
-/// All moments at which the store was looked at, with the beginning of the window among them.
+/// All moments at which the store's counters were read, and the beginning of the window among them.
 fn samples(run: &Run) -> Vec<Sample<'_>> {
     let warming = warming_nanos(run) as f64;
     let sample = |interval: &'_ Interval| {
@@ -73,13 +74,13 @@ fn samples(run: &Run) -> Vec<Sample<'_>> {
         return Vec::new();
     }
     let begin = run.measured.counters.iter().map(|change| (change.name.as_str(), change.before)).collect();
-    // The last sample of the warm-up may be one of a moment after the window began.
+    // The last sample of the warm-up may have been taken a moment after the window began.
     let before = before.into_iter().map(|(_, sample)| sample).filter(|sample| sample.at < 0.0);
     let begin = std::iter::once(Sample { at: 0.0, counters: begin });
     before.chain(begin).chain(window.into_iter().map(|(_, sample)| sample)).collect()
 }
 
-/// How much counters of these names grew from each sample to the next. Nothing if the store has none of them.
+/// How much the counters of these names grew from each sample to the next. Empty if the store has none of them.
 fn growth(run: &Run, names: &[&str]) -> Vec<((f64, f64), f64)> {
     let samples = samples(run);
     let sum = |sample: &Sample<'_>| {
@@ -98,7 +99,7 @@ fn a_second(run: &Run, names: &[&str], factor: f64) -> Vec<(f64, f64)> {
     growth(run, names).into_iter().map(|((from, to), grown)| (to, grown * factor / (to - from))).collect()
 }
 
-/// The pages in a hundred that were found in the cache, where some were looked for.
+/// The percentage of pages that were found in the cache, where pages were looked for.
 fn found_in_cache(run: &Run) -> Vec<(f64, f64)> {
     let hits = growth(run, HITS);
     let reads: Vec<_> = growth(run, READS);
@@ -109,7 +110,8 @@ fn found_in_cache(run: &Run) -> Vec<(f64, f64)> {
     pairs.filter_map(share).collect()
 }
 
-/// A lane for each kind of events that the store counts, with the times between two samples in which some happened.
+/// A lane for each kind of events that the store counts. It shows the intervals between two samples in which such
+/// events happened.
 fn lanes(run: &Run) -> Vec<Lane> {
     let spans = |names: &[&str]| {
         let all = growth(run, names);
@@ -220,8 +222,8 @@ fn within<'m>(kinds: impl Iterator<Item = &'m Measure>, quantile: f64) -> Option
     (!times.is_empty()).then(|| times.quantile(quantile) as f64 / 1e3)
 }
 
-/// All runs on one axis, by the clock on the wall: what ran one after the other, and what ran at the same time. Where
-/// runs overlap, as clients of several processes do, their sum is a line of its own. `None`: the page has one run, or
+/// All runs on one axis of wall-clock time: which ran one after the other, and which at the same time. If runs
+/// overlap, as clients of several processes do, their sum is a line of its own. `None` if the page has one run, or if
 /// the results do not say when they were made.
 pub fn by_the_clock(shown: &[Shown<'_>]) -> Option<Block> {
     let first = shown.iter().map(|one| began_millis(one.run)).min().filter(|first| *first > 0)?;
@@ -266,8 +268,8 @@ pub fn by_the_clock(shown: &[Shown<'_>]) -> Option<Block> {
     Some(Block::Timeline(Timeline { chart, lanes, shades: Vec::new() }))
 }
 
-/// The sum of the rates of all runs, in each second in which several ran all the time. Nothing if no two ran at one
-/// time.
+/// The sum of the rates of all runs, in each second in which several runs were active all the time. Empty if no two
+/// runs overlap.
 fn together(shown: &[Shown<'_>], place: &dyn Fn(&Run) -> f64) -> Vec<(f64, f64)> {
     let mut seconds: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
     for one in shown {
@@ -275,14 +277,14 @@ fn together(shown: &[Shown<'_>], place: &dyn Fn(&Run) -> f64) -> Vec<(f64, f64)>
         for (interval, to) in one.run.measured.intervals.iter().zip(moments(one.run)) {
             let (to, length) = (begin + to, (interval.to_nanos - interval.from_nanos) as f64 / 1e9);
             let (from, rate) = (to - length, interval.per_second());
-            // An interval gives each second the operations of the part that lies in it.
+            // Each second gets the operations of the part of an interval that lies in this second.
             for second in from.floor() as i64..to.ceil() as i64 {
                 let part = (to.min(second as f64 + 1.0) - from.max(second as f64)).max(0.0);
                 let (operations, covered) = own.entry(second).or_default();
                 (*operations, *covered) = (*operations + rate * part, *covered + part);
             }
         }
-        // The first and the last second of a run are not whole, and would look like a fall.
+        // The first and the last second of a run are not whole, and would look like a drop.
         for (second, (operations, _)) in own.into_iter().filter(|(_, (_, covered))| *covered > 0.999) {
             let (sum, runs) = seconds.entry(second).or_default();
             (*sum, *runs) = (*sum + operations, *runs + 1);

@@ -1,5 +1,5 @@
-//! Results of clients that ran at one time, in several processes or on several machines, as one. Histograms are merged,
-//! and rates added.
+//! Results of clients that ran at the same time, in several processes or on several machines, as one result.
+//! Histograms are merged, and rates added.
 
 use super::Shown;
 use harness::Measure;
@@ -8,7 +8,7 @@ use harness::report::Run;
 #[cfg(test)]
 mod tests;
 
-/// Runs of one name and of different results that ran beside each other.
+/// Runs of the same name from different results that ran at the same time.
 pub struct Together<'s, 'r> {
     /// They, in the order of the page.
     pub runs: Vec<&'s Shown<'r>>,
@@ -33,7 +33,7 @@ pub fn groups<'s, 'r>(shown: &'s [Shown<'r>]) -> Vec<Together<'s, 'r>> {
     groups
 }
 
-/// Whether their windows lie over each other for at least half of the shorter one.
+/// Whether the windows overlap for at least half of the shorter window.
 fn are_beside(one: &Run, other: &Run) -> bool {
     let window = |run: &Run| {
         let begin = run.measured.began_unix_millis;

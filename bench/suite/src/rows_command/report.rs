@@ -1,4 +1,4 @@
-//! The result of a run of row access: as text, as a file, and of several processes as one.
+//! The result of a run of row access: as text, as a file, and merged from several processes.
 
 use crate::args::RunArgs;
 use crate::{results, say};
@@ -28,7 +28,7 @@ pub struct Report {
     compat: bool,
     in_server: bool,
     seed: u64,
-    /// Its share of a run that several processes made together, if it is one.
+    /// The share of this process in a run that several processes made together, if this is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     share: Option<Share>,
     sessions: Vec<SessionReport>,
@@ -91,7 +91,8 @@ impl SessionReport {
 }
 
 impl Report {
-    /// The report of one process: what its sessions did, the pages that the database read and what all of it took.
+    /// The report of one process: what its sessions did, the pages that the database read, and the processor time and
+    /// memory of the run.
     pub fn new(
         args: &RunArgs,
         share: Option<Share>,
@@ -133,7 +134,7 @@ impl Report {
         Self { seconds, ..self }.rated()
     }
 
-    /// The report with the rows of its sessions, and their rate over its seconds.
+    /// The report with the sum of its sessions' rows, and the rate over its seconds.
     fn rated(self) -> Self {
         let seconds = self.seconds;
         let jobs = self.sessions.iter().map(|session| &session.job);
@@ -147,8 +148,8 @@ impl Report {
         }
     }
 
-    /// One report of several processes, each with the name that it is called by in a message. Sessions are all of them.
-    /// Pages that the database reads are counted by a server, so that the one that has seen most stands for all.
+    /// Merges the reports of several processes; each has a name for messages. The result has all sessions. Page reads
+    /// are counted by a server, so the report with the most reads stands for all.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! What a check says, and checks of snapshots beside a run: one after the other until the run ends, each of the rows of
-//! one moment.
+//! The output of a check, and checks of snapshots during a run: one after the other until the run ends, each at one
+//! moment.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -45,13 +45,13 @@ pub fn shown(checked: &Checked, took: Duration) -> String {
 pub struct Checks {
     /// Snapshots that were consistent.
     pub passed: u64,
-    /// Why no further check was made: one could not be made, or its snapshot was not consistent.
+    /// Why no further check was made: a check could not be made, or its snapshot was not consistent.
     pub wrong: Option<String>,
 }
 
-/// Runs `run`, and checks the database on a thread of its own once `run` has called what it is given, which calls
-/// `begin`. The check that is under way at the end of the run is carried through, so at least one is made unless `stop`
-/// is set.
+/// Runs `run`, and checks the database on a thread of its own. Checks begin when `run` calls the function that it is
+/// given, which calls `begin`. A check that is under way at the end of the run is finished. So at least one check is
+/// made unless `stop` is set.
 pub fn beside<T>(
     database: &dyn Database,
     form: &Form,
@@ -86,7 +86,7 @@ pub fn beside<T>(
     })
 }
 
-/// Ends the checks when it is dropped, also if the run panics: those that go on, and those that have not begun.
+/// Ends the checks when it is dropped, also if the run panics. It ends running checks and checks that have not begun.
 struct Over<'o>(&'o AtomicBool, Sender<()>);
 
 impl Drop for Over<'_> {
@@ -95,7 +95,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Checks snapshots until one is not consistent, and says what is wrong with it; or until the run is over.
+/// Checks snapshots until the run is over, or until a snapshot is not consistent; then it says what is wrong.
 fn check_until(
     database: &dyn Database,
     form: &Form,

@@ -1,4 +1,4 @@
-//! The side that divides a run, lets its workers begin together, and makes one result of theirs.
+//! The side that divides a run, lets its workers begin together, and merges their results into one.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "processes of the real machine")]
 
@@ -21,9 +21,9 @@ use std::net::{TcpStream, ToSocketAddrs as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// A worker that works for another coordinator does not answer for this long.
+/// A worker that does not answer for this long is taken to work for another coordinator.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long it waits for workers before it looks whether ^C was pressed.
+/// How long it waits for workers before it checks whether ^C was pressed.
 const LOOK: Duration = Duration::from_millis(20);
 /// If two workers began further apart than this, the result has a warning.
 const APART: Duration = Duration::from_millis(100);
@@ -40,7 +40,7 @@ impl Workers {
     ///
     /// # Errors
     ///
-    /// A text is no address, no secret is given, or several processes cannot have `target`.
+    /// A text is no address, no secret is given, or several processes cannot use `target` together.
     pub fn of(args: &TogetherArgs, target: &Target) -> Result<Option<Self>, Failure> {
         let usage = |text: String| Failure::session("target", text);
         let addresses = args.addresses()?;
@@ -59,9 +59,9 @@ impl Workers {
         Ok(Some(Self { addresses, secret: Secret::find(args.secret_file.as_deref())? }))
     }
 
-    /// Lets the workers do what `args`, the arguments of `larch bench`, say, and makes one run of their results.
-    /// `watch` is shown every interval of all of them together. What is there if a worker is lost is returned as a run
-    /// with an error.
+    /// Lets the workers do what `args`, the arguments of `larch bench`, say, and merges their results into one run.
+    /// `watch` is shown every interval of all workers together. If a worker is lost, the results of the other workers
+    /// are returned as a run with an error.
     ///
     /// # Errors
     ///
@@ -190,7 +190,8 @@ struct Course<'w> {
     events: Receiver<(usize, Event)>,
     states: Vec<State>,
     ready: Vec<bool>,
-    /// When each said that its clients begin, since the first was allowed to.
+    /// For each worker, when it said that its clients begin, counted from the moment at which the first was allowed
+    /// to.
     begun: Vec<Option<Duration>>,
     board: Board,
     is_stopped: bool,
@@ -213,7 +214,7 @@ impl<'w> Course<'w> {
 
     fn run(&mut self, args: &[String], stop: &Stop, watch: &mut dyn FnMut(&Interval)) -> Result<(), Failure> {
         let count = self.writers.len();
-        // One after the other, because the first makes the tables that do not exist.
+        // Workers prepare one after the other, because the first makes the tables that do not exist.
         for number in 0..count {
             let task = FromCoordinator::Task { args: args.to_vec(), share: Share::new(number, count) };
             self.tell(number, &task);
@@ -237,7 +238,7 @@ impl<'w> Course<'w> {
         while self.states.iter().any(|state| matches!(state, State::Working)) {
             self.hear(go);
             self.board.show(watch);
-            // A run without one of its shares is none: the others need not go on.
+            // A run without one of its shares is no result, so the other workers need not continue.
             if stop.is_pressed() || self.first_lost().is_some() || self.has_failed() {
                 self.stop_all();
             }
@@ -325,7 +326,7 @@ impl<'w> Course<'w> {
                 let is_early = outcome.is_early;
                 match outcome.result() {
                     Ok(result) => parts.push(Part { address: address.clone(), about, is_early, result }),
-                    // What the others have measured is not lost with it.
+                    // The measurements of the other workers are kept.
                     Err(why) => drop(lost.get_or_insert_with(|| self::lost(address, &why))),
                 }
             }
@@ -336,7 +337,7 @@ impl<'w> Course<'w> {
 
 /// What came of the workers of a run.
 pub struct Results<R> {
-    /// The part of each worker that ended well.
+    /// The result of each worker that ended well.
     pub parts: Vec<Part<R>>,
     /// Why another one did not.
     pub lost: Option<Failure>,
@@ -396,12 +397,12 @@ fn one_run(results: Results<Ran>) -> Result<Ran, Failure> {
     Ok(Ran { run, is_lost: lost.is_some() || parts().any(|(_, ran)| ran.is_lost) })
 }
 
-/// Where an interval lies: those of the window come after those before it.
+/// The position of an interval: intervals of the window come after the intervals before the window.
 type Key = (bool, u64);
 
 /// Intervals that some workers have sent and others not yet.
 struct Board {
-    /// The newest of each worker.
+    /// The newest interval of each worker.
     reached: Vec<Option<Key>>,
     /// Workers that send no more.
     ended: Vec<bool>,

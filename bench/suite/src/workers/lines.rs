@@ -1,5 +1,5 @@
 //! A connection on which each line is a value. It trusts nothing that comes: a line has a greatest length, and memory
-//! is taken for what has come only.
+//! is allocated only for bytes that have come.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a connection of the real machine")]
 
@@ -44,7 +44,7 @@ impl Lines {
         rustix::net::sockopt::set_tcp_keepidle(&stream, ALIVE_AFTER)?;
         rustix::net::sockopt::set_tcp_keepintvl(&stream, ALIVE_EVERY)?;
         rustix::net::sockopt::set_tcp_keepcnt(&stream, ALIVE_TIMES)?;
-        // The system does not probe while something that was sent is not acknowledged.
+        // The system does not probe a connection while something that was sent is not acknowledged.
         rustix::net::sockopt::set_tcp_user_timeout(&stream, UNHEARD.as_millis() as u32)?;
         Ok(Self { stream, received: Vec::new(), searched: 0 })
     }
@@ -62,7 +62,7 @@ impl Lines {
     ///
     /// # Errors
     ///
-    /// The connection has ended, the time is over, or what came is no such value.
+    /// The connection has ended, the time is over, or the line is no such value.
     pub fn read<T: DeserializeOwned>(&mut self, most_bytes: usize, deadline: Option<Instant>) -> Result<T, String> {
         loop {
             let fresh = &self.received[self.searched..];
@@ -135,7 +135,7 @@ impl Writer {
         self.0.shutdown(Shutdown::Write).unwrap_or_default();
     }
 
-    /// Ends the connection, also for those who wait for a line of it.
+    /// Ends the connection, also for threads that wait for a line of it.
     pub fn end(&self) {
         self.0.shutdown(Shutdown::Both).unwrap_or_default();
     }

@@ -9,12 +9,12 @@ use serde_json::Value;
 /// Both sides must have this one.
 pub const PROTOCOL: u32 = 1;
 
-/// Bytes of a line at most: before the other side has proven that it knows the secret, and after that of what a
-/// coordinator says.
+/// The most bytes of a line before the other side has proven that it knows the secret. After the proof, this also
+/// bounds what a coordinator says.
 pub const FIRST_BYTES: usize = 4 << 10;
 pub const TASK_BYTES: usize = 1 << 20;
-/// The most bytes of what a worker says after that. A result of a long run has some kilobytes of histograms for each
-/// second and kind of request.
+/// The most bytes of what a worker says after the proof. The result of a long run has some kilobytes of histograms
+/// for each second and kind of request.
 pub const RESULT_BYTES: usize = 64 << 30;
 
 /// What a worker says.
@@ -69,7 +69,7 @@ pub struct Challenge {
 pub struct Outcome {
     /// The result, in the form of its workload.
     result: Value,
-    /// Whether it ended before the run should have: something was lost, or it was interrupted.
+    /// Whether the worker ended before the run should have: something was lost, or the run was interrupted.
     pub is_early: bool,
     /// What it was measured on.
     pub machine: String,
@@ -130,7 +130,7 @@ impl Challenge {
         Ok((FromCoordinator::Answer { protocol: PROTOCOL, nonce: nonce.clone(), proof }, nonce))
     }
 
-    /// What a worker says to an answer that proves that the coordinator knows the secret.
+    /// The worker's reply to an answer, which must prove that the coordinator knows the secret.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
-//! What coordinator and worker know and nobody else does. It is never sent: each side proves that it has the secret by
-//! a keyed hash (HMAC-SHA256) of what both have drawn for this connection. The two sides have different words in the
-//! hash, so that none can send back what it received.
+//! A secret that only coordinator and worker know. It is never sent: each side proves that it has the secret, with a
+//! keyed hash (HMAC-SHA256) of the random numbers that both sides have drawn for this connection. Each side has its
+//! own words in the hash, so that neither can send back what it received.
 
 #![allow(clippy::disallowed_methods, reason = "a file of the user's, never simulated")]
 
@@ -19,7 +19,7 @@ use std::path::Path;
 /// Where the secret is, if no file is named.
 pub const VARIABLE: &str = "LARCH_WORKER_SECRET";
 
-/// A shorter one could be found by trying all, by whoever hears a proof.
+/// A shorter secret could be found by trying all, if somebody overhears a proof.
 const LEAST_BYTES: usize = 16;
 
 /// What only the processes of a run know.

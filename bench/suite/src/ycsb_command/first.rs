@@ -1,6 +1,6 @@
-//! `larch bench ycsb` without other arguments: a million records on Larch in a temporary directory, all six workloads,
-//! in a minute and a half. Workload C runs twice: with a cache of half the data, as the others, and with one that holds
-//! it all.
+//! `larch bench ycsb` without other arguments: a million records on Larch in a temporary directory, all six
+//! workloads, in a minute and a half. Workload C runs twice: with a cache of half the data, like the other workloads,
+//! and with a cache that holds all data.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a temporary directory, never simulated")]
 
@@ -19,16 +19,16 @@ use std::time::{Duration, Instant};
 
 /// All of it takes no longer, unless the loads alone do.
 const TIME: Duration = Duration::from_secs(80);
-/// A workload is measured at most so long, where `--time` does not say it.
+/// A workload is measured for at most this long, unless `--time` gives another time.
 const LONGEST: Duration = Duration::from_secs(7);
 const SHORTEST: Duration = Duration::from_secs(1);
-/// This much of each workload's time is left out.
+/// The time at the start of each workload that is not measured.
 const WARMUP: Duration = Duration::from_millis(500);
 /// A load that takes longer than this is not made a second time.
 const SLOW_LOAD: Duration = Duration::from_secs(25);
 
 const RECORDS: &str = "1000000";
-/// Memory for pages: less than the gigabyte of records, so that pages are read as well as found.
+/// Memory for pages: less than the gigabyte of records, so that some pages must be read.
 const CACHE: &str = "512MiB";
 const CACHE_BYTES: u64 = 512 << 20;
 /// Workload C again, with everything in memory.
@@ -52,7 +52,7 @@ pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, F
     results::check(args, [])?;
     let refused = |why| Failure::session("io", why);
     let records = &phases[0].settings.records;
-    // Records, as long as one has its thousand bytes, what compactions take beside them, and some more.
+    // Room for records of a thousand bytes, for compactions, and some more.
     let needed_bytes = records.count.unsigned_abs().saturating_mul(4 << 10).max(64 << 20);
     let advice = "make room, or set TMPDIR to a directory that has more";
     kit::scratch::check_room(&std::env::temp_dir(), needed_bytes, advice).map_err(refused)?;
@@ -163,7 +163,7 @@ impl Measuring<'_> {
     }
 }
 
-/// Gives the store a cache that holds all it has, and brings that there by reading it. `false`: the store has no such
+/// Gives the store a cache that holds all its data, and fills the cache by reading. `false` if the store has no such
 /// cache.
 fn bring(store: &dyn Store) -> Result<bool, Failure> {
     let bytes = data_bytes(&store.counters());
@@ -191,14 +191,14 @@ fn data_bytes(counters: &[harness::Counter]) -> u64 {
     of("file bytes") + of("memtable bytes")
 }
 
-/// Memory that is available without taking it from other programs; 0 where the system does not report it.
+/// Memory that is available without taking it from other programs; 0 if the system does not report it.
 fn available_bytes() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()).map_or(0, |kib| kib << 10)
 }
 
-/// What a run worked on, and what it read of it: `1.1 GiB of data, cache 512 MiB; 0.71 page reads an operation`.
+/// The size of a run's data and of its reads: `1.1 GiB of data, cache 512 MiB; 0.71 page reads an operation`.
 fn sizes(run: &Run) -> String {
     let change = |name: &str| run.measured.counters.iter().find(|change| change.name == name);
     let now = |name| change(name).map_or(0, |change| change.after);

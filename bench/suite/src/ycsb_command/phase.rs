@@ -40,8 +40,8 @@ pub struct Phase {
     pub settings: Settings,
     /// The properties themselves.
     pub properties: Properties,
-    /// Decides every operation. Phases that follow each other have different ones: the same keys in the same order
-    /// would meet what the phase before them left in memory.
+    /// The seed decides every operation. Consecutive phases have different seeds: the same keys in the same order
+    /// would find what the previous phase left in memory.
     pub seed: u64,
 }
 
@@ -79,7 +79,7 @@ pub struct Setup<'a> {
     pub args: &'a YcsbArgs,
 }
 
-/// Complains about a phase that cannot be done, before a store is touched.
+/// Reports a phase that cannot be done, before a store is touched.
 pub fn check(phase: &Phase, args: &YcsbArgs) -> Result<(), Failure> {
     if phase.work == Work::Load {
         phase.settings.check_load().map_err(|error| usage(error.to_string()))?;
@@ -179,14 +179,15 @@ pub fn run(phase: &Phase, store: &dyn Store, setup: Setup<'_>, process: Process<
     }
 }
 
-/// What is said of rows that were not as they were written, where `dataintegrity` looks.
+/// The message about rows that were not as they were written, if `dataintegrity` checks them.
 fn unlike(measured: &Measured) -> Option<String> {
     let checks = measured.kind("VERIFY")?;
     let (wrong, all) = (checks.failed_count(), checks.oks + checks.failed_count());
     (wrong > 0).then(|| format!("{wrong} of {all} rows that were read are not as `dataintegrity` has them written"))
 }
 
-/// What is said of a run whose requests met no rows: an error if none did, a warning if one in a hundred did not.
+/// The message about a run whose requests found no rows: an error if no request found a row, a warning if one in a
+/// hundred did not.
 fn missing(measured: &Measured) -> (Option<String>, Option<String>) {
     const ADVICE: &str = "was the table loaded, and with this recordcount, insertstart, insertorder and zeropadding?";
     let asked = measured.kinds.iter().filter(|kind| matches!(kind.name.as_str(), "READ" | "UPDATE" | "SCAN"));
@@ -201,7 +202,7 @@ fn missing(measured: &Measured) -> (Option<String>, Option<String>) {
     (None, is_much.then(|| format!("{not_found} of {all} requests found no row: {ADVICE}")))
 }
 
-/// How it is run: what the command line says over what the properties say.
+/// How the phase is run: the command line replaces what the properties say.
 fn plan(phase: &Phase, args: &YcsbArgs) -> Result<Plan, Failure> {
     let loads = phase.work == Work::Load;
     let mut plan = phase.settings.plan(loads);
@@ -262,7 +263,7 @@ fn measured<W: Workload>(
         run.warnings.extend(crowded(&plan, &run.measured));
     } else if error.is_none() && !run.measured.interrupted {
         let cost = &run.measured.cost;
-        // The same work for a thread as it had: with as many clients, and as many requests under way.
+        // A thread has the same work as before: as many clients, and as many requests under way.
         let depth = cost.depth.map(|depth| usize::try_from(depth).unwrap_or(usize::MAX));
         let clients = depth.map_or(1, |_| plan.clients.div_ceil(cost.client_threads.max(1) as usize));
         run.noop_nanos = harness::noop_nanos(workload, clients, depth, NOOP_OPERATIONS, stop.flag()).ok();
@@ -285,7 +286,7 @@ pub fn done(phase: &Phase, ran: Ran) -> Done {
     }
 }
 
-/// What is said of clients that are more than the requests that may be under way: then they wait for each other.
+/// The warning if there are more clients than requests that may be under way: then clients wait for each other.
 fn crowded(plan: &Plan, measured: &Measured) -> Option<String> {
     let waits = measured.kinds.iter().any(|kind| kind.response.is_some());
     (plan.pace == Pace::Closed && waits).then(|| {

@@ -1,4 +1,5 @@
-//! `larch stats` of a range of keys: what it holds, and how that is spread. From indexes, unless it is to be exact.
+//! `larch stats` of a range of keys: how much the range holds, and how that is spread. It is computed from indexes,
+//! unless the result is to be exact.
 
 use super::Keys;
 use crate::args::Stats;
@@ -67,7 +68,7 @@ struct Report {
     erased_rows: Interval,
     /// Bytes in files, without indexes.
     file_bytes: Interval,
-    /// The part of these bytes in data pages, of the first group if the table has groups.
+    /// The part of these bytes that is in data pages; if the table has groups, in data pages of the first group.
     data_bytes: Interval,
     /// The part of these bytes in each group.
     groups: Vec<Group>,
@@ -102,9 +103,9 @@ struct Level {
 pub struct Part {
     /// The first, as `--from` takes it; none at the start.
     pub from: Option<String>,
-    /// The one to stop before, as `--to` takes it; none at the end.
+    /// The key before which the part stops, in the form that `--to` takes; none for the last part.
     pub to: Option<String>,
-    /// Whether `to` is the key of a row for certain, and not a string between two.
+    /// Whether `to` is certainly the key of a row, and not a string between two keys.
     pub to_is_key: bool,
     /// The number of rows.
     pub rows: Interval,
@@ -112,7 +113,7 @@ pub struct Part {
     pub bytes: Interval,
     #[serde(skip)]
     to_text: Option<Vec<u8>>,
-    /// Whether it stops at a cut and not where the range was asked to end.
+    /// Whether the part stops at a cut, and not at the end of the requested range.
     #[serde(skip)]
     is_cut: bool,
 }
@@ -142,7 +143,7 @@ fn middle(Interval { low, high }: Interval) -> u64 {
     low + (high - low) / 2
 }
 
-/// `range` cut at `points`, in order; each says whether it is a key.
+/// Cuts `range` at `points`, which are in order; each point says whether it is a key.
 pub fn parts(table: &Table, layout: &Layout, range: &Keys, points: Vec<(Vec<u8>, bool)>) -> Result<Vec<Part>> {
     let readable = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
     let text_of = |bound: &Bound<Vec<u8>>| match bound {
@@ -233,7 +234,7 @@ fn bytes_between(Estimate { low, high }: Estimate) -> String {
     if low == high { low } else { format!("{low} to {high}") }
 }
 
-/// A line for each bucket: they are about equal in bytes, so bars show rows.
+/// Prints a line for each bucket. Buckets have about the same bytes, so the bars show rows.
 fn histogram_lines(buckets: &[Part], output: &mut Output) -> Result<()> {
     let total: u64 = buckets.iter().map(Part::bytes_about).sum();
     if total == 0 {

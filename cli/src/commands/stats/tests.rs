@@ -14,7 +14,7 @@ fn printed(stats: &TableStats) -> String {
     text
 }
 
-/// What `stats` says about a table whose rows are all in files, each with one version.
+/// What `stats` says about a table whose rows are all in files, with one version each.
 fn told(stats: &TableStats) -> Stats {
     let mut all = RangeStats::default();
     (all.rows.low, all.rows.high) = (stats.rows, stats.rows);

@@ -13,7 +13,7 @@ struct Split {
     header: bool,
     /// Key columns from 0, most significant first, and whether they are numbers.
     key: Vec<(usize, bool)>,
-    /// The group of each column that is not in the key; that of the rest for those not named.
+    /// The group of each column that is not in the key; a column that is not named has the group of the rest.
     group_of: Vec<usize>,
     groups: usize,
     rest: Option<usize>,
@@ -66,7 +66,7 @@ impl Split {
     }
 }
 
-/// All splits of four columns with these keys in up to three groups, one of which may take the rest.
+/// All splits of four columns with these keys into up to three groups, one of which may take the rest.
 fn every_split(mut check: impl FnMut(&Split)) {
     let keys = [&[(0, false)][..], &[(2, false), (0, false)], &[(1, true)], &[(3, false), (1, true)]];
     for (format, header) in [(Format::Csv, true), (Format::Csv, false), (Format::Tsv, true), (Format::Tsv, false)] {
@@ -100,7 +100,7 @@ fn every_choice(groups: usize) -> Vec<Vec<usize>> {
     unreachable!("there are only so many choices")
 }
 
-/// All records of `columns` columns, each empty or hard to keep apart from an empty one.
+/// All records of `columns` columns, in which each column is empty or easily confused with an empty one.
 fn every_record(split: &Split, columns: usize) -> impl Iterator<Item = Vec<Vec<u8>>> + '_ {
     let other: &[u8] = if split.format == Format::Csv { b"\0\t\\n" } else { b"\0\\t" };
     (0..1 << columns).map(move |code| {
@@ -200,7 +200,7 @@ fn lines(key: &str, groups: &str) -> Layout {
 fn objects_come_back_from_every_split_whole_and_in_part() {
     let members =
         [("id", "\"\\u006b\\t\""), ("a", "1.50"), ("b", "{\"x\": [ ],\"a\":0}"), ("c", "null"), ("\\u0064", "\"}{\"")];
-    // For each of a, b, c and d: the group it is in; two takes the rest.
+    // For each of a, b, c and d, the number of its group; group two takes the rest.
     for code in 0..81_usize {
         let group_of: Vec<usize> = (0..4).map(|at| code / 3_usize.pow(at) % 3).collect();
         let of = |group: usize| -> String {

@@ -1,5 +1,5 @@
-//! What is printed of a row is read as the same row, whatever bytes it has. Random cases print their seed; run one
-//! again with `LARCH_SEED=n`.
+//! A row is read back from its printed form as the same row, whatever bytes it has. Random cases print their seed;
+//! run one again with `LARCH_SEED=n`.
 
 use super::*;
 use crate::output::Printer;
@@ -84,7 +84,7 @@ fn layouts() -> Vec<Layout> {
     layouts
 }
 
-/// Rows as they come out of the text that is printed of them.
+/// The rows that are read back from the printed text of `rows`.
 fn read_back(layout: &Layout, format: ScanFormat, rows: &[Row]) -> Vec<Row> {
     let (mut printer, mut text) = (Printer::new(layout), Vec::new());
     for row in rows {
@@ -104,7 +104,7 @@ fn read_back(layout: &Layout, format: ScanFormat, rows: &[Row]) -> Vec<Row> {
     }
 }
 
-/// Keys as they come out of the text that is printed of them.
+/// The keys that are read back from the printed text of the rows' keys.
 fn keys_back(layout: &Layout, format: ScanFormat, rows: &[Row]) -> Vec<Vec<u8>> {
     let (mut printer, mut text) = (Printer::new(layout), Vec::new());
     for row in rows {

@@ -1,4 +1,4 @@
-//! The store against a real server: opening, loading, settling, and what it says of itself.
+//! The store with a real server: opening, loading, settling, and what the store says of itself.
 
 use super::*;
 use crate::server::tests::{shared, start};
@@ -9,7 +9,7 @@ fn table(name: &str, fields: usize) -> Table {
     Table::numbered(name, "field", fields)
 }
 
-/// The store of a table of a test's own on the server that tests share.
+/// The store of a table that belongs to one test, on the server that tests share.
 fn open_at(url: &str, table: &Table, opening: Opening) -> Result<Postgres, Failure> {
     Postgres::open(Address::parse(url, |_| None).expect("a good address"), table, opening)
 }

@@ -62,7 +62,7 @@ fn start(options: &ServerOptions) -> Server {
     server
 }
 
-/// One server for all tests that do not harm it, called 127.0.0.1, and a file with the certificate of its authority.
+/// One server, called 127.0.0.1, for all tests that do not harm it, and a file with the certificate of its authority.
 pub fn encrypted() -> &'static (Server, String) {
     static SERVER: OnceLock<(Server, String)> = OnceLock::new();
     SERVER.get_or_init(|| {

@@ -1,5 +1,6 @@
-//! The differences between PostgreSQL and the databases that speak its protocol, if TPC-C depends on them. The entries
-//! of CockroachDB and YugabyteDB were written from their manuals and not run here: no server of either was available.
+//! The differences between PostgreSQL and the databases that speak its protocol, as far as TPC-C depends on them. The
+//! entries of CockroachDB and YugabyteDB were written from their manuals and not run here: no server of either was
+//! available.
 
 use super::isolation::Isolation;
 
@@ -10,12 +11,12 @@ pub struct Dialect {
     pub name: &'static str,
     /// The port that is asked when none is named.
     pub port: &'static str,
-    /// Whether rows lie in the order of their primary key, which therefore has to be there before the rows. Where they
-    /// do not, the index of the key is made faster when they are there.
+    /// Whether rows lie in the order of their primary key, so that the key must exist before the rows are loaded.
+    /// Otherwise the index of the key is made after the load, which is faster.
     pub has_keys_from_the_start: bool,
     /// What makes a column be compared byte by byte.
     pub bytes_collation: &'static str,
-    /// How the two small tables are kept whose rows change all the time.
+    /// Storage options for the two small tables whose rows change all the time.
     pub hot_storage: &'static str,
     /// The kind of index that finds payments by their warehouse.
     pub history_index: &'static str,
@@ -34,7 +35,7 @@ pub struct Dialect {
 /// How several sessions see the same moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// One exports its snapshot, and the others import it.
+    /// One session exports its snapshot, and the others import it.
     ExportedSnapshot,
     /// All read as of a time.
     SystemTime,
@@ -48,19 +49,19 @@ pub static POSTGRES: Dialect = Dialect {
     port: "5432",
     has_keys_from_the_start: false,
     bytes_collation: " COLLATE \"C\"",
-    // New versions of a row find room on its page, and the index has no new entry for them.
+    // A new version of a row fits on the row's own page, and so needs no new entry in the index.
     hot_storage: " WITH (fillfactor = 10)",
     history_index: "USING brin ",
     settings: &[
         // Statements are planned once.
         ("plan_cache_mode", "force_generic_plan"),
-        // Each row is found by an index. A plan that reads whole tables, as looks good for small ones, would make
-        // serializable transactions conflict with everybody.
+        // Each row is found by an index. A plan that reads whole tables seems cheap for small tables, but would make
+        // serializable transactions conflict with all others.
         ("enable_seqscan", "off"),
         ("enable_hashjoin", "off"),
         ("enable_mergejoin", "off"),
-        // A scan by way of a bitmap does not tell the index which of its entries are dead, and a row that is updated
-        // all the time has many.
+        // A bitmap scan does not tell the index which of its entries are dead. A row that is updated all the time has
+        // many dead entries.
         ("enable_bitmapscan", "off"),
         ("jit", "off"),
     ],
@@ -83,7 +84,7 @@ pub static YUGABYTE: Dialect = Dialect {
     ..ROWS_BY_KEY
 };
 
-/// What CockroachDB and YugabyteDB have in common: a row lies where its primary key says.
+/// The common part of CockroachDB and YugabyteDB: a row lies where its primary key says.
 const ROWS_BY_KEY: Dialect = Dialect {
     name: "",
     port: "",
@@ -100,9 +101,9 @@ const ROWS_BY_KEY: Dialect = Dialect {
 };
 
 impl Dialect {
-    /// The statement that makes deliveries of a warehouse wait for each other, where they have to: read committed gives
-    /// a delivery that waited for another one the orders as they were before, and it would find none in place of the
-    /// next.
+    /// The statement that makes deliveries of a warehouse wait for each other, if they must. At read committed, a
+    /// delivery that waited for another one still sees the orders from before the wait. It would then find no order,
+    /// instead of the next one.
     pub fn delivery_lock(&self, isolation: Isolation) -> Option<&'static str> {
         (isolation == Isolation::ReadCommitted).then_some(self.delivery_lock)
     }

@@ -1,6 +1,6 @@
-//! Loads a part in one transaction, together with the note that it is loaded: by one COPY, or by an INSERT for each
-//! row, which shows what the COPY saves. A loader that is dropped closes its connection, and the server forgets what it
-//! sent.
+//! Loads a part, and notes that it is loaded, in one transaction. The rows come in one COPY, or in an INSERT each,
+//! which shows what the COPY saves. If a loader is dropped, it closes its connection, and the server forgets what the
+//! loader sent.
 
 use super::columns;
 use super::tables::note_part;

@@ -1,4 +1,4 @@
-//! What a target says of TPC-C besides where the server is, and the address that remains.
+//! The TPC-C options of a target, besides the address of the server, and the address that remains without them.
 
 use super::dialect::Dialect;
 use super::isolation::Isolation;
@@ -45,7 +45,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// A word that an option does not have, and what an address may not say.
+    /// The option has no such value, or the address says something that it may not.
     pub fn of(target: &Target, dialect: &Dialect, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Failure> {
         let (_, place) = target.text.split_once(':').unwrap_or(("", &target.text));
         let variable = |name: &str| match (name, variable(name)) {
@@ -85,7 +85,7 @@ impl Options {
     }
 }
 
-/// The value of an option; the first choice if it is not said.
+/// The value of an option; without one, the first choice.
 fn choice<T: Copy>(name: &str, value: Option<String>, choices: &[(&str, T)]) -> Result<T, Failure> {
     let Some(value) = value else { return Ok(choices[0].1) };
     let found = choices.iter().find(|(word, _)| *word == value).map(|(_, choice)| *choice);

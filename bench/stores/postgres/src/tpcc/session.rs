@@ -16,7 +16,7 @@ use harness::{Clock, Failure, Flights, Outcome, Reply, Request, Served};
 use postgres_protocol::message::backend;
 use std::time::Duration;
 
-/// What the server says of a session outside of any transaction, at the end of a round trip.
+/// The server's word at the end of a round trip for a session that is outside of any transaction.
 const IDLE: &[u8] = b"I";
 
 /// A session over connections on which the statements are prepared.
@@ -82,7 +82,7 @@ impl<'s> Transactions<'s> {
         Ok(())
     }
 
-    /// Waits until answers come or `until` has come; says how many transactions ended.
+    /// Waits until answers come or until `until`; returns how many transactions ended.
     fn receive(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<usize, Error> {
         let left = until.map(|until| Duration::from_nanos(until.saturating_sub(self.clock.nanos())));
         self.sockets.wait(left)?;
@@ -93,7 +93,7 @@ impl<'s> Transactions<'s> {
         Ok(count)
     }
 
-    /// Takes the answers that are here on a connection; says whether its transaction ended.
+    /// Takes the answers that have arrived on a connection; returns whether its transaction ended.
     fn answers(&mut self, index: usize, served: &mut dyn FnMut(Served<'_>)) -> Result<bool, Error> {
         let line = &mut self.lines[index];
         let connection = self.sockets.connection(index);
@@ -150,8 +150,8 @@ impl<'s> Transactions<'s> {
 }
 
 impl Line {
-    /// A round trip has ended. The result of the transaction, unless another round trip was put into the connection's
-    /// outbox.
+    /// Handles the end of a round trip. Returns the result of the transaction, unless another round trip was put into
+    /// the connection's outbox.
     fn after_round(
         &mut self,
         is_idle: bool,

@@ -1,8 +1,8 @@
 //! The statements of transactions. Each connection prepares all of them, and `work` says which are sent together.
 //!
-//! A statement does as much as the server can do without an answer of ours, so that a transaction is one round trip,
-//! and a new order two. Values that depend on others are computed where the row is written, which holds at every
-//! isolation level: read committed looks at the newest version of a row that it waited for.
+//! A statement does as much as the server can do without our next answer. So a transaction takes one round trip, and
+//! a new order two. Values that depend on other values are computed where the row is written. This is correct at
+//! every isolation level: read committed looks at the newest version of a row for which it waited.
 //!
 //! ```text
 //!                 round trip 1                                        round trip 2
@@ -13,11 +13,11 @@
 //! stock level     BEGIN READ ONLY; lines and stock; COMMIT
 //! ```
 //!
-//! With functions of the server, each transaction is one round trip that calls one function. Behind that of a new order
-//! comes a second one, which fails if an item was missing: so the rows of the first are there, and what it wrote is
-//! not.
+//! With functions of the server, each transaction is one round trip that calls one function. The call for a new order
+//! is followed by a second one, which fails if an item was missing. So the rows of the first call arrive, but nothing
+//! that it wrote is kept.
 //!
-//! The constant rows of a simulation have the types of the real ones, and as many come.
+//! In a simulation the server returns constant rows: as many as the real ones, and with the same types.
 
 use super::dialect::Dialect;
 use super::isolation::Isolation;
@@ -25,7 +25,7 @@ use super::options::Form;
 use crate::error::SqlState;
 use crate::wire::{Binding, Statement};
 
-/// What the function at the end of a new order fails with if an item is missing.
+/// The error with which the function at the end of a new order fails if an item is missing.
 pub const ITEM_IS_MISSING: SqlState = SqlState(*b"TPC01");
 
 /// What a statement does.
@@ -74,7 +74,7 @@ struct Definition {
     name: &'static str,
     /// The types of its parameters.
     parameters: &'static [&'static str],
-    /// The types of its results, each with a value that a simulation gives.
+    /// The types of the statement's results, each with a value for a simulation.
     results: &'static [(&'static str, &'static str)],
     sql: String,
     /// How many rows a simulation gives: what its constants are selected from.
@@ -83,7 +83,7 @@ struct Definition {
 
 /// The statements, by their kinds.
 pub struct Statements {
-    /// The SQL of each, and how it is asked for. They are prepared under their numbers.
+    /// The SQL of each statement, and how it is sent. Statements are prepared under their numbers.
     all: Vec<(String, Statement)>,
     by_kind: [Option<usize>; KINDS],
     /// What they are made of.
@@ -201,7 +201,7 @@ pub fn remove_functions() -> String {
     names.map(|name| format!("DROP FUNCTION IF EXISTS {name}; ")).into_iter().collect()
 }
 
-/// The number of the customer in the middle of those with a name, rounded up, in the order of first names.
+/// The number of the customer in the middle of all customers with a name, rounded up, in the order of first names.
 const BY_NAME: &str = "(SELECT (array_agg(c_id ORDER BY c_first, c_id))[((count(*) + 1) >> 1)::int4] FROM customer";
 
 fn payment(who: &str) -> String {
@@ -284,7 +284,7 @@ const STATUS_RESULTS: &[(&str, &str)] = &[
     ("timestamptz", "now()"),
 ];
 
-/// What a stock is after the items of a line were taken from it.
+/// The new values of a stock after the items of a line were taken from it.
 const TAKEN: &str = "s_quantity = s_quantity - l.quantity + CASE WHEN s_quantity >= l.quantity + 10 THEN 0 ELSE 91 END, \
     s_ytd = s_ytd + l.quantity, s_order_cnt = s_order_cnt + 1, \
     s_remote_cnt = s_remote_cnt + CASE WHEN l.w = $1 THEN 0 ELSE 1 END";
@@ -295,12 +295,13 @@ fn district_info(district: &str) -> String {
     format!("CASE {district} {cases}ELSE s_dist_10 END")
 }
 
-/// Where an order is entered: the district has its number, the warehouse and the customer what it costs.
+/// Begins an order: takes the next number of the district, and returns the number, the taxes of district and
+/// warehouse, and the customer's discount, name and credit.
 const ENTERED: &str = "UPDATE district SET d_next_o_id = d_next_o_id + 1 FROM warehouse, customer \
     WHERE d_w_id = $1 AND d_id = $2 AND w_id = $1 AND c_w_id = $1 AND c_d_id = $2 AND c_id = $3 \
     RETURNING (d_next_o_id - 1)::int4, d_tax, w_tax, c_discount, c_last, c_credit";
 
-/// The body of the function that does all of a new order but its end.
+/// The body of the function that does everything of a new order except its end.
 fn new_order() -> String {
     let (info, entered) = (district_info("$2"), ENTERED.replace("c_last", "c_last::varchar"));
     format!(

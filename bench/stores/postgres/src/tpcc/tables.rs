@@ -1,8 +1,8 @@
 //! The statements that make, note, index and remove the tables.
 //!
-//! Two tables of our own say what the database is: `tpcc_about` keeps what it was made with, `tpcc_parts` which parts
-//! are loaded. `tpcc_about` comes first and goes last, so that tables which a crash leaves are known as ours where a
-//! server does not make and remove tables in transactions.
+//! Two tables of our own say what the database is: `tpcc_about` records how it was made, `tpcc_parts` which parts are
+//! loaded. `tpcc_about` is made first and removed last. Some servers do not make and remove tables in transactions:
+//! if a crash leaves tables there, they are known as ours.
 
 use super::columns::{self, BYTES_COLLATION};
 use super::dialect::Dialect;
@@ -13,7 +13,7 @@ pub const ABOUT: &str = "tpcc_about";
 /// The table of parts that are loaded.
 pub const PARTS: &str = "tpcc_parts";
 
-/// All that is made and may be somebody else's, if it is there already.
+/// The names of all tables and indexes that are made. If one exists already, it may belong to somebody else.
 pub fn all_names() -> impl Iterator<Item = &'static str> {
     Table::ALL.map(Table::name).into_iter().chain([PARTS, ABOUT])
 }
@@ -87,13 +87,13 @@ pub fn make_indexes(dialect: &Dialect) -> [String; 3] {
     [
         "CREATE INDEX IF NOT EXISTS customers_by_name ON customer (c_w_id, c_d_id, c_last, c_first, c_id)".to_owned(),
         "CREATE INDEX IF NOT EXISTS orders_by_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)".to_owned(),
-        // Only the check reads payments, so they are not made dearer by an entry for each.
+        // Only the check reads payments by warehouse, so payments do not pay for an entry in an index.
         format!("CREATE INDEX IF NOT EXISTS payments_by_warehouse ON history {brin}(h_w_id)"),
     ]
 }
 
-/// The rows of a warehouse, whose number is the parameter, in the order of their keys; of payments, in the order of
-/// customers.
+/// The rows of a warehouse, whose number is the parameter, in the order of their keys. Payments are in the order of
+/// their customers.
 pub fn rows(table: Table) -> String {
     let (names, name) = (columns::names(table), table.name());
     let (warehouse, order) = match table {

@@ -1,5 +1,5 @@
 //! The rows of a database at one moment, for any number of threads. Each thread that reads takes a connection, which
-//! stays for the next one; all of them see the moment of the first.
+//! later threads use again. All connections see the moment of the first one.
 
 use super::columns::Take;
 use super::dialect::{Dialect, Moment};

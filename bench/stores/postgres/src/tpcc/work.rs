@@ -30,14 +30,14 @@ struct State {
     at: usize,
     /// Whether the last round trip is under way.
     is_last: bool,
-    /// Whether the server has rolled a new order back, as is wanted of it when an item is missing.
+    /// Whether the server has rolled a new order back, which is its task if an item is missing.
     is_rolled_back: bool,
     /// Rows of the statement that counts.
     rows: u32,
     order: Entered,
     /// The lines in the order in which their stocks are locked, so that two orders never wait for each other.
     sorted: [u8; LINES],
-    /// How many lines before this one have the same stock: one statement takes from each stock once.
+    /// For each line, how many lines before it have the same stock: a statement takes from each stock only once.
     turns: [u8; LINES],
     /// Lines whose item is there.
     found: [Option<Found>; LINES],
@@ -163,7 +163,7 @@ impl Work {
                 state.screen.number(long(values)?);
                 Ok(())
             }
-            // A lock says that it is there; so does the order of a simulation.
+            // A lock returns a row only to show that it is held; the order of a simulation does the same.
             Kind::DeliveryLock | Kind::Order | Kind::NewOrderEnd => Ok(()),
             Kind::Begin | Kind::BeginReading | Kind::Commit | Kind::RollBack => {
                 Err(Malformed("a row of a statement that gives none"))
@@ -213,7 +213,7 @@ impl Work {
         Ok(Next::Done(Outcome::Ok))
     }
 
-    /// Forgets the transaction, after an error that the server did not end it with: puts the messages of that.
+    /// Ends the transaction after an error that did not make the server end it: puts the messages of the rollback.
     pub fn roll_back(&mut self, statements: &Statements, out: &mut Vec<u8>) {
         let state = &mut self.state;
         state.steps.clear();
@@ -296,7 +296,7 @@ impl State {
         self.steps.push(Kind::NewOrder);
     }
 
-    /// The order with those of its lines whose items are there.
+    /// Puts the order with only those of its lines whose items exist.
     fn put_order(&mut self, input: &input::NewOrder, statements: &Statements, out: &mut Vec<u8>) {
         let mut columns = [[0_i32; LINES]; 4];
         let mut amounts = [0_i64; LINES];

@@ -7,8 +7,8 @@
 //!   an index             nothing: the entry is the key, which ends with the number of the row
 //! ```
 //!
-//! RocksDB has no columns. A row of two parts is one value, since transactions read more rows of these tables than they
-//! write, and two column families would want two searches for each.
+//! RocksDB has no columns. A row of two parts is one value here: transactions read more rows of these tables than
+//! they write, and with two column families each read would search twice.
 
 use super::Db;
 use ::tpcc::Table;

@@ -1,6 +1,6 @@
-//! Loads a part: its rows go straight into files, which RocksDB takes in as they are, and then it is noted that the
-//! part is loaded. A part that was loaded and not noted is loaded again after a crash, with the same rows. Indexes are
-//! made in the same way of the rows of a table.
+//! Loads a part: its rows go straight into files, which RocksDB takes in unchanged, and then the part is noted as
+//! loaded. If a crash comes before that note, the part is loaded again with the same rows. Indexes are built from the
+//! rows of a table in the same way.
 
 use super::RocksDb;
 use super::families::{CUSTOMERS_BY_NAME, ORDERS_BY_CUSTOMER, family, parts_of, value_of};

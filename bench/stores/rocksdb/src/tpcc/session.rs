@@ -1,12 +1,14 @@
-//! One thread's transactions. Each reads at a snapshot, and its commit fails if a row that it writes was written since:
-//! RocksDB compares the keys that a transaction has written, or read by `get_for_update`, with the rows in memory.
+//! One thread's transactions. Each transaction reads at a snapshot. Its commit fails if a row that it writes was
+//! written since. RocksDB compares the keys that a transaction wrote, or read by `get_for_update`, with the rows in
+//! memory.
 //!
-//! With this rule the five transactions are serializable. A transaction that writes also writes every row of which it
-//! reads what others change: districts, stock, orders and their lines, the customers that pay or are delivered to. In
-//! the other rows it reads what never changes: items, names, the tax of a warehouse, the discount of a customer. The
-//! one exception is a delivery that finds no order in a district: it reads the district by `get_for_update`, which each
-//! new order writes. So no transaction that writes has read what one that committed before it has changed, and those
-//! that only read see a snapshot, which is the state between two commits.
+//! With this rule the five transactions are serializable. A writing transaction may read rows that other transactions
+//! change: districts, stock, orders and their lines, and the customers that pay or get a delivery. It also writes
+//! every such row. In all other rows it reads what never changes: items, names, the tax of a warehouse, the discount
+//! of a customer. There is one exception: a delivery that finds no order in a district. It reads the district by
+//! `get_for_update`, and each new order writes the district. So what a writing transaction has read was not changed
+//! by an earlier commit since its snapshot. Transactions that only read see a snapshot, which is the state between
+//! two commits.
 
 use super::families::{Families, Family, parts_of, value_of};
 use super::{Db, RocksDb};
@@ -106,7 +108,7 @@ impl Open<'_> {
         self.tx.put_cf(self.families.table(table), encoded.key(), value).map_err(broken)
     }
 
-    /// The rows within bounds, of which none is reached yet.
+    /// An iterator over the rows within bounds, before the first row.
     fn range(
         &self,
         family: &Family<'_>,
@@ -119,7 +121,7 @@ impl Open<'_> {
     }
 }
 
-/// A key that `fill` makes, for a bound that is to be owned.
+/// A key that `fill` makes, as an owned bound.
 fn key_of(fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut key = Vec::new();
     fill(&mut key);

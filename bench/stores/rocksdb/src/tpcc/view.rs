@@ -21,7 +21,7 @@ impl<'l> Snapshot<'l> {
         Ok(Self { families: Families::of(db)?, snapshot: db.snapshot() })
     }
 
-    /// Gives the rows of a table whose keys begin with `warehouse`, or all if it is 0.
+    /// Gives the rows of a table whose keys begin with `warehouse`, or all rows if `warehouse` is 0.
     fn each_of<R: Decode + Default>(
         &self,
         table: Table,

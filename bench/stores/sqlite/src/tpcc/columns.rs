@@ -1,9 +1,9 @@
-//! The nine tables in SQL: how they are made, and how rows become parameters of statements and come out of results.
+//! The nine tables in SQL: how they are made, how rows become parameters of statements, and how results become rows.
 //! Money is in cents, rates are in ten-thousandths, times are microseconds: all numbers are integers.
 //!
-//! A table whose key has several columns is a tree of its rows in the order of that key (`WITHOUT ROWID`). What
-//! transactions read most stands before what they read seldom, because a row is decoded from its beginning. Payments
-//! are numbered for their key: it makes each the last of its warehouse, and the check reads those of a warehouse
+//! A table whose key has several columns is a tree of its rows in the order of that key (`WITHOUT ROWID`). The
+//! columns that transactions read most come first, because a row is decoded from its beginning. The key of a payment
+//! has a number, which makes each payment the last of its warehouse. So the check reads the payments of a warehouse
 //! together.
 
 use super::super::broken;
@@ -95,8 +95,7 @@ pub fn select_all(table: Table) -> &'static str {
     }
 }
 
-/// Inserts `row` by a statement of [`insert`]. `number` tells a payment from others of the same warehouse at the same
-/// time.
+/// Inserts `row` by a statement of [`insert`]. `number` distinguishes payments of the same warehouse and time.
 pub fn run_insert(statement: &mut Statement<'_>, row: Row<'_>, number: u64) -> Result<(), Failure> {
     let mut to = Parameters { statement, at: 0 };
     match row {
@@ -243,7 +242,7 @@ impl<'r, 's> Columns<'r, 's> {
         self.text(&mut address.zip)
     }
 
-    /// The columns of the account of a customer, which are the first of its table.
+    /// The columns of a customer's account, which are the first columns of the table.
     pub fn account(&mut self, row: &mut Customer) -> Result<(), Failure> {
         (row.warehouse, row.district, row.customer) = (self.take()?, self.take()?, self.take()?);
         self.text(&mut row.last)?;

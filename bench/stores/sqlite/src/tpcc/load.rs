@@ -1,5 +1,5 @@
-//! Loads a part: its rows, and that it is loaded, are one transaction. Parts are loaded one after the other, because
-//! SQLite has one writer at a time.
+//! Loads a part in one transaction, which also notes that the part is loaded. Parts are loaded one after the other,
+//! because SQLite has one writer at a time.
 
 use super::{Sqlite, columns};
 use crate::broken;

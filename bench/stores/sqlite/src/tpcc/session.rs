@@ -1,8 +1,8 @@
-//! One thread's transactions, on a connection of its own. A transaction that writes begins with the lock of all
-//! writers, so that none conflicts; one that reads only sees the last commit before it.
+//! One thread's transactions, on a connection of its own. A transaction that writes first takes the lock of all
+//! writers, so no transactions conflict. A transaction that only reads sees the last commit before its start.
 //!
-//! SQLite syncs its log once for each commit. With `group` a session lets several of its transactions share one: each
-//! is a savepoint of a transaction of SQLite, and they are answered once that is committed.
+//! SQLite syncs its log once for each commit. With `group`, several transactions of a session share a commit. Each is
+//! a savepoint of a transaction of SQLite, and they are answered once that transaction is committed.
 
 use super::Sqlite;
 use super::columns::{Columns, Read, as_sql, insert, run_insert};
@@ -23,7 +23,7 @@ const PREPARED: usize = 64;
 pub fn session<'l>(sqlite: &'l Sqlite, form: &Form, clock: Clock) -> Result<Box<dyn Flights + 'l>, Failure> {
     let connection = sqlite.connect()?;
     connection.set_prepared_statement_cache_capacity(PREPARED);
-    // A savepoint keeps pages as they were, by default in a temporary file.
+    // A savepoint keeps the old content of pages, by default in a temporary file.
     connection.pragma_update(None, "temp_store", "memory").map_err(broken)?;
     let together = sqlite.group;
     Ok(in_turn::session(Transactions { sqlite, connection, turn: None }, form, together, clock))
@@ -101,7 +101,7 @@ impl Drop for Open<'_> {
         }
         // If it cannot be rolled back, the next transaction cannot begin, and says why.
         match self.is_savepoint {
-            // If it cannot be rolled back alone, none of those that share its commit is committed.
+            // If it cannot be rolled back alone, none of the transactions that share its commit is committed.
             true => run(self.connection, "ROLLBACK TO one")
                 .and_then(|()| run(self.connection, "RELEASE one"))
                 .or_else(|_| run(self.connection, "ROLLBACK"))

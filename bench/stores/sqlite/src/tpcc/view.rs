@@ -1,5 +1,5 @@
-//! The rows of a database at one moment. A connection reads for one thread at a time, so their number is that of the
-//! processors; no writer commits between the moments at which they begin, so that all of them read the same state.
+//! The rows of a database at one moment. There are as many connections as processors, because a connection reads for
+//! one thread at a time. No writer commits while the connections begin, so all of them read the same state.
 
 use super::Sqlite;
 use super::columns::{self, Columns, Read};
@@ -21,7 +21,7 @@ impl Readers {
     pub fn new(sqlite: &Sqlite) -> Result<Self, Failure> {
         let count = std::thread::available_parallelism().map_or(1, usize::from);
         let _turn = sqlite.turn();
-        // The turn holds back writers of this process, and the lock those of others.
+        // The mutex holds back writers of this process, and the lock holds back writers of other processes.
         let mut control = sqlite.connection();
         let _lock = control.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
         let mut idle = Vec::with_capacity(count);

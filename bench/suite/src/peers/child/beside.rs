@@ -1,4 +1,4 @@
-//! What a thread of a peer does during a measurement: scans, a compaction, an index, a new budget for pages.
+//! The work of a peer's second thread during a measurement: scans, a compaction, an index, or a new budget for pages.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark's threads and time are the machine's")]
 
@@ -28,8 +28,8 @@ pub fn disturb(store: &dyn Store) -> Result<(), String> {
     session.call(&request, &mut reply).and_then(|_| session.finish()).map_err(|failure| failure.to_string())
 }
 
-/// Does `what` on `store` until `is_over`. Sets `stop` when the window is to end because of it: at an error, and
-/// `after` the end of a compaction, and at the end of the building of an index.
+/// Does `what` on `store` until `is_over`. Sets `stop` when this work ends the window: at an error, `after` the end
+/// of a compaction, or at the end of building an index.
 pub fn run(
     store: &dyn Store,
     what: Beside,
@@ -87,7 +87,7 @@ fn build_index(store: &dyn Store, is_over: &AtomicBool) -> Result<WorkDone, Stri
     Ok(done)
 }
 
-/// Gives `store` another budget `from_start` after now, in the middle of a load.
+/// Gives `store` another budget in the middle of a load, `from_start` after now.
 pub fn shrink(store: &dyn Store, cache_bytes: u64, from_start: Duration) -> Result<Shrunk, String> {
     RealClock::new().sleep(from_start);
     let used = || {

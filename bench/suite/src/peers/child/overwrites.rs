@@ -1,5 +1,5 @@
-//! Overwrites of rows, with the bytes that they cause. What the store has still to do when the window ends is left
-//! undone, so that the bytes are those of the window.
+//! Overwrites of rows, with the bytes that they cause. Work that the store still has to do when the window ends is
+//! left undone, so that the bytes are those of the window alone.
 
 use super::super::disk;
 use super::super::orders::{Answer, Beside, Overwrite, Overwritten, Sample};
@@ -20,7 +20,7 @@ pub fn measure(store: &dyn Store, directory: &Path, overwrite: &Overwrite) -> An
     let sample = with_beside(store, Beside::IndexBuild, Duration::ZERO, |stop| {
         measure_until(store, directory, &without_warmup, LONGEST_WORK, stop)
     });
-    // Also after an error, so that the next measurement finds the table as this one did.
+    // This also happens after an error, so that the next measurement finds the table as this one did.
     let checked = store.check_and_drop_index().map_err(|failure| failure.to_string());
     let sample = sample?;
     let entries = checked?;
@@ -80,12 +80,12 @@ fn measure_until(
     })
 }
 
-/// What the store counted in the window under `name`; `None` if it does not count that.
+/// The store's counter `name` in the window; `None` if the store does not count it.
 fn counted(measured: &Measured, name: &str) -> Option<u64> {
     measured.counters.iter().find(|change| change.name == name).and_then(Change::counted)
 }
 
-/// The part of the `bytes` of a whole run that belongs to its window: as large as the window's part of the operations.
+/// The window's part of the `bytes` of a whole run: the same part as of the operations.
 fn of_window(bytes: u64, measured: &Measured) -> u64 {
     let warm_up: u64 = measured.intervals.iter().filter(|it| it.warming).map(|it| it.operations).sum();
     let window = u128::from(measured.operations);

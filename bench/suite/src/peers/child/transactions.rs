@@ -1,6 +1,6 @@
-//! Transactions in a closed loop: a get and a put, or increments of counters; and durable puts, of which some are in
-//! flight. What a thread does between two of them is next to nothing, so that ways to do the same can be compared: it
-//! draws a row and looks at the clock, which takes some 25 ns where an operation takes a microsecond or more.
+//! Transactions in a closed loop: a get and a put, or increments of counters. Also durable puts, some of which are in
+//! flight. Between two transactions a thread does next to nothing, so different ways to do the same can be compared.
+//! It draws a row and looks at the clock, which takes some 25 ns; an operation takes a microsecond or more.
 //!
 //! Increments are counted by the clients and by the counters. If the two differ, the measurement fails.
 
@@ -43,7 +43,7 @@ struct Done {
     conflicts: u64,
     /// The conflicts of each increment.
     of_each: Histogram<u64>,
-    /// The windows of all threads together. They begin and end at nearly the same time.
+    /// The sum of the windows of all threads. They begin and end at nearly the same time.
     nanos: u64,
     /// How long each increment of the windows took.
     times: Histogram<u64>,
@@ -134,7 +134,7 @@ impl<'s> Doing<'s> {
 
 fn on_threads(store: &dyn Store, transact: &Transact) -> Result<Done, String> {
     let clock = Clock::start();
-    // Threads that start later would else have the others' processor to themselves at the end.
+    // Otherwise threads that start later would have the processors to themselves at the end.
     let all_there = Barrier::new(transact.threads);
     let thread = |number| {
         let doing = Doing::begin(store, transact);

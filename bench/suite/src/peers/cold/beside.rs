@@ -1,5 +1,5 @@
-//! How much a full scan and a compaction slow the gets of another thread, and what happens when the budget for pages is
-//! halved under load. No memory limit is set here, because only the store's own pages are looked at.
+//! How much a full scan and a compaction slow the gets of another thread, and what happens when the budget for pages
+//! is halved under load. There is no memory limit here, because only the store's own pages are measured.
 
 use super::MIB;
 use super::ground::{ColdEngine, Ground};
@@ -10,7 +10,8 @@ use crate::peers::{failed, million_rows, thousands};
 
 const OURS: &str = "larch 16K";
 
-/// Names of the rows of one way to draw keys: quiet, beside a scan, beside a compaction; last what went on there.
+/// The names of the rows for one way to draw keys: quiet, beside a scan, and beside a compaction. The last names are
+/// of what went on there.
 struct Names {
     hits: [&'static str; 3],
     p99: [&'static str; 3],
@@ -64,7 +65,7 @@ pub fn measure(ground: &mut Ground) -> Table {
     table
 }
 
-/// Gets of one thread, quiet, beside scans and beside a compaction, in turns.
+/// Gets of one thread in turns: quiet, beside scans, and beside a compaction.
 fn disturbed(
     ground: &mut Ground,
     ours: &ColdEngine,
@@ -81,7 +82,8 @@ fn disturbed(
             records: scale.records,
             filled: Fill::Sorted,
             threads: 1,
-            // What is asked for again and again has to be known first, also after what the compaction before replaced.
+            // Before the window the cache must learn which rows are asked for again and again, also after a
+            // compaction has replaced pages.
             warmup_millis: if beside == Some(Beside::Scan) { scale.warmup_millis } else { 4 * scale.warmup_millis },
             millis: 2 * scale.millis,
             operations: None,
@@ -118,7 +120,7 @@ fn disturbed(
     Ok(())
 }
 
-/// The cache that is halved: full within the warm-up, and less than half of the rows.
+/// The size of the cache that is halved. The cache fills within the warm-up, and holds less than half of the rows.
 fn cache_to_halve(row_bytes: u64) -> u64 {
     let most = (row_bytes / 2).max(2 * MIB);
     SHRINK_CACHE_BYTES.min(1 << most.ilog2())

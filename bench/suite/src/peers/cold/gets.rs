@@ -1,4 +1,4 @@
-//! Uniform gets by threads that wait for each: rate, reads of the disk, processor time, and memory outside the cache.
+//! Uniform gets by threads that wait for each get: rate, disk reads, processor time, and memory outside of the cache.
 
 use super::MIB;
 use super::ground::{ColdEngine, Ground};
@@ -39,7 +39,7 @@ pub fn measure(ground: &mut Ground) -> Table {
     table
 }
 
-/// Uniform gets of a number of clients, into three rows: rate, reads and processor time of a get.
+/// Uniform gets by a number of clients. They fill three rows: rate, reads and processor time of a get.
 pub fn uniform(
     ground: &Ground,
     peers: &mut [crate::peers::herd::Peer],
@@ -72,7 +72,7 @@ pub fn uniform(
     samples
 }
 
-/// Puts what `figure` makes of samples into the row `names[at]`; it failed where the first of them did.
+/// Puts what `figure` makes of each sample into the row `names[at]`. If the first row failed, this row failed, too.
 fn put(
     table: &mut Table,
     names: [&'static str; 3],
@@ -88,7 +88,7 @@ fn put(
     }
 }
 
-/// The rows with their goals; processor time is held against that of `disk`.
+/// The rows with their goals; processor time is compared with that of `disk`.
 pub fn table(engines: &[ColdEngine], disk: &'static str) -> Table {
     let mut table = Table::new(engines.iter().map(|engine| engine.name));
     let beside = |name, ratio| Goal { against: Against::Engine(name), ratio };

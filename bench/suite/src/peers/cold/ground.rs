@@ -14,7 +14,7 @@ use kit::Scratch;
 /// What a process may have, with what the system caches for it.
 const LIMIT_BYTES: u64 = 256 * MIB;
 
-/// A store with its settings, and the cache that is no part of its memory outside the cache.
+/// A store with its settings, and the size of its cache, which is subtracted to get its memory outside of the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct ColdEngine {
     /// Its name in tables.
@@ -30,7 +30,7 @@ const fn engine(name: &'static str, scheme: &'static str, options: &'static str,
     ColdEngine { name, scheme, options, cache_bytes, of: None }
 }
 
-/// Larch comes first: it is the one whose goals are looked at.
+/// Larch comes first: its goals are checked.
 pub const ENGINES: [ColdEngine; 11] = [
     engine("larch 16K", "larch", "cache=64MiB&page=16KiB", 64 * MIB),
     ColdEngine {
@@ -73,7 +73,7 @@ pub struct Ground {
     pub scale: ColdScale,
     /// The engines that this binary has, and the measurements of the disk alone.
     pub engines: Vec<ColdEngine>,
-    /// The engines that this binary does not have, with what brings them into it.
+    /// The engines that this binary does not have. Each comes with the option that builds it into the binary.
     pub absent: Vec<String>,
     /// The text before the tables.
     pub head: String,
@@ -83,7 +83,7 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// Fills a database for each engine that has one of its own, in a process of its own, without a limit.
+    /// Fills a database for each engine that has one. Each is filled in a process of its own, without a memory limit.
     pub fn prepare(args: &PeersArgs, schemes: &[Scheme]) -> Result<Self, String> {
         let scale = ColdScale::of(args);
         let fio_version = fio::version();
@@ -98,7 +98,8 @@ impl Ground {
             absent.push("fio, which is not installed: Debian has it in the package fio".to_owned());
         }
         let place = place(args.dir.as_deref(), "bench-cold")?;
-        // redb takes half again as much as its rows; while one is made or rewritten, it has a second copy of its rows.
+        // redb takes half as much again as its rows. While a database is made or rewritten, it has a second copy of
+        // its rows.
         let databases = engines.iter().filter(|engine| engine.of.is_none()).count() as u64;
         check_room(&place, (databases + 2) * scale.records * 150)?;
         let mut ground =
@@ -136,7 +137,7 @@ impl Ground {
         self.engines.iter().find(|engine| engine.name == name).copied()
     }
 
-    /// The disk alone: by fio if it is here, else by reads of our own.
+    /// The disk alone: measured by fio if it is installed, otherwise by reads of our own.
     pub fn disk(&self) -> ColdEngine {
         let disk = self.engine("fio 16K").or_else(|| self.engine("disk 16K"));
         disk.expect("the disk alone is always among the engines")
@@ -169,8 +170,9 @@ impl Ground {
         format!("{}:{}?{}", engine.scheme, directory.display(), options.join("&"))
     }
 
-    /// A process that holds the database of `engine` open, with `more` options, in the memory limit if it is `limited`.
-    /// They are new for each part and each count of threads: what others left in memory is not counted for the next.
+    /// Starts a process that holds the database of `engine` open, with `more` options, and under the memory limit if
+    /// it is `limited`. Processes are new for each part and each count of threads, so memory from earlier
+    /// measurements is not counted.
     pub fn start(&mut self, engine: &ColdEngine, more: &str, limited: bool) -> Result<Peer, String> {
         let limit = match limited {
             false => None,
@@ -189,8 +191,9 @@ impl Ground {
         Ok(peer)
     }
 
-    /// Processes for `engines` as [`Ground::start`] makes them. An error is reported in `table`, and then nothing is
-    /// measured. What the system cached of the files for processes before is forgotten: it would be beyond the limit.
+    /// Starts processes for `engines`, as [`Ground::start`] does. An error is reported in `table`, and then nothing
+    /// is measured. The system forgets the files that it cached for earlier processes, because that memory would not
+    /// count in the limit.
     pub fn start_all(&mut self, engines: &[(ColdEngine, String)], limited: bool, table: &mut Table) -> Vec<Peer> {
         let mut peers = Vec::new();
         if let Err(error) = disk::forget(self.place.path()) {

@@ -1,5 +1,5 @@
-//! A scan of the whole table by one thread that waits, beside the disk read in order with as many bytes under way as
-//! the scan reads ahead.
+//! One thread scans the whole table and waits. This is compared with the disk read in order, with as many bytes under
+//! way as the scan reads ahead.
 
 use super::MIB;
 use super::ground::{ColdEngine, Ground};

@@ -2,7 +2,7 @@ use super::ground::ENGINES;
 use super::{beside, callers, gets, scan};
 use crate::peers::table::Table;
 
-/// Every engine that a goal names has a column, and every row of our own a line.
+/// Checks that every engine that a goal names has a column, and that every row of ours has a line.
 fn check(table: &mut Table, engines: &[&str]) {
     assert_eq!(table.engines, engines);
     // With figures everywhere, no goal is left without its sides.

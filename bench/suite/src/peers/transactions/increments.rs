@@ -1,10 +1,9 @@
-//! Increments of counters by several threads, each in a transaction that is begun again until it commits. Rates are of
-//! increments that were committed, and the counters are added up afterwards: an increment that was lost makes the
-//! engine fail.
+//! Increments of counters by several threads, each in a transaction that is begun again until it commits. Rates count
+//! increments that were committed. Afterwards the counters are added up: if an increment was lost, the engine fails.
 //!
-//! Larch's side is `Database::transact`. RocksDB has no such function: its side is a loop of a transaction with
-//! `get_for_update`, which waits after a conflict as `transact` does. Only `transact` reserves the key after eight
-//! conflicts.
+//! Larch's side is `Database::transact`. RocksDB has no such function. Its side is a loop of a transaction with
+//! `get_for_update`; after a conflict, the loop waits as `transact` does. Only `transact` reserves the key after
+//! eight conflicts.
 
 use super::super::orders::{Deed, Order, Sample};
 use super::super::table::{Against, Goal, Row, Table};
@@ -13,12 +12,13 @@ use super::{Ground, in_rounds};
 /// The number of counters: so few that two threads often meet at one.
 const COUNTERS: u64 = 1000;
 
-/// A number of threads on one distribution, with the rows for its rate and its other figures.
+/// A number of threads on one distribution, with the rows for its rate and its other measurements.
 pub struct Task {
     name: &'static str,
     zipfian: bool,
     threads: usize,
-    /// 50 % within, 99 % within, conflicts a commit, conflicts of 99 % of increments at most, most conflicts of one.
+    /// The rows for: the time of 50 %, the time of 99 %, conflicts a commit, most conflicts of 99 % of increments,
+    /// and most conflicts of one increment.
     more: Option<[&'static str; 5]>,
 }
 
@@ -85,7 +85,7 @@ pub fn put(table: &mut Table, task: &Task, at: usize, sample: &Sample) {
     }
 }
 
-/// The rows with their goals: with more threads, Larch commits at least half of what one thread does.
+/// The rows with their goals: with more threads, Larch commits at least half as much as with one thread.
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for task in &TASKS {

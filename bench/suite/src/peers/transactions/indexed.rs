@@ -1,5 +1,5 @@
-//! Overwrites at a fixed rate: without a secondary index, while one is built over all rows, and without it again. The
-//! values that are written decide the keys of the index, so each write that meets the index also changes it.
+//! Overwrites at a fixed rate: without a secondary index, while an index is built over all rows, and without an index
+//! again. The written values decide the keys of the index, so each write that meets the index also changes it.
 //!
 //! RocksDB has no secondary indexes.
 
@@ -12,7 +12,7 @@ use super::Ground;
 /// Rows a second that are written meanwhile.
 const PER_SECOND: f64 = 10_000.0;
 
-/// The table of which an index is built has this many times the rows of the other parts.
+/// The table for the index has this many times the rows of the other parts.
 pub const TIMES: u64 = 10;
 
 const LARCH: &str = "larch";
@@ -31,7 +31,7 @@ pub fn measure(ground: &mut Ground<'_>) -> Result<Table, String> {
     let mut peers = ground.start_some("indexed", "buffered", |name| name == LARCH)?;
     let Some(peer) = peers.first_mut() else { return Ok(table) };
     peer.obey(&Order::Fill { how: Fill::Sorted, records, limit_millis: 0 })?;
-    // An overwrite of a table with an index reads the row that it replaces: all of them are in the cache.
+    // An overwrite in a table with an index reads the row that it replaces, so all rows are brought into the cache.
     warm_up(&mut peers, Fill::Sorted, records, &mut table, &ground.tale);
     let Some(peer) = peers.first_mut() else { return Ok(table) };
     let mut measured = || -> Result<Vec<(Sample, Sample)>, String> {

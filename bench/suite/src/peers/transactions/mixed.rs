@@ -1,8 +1,8 @@
-//! A get and a put of the same row, all in the cache and not synced: without a transaction, and in one. It shows what a
-//! transaction adds.
+//! A get and a put of the same row, without a transaction and in one. All rows are in the cache, and nothing is
+//! synced. It shows what a transaction adds.
 //!
-//! Reads are checked by Larch's serializable transactions, the default, and by RocksDB's `get_for_update`. Writes alone
-//! are checked by Larch's snapshot isolation, and by RocksDB where `get` reads.
+//! Reads are checked by Larch's serializable transactions, the default, and by RocksDB's `get_for_update`. Larch's
+//! snapshot isolation checks writes alone, and so does RocksDB if `get` reads.
 
 use super::super::orders::{Deed, Fill, Order, Sample, Way};
 use super::super::table::{Against, Goal, Row, Table};

@@ -1,7 +1,7 @@
-//! Commits that are durable. First a get and a put in a transaction that is durable when its commit returns, by one
-//! thread and by many, which share syncs; the disk alone is measured beside them: a write behind the last and a sync.
-//! Then puts of one thread without a transaction: it waits for each, or for the oldest when 1,000 are in flight, and
-//! for all of them in the end.
+//! Commits that are durable. The first part is a get and a put in a transaction that is durable when its commit
+//! returns: by one thread, and by many threads, which share syncs. The disk alone is measured for comparison: a write
+//! at the end of a file and a sync. The second part is puts of one thread without a transaction. The thread waits for
+//! each put, or only for the oldest when 1,000 are in flight, and for all of them at the end.
 //!
 //! RocksDB and the disk have no commits in flight: neither has a handle to wait for.
 

@@ -8,7 +8,7 @@ fn table(rows: Vec<Row>) -> Table {
     table
 }
 
-/// Puts figures into rows, by engine, and looks at the goals: the row, and whether it was reached.
+/// Puts figures into rows, by engine, and checks the goals: each goal's row, and whether it was reached.
 fn check(rows: Vec<Row>, figures: &[(&'static str, &[f64])], expected: &[(&str, bool)]) {
     let mut table = table(rows);
     for (name, of_engines) in figures {

@@ -1,7 +1,8 @@
 use super::*;
 use harness::{Change, Counted, Measured, Plan};
 
-/// A run of a second of warm-up and two of the window, which has counted flushes and page reads at the end of each.
+/// A run with a warm-up of a second and a window of two. It has counted flushes and page reads at the end of each
+/// second.
 fn run(name: &str, began_unix_millis: u64) -> Run {
     let interval = |warming, second: u64, reads, flushes| Interval {
         warming,
