@@ -186,8 +186,8 @@ mod tests {
         strings.iter().flat_map(|start| ends().filter_map(|end| KeyRange::new(start.clone(), end))).collect()
     }
 
-    /// Compares two ranges by the strings that they hold. The strings are one byte longer than the bounds of the
-    /// ranges.
+    /// Compares ranges by the strings that they hold, among all strings that are up to one byte longer than any
+    /// bound.
     #[test]
     fn every_question_is_answered_as_by_a_list_of_the_strings() {
         let strings = strings();

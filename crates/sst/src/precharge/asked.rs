@@ -1,36 +1,37 @@
-//! What a precharge asked for, and what it may still ask for. It does not know why a page is needed.
+//! The pages that a precharge has asked for, and what it may still ask for. It does not know why a page is needed.
 
 use crate::format::meta::{MAX_GROUPS, TreeKind};
 use pages::{Address, PACK_BYTES, PageAt, PageSource};
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
-/// Pages read ahead in one round. A session remembers twice as many, and forgets the first ones of more.
+/// The most pages that are read ahead in one round. A session remembers twice as many; if there are more, it
+/// forgets the first ones.
 pub const PASS_PAGES: usize = 2048;
 
-/// The pages that were read ahead: each once, so that pages too many for the cache do not push each other out again and
-/// again. One precharge: `Send`, not `Sync`.
+/// The pages that were read ahead, each once: if the pages are too many for the cache, they do not evict each other
+/// again and again. It belongs to one precharge: `Send`, not `Sync`.
 #[derive(Debug, Default)]
 pub struct AskedPages {
-    /// Id of the file and offset.
+    /// The id of the file and the offset of the page.
     pages: RefCell<HashSet<(u64, u64)>>,
     in_this_pass: Cell<usize>,
     is_full: Cell<bool>,
 }
 
 impl AskedPages {
-    /// Another pass begins.
+    /// Begins another pass.
     pub(super) fn begin_pass(&self) {
         self.in_this_pass.set(0);
         self.is_full.set(false);
     }
 
-    /// Whether this pass left pages to the next one.
+    /// Whether this pass has left pages to the next one.
     pub(super) fn is_full(&self) -> bool {
         self.is_full.get()
     }
 
-    /// Asks for a page ahead, and returns whether it was noted, now or for the next pass.
+    /// Asks for a page ahead. Returns whether the page was noted, for now or for the next pass.
     pub(super) fn ahead<S: PageSource + ?Sized>(&self, source: &S, at: PageAt<'_>) -> bool {
         let place = (at.file.id(), at.address.offset);
         if self.pages.borrow().contains(&place) {
@@ -53,33 +54,33 @@ impl AskedPages {
 /// What may still be asked for in one tree of the files that are read one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// Stored bytes of its pages, see [`AtMost::bytes`](super::AtMost::bytes).
+    /// The stored bytes of its pages, see [`AtMost::bytes`](super::AtMost::bytes).
     pub(super) bytes: u64,
-    /// Memory that they may take.
+    /// The memory that these pages may take.
     pub(super) memory_bytes: u64,
-    /// Length of a page of the next file when it is unpacked, on average.
+    /// The average unpacked length of a page of the next file.
     unpacked_bytes: u64,
     /// Whether the next page is the first, which is free.
     pub(super) is_first: bool,
 }
 
 impl Share {
-    /// Takes what a page, or several, need.
+    /// Subtracts what one or several pages need.
     pub(super) fn take(&mut self, bytes: u64, memory_bytes: u64) {
         self.bytes = self.bytes.saturating_sub(bytes);
         self.memory_bytes = self.memory_bytes.saturating_sub(memory_bytes);
         self.is_first = false;
     }
 
-    /// Memory that the page at `at` takes; an estimate if the page is packed.
+    /// The memory that the page at `at` takes. If the page is packed, this is an estimate.
     pub(super) fn memory_of(&self, at: &Address) -> u64 {
         let reserved = at.memory_bytes();
-        // A plain page takes little more than it is long.
+        // A plain page takes little more memory than its length.
         let is_plain = reserved < u64::from(at.bytes) * 2;
         if is_plain { reserved } else { reserved.max(self.unpacked_bytes + PACK_BYTES) }
     }
 
-    /// Takes what the page at `at` needs; false if it does not fit. The first page does.
+    /// Subtracts what the page at `at` needs. Returns false if it does not fit. The first page always fits.
     pub(super) fn take_page(&mut self, at: &Address) -> bool {
         let (bytes, memory_bytes) = (u64::from(at.bytes), self.memory_of(at));
         if self.is_first {
@@ -107,19 +108,19 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// `bytes` stored bytes and `memory_bytes` of memory for each tree.
+    /// Shares with `bytes` stored bytes and `memory_bytes` of memory for each tree.
     pub fn new(bytes: u64, memory_bytes: u64) -> Self {
         let share = Share { bytes, memory_bytes, unpacked_bytes: 0, is_first: true };
         let (groups, older) = ([share; MAX_GROUPS], [share; MAX_GROUPS]);
         Self { main: share, history: share, erases: share, values: share, groups, older }
     }
 
-    /// All bytes of each tree.
+    /// Shares that do not limit any tree.
     pub fn unlimited() -> Self {
         Self::new(u64::MAX, u64::MAX)
     }
 
-    /// The next file's data pages have `bytes` on average when they are unpacked.
+    /// Notes that the data pages of the next file have `bytes` on average when they are unpacked.
     pub(super) fn expect(&mut self, bytes: u64) {
         let keyed = [&mut self.main, &mut self.history, &mut self.erases];
         for share in keyed.into_iter().chain(&mut self.groups).chain(&mut self.older) {
@@ -127,7 +128,7 @@ impl Shares {
         }
     }
 
-    /// What is left for a tree.
+    /// The rest of the share of a tree.
     pub(super) fn of(&mut self, kind: TreeKind) -> &mut Share {
         match kind {
             TreeKind::Main => &mut self.main,

@@ -5,22 +5,22 @@ use std::ops::Range;
 /// What a pass found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
-    /// Pages are missing, and they decide what else is needed: after the next round more is asked for.
+    /// Whether pages are missing that decide what else is needed. Then more is asked for after the next round.
     pub missing: bool,
-    /// Pages were asked for, or are left for the next pass.
+    /// Whether pages were asked for, or are left for the next pass.
     pub noted: bool,
-    /// Every page of the main tree that decides what is needed was in memory.
+    /// Whether every page of the main tree that decides what is needed was in memory.
     pub is_known: bool,
-    /// Main rows that will be read: those known so far. The row after the end of a key range, which is looked at, is
-    /// not among them.
+    /// The main rows that will be read, as far as they are known. The row after the end of a key range, which is
+    /// looked at, does not belong to them.
     pub rows: Range<u64>,
-    /// At most this many rows that count against a limit are read from the file; exactly this many if the main tree is
-    /// known.
+    /// The most rows that are read from the file and count against a limit. If the main tree is known, exactly this
+    /// many are read.
     pub items: u64,
-    /// The reader comes to the end of the file before it has what it wants, and will go on in the next one. Not before
-    /// the main tree is known.
+    /// Whether the reader comes to the end of the file before it has what it wants, and will go on in the next
+    /// file. It is false as long as the main tree is not known.
     pub overshot: bool,
-    /// The reader comes further than room for pages is left.
+    /// Whether the reader goes further than there is room for pages.
     pub is_cut: bool,
 }
 

@@ -1,16 +1,16 @@
-//! What a read will take of a file, and where it stops. It knows no pages.
+//! What a read will take from a file, and where it stops. It knows no pages.
 
 use crate::Direction;
 use crate::read::{Groups, Sst};
 use crate::row::Version;
 use std::ops::{Bound, Range};
 
-/// The most of a range that will be read.
+/// The limits of what will be read of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtMost {
-    /// Rows that are not erased.
+    /// The most rows that are not erased.
     pub rows: u64,
-    /// Stored bytes of data pages, for each tree of a file. The first page is free.
+    /// The most stored bytes of data pages, for each tree of a file. The first page is free.
     pub bytes: u64,
 }
 
@@ -18,12 +18,12 @@ impl AtMost {
     /// All of the range.
     pub const ALL: Self = Self { rows: u64::MAX, bytes: u64::MAX };
 
-    /// This many rows.
+    /// At most this many rows.
     pub fn rows(rows: u64) -> Self {
         Self { rows, ..Self::ALL }
     }
 
-    /// This many bytes.
+    /// At most this many bytes.
     pub fn bytes(bytes: u64) -> Self {
         Self { bytes, ..Self::ALL }
     }
@@ -32,26 +32,26 @@ impl AtMost {
 /// What will be read of a file.
 #[derive(Clone, Debug)]
 pub struct ReadPlan<'k> {
-    /// Where keys begin.
+    /// Where the keys begin.
     pub low: Bound<&'k [u8]>,
-    /// Where they end. A reader sees that they do by looking at the row after.
+    /// Where the keys end. To see that they end, a reader looks at the row after them.
     pub high: Bound<&'k [u8]>,
-    /// Row ids within which it stays.
+    /// The row ids within which the read stays.
     pub rows: Range<u64>,
-    /// Which end it starts from.
+    /// The direction of the read, which says at which end it starts.
     pub direction: Direction,
     /// When it stops.
     pub limits: AtMost,
-    /// Column groups whose parts it reads.
+    /// The column groups whose parts are read.
     pub groups: Groups,
-    /// Version it reads at.
+    /// The version at which the file is read.
     pub at: Version,
-    /// Whether it reads values that lie outside their pages.
+    /// Whether values that lie outside their pages are read.
     pub values: bool,
 }
 
 impl ReadPlan<'_> {
-    /// Everything, from the start, as of now, of the main group.
+    /// Everything in the main group, from the start, as of now.
     pub const ALL: Self = Self {
         low: Bound::Unbounded,
         high: Bound::Unbounded,
@@ -63,7 +63,7 @@ impl ReadPlan<'_> {
         values: true,
     };
 
-    /// Whether newer versions than the one that is read may stand in the file's main tree.
+    /// Whether the file's main tree may have versions that are newer than the one that is read.
     pub(super) fn is_old(&self, sst: &Sst) -> bool {
         self.at.0 < sst.meta.newest.0.saturating_add(sst.version_offset)
     }
@@ -72,7 +72,7 @@ impl ReadPlan<'_> {
         self.values && sst.meta.value_bytes > 0
     }
 
-    /// Whether anything but keys, versions and kinds is read, so that it matters which rows exactly are.
+    /// Whether anything but keys, versions and kinds is read. Only then it matters exactly which rows are read.
     pub(super) fn needs_rows(&self, sst: &Sst) -> bool {
         self.groups.any_beside_main() || self.is_old(sst) && sst.meta.history.is_some() || self.reads_values(sst)
     }

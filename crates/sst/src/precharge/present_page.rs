@@ -1,5 +1,5 @@
-//! A page in memory with those of its rows that are of interest. It knows where the values of these rows lie, and not
-//! what they are read for.
+//! A page in memory with those of its rows that are of interest. It knows where the values of these rows lie, but
+//! not why they are read.
 
 use crate::format::data_page::Layout;
 use crate::format::group_page::GroupLayout;
@@ -30,7 +30,7 @@ impl<'p> PresentPage<'p> {
         holds.then_some(Self { kind, page, first_row, rows })
     }
 
-    /// The references to values outside, of the rows.
+    /// The references of the rows to values outside.
     pub fn references(&self) -> impl Iterator<Item = OutsideValue<'p>> {
         let Self { kind, page, first_row, .. } = *self;
         self.rows.clone().filter_map(move |row| {

@@ -1,4 +1,4 @@
-//! The trees of a file as a precharge goes over them: the range erases of some keys, and the pages of some rows of any
+//! The trees of a file, as a precharge walks them: the range erases of some keys, and the pages of some rows of any
 //! tree. It does not know why these rows are read.
 
 use super::asked::{AskedPages, Share};
@@ -20,7 +20,8 @@ pub(super) struct Trees<'a, S: ?Sized> {
 }
 
 impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
-    /// The range erases that begin among the keys, and the one before, which may reach into them.
+    /// Asks for the range erases that begin among the keys, and for the erase before them, which may reach into the
+    /// keys.
     pub fn range_erases(&mut self, low: Bound<&'a [u8]>, high: Bound<&'a [u8]>, share: &mut Share) -> Result<Pass> {
         let Some(descent) = self.sst.descent(TreeKind::RangeErases) else { return Ok(Pass::default()) };
         let mut walk = |low, high, direction| {
@@ -28,7 +29,8 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
             PrechargeWalk::new(self.source, self.asked, descent, sides, direction, share).walk()
         };
         let mut sum = Pass::default();
-        // A backward walk ends with a look at the row before the range. Forward, this look is a walk of its own.
+        // A backward walk ends with a look at the row before the range. In the forward direction, this look needs
+        // its own walk.
         if self.direction == Direction::Forward
             && let Bound::Included(low) | Bound::Excluded(low) = low
         {
@@ -38,7 +40,7 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
         Ok(sum)
     }
 
-    /// The pages of a tree that hold `rows`.
+    /// Asks for the pages of a tree that hold `rows`.
     pub fn rows(&mut self, kind: TreeKind, rows: Range<u64>, share: &mut Share) -> Result<Pass> {
         let Some(descent) = self.sst.descent(kind) else { return Ok(Pass::default()) };
         let side = |row: u64| RangeSide { row: row.min(descent.rows()), key: Bound::Unbounded };
@@ -47,7 +49,8 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
         Ok(Pass { rows: 0..0, ..found })
     }
 
-    /// Shows every page of a tree that holds some of `rows` and is in memory, nearest first, with those of its rows.
+    /// Calls the function with every page of a tree that is in memory and holds some of `rows`, nearest first, and
+    /// with those of the rows that are in the page.
     pub fn pages(
         &self,
         kind: TreeKind,
@@ -60,7 +63,8 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
             let next = if self.direction == Direction::Forward { left.start } else { left.end - 1 };
             let (page, span) = descent.peek_row(self.source, next);
             if let Some(page) = page {
-                // Its parent says which rows it holds; if it holds others, the read that needs it reports that.
+                // The parent says which rows the page holds. If it holds other rows, the read that needs the page
+                // reports that.
                 let here = left.start.max(span.start)..left.end.min(span.end);
                 if let Some(found) = PresentPage::new(kind, &page, &span, here) {
                     show(found)?;

@@ -1,6 +1,6 @@
-//! What is read beside the main tree for main rows that will be read: their parts in other groups, the older versions
-//! that are read instead of them, and values that lie outside. It knows the pages that are in memory and skips those
-//! that were evicted again.
+//! What is read outside the main tree for main rows that will be read: their parts in other groups, the older
+//! versions that are read instead of them, and values that lie outside. It knows the pages that are in memory, and
+//! skips pages that were evicted again.
 
 use super::asked::Shares;
 use super::found::Pass;
@@ -14,7 +14,7 @@ use crate::row::{RowKind, Version};
 use pages::{Address, PageKind, PageRef, PageSource, Result, Stop};
 use std::ops::Range;
 
-/// What a read takes beside the main tree.
+/// What a read takes from outside the main tree.
 pub(super) struct Versions<'a, 't, 'k, S: ?Sized> {
     trees: &'t mut Trees<'a, S>,
     reading: &'t ReadPlan<'k>,
@@ -45,7 +45,7 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         Ok(std::mem::take(&mut self.sum))
     }
 
-    /// The parts and values of rows of one tree.
+    /// Asks for the parts and values of rows of one tree.
     fn version(&mut self, rows: &[Range<u64>], main: TreeKind, group_kind: fn(u8) -> TreeKind) -> Result<()> {
         let groups = self.reading.groups;
         for group in groups.beside_main() {
@@ -67,7 +67,7 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         Ok(())
     }
 
-    /// The values outside of rows of one tree whose pages are in memory.
+    /// Asks for the outside values of those rows of one tree whose pages are in memory.
     fn values(&mut self, kind: TreeKind, rows: Range<u64>) -> Result<()> {
         let (sum, share) = (&mut self.sum, &mut self.shares.values);
         let (file, source, asked) = (&self.trees.sst.file, self.trees.source, self.trees.asked);
@@ -83,7 +83,8 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         })
     }
 
-    /// At a version before the file's newest: which version of each row is read shows in its page.
+    /// Handles a read at a version before the newest one of the file: only the page of a row shows which version of
+    /// the row is read.
     fn old(&mut self) -> Result<()> {
         let (mut newest, mut older) = (RowRuns::default(), Vec::new());
         let (sst, at) = (self.trees.sst, self.reading.at);
@@ -109,8 +110,8 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         self.version(&found.0, TreeKind::History, TreeKind::GroupHistory)
     }
 
-    /// Row id in the history of the version of main row `row` that is read; `None` if none exists, or it is not known
-    /// yet.
+    /// The row id in the history of the version that is read of main row `row`. `None` if there is no such version,
+    /// or if it is not known yet.
     fn older(&mut self, row: u64) -> Result<Option<u64>> {
         let (sst, source) = (self.trees.sst, self.trees.source);
         let (Some(history), Some(at)) =
@@ -141,7 +142,7 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         Ok(is_visible.then(|| layout.first_row() + i as u64))
     }
 
-    /// A page of the history, if its address is known and it is here; otherwise it is asked for.
+    /// A page of the history, if its address is known and it is in memory; otherwise the page is asked for.
     fn history_page(
         &mut self,
         history: &Descent<'_>,
@@ -171,7 +172,7 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
     }
 }
 
-/// Rows in runs of neighbours, in the order they were added, which is up or down.
+/// Rows as runs of neighbours, in the order in which they were added, which is ascending or descending.
 #[derive(Default)]
 struct RowRuns(Vec<Range<u64>>);
 

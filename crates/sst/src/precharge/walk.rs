@@ -7,8 +7,9 @@
 //!   backward    the row before it, and low  ●◀─────────────────●───── high
 //! ```
 //!
-//! The page at the near edge is read whatever the limits. Going on, a child is taken if it is needed even if the page
-//! at the near edge gave everything it could; when that page is in memory, what it gives is known.
+//! The page at the near edge is read whatever the limits are. After that, a child is asked for only if it is
+//! certainly needed: even if the page at the near edge gives as much as it can. When that page is in memory, it is
+//! known what it gives.
 
 use super::asked::{AskedPages, Share};
 use super::found::Pass;
@@ -21,15 +22,16 @@ use crate::row::RowKind;
 use pages::{Address, PACK_BYTES, PageRef, PageSource, Result, Stop};
 use std::ops::{Bound, Range};
 
-/// Packed pages are taken to unpack to this many times their stored length. A later pass knows those that came.
+/// Packed pages are assumed to unpack to this many times their stored length. For pages that came, a later pass
+/// knows the true length.
 const UNPACKED_TIMES: u64 = 6;
 
 /// One end of the range that is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RangeSide<'k> {
-    /// The first row there may be, or the end of those.
+    /// The first row that may belong to the range, or the end of the rows that may.
     pub row: u64,
-    /// The key there.
+    /// The key at this end.
     pub key: Bound<&'k [u8]>,
 }
 
@@ -60,7 +62,7 @@ pub(super) struct PrechargeWalk<'a, 's, S: ?Sized> {
     high: RangeSide<'a>,
     direction: Direction,
     share: &'s mut Share,
-    /// Stored bytes that may be read beside the first page, which is free if this is the first file.
+    /// The stored bytes that may be read in addition to the first page, which is free if this is the first file.
     most_bytes: u64,
     most_memory_bytes: u64,
     is_first: bool,
@@ -68,31 +70,32 @@ pub(super) struct PrechargeWalk<'a, 's, S: ?Sized> {
     pub rows_left: u64,
     /// Whether erased rows count, too.
     pub counts_erased: bool,
-    /// Whether the last row must be known, not only the page it is in.
+    /// Whether the last row must be known, and not only its page.
     pub needs_last_row: bool,
-    /// Whether the rows are some of several pieces, so that the near edge may lie in another: then nothing is looked
-    /// at.
+    /// Whether the rows are only one of several pieces, so that the near edge may lie in another piece. If it does,
+    /// nothing is looked at.
     pub is_piece: bool,
     near: Near,
     pass: Pass,
-    /// Row up to which, seen from the near edge, everything is needed.
+    /// Everything from the near edge up to this row is needed.
     reached: u64,
-    /// Nothing beyond `reached` is known to be needed as a row, though pages may be.
+    /// Whether no row beyond `reached` is known to be needed. Pages beyond it may still be.
     stuck: bool,
-    /// A limit is reached before the far edge.
+    /// Whether a limit is reached before the far edge.
     cut: bool,
 }
 
-/// What is known of the edge where the reader starts.
+/// What is known about the edge where the reader starts.
 #[derive(Clone, Copy)]
 struct Near {
-    /// The deepest subtree on the way to it.
+    /// The deepest subtree on the way to the edge.
     subtree: Subtree,
-    /// Whether that is a data page.
+    /// Whether this subtree is a data page.
     is_page: bool,
-    /// The first row in the range, going forward; the end of the rows in it, going backward.
+    /// In the forward direction, the first row in the range. In the backward direction, the end of the rows in the
+    /// range.
     row: Option<u64>,
-    /// Rows before `row` that are not erased.
+    /// The number of rows before `row` that are not erased.
     items: Option<u64>,
 }
 
@@ -128,7 +131,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// Rows that count up to somewhere.
+    /// The number of rows that count, in these totals.
     fn items(&self, totals: &Totals) -> u64 {
         if self.counts_erased { totals.rows } else { totals.rows.saturating_sub(totals.erased) }
     }
@@ -154,14 +157,15 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         let start = self.reached;
         let root = WalkStep { subtree: self.descent.whole(), is_near: true, is_far: true };
         self.child(&root)?;
-        // Nearest first: as long as the near edge is not known, nothing else is asked for the rows beyond it.
+        // The nearest pages come first: as long as the near edge is not known, nothing else is asked for the rows
+        // beyond it.
         let reached = if near.row.is_some() { self.reached } else { start };
         self.pass.rows =
             if self.direction.is_forward() { start..reached.max(start) } else { reached.min(start)..start };
         Ok(std::mem::take(&mut self.pass))
     }
 
-    /// What decides what else is needed; `None` if it is not in memory, and asked for.
+    /// Returns a thing that decides what else is needed; `None` if it is not in memory and was asked for.
     fn look<T>(&mut self, found: std::result::Result<T, Stop>) -> Result<Option<T>> {
         match found {
             Ok(found) => Ok(Some(found)),
@@ -173,12 +177,12 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// The node at the top of `subtree`; `None` if it is not in memory, and asked for.
+    /// The node at the top of `subtree`; `None` if it is not in memory and was asked for.
     fn look_at_node(&mut self, subtree: Subtree) -> Result<Option<PageRef>> {
         self.look(self.descent.node_of(self.source, &subtree))
     }
 
-    /// A data page of rows with keys; `None` if it is not in memory, and asked for.
+    /// A data page of rows with keys; `None` if it is not in memory and was asked for.
     fn look_at_rows(&mut self, subtree: &Subtree) -> Result<Option<CountedPage>> {
         let Some(page) = self.look(self.descent.top_of(self.source, subtree))? else { return Ok(None) };
         let Subtree { address, before, through, .. } = subtree;
@@ -196,7 +200,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Ok(Some(rows))
     }
 
-    /// The child of `node` where `side` is, among those with rows that may be wanted.
+    /// The child of `node` in which `side` lies, among the children with rows that may be wanted.
     fn child_at(&self, node: &IndexNode<'_>, side: &RangeSide<'_>) -> usize {
         let (first, last) = (node.search_row(self.low.row), node.search_row(self.high.row - 1));
         match side.key() {
@@ -206,7 +210,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// Whether the near edge lies under a child of `node` beyond those with rows that may be wanted.
+    /// Whether the near edge lies under a child of `node` that comes after all children with rows that may be
+    /// wanted.
     fn is_past(&self, node: &IndexNode<'_>, near: &RangeSide<'_>) -> bool {
         let Some(key) = near.key() else { return false };
         let child = node.search(key);
@@ -217,7 +222,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// The first row at or after the low end, if `rows` is the page where it is; `None` if only the page can say.
+    /// The first row at or after the low end. `rows` is the page with that row, if it is known. `None` if the row
+    /// can only be found in the page.
     fn low_row(&self, rows: Option<&CountedPage>, before: &Totals) -> Option<u64> {
         let Some(key) = self.low.key() else { return Some(self.low.row.max(before.rows)) };
         let row = match (rows?.search(key), self.low.key) {
@@ -227,7 +233,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Some(row.clamp(self.low.row, self.high.row))
     }
 
-    /// The end of the rows before the high end, if `rows` is the page where it is; `None` if only the page can say.
+    /// The end of the rows before the high end. `rows` is the page with that end, if it is known. `None` if the end
+    /// can only be found in the page.
     fn high_row(&self, rows: Option<&CountedPage>, through: &Totals) -> Option<u64> {
         let Some(key) = self.high.key() else { return Some(self.high.row.min(through.rows)) };
         let row = match (rows?.search(key), self.high.key) {
@@ -237,7 +244,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Some(row.clamp(self.low.row, self.high.row))
     }
 
-    /// How many rows before `row`, which lies in the page, are not erased; `None` if only the page can say.
+    /// How many rows before `row`, which lies in the page, are not erased; `None` if they can only be counted in
+    /// the page.
     fn items_before(&self, row: u64, rows: Option<&CountedPage>, before: &Totals, through: &Totals) -> Option<u64> {
         if !self.has_uncounted(before, through) {
             return Some(self.items(before) + row.clamp(before.rows, through.rows) - before.rows);
@@ -252,7 +260,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         self.rows_left < u64::MAX
     }
 
-    /// Goes down to the near edge until a node is not in memory. False if all rows that may be wanted lie before it.
+    /// Goes down to the near edge until a node is not in memory. Returns false if all rows that may be wanted lie
+    /// before that edge.
     fn find_near(&mut self) -> Result<bool> {
         self.near = Near { subtree: self.descent.whole(), is_page: false, row: None, items: None };
         let side = if self.direction.is_forward() { self.low } else { self.high };
@@ -282,8 +291,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Ok(true)
     }
 
-    /// The most rows that count between the near edge and the rows given: before them going forward, after them
-    /// going backward.
+    /// The most rows that count between the near edge and the given rows: before the given rows in the forward
+    /// direction, after them in the backward direction.
     fn items_on_the_way_at_most(&self, before: &Totals, through: &Totals) -> u64 {
         if self.direction.is_forward() {
             self.items(before).saturating_sub(self.near.items.unwrap_or(self.items(&self.near.subtree.before)))
@@ -292,15 +301,15 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// Whether a child other than the one at the near edge is needed for certain.
+    /// Whether a child that is not at the near edge is certainly needed.
     fn is_wanted(&self, step: &WalkStep) -> bool {
         let Subtree { before, through, level, .. } = &step.subtree;
         if self.is_enough(step) {
             return false;
         }
-        // A node takes at least its first page.
+        // If a node is read, at least its first page is read.
         let least = if *level == 0 { through.bytes - before.bytes } else { PACK_BYTES };
-        // The first page of the first file is free, once it is known which that is.
+        // The first page of the first file is free. It must be known which page that is.
         let is_free = self.is_first && self.near.is_page;
         let bytes = match (self.direction, is_free) {
             (Direction::Forward, true) => before.bytes.saturating_sub(self.near.subtree.through.bytes),
@@ -309,13 +318,13 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
             (Direction::Backward, false) => self.near.subtree.through.bytes.saturating_sub(through.bytes),
         };
         let bytes = bytes.saturating_add(least);
-        // There must be room for all of it once the near edge is known: packed pages take several times their stored
-        // length.
+        // While the near edge is not known, there must be room for all pages up to this child, even if they are packed:
+        // packed pages take several times their stored length.
         let has_room = self.near.is_page || bytes.saturating_mul(UNPACKED_TIMES) <= self.most_memory_bytes;
         bytes <= self.most_bytes && has_room
     }
 
-    /// Asks for a child and what is needed under it.
+    /// Asks for a child and for what is needed under it.
     fn child(&mut self, step: &WalkStep) -> Result<()> {
         if step.subtree.level == 0 {
             return self.data(step);
@@ -350,7 +359,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// Whether the rows before `step` may be all that are wanted.
+    /// Whether the rows before `step` may be all rows that are wanted.
     fn is_enough(&self, step: &WalkStep) -> bool {
         self.items_on_the_way_at_most(&step.subtree.before, &step.subtree.through) >= self.rows_left
     }
@@ -366,11 +375,12 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         self.items_on_the_way_at_most(&edge, &edge).min(self.rows_left)
     }
 
-    /// A page or node that is not in memory, or whose rows are not known.
+    /// Handles a page or a node that is not in memory, or whose rows are not known.
     fn unknown(&mut self, step: &WalkStep) {
         self.pass.items = self.had_through(step);
         if step.subtree.level > 0 {
-            // Nearest first: what lies under it is taken off what is left for the pages behind it.
+            // The nearest pages come first: what lies under this one is subtracted from what is left for the pages
+            // behind it.
             let bytes = step.subtree.through.bytes - step.subtree.before.bytes;
             self.share.take(bytes, bytes.saturating_mul(UNPACKED_TIMES));
         }
@@ -387,14 +397,14 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         self.counts_items() && self.had_through(step) >= self.rows_left
     }
 
-    /// A data page.
+    /// Handles a data page.
     fn data(&mut self, step: &WalkStep) -> Result<()> {
         let (near, far) = self.direction.near_far((self.low, self.high));
         let by_key = step.is_far && far.key().is_some() || step.is_near && near.key().is_some();
         let erased = self.has_uncounted(&step.subtree.before, &step.subtree.through);
         let by_items = self.counts_items()
             && (erased && (step.is_far || step.is_near) || self.needs_last_row && self.may_end_in(step));
-        // Room is taken whether the page is here or not, so that every pass gets equally far.
+        // The page takes its room whether it is in memory or not, so that every pass gets equally far.
         if step.is_near {
             self.share.take(
                 if self.is_first { 0 } else { step.subtree.through.bytes - step.subtree.before.bytes },
@@ -428,7 +438,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         let items_left = match self.counts_items() {
             true => match self.items_left(step, end, rows.as_ref()) {
                 Some(left) => left,
-                // What the page at the near edge gives is not known yet.
+                // It is not known yet how many rows the page at the near edge gives.
                 None => {
                     self.unknown(step);
                     return Ok(());
@@ -460,8 +470,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// How many rows are still wanted when the reader has come through `step` to row `end` of it; `None` if that
-    /// depends on what is not known.
+    /// How many rows are still wanted when the reader has come through `step` up to row `end` of it; `None` if that
+    /// depends on something that is not known.
     fn items_left(&self, step: &WalkStep, end: u64, rows: Option<&CountedPage>) -> Option<u64> {
         let near = self.near.items?;
         let here = self.items_before(end, rows, &step.subtree.before, &step.subtree.through)?;
@@ -469,7 +479,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Some(self.rows_left.saturating_sub(came))
     }
 
-    /// Forward the end of the rows that are wanted, backward their first, in the page where the limit is reached.
+    /// In the page where the limit is reached: the end of the wanted rows in the forward direction, the first
+    /// wanted row in the backward direction.
     fn last_row(&self, step: &WalkStep, rows: &CountedPage) -> Result<u64> {
         let Near { items: Some(near_items), row: Some(near_row), .. } = self.near else {
             unreachable!("the limit is known to be reached")
@@ -494,7 +505,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         })
     }
 
-    /// The far edge is reached: the reader looks at one row more to see that it is.
+    /// Handles the far edge: the reader looks at one more row to see that the edge is reached.
     fn beyond(&mut self, step: &WalkStep, end: u64) -> Result<()> {
         if self.direction.is_forward() {
             if end >= self.high.row {
@@ -510,7 +521,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Ok(())
     }
 
-    /// Asks for the page that holds row `row`, the one beside the far edge.
+    /// Asks for the page that holds row `row`, which is the row beside the far edge.
     fn row_beyond(&mut self, row: u64) -> Result<()> {
         let Some(address) = self.look(self.descent.address_of_row(self.source, row))? else { return Ok(()) };
         if self.share.take_page(&address) {
@@ -536,7 +547,7 @@ struct CountedPage {
 }
 
 impl CountedPage {
-    /// The row with this key, or the first with a greater one.
+    /// The row with this key, or the first row with a greater key.
     fn search(&self, key: &[u8]) -> std::result::Result<u64, u64> {
         let row = |i: usize| self.layout.first_row() + i as u64;
         self.layout.search(&self.page, key).map(row).map_err(row)

@@ -1,13 +1,13 @@
-//! The look-ups of several keys in stages. Each stage asks the memory for what the next one reads and does not wait for
-//! it, and is run for all keys before the next: so the keys wait for the memory together. It does not know which files
-//! a key is asked in, and answers only where the row is the whole answer.
+//! The look-ups of several keys in stages. Each stage asks the memory for what the next stage reads and does not
+//! wait for it. A stage is run for all keys before the next stage begins, so the keys wait for the memory together.
+//! It does not know in which files a key is looked up, and it answers only if the row is the whole answer.
 //!
-//! * An approach only spares work. It takes what is in memory, and a look-up goes on from wherever its approach has
+//! * An approach only saves work. It uses what is in memory, and a look-up goes on from wherever its approach has
 //!   stopped.
-//! * What a stage has found no later stage looks for again: an approach that has come to the row hands on the page, and
-//!   where in it the heads of the keys lead.
-//! * Nodes are kept from one key to the next, with their layouts, so that each is found once for all keys that lead
-//!   through it.
+//! * No later stage looks again for what a stage has found: an approach that has come to the row hands on the page,
+//!   and the place in the page to which the heads of the keys lead.
+//! * Nodes are kept from one key to the next, with their layouts, so that each node is found once for all keys that
+//!   lead through it.
 
 use super::descent::Descent;
 use crate::format::PageRows;
@@ -17,18 +17,19 @@ use os::sync::Arc;
 use pages::{Address, PageKind, PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
 
-/// The most nodes that are kept beyond those of the keys that are under way: each pins its page, and they are searched
-/// one after the other.
+/// The most nodes that are kept in addition to those of the keys under way: each pins its page, and they are
+/// searched one after the other.
 const MAX_NODES: usize = 64;
 
-/// Places in a table that says where nodes are.
+/// The number of places in the table that says where nodes are.
 const PLACES: usize = 128;
 
-/// The look-ups of several keys, and how far each has come. It keeps pages, so it ends with the step that began it.
+/// The look-ups of several keys, and how far each has come. It keeps pages in memory, so it ends with the step that
+/// began it.
 #[derive(Default)]
 pub struct Approaches<'f, 'k> {
     nodes: Nodes<'f>,
-    /// Those behind the first `count` are memory to be used again.
+    /// The elements after the first `count` are memory that is used again.
     all: Vec<Approach<'f, 'k>>,
     count: usize,
 }
@@ -41,7 +42,7 @@ struct Approach<'f, 'k> {
     is_above_data: bool,
     key: &'k [u8],
     file: Option<&'f Arc<PagedFile>>,
-    /// The node that it has come to, by its number among the nodes, and the child that leads to the key.
+    /// The node that it has come to, by its number among the nodes, and the child of it that leads to the key.
     node: usize,
     child: usize,
     search: BegunSearch<'k>,
@@ -60,15 +61,15 @@ enum Stage {
     /// Nothing: the look-up begins at the root.
     #[default]
     None,
-    /// It ends the search of a node, whose samples it has searched.
+    /// It finishes the search of a node, whose samples were searched before.
     Node,
-    /// It reads the address of that child of a node which leads to the key.
+    /// It reads the address of the child that leads to the key.
     Child,
     /// It takes the page that is next.
     Page,
     /// It guesses where the key is in the data page.
     Guess,
-    /// It searches the heads there.
+    /// It searches the heads at that place.
     Heads,
     /// Nothing: the page that is next is not in memory.
     Missing,
@@ -79,9 +80,9 @@ enum Stage {
 /// The nodes through which keys have led.
 struct Nodes<'f> {
     all: Vec<Node>,
-    /// The numbers of nodes below others. A node that has no place is found in the cache again.
+    /// A table of the numbers of child nodes. A node that has no place in it is found in the cache again.
     below: [u32; PLACES],
-    /// The roots of the files, by their numbers among the nodes. `None` for a file in which no approach may begin.
+    /// The roots of the files, by their numbers among the nodes. `None` if no approach may begin in the file.
     roots: Vec<(&'f Arc<PagedFile>, Option<usize>)>,
 }
 
@@ -90,13 +91,13 @@ struct Node {
     layout: NodeLayout,
     /// Height above the data pages.
     level: u8,
-    /// The node above, by its number, and which of its children this is; a root has itself above.
+    /// The number of the node above, and which of its children this node is; a root has itself above.
     above: (usize, usize),
 }
 
 impl Node {
-    /// The node in `page`, if it has separators. If it has none it does not belong here, which a step that needs it
-    /// will report.
+    /// The node in `page`, if it has separators. A node without separators does not belong here; a step that needs
+    /// it will report that.
     fn new(page: PageRef, level: u8, above: (usize, usize)) -> Option<Self> {
         let node = IndexNode::new(&page);
         let layout = *node.layout();
@@ -117,7 +118,7 @@ impl Default for Nodes<'_> {
 }
 
 impl<'f> Nodes<'f> {
-    /// The number of the root of `file`, which is found by `find` at the first time.
+    /// The number of the root of `file`. The first time, `find` finds the root.
     #[inline]
     fn root(&mut self, file: &'f Arc<PagedFile>, find: impl FnOnce() -> Option<(PageRef, u8)>) -> Option<usize> {
         if let Some((_, root)) = self.roots.iter().find(|(known, _)| std::ptr::eq(*known, file)) {
@@ -141,7 +142,7 @@ impl<'f> Nodes<'f> {
         self.all.get(number).is_some_and(is_it).then_some(number)
     }
 
-    /// Adds the node in `page` under another one, if it belongs there.
+    /// Adds the node in `page` below another node, if it belongs there.
     fn add(&mut self, page: PageRef, level: u8, above: (usize, usize)) -> Option<usize> {
         let number = self.all.len();
         self.all.push(Node::new(page, level, above)?);
@@ -154,7 +155,7 @@ impl<'f> Nodes<'f> {
         (node * 37 + child) % PLACES
     }
 
-    /// Forgets them if they are many: keys far apart in a table of many files share few of them.
+    /// Forgets the nodes if they are many: keys far apart in a table of many files share few nodes.
     fn limit(&mut self) {
         if self.all.len() > MAX_NODES {
             self.all.clear();
@@ -182,8 +183,8 @@ impl<'f, 'k> Approaches<'f, 'k> {
         self.count += 1;
     }
 
-    /// Adds the look-up of `key` in `file`. `root` gives the root of the tree of rows and its level, if it is a node,
-    /// in memory, and may be asked before the look-up; without it the look-up does not begin.
+    /// Adds the look-up of `key` in `file`. `root` gives the root of the tree of rows and its level, if the root is
+    /// a node, is in memory, and may be asked before the look-up. If it gives nothing, the look-up does not begin.
     #[inline]
     pub(super) fn begin(
         &mut self,
@@ -199,12 +200,12 @@ impl<'f, 'k> Approaches<'f, 'k> {
         }
     }
 
-    /// Goes on with all look-ups until none gets further.
+    /// Advances all look-ups until none can advance further.
     pub fn run<S: PageSource + ?Sized>(&mut self, source: &S) {
         while self.advance(source) {}
     }
 
-    /// Runs the next stage of each look-up. False if none has one.
+    /// Runs the next stage of each look-up. Returns false if no look-up has a next stage.
     fn advance<S: PageSource + ?Sized>(&mut self, source: &S) -> bool {
         let Self { nodes, all, count } = self;
         let mut goes_on = false;
@@ -220,8 +221,8 @@ impl<'f, 'k> Approaches<'f, 'k> {
         Reached { nodes: &self.nodes.all, approach: &self.all[..self.count][i] }
     }
 
-    /// The page and the place in it of the value of the row that look-up `i` has come to, if `is_all` says of this row
-    /// that it is the whole answer. The look-up then no longer has the page.
+    /// The page with the value of the row that look-up `i` has come to, and the place of the value in it. It
+    /// returns them if `is_all` says that this row is the whole answer; then the look-up no longer has the page.
     #[inline]
     pub(super) fn take_value(
         &mut self,
@@ -239,7 +240,7 @@ impl<'f, 'k> Approaches<'f, 'k> {
 }
 
 impl<'f, 'k> Approach<'f, 'k> {
-    /// Runs the next stage. False if none exists.
+    /// Runs the next stage. Returns false if there is none.
     #[inline]
     fn advance<S: PageSource + ?Sized>(&mut self, source: &S, nodes: &mut Nodes<'f>) -> bool {
         match self.stage {
@@ -280,7 +281,8 @@ impl<'f, 'k> Approach<'f, 'k> {
         true
     }
 
-    /// Searches the samples of the node that it has come to; all of it, if it has none.
+    /// Searches the samples of the node that it has come to. If the node has no samples, it searches the whole
+    /// node.
     #[inline]
     fn search_node(&mut self, nodes: &Nodes<'f>) {
         let node = nodes.all[self.node].get();
@@ -345,7 +347,7 @@ impl<'f, 'k> Approach<'f, 'k> {
     }
 }
 
-/// How far a look-up has come that was begun among others.
+/// How far one look-up has come among those that were begun together.
 #[derive(Clone, Copy)]
 pub struct Reached<'a, 'k> {
     nodes: &'a [Node],
@@ -353,8 +355,8 @@ pub struct Reached<'a, 'k> {
 }
 
 impl<'a, 'k> Reached<'a, 'k> {
-    /// The data page under which the key lies if it exists, if the approach has come to it, and what its heads say of
-    /// the key.
+    /// The data page under which the key lies if it exists, and what the heads of the page say about the key.
+    /// `None` if the approach has not come so far.
     #[inline]
     pub(super) fn row(&self) -> Option<(&'a PageRef, &'a Layout, &'a HeadMatch<'k>)> {
         let Approach { stage, page, layout, heads, .. } = self.approach;
@@ -362,7 +364,8 @@ impl<'a, 'k> Reached<'a, 'k> {
         Some((page, layout, heads))
     }
 
-    /// The data page under which the key lies if it exists, if the approach has come to the node above it.
+    /// The data page under which the key lies if it exists. `None` if the approach has not come to the node above
+    /// it.
     #[inline]
     pub(super) fn page<S: PageSource + ?Sized>(
         &self,

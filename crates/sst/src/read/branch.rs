@@ -1,5 +1,5 @@
-//! What lies under the pages of a tree, by what the nodes above them say: for walks that choose pages by keys or rows
-//! and read no rows. It brings no page to memory.
+//! What lies under the pages of a tree, as the nodes above them say. It serves walks that choose pages by keys or
+//! rows and read no rows. It brings no page to memory.
 
 use super::descent::Subtree;
 use super::sst::Sst;
@@ -13,11 +13,11 @@ use pages::{Address, Error, PageKind, PageRef};
 /// A subtree with the keys under it.
 #[derive(Clone, Debug)]
 pub struct Branch {
-    /// What its parent says of it.
+    /// What its parent says about it.
     pub subtree: Subtree,
-    /// What the page at its top is for.
+    /// The kind of the page at its top.
     pub kind: PageKind,
-    /// Keys that may be under it; all in a tree without keys.
+    /// The keys that may be under it; all keys in a tree without keys.
     pub keys: KeyRange,
 }
 
@@ -29,7 +29,7 @@ impl Sst {
         Some(Branch { subtree, kind: descent.kind_at(subtree.level), keys: KeyRange::ALL })
     }
 
-    /// What is right below `branch` of a tree, whose page is `page`: nothing below a data page.
+    /// The branches directly below `branch` of a tree, whose page is `page`. A data page has none.
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl Sst {
         Ok((0..node.children()).map(child).collect())
     }
 
-    /// Chunks of values that rows or parts in `page`, a data page of a tree, have outside of it.
+    /// The chunks of values that lie outside `page`, a data page of a tree, but belong to its rows or parts.
     pub fn values_outside(&self, tree: TreeKind, page: &PageRef) -> Vec<Address> {
         let mut chunks = Vec::new();
         let mut add = |at: usize, bytes: usize| {

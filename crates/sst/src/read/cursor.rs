@@ -1,5 +1,5 @@
-//! A cursor over the rows of a file with their versions. The caller says for each row which version is wanted; which of
-//! them are hidden by range erases or by other files it does not know.
+//! A cursor over the rows of a file with their versions. For each row, the caller says which version is wanted. The
+//! cursor does not know which versions are hidden by range erases or by other files.
 
 use super::parts::{GroupCursor, Groups};
 use super::readahead::{Far, Readahead};
@@ -25,9 +25,9 @@ use std::ops::{Bound, Range};
 pub struct SstCursor {
     sst: Arc<Sst>,
     main: Option<TreeCursor>,
-    /// Where older versions were looked up last; looking one up moves nothing that shows.
+    /// The place where older versions were looked up last. Looking one up does not visibly move the cursor.
     history: Option<RefCell<TreeCursor>>,
-    /// Cursors of the groups whose parts were asked for, made when first asked.
+    /// The cursors of the groups whose parts were asked for. Each is made when it is first needed.
     groups: Vec<GroupCursor>,
     readahead: Readahead,
     edge: Option<ScanEnd>,
@@ -36,13 +36,13 @@ pub struct SstCursor {
 }
 
 impl SstCursor {
-    /// A cursor over `sst`, not yet anywhere. Allocates nothing.
+    /// A cursor over `sst` that has no place yet. Allocates nothing.
     pub fn new(sst: Arc<Sst>) -> Self {
         Self::within(sst, 0..u64::MAX)
     }
 
-    /// A cursor over those of the main rows `rows` that are seen of `sst`, with all their versions. It shows no other
-    /// row and reads no page that has none of them. Allocates nothing.
+    /// A cursor over those of the main rows `rows` of `sst` that are seen, with all their versions. It shows no
+    /// other row, and it reads no page that has none of these rows. Allocates nothing.
     pub fn within(sst: Arc<Sst>, rows: Range<u64>) -> Self {
         let cursor =
             |kind: TreeKind, tree, rows: RowRanges| TreeCursor::new(&sst.file, kind, tree, sst.prefer_flat, rows);
@@ -56,7 +56,8 @@ impl SstCursor {
         Self { sst, main, history, groups, readahead, edge, direction: Direction::Forward, key }
     }
 
-    /// Asks ahead as `readahead` says when going from page to page. Its trees share the window by their lengths.
+    /// Lets the cursor ask ahead as `readahead` says when it goes from page to page. Its trees divide the window in
+    /// proportion to their lengths.
     pub fn with_readahead(mut self, readahead: Readahead) -> Self {
         if let Some(main) = &mut self.main {
             self.sst.share(TreeKind::Main, main, readahead);
@@ -68,8 +69,8 @@ impl SstCursor {
         self
     }
 
-    /// Asks ahead for nothing but keys up to `far`, seen from where the scan starts, and what belongs to them. The
-    /// cursor may go on beyond.
+    /// Limits asking ahead to keys up to `far`, seen from where the scan starts, and to what belongs to these keys.
+    /// The cursor itself may go beyond `far`.
     pub fn until(mut self, far: Bound<&[u8]>) -> Self {
         self.edge = Far::new(far).map(|far| ScanEnd { sst: Arc::clone(&self.sst), far });
         if let Some(main) = &mut self.main {
@@ -81,7 +82,7 @@ impl SstCursor {
         self
     }
 
-    /// Whether the pages of the file that is read after this one are to be asked for.
+    /// Whether pages of the file that is read after this one have to be asked for.
     #[inline]
     pub fn has_rest(&self) -> bool {
         self.main.as_ref().is_some_and(TreeCursor::has_rest)
@@ -89,8 +90,9 @@ impl SstCursor {
             || self.history.as_ref().is_some_and(|history| history.borrow().has_rest())
     }
 
-    /// Asks for the first pages that a scan will need that comes from `before`, whose window is longer than its file.
-    /// To be called when [`SstCursor::has_rest`] is true for `before`. Moves nothing.
+    /// Asks for the first pages that a scan will need in this file. The scan comes from `before`, whose window
+    /// reaches beyond the end of its file. It must be called when [`SstCursor::has_rest`] is true for `before`.
+    /// Moves nothing.
     pub fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S, before: &mut Self) {
         self.set_direction(before.direction);
         if let (Some(main), Some(before)) = (&mut self.main, &mut before.main) {
@@ -102,11 +104,11 @@ impl SstCursor {
         for (i, group) in before.groups.iter_mut().enumerate() {
             self.group(i, group.group()).ask_after(source, group);
         }
-        // What has no tree here.
+        // The rest of trees that this file does not have.
         before.forget_rest();
     }
 
-    /// As [`SstCursor::ask_after`] where no file is read after this one.
+    /// Does what [`SstCursor::ask_after`] does to the file before, if no file is read after this one.
     pub fn forget_rest(&mut self) {
         if let Some(main) = &mut self.main {
             main.forget_rest();
@@ -117,7 +119,7 @@ impl SstCursor {
         self.groups.iter_mut().for_each(GroupCursor::forget_rest);
     }
 
-    /// The cursor over `group`, which is number `i` of those that are read.
+    /// The cursor over `group`, which is number `i` of the groups that are read.
     fn group(&mut self, i: usize, group: usize) -> &mut GroupCursor {
         if self.groups.get(i).is_none_or(|cursor| cursor.group() != group) {
             let cursor = GroupCursor::new(self.sst.clone(), group).with_readahead(self.readahead);
@@ -129,7 +131,7 @@ impl SstCursor {
         &mut self.groups[i]
     }
 
-    /// A walk begins.
+    /// Begins a walk in this direction.
     fn begin(&mut self, direction: Direction) {
         self.direction = direction;
         if let Some(history) = &mut self.history {
@@ -138,7 +140,7 @@ impl SstCursor {
         self.groups.iter_mut().for_each(|group| group.begin(direction));
     }
 
-    /// The walk goes on, this way.
+    /// Continues the walk in this direction.
     #[inline]
     fn set_direction(&mut self, direction: Direction) {
         if self.direction != direction {
@@ -210,7 +212,7 @@ impl SstCursor {
         self.moved(|main| main.next(source))
     }
 
-    /// Goes to the row before. A step.
+    /// Goes to the previous row. A step.
     ///
     /// # Errors
     ///
@@ -220,8 +222,8 @@ impl SstCursor {
         self.moved(|main| main.prev(source))
     }
 
-    /// After a seek on behalf of keys that begin with `prefix`, which ended with `outcome`: lets the file know whether
-    /// it has one, so that it asks for its filter where it often has none.
+    /// Notes how a seek went that looked for keys that begin with `prefix` and ended with `outcome`: the file
+    /// learns whether it has such a key. If it often has none, it asks its filter first.
     pub fn note_seek<S: PageSource + ?Sized>(&self, source: &S, prefix: &[u8], outcome: &Result<bool, Stop>) {
         let place = self.main.as_ref().and_then(TreeCursor::row);
         let row = place.unwrap_or(self.sst.meta.rows().saturating_sub(1));
@@ -248,7 +250,7 @@ impl SstCursor {
         self.main.as_ref().is_none_or(TreeCursor::is_first)
     }
 
-    /// Key of the row; if the cursor is nowhere, the key that it had before.
+    /// The key of the row; if the cursor is nowhere, the last key that it had.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
@@ -259,16 +261,16 @@ impl SstCursor {
         Some(self.sst.row(page, &layout.record(page, i), RowPlace::Newest(layout.first_row() + i as u64)))
     }
 
-    /// Memory of the pages that it keeps from one step to the next, in bytes. A page that two of its trees keep counts
-    /// twice.
+    /// The memory, in bytes, of the pages that the cursor keeps from one step to the next. A page that two of its
+    /// trees keep counts twice.
     pub fn pinned_bytes(&self) -> u64 {
         let history = self.history.as_ref().map_or(0, |history| history.borrow().pinned_bytes());
         let groups: u64 = self.groups.iter().map(GroupCursor::pinned_bytes).sum();
         self.main.as_ref().map_or(0, TreeCursor::pinned_bytes) + history + groups
     }
 
-    /// The rows from the place on that lie in its page, as of `at`, without those that are older than `erased`, with
-    /// their parts in `groups` that lie in the pages in which such parts were found last. Moves nothing.
+    /// The rows from the place to the end of its page, as of `at`, without rows that are older than `erased`. Their
+    /// parts in `groups` are included if they lie in the pages in which such parts were found last. Moves nothing.
     pub fn streak(
         &self,
         start: StreakStart,
@@ -291,15 +293,15 @@ impl SstCursor {
         })
     }
 
-    /// Goes to the row that `streak`, which began here and has advanced, passed last.
+    /// Goes to the row that `streak` has passed last. `streak` must have begun here and have advanced.
     pub fn resume(&mut self, streak: &Streak) {
         let Some(main) = &mut self.main else { return };
         main.go_within(streak.passed());
         main.read(&mut self.key);
     }
 
-    /// The parts of the row at `place` in those of `groups` that lie beside the main one, appended to `parts` in order.
-    /// A step: nothing is appended if it faults.
+    /// Appends to `parts` the parts of the row at `place` in those of `groups` that are not the main group, in
+    /// order. A step: if it faults, nothing is appended.
     ///
     /// # Errors
     ///
@@ -330,8 +332,9 @@ impl SstCursor {
         Ok(())
     }
 
-    /// The parts in `groups` of the row at `place`, which was found last, are going to be loaded, and so are those of
-    /// the rows after it as of `at`, or all their versions: asks for those that lie outside their pages. Moves nothing.
+    /// Announces that the parts in `groups` of the row at `place`, which was found last, will be loaded. So will
+    /// the parts of the rows after it, as of `at` or with all their versions. It asks for the parts that lie
+    /// outside their pages. Moves nothing.
     #[inline]
     pub fn load_ahead<S: PageSource + ?Sized>(
         &mut self,
@@ -375,15 +378,15 @@ impl SstCursor {
         self.main.as_ref().and_then(TreeCursor::place).is_some_and(|(_, _, i)| i == 0)
     }
 
-    /// Replaces `key` with the last key of the page of the row. Returns false if the cursor is nowhere.
+    /// Replaces `key` with the last key of the page that has the row. Returns false if the cursor is nowhere.
     pub fn read_last_of_page(&self, key: &mut Vec<u8>) -> bool {
         let Some((page, layout, _)) = self.main.as_ref().and_then(TreeCursor::place) else { return false };
         layout.read_row(page, layout.rows() - 1, key);
         true
     }
 
-    /// The page of the row, if another file can have it as it is: if all of its rows are seen, none of them has older
-    /// versions or parts in column groups, and all values lie in it.
+    /// The page of the row, if it can be copied to another file: all of its rows must be seen, none may have older
+    /// versions or parts in column groups, and all values must lie in the page.
     pub fn copied_page(&self) -> Option<CopiedPage> {
         let (page, layout, _) = self.main.as_ref().and_then(TreeCursor::place)?;
         let is_alone = self.sst.slice.is_none() && self.sst.meta.groups.is_empty();
@@ -398,7 +401,7 @@ impl SstCursor {
         main.read(&mut self.key);
     }
 
-    /// The newest version of the row that is not newer than `at`, if one exists. A step.
+    /// The newest version of the row that is not newer than `at`; `None` if there is none. A step.
     ///
     /// # Errors
     ///
@@ -430,7 +433,8 @@ impl SstCursor {
         }
     }
 
-    /// Goes to the version older than the one [`SstCursor::first_older`] or this found; false after the oldest. A step.
+    /// Goes to the next older version after the one that [`SstCursor::first_older`] or this call has found; false
+    /// after the oldest. A step.
     ///
     /// # Errors
     ///
@@ -448,7 +452,7 @@ impl SstCursor {
         Some(self.sst.row(page, &layout.record(page, i), RowPlace::Older(layout.first_row() + i as u64)))
     }
 
-    /// Main row id to which the history cursor's place belongs.
+    /// The id of the main row that has the version at which the history cursor stands.
     fn older_row(&self) -> Option<u64> {
         let history = self.history.as_ref()?.borrow();
         history.place().map(|(page, layout, i)| main_row(page, layout, i))

@@ -1,5 +1,5 @@
-//! The way from the root of a tree to one of its data pages, by a key or by a row. Knows no versions and keeps no
-//! place.
+//! The way from the root of a tree to one of its data pages, by a key or by a row. It knows no versions and keeps
+//! no place.
 
 use crate::format::PageRows;
 use crate::format::data_page::Layout;
@@ -10,7 +10,7 @@ use os::sync::Arc;
 use pages::{Address, Error, PageAt, PageKind, PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
 
-/// A tree as a way down needs it.
+/// A tree in the form that a way down needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Descent<'a> {
     file: &'a Arc<PagedFile>,
@@ -22,11 +22,11 @@ pub(crate) struct Descent<'a> {
 
 pub(super) type TreePlace<L = Layout> = (PageRef, L, usize);
 
-/// Where a key lies among some of a tree's rows.
+/// Where a key lies, if only some rows of a tree are looked at.
 pub(super) enum Under {
-    /// In this page, or between it and a neighbour, if anywhere.
+    /// If the key exists, it lies in this page, or between this page and a neighbour.
     Page(PageRef, Layout),
-    /// Among these rows of the tree, none of which is seen.
+    /// The key lies among these rows of the tree, none of which is seen.
     Hidden(Range<u64>),
 }
 
@@ -39,28 +39,28 @@ enum WayTarget<'k> {
     Row(u64),
 }
 
-/// How far a way down has come: the page that is next, and the node above it.
+/// How far a way down has come: the next page, and the node above it.
 #[derive(Default)]
 pub(super) struct Way {
     pub address: Address,
     /// Height above the data pages.
     pub level: u8,
-    /// The node above; `None` at the root, and where the node is not known.
+    /// The node above; `None` at the root, and if the node is not known.
     pub above: Option<Leaf>,
 }
 
 impl Way {
-    /// A way that is known only by its end, the data page at `address`.
+    /// A way of which only the end is known: the data page at `address`.
     pub fn to_page(address: Address) -> Self {
         Self { address, level: 0, above: None }
     }
 }
 
-/// Why a way ends above the data pages for a reader that does not wait.
+/// Why a way ends above the data pages, for a reader that does not wait.
 enum Missing {
     /// This page is not in memory.
     Page(Address, PageKind),
-    /// A node is not one that belongs here, which a step that needs it will report.
+    /// A node does not belong here; a step that needs the node will report that.
     Contradiction,
 }
 
@@ -74,27 +74,27 @@ fn peek<S: PageSource + ?Sized>(source: &S, at: PageAt<'_>) -> Result<PageRef, M
     source.peek(at).ok_or(Missing::Page(at.address, at.kind))
 }
 
-/// Rows of the tree under child `i` of `node`, which has `rows`.
+/// The rows of the tree under child `i` of `node`, which itself has `rows`.
 #[inline]
 fn rows_under(node: &IndexNode<'_>, i: usize, rows: &Range<u64>) -> Range<u64> {
     node.rows_before(i).unwrap_or(rows.start)..node.rows_through(i)
 }
 
-/// A page of a tree, with all that lies under it, as its parent describes it.
+/// A page of a tree with everything under it, as its parent describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subtree {
     /// Where its page lies.
     pub address: Address,
-    /// Totals of the tree before it.
+    /// The totals of the part of the tree before it.
     pub before: Totals,
-    /// Totals of the tree up to its end.
+    /// The totals of the part of the tree up to its end.
     pub through: Totals,
     /// Height above the data pages.
     pub level: u8,
 }
 
 impl Subtree {
-    /// Child `i` of the node at the top.
+    /// The subtree of child `i` of `node`, which is the node at its top.
     pub fn child(&self, node: &IndexNode<'_>, i: usize) -> Self {
         let child = node.child(i);
         let before = if i > 0 { node.child(i - 1).totals } else { self.before };
@@ -106,7 +106,7 @@ impl Subtree {
         self.before.rows..self.through.rows
     }
 
-    /// What lies in it.
+    /// The totals of what lies in it.
     pub fn totals(&self) -> Totals {
         let Totals { rows, bytes, group_bytes, erased } = self.through;
         Totals {
@@ -126,7 +126,7 @@ pub(super) struct Leaf {
 }
 
 impl Leaf {
-    /// The same node at the child that holds row `row`, if that is this child or a neighbour of it.
+    /// The same node with the child that holds row `row`, if that child is this one or a neighbour of it.
     #[inline]
     pub fn beside(&self, row: u64) -> Option<Self> {
         let node = IndexNode::new(&self.page);
@@ -157,15 +157,15 @@ impl<'a> Descent<'a> {
         }
     }
 
-    /// The way down, before its first page.
+    /// The way down, before its first page was read.
     #[inline]
     fn top(&self) -> Way {
         Way { address: self.root.address, level: self.root.height, above: None }
     }
 
-    /// Goes down `way` towards `target`, to a data page, by the nodes that `bring` brings. `visit` is called with each
-    /// node and the number of the child that the way leads to; if it answers false, the walk ends below that node.
-    /// After an error the way stays at the page that was not brought.
+    /// Goes down `way` towards `target`, to a data page. `bring` brings the nodes. `visit` is called with each node
+    /// and the number of the child to which the way leads. If it returns false, the walk ends below that node.
+    /// After an error, the way stays at the page that was not brought.
     #[inline]
     fn walk<E: From<Error>>(
         &self,
@@ -200,8 +200,8 @@ impl<'a> Descent<'a> {
         Ok(way)
     }
 
-    /// The way to the data page of `target` up to the first node that is not in memory, and the rows of the tree under
-    /// its end.
+    /// The way to the data page of `target`, up to the first node that is not in memory, and the rows of the tree
+    /// under the end of this way.
     fn peek_way<S: PageSource + ?Sized>(&self, source: &S, target: WayTarget<'_>) -> (Way, Range<u64>) {
         let (mut way, mut rows) = (self.top(), 0..self.totals.rows);
         let come = self.walk(
@@ -217,8 +217,8 @@ impl<'a> Descent<'a> {
         (way, rows)
     }
 
-    /// Address of the data page under `key`, if the nodes on the way to it are in memory, and its rows; otherwise rows
-    /// around them.
+    /// The address of the data page under `key`, if the nodes on the way to it are in memory, and the rows of the
+    /// page. If a node is missing, a larger range of rows that contains them.
     pub(super) fn peek_address_of_key<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -228,7 +228,8 @@ impl<'a> Descent<'a> {
         ((way.level == 0).then_some(way.address), rows)
     }
 
-    /// Address of the data page that `leaf` has come to; in a tree without nodes that of the only page.
+    /// The address of the data page to which `leaf` leads. In a tree without nodes it is the address of the only
+    /// page.
     #[inline]
     pub(super) fn address_under(&self, leaf: Option<&Leaf>) -> Address {
         leaf.map_or(self.root.address, |Leaf { page, child }| IndexNode::new(page).address(*child))
@@ -240,13 +241,13 @@ impl<'a> Descent<'a> {
         source.page(self.at(&way.address, self.kind_at(way.level), way.above.as_ref()))
     }
 
-    /// Kind of the tree's pages of this height above its data pages.
+    /// The kind of the tree's pages that are `level` levels above its data pages.
     #[inline]
     pub(super) fn kind_at(&self, level: u8) -> PageKind {
         if level == 0 { self.kind.page_kind() } else { self.root_kind }
     }
 
-    /// The node above the data page that holds row `row`, and which of its children that is; `None` in a tree of one
+    /// The node above the data page that holds row `row`, with the child that is this page; `None` in a tree of one
     /// page.
     #[inline]
     pub(super) fn leaf_of_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Option<Leaf>, Stop> {
@@ -264,8 +265,8 @@ impl<'a> Descent<'a> {
         source.page(self.file.at(&subtree.address, self.kind_at(subtree.level)))
     }
 
-    /// As [`Descent::top_of`], of a subtree that is more than a data page; its totals must be those that its parent
-    /// says.
+    /// Like [`Descent::top_of`], for a subtree that is more than a data page. The totals of the node must be those
+    /// that its parent says.
     pub(crate) fn node_of<S: PageSource + ?Sized>(&self, source: &S, subtree: &Subtree) -> Result<PageRef, Stop> {
         let page = self.top_of(source, subtree)?;
         let node = self.node(&page, &subtree.address)?;
@@ -273,7 +274,7 @@ impl<'a> Descent<'a> {
         Ok(page)
     }
 
-    /// Index pages on the way to a data page.
+    /// The number of index pages on the way to a data page.
     pub(crate) fn height(&self) -> u8 {
         self.root.height
     }
@@ -298,7 +299,7 @@ impl<'a> Descent<'a> {
         self.totals.rows
     }
 
-    /// A node, if it is in memory and of the form that belongs here.
+    /// A node, if it is in memory and has the form that belongs here.
     pub(crate) fn peek_node<S: PageSource + ?Sized>(&self, source: &S, at: &Address) -> Option<PageRef> {
         let page = source.peek(self.file.at(at, self.root_kind))?;
         self.node(&page, at).is_ok().then_some(page)
@@ -309,8 +310,8 @@ impl<'a> Descent<'a> {
         self.root_kind
     }
 
-    /// How many rows lie before `key`; with `after`, a row with this key counts, too. The number is exact if the way to
-    /// the row is in memory; otherwise it is an upper bound if `most` says so, else a lower one.
+    /// How many rows lie before `key`; if `after` is set, a row with this key counts, too. The number is exact if
+    /// the way to the row is in memory. Otherwise it is an upper bound if `most` is set, and a lower bound if not.
     pub(super) fn peek_rank<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], after: bool, most: bool) -> u64 {
         let (way, rows) = self.peek_way(source, WayTarget::Key(key));
         let page = if way.level == 0 { self.peek(source, &way.address) } else { None };
@@ -323,7 +324,7 @@ impl<'a> Descent<'a> {
         rows.start.saturating_add(i as u64).min(rows.end)
     }
 
-    /// The node that is `page`. It has separators where rows have keys, and none elsewhere.
+    /// The node in `page`. It has separators if rows have keys in this tree, and none otherwise.
     #[inline]
     pub(crate) fn node<'p>(&self, page: &'p PageRef, at: &Address) -> Result<IndexNode<'p>, Error> {
         let node = IndexNode::new(page);
@@ -339,8 +340,8 @@ impl<'a> Descent<'a> {
         self.corrupt_node(at, why)
     }
 
-    /// Checks that the totals of a node begin at those that its parent has before it, and end at those that its parent
-    /// has through it.
+    /// Checks the totals of a node against its parent: they must begin at the totals that the parent has before the
+    /// node, and end at the totals that the parent has through it.
     fn check_totals(&self, node: &IndexNode<'_>, subtree: &Subtree) -> Result<(), Error> {
         let Subtree { address, before, through, .. } = subtree;
         let first = node.child(0).totals;
@@ -359,15 +360,16 @@ impl<'a> Descent<'a> {
         self.file.corrupt(self.root_kind, at.offset, why)
     }
 
-    /// The data page that holds row `row`, if it is in memory, and which rows it holds; otherwise rows around `row` for
-    /// which the answer is the same.
+    /// The data page that holds row `row`, if it is in memory, and which rows it holds. If it is not in memory,
+    /// rows around `row` for which the answer is the same.
     pub(crate) fn peek_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> (Option<PageRef>, Range<u64>) {
         let (way, rows) = self.peek_way(source, WayTarget::Row(row));
         let page = if way.level == 0 { self.peek(source, &way.address) } else { None };
         (page, rows)
     }
 
-    /// The data page that holds row `row`, if it and the nodes above it are in memory. Their uses are not counted.
+    /// The data page that holds row `row`, if the page and the nodes above it are in memory. This does not count as
+    /// a use of them.
     pub(super) fn glance_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Option<PageRef> {
         let mut way = self.top();
         let glance = |at: PageAt<'_>| source.glance(at).ok_or(Missing::Page(at.address, at.kind));
@@ -375,7 +377,7 @@ impl<'a> Descent<'a> {
         source.glance(self.at(&way.address, self.kind.page_kind(), way.above.as_ref()))
     }
 
-    /// A page must hold the rows that its parent says.
+    /// Checks that a page holds the rows that its parent says.
     pub(crate) fn check_rows(&self, layout: &impl PageRows, rows: Range<u64>, at: &Address) -> Result<(), Error> {
         let found = layout.first_row()..layout.first_row() + layout.rows() as u64;
         if found == rows {
@@ -385,19 +387,19 @@ impl<'a> Descent<'a> {
         Err(self.file.corrupt(self.kind.page_kind(), at.offset, why))
     }
 
-    /// Address of the data page under which `key` lies if it exists.
+    /// The address of the data page under which `key` lies if it exists.
     #[inline]
     pub(crate) fn address_of_key<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Address, Stop> {
         Ok(self.way_to(source, WayTarget::Key(key))?.address)
     }
 
-    /// Address of the data page that holds row `row`, which is one of the tree's.
+    /// The address of the data page that holds row `row`, which must be a row of the tree.
     pub(crate) fn address_of_row<S: PageSource + ?Sized>(&self, source: &S, row: u64) -> Result<Address, Stop> {
         Ok(self.way_to(source, WayTarget::Row(row))?.address)
     }
 
-    /// As [`Self::page_of_key`] with what is in memory: the page, or the first one on the way that is missing. `None`
-    /// if the tree contradicts itself, which a step that needs the page will report.
+    /// Like [`Self::page_of_key`], but only with what is in memory: returns the page, or the first page on the way
+    /// that is missing. `None` if the tree contradicts itself; a step that needs the page will report that.
     pub(crate) fn peek_key<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -413,13 +415,15 @@ impl<'a> Descent<'a> {
         }
     }
 
-    /// First row of the page under which `key` lies if it exists; `None` if a node above it is not in memory.
+    /// The first row of the page under which `key` lies if it exists; `None` if a node above the page is not in
+    /// memory.
     pub(crate) fn peek_first_row<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Option<u64> {
         let (way, rows) = self.peek_way(source, WayTarget::Key(key));
         (way.level == 0).then_some(rows.start)
     }
 
-    /// The data page under which `key` lies if it exists. The first row not less than it may begin the next page.
+    /// The data page under which `key` lies if it exists. If all its keys are less than `key`, the first row that
+    /// is not less begins the next page.
     #[inline]
     pub(crate) fn page_of_key<S: PageSource + ?Sized>(
         &self,
@@ -443,7 +447,7 @@ impl<'a> Descent<'a> {
         Ok((page, layout))
     }
 
-    /// As [`Descent::page_of_key`], but goes down only to pages that have some of `rows`.
+    /// Like [`Descent::page_of_key`], but goes down only to pages that have some of `rows`.
     pub(super) fn page_among<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -476,7 +480,7 @@ impl<'a> Descent<'a> {
         row: u64,
     ) -> Result<(PageRef, L), Stop> {
         if row >= self.totals.rows {
-            // A page that says it begins after the tree's end sends us here.
+            // This happens if a page says that it begins after the end of the tree.
             let why = format!("row {row} is beyond the {} rows of the tree", self.totals.rows);
             return Err(self.file.corrupt(self.kind.page_kind(), self.root.address.offset, why).into());
         }
@@ -487,7 +491,7 @@ impl<'a> Descent<'a> {
         Ok((page, layout))
     }
 
-    /// A page must hold the rows that its parent says.
+    /// Checks that a page holds the rows that its parent says.
     #[inline]
     pub(super) fn check_row(&self, row: u64, layout: &impl PageRows, address: &Address) -> Result<(), Stop> {
         if row.checked_sub(layout.first_row()).is_some_and(|i| i < layout.rows() as u64) {
@@ -512,7 +516,7 @@ impl<'a> Descent<'a> {
         self.at_or_next(source, page, layout, i)
     }
 
-    /// Row `i` of `page`, or the first of the next page if `i` is one past its last.
+    /// Row `i` of `page`. If `i` is the number of its rows, the first row of the next page.
     fn at_or_next<S: PageSource + ?Sized>(
         &self,
         source: &S,

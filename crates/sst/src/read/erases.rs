@@ -1,5 +1,5 @@
-//! A cursor over the range erases of a file; it gives what a table sees of them. It keeps the page of its place, so
-//! that erases that lie together are read from one page. It knows no rows.
+//! A cursor over the range erases of a file, as far as a table sees them. It keeps the page of its place, so that
+//! erases that lie together are read from one page. It knows no rows.
 
 use super::range_erase::RangeErase;
 use super::readahead::Readahead;
@@ -13,27 +13,27 @@ use os::sync::Arc;
 use pages::{PageSource, Stop};
 use std::ops::Bound;
 
-/// What range erases say around a key as of a version.
+/// What range erases say about a key and its neighbourhood, as of a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoverAround {
-    /// The newest version at which one hides the key; `None` if none does.
+    /// The newest version at which a range erase hides the key; `None` if none hides it.
     pub cover: Option<Version>,
-    /// How far it is so: no key from the one that was asked about to before this bound is hidden at another version. If
-    /// the bound is included, the key of the bound belongs to them.
+    /// How far this cover holds: it is the same for all keys from the key in question to this bound. If the bound
+    /// is included, the key of the bound also has this cover.
     pub edge: Bound<Vec<u8>>,
 }
 
-/// A cursor over the range erases of a file. They are disjoint, so that their order is that of their starts and that of
+/// A cursor over the range erases of a file. They are disjoint, so the order of their starts is also the order of
 /// their ends. Moves are steps: after a fault the same call is made again.
 #[derive(Debug)]
 pub struct EraseCursor {
     sst: Arc<Sst>,
-    /// `None` in a file that has none.
+    /// `None` in a file without range erases.
     tree: Option<TreeCursor>,
 }
 
 impl EraseCursor {
-    /// A cursor over what is seen of the range erases of `sst`, not yet anywhere. Allocates nothing.
+    /// A cursor over those range erases of `sst` that are seen. It has no place yet. Allocates nothing.
     pub fn new(sst: Arc<Sst>) -> Self {
         let tree = sst.meta.range_erases.get();
         let tree =
@@ -41,7 +41,7 @@ impl EraseCursor {
         Self { sst, tree }
     }
 
-    /// Asks ahead as `readahead` says, for a walk from the first erase to the last.
+    /// Lets the cursor ask ahead as `readahead` says, for a walk from the first erase to the last.
     pub fn with_readahead(mut self, readahead: Readahead) -> Self {
         if let Some(tree) = &mut self.tree {
             tree.set_readahead(readahead);
@@ -60,14 +60,14 @@ impl EraseCursor {
         self.seek(source, low.as_deref().unwrap_or_default())
     }
 
-    /// Goes to the first erase that ends after `key` and returns it: it covers `key`, or no erase covers the keys from
-    /// `key` to its start. A step.
+    /// Goes to the first erase that ends after `key` and returns it. Either it covers `key`, or no erase covers the
+    /// keys from `key` to the start of this erase. A step.
     ///
     /// # Errors
     ///
     /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
-        // Where the gap begins, if the key is in one and its begin is seen.
+        // The start of the gap, if the key is in a gap and the start is seen.
         let mut begin = None;
         if !self.seek_start(source, key)? {
             let Some(tree) = &mut self.tree else { return Ok(None) };
@@ -99,8 +99,8 @@ impl EraseCursor {
         Ok(nearest)
     }
 
-    /// Goes to the last erase that begins at or before `key` and returns it: it covers `key`, or no erase covers the
-    /// keys from its end to `key`. A step.
+    /// Goes to the last erase that begins at or before `key` and returns it. Either it covers `key`, or no erase
+    /// covers the keys from the end of this erase to `key`. A step.
     ///
     /// # Errors
     ///
@@ -127,13 +127,13 @@ impl EraseCursor {
         }
     }
 
-    /// No erase covers the keys from `start` to before `key`.
+    /// Notes that no erase covers the keys from `start` to before `key`.
     fn note_gap_before(&self, start: Vec<u8>, key: &[u8]) {
         self.sst.note_gap(|| KeyRange { start, end: Some(key.to_vec()) });
     }
 
-    /// What erases at or before `at` say of `key`, and how far in `direction` they say the same of other keys. `None`
-    /// if no erase lies in that direction. A step.
+    /// What range erases with versions at or before `at` say about `key`, and how far in `direction` they say the
+    /// same about other keys. `None` if no erase lies in that direction. A step.
     ///
     /// # Errors
     ///
@@ -179,15 +179,15 @@ impl EraseCursor {
         Ok(None)
     }
 
-    /// Goes to the last erase that begins at or before `key`; false if all begin after it. Looks into the page of the
-    /// place first.
+    /// Goes to the last erase that begins at or before `key`; false if all erases begin after it. Looks first into
+    /// the page where the cursor is.
     fn seek_start<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<bool, Stop> {
         let Some(tree) = &mut self.tree else { return Ok(false) };
         if let Some((page, layout, _)) = tree.place() {
             let last = layout.first_row() + layout.rows() as u64 == tree.rows();
             let within = match layout.search(page, key) {
                 Ok(i) => Some(i),
-                // What begins after the last of this page may begin before the key.
+                // An erase that begins after the last one of this page may still begin before the key.
                 Err(i) if i < layout.rows() || last => i.checked_sub(1),
                 Err(_) => None,
             };
@@ -207,7 +207,7 @@ impl EraseCursor {
         }
     }
 
-    /// What is seen of the erase of the place.
+    /// The part that is seen of the erase at the place.
     fn look(&self) -> Result<SeenErase, Stop> {
         let place = self.tree.as_ref().and_then(TreeCursor::place);
         let (page, layout, i) = place.expect("the last move found an erase");
@@ -222,7 +222,7 @@ impl EraseCursor {
     }
 }
 
-/// What a table sees of an erase: this, or nothing, since it lies on one side of the slice that the table sees.
+/// What a table sees of an erase: a part of it; or nothing, if the erase lies on one side of the slice.
 enum SeenErase {
     Before,
     Seen(RangeErase),

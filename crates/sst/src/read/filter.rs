@@ -1,11 +1,12 @@
-//! Asking the filter of a file before its rows. It does not know when the filter is worth reading: it reports how
-//! look-ups went to [`FilterUse`](super::FilterUse), which judges that. It knows no levels.
+//! Asks the filter of a file before its rows. It does not know when the filter is worth reading: it reports the
+//! outcome of look-ups to [`FilterUse`](super::FilterUse), which judges that. It knows no levels.
 //!
-//! * A page of the filter is never waited for. It is asked if it is in memory; if it is not, the key may be there.
-//! * Where the filter is of use it is asked before the rows. Elsewhere a look-up costs one load more than without a
-//!   filter, and the filter is asked only once a page of rows is missing, when that costs nothing beside reading.
-//! * Where the filter is of use and readers miss no pages, a page of it that is missing is asked for if the cache has
-//!   memory that nothing uses. Where it is worth reading, the pages of it that are missing are asked for, each once, in
+//! * A page of the filter is never waited for. If it is in memory, it is asked; if it is not, the key may be in the
+//!   file.
+//! * If the filter is of use, it is asked before the rows. If it is not of use, asking it would cost a look-up one
+//!   more load. Then it is asked only once a page of rows is missing, when that costs little compared with reading.
+//! * If the filter is of use and readers miss no pages, a missing page of the filter is asked for only if the cache
+//!   has memory that nothing uses. If the filter is worth reading, its missing pages are asked for, each once, in
 //!   the round that brings a missing page of rows.
 
 use super::approach::Reached;
@@ -22,19 +23,19 @@ use crate::row::Version;
 use pages::{Address, PageKind, PageRef, PageSource, Stop};
 use std::ops::Bound;
 
-/// What the filter says of a key.
+/// What the filter says about a key.
 enum Said {
-    /// It is not in the file, by what this partition says.
+    /// The key is not in the file. This partition says so.
     Absent(PageRef),
-    /// It may be.
+    /// The key may be in the file.
     Perhaps,
-    /// It would say if this page were in memory.
+    /// The answer is unknown because this page is not in memory.
     Missing(Address, PageKind),
 }
 
 impl Sst {
-    /// As [`Sst::get`], which it spares if the filter is in memory and denies the key. It goes on from where `approach`
-    /// has stopped, if one exists. A step; allocates nothing.
+    /// Like [`Sst::get`], but if the filter is in memory and denies the key, the rows are not read. If there is an
+    /// `approach`, it goes on from where that has stopped. A step; allocates nothing.
     ///
     /// # Errors
     ///
@@ -69,21 +70,22 @@ impl Sst {
         found
     }
 
-    /// Whether the filter is in memory and does not deny the key. Then the file is nearly sure to have it: a filter
-    /// denies all but a few in a thousand of the keys that are not there.
+    /// Whether the filter is in memory and does not deny the key. Then the file almost certainly has the key: of
+    /// the keys that are not there, a filter denies all but a few in a thousand.
     pub fn expects<S: PageSource + ?Sized>(&self, source: &S, key: &SoughtKey<'_>) -> bool {
         let Some(filter) = &self.meta.filter else { return false };
         matches!(self.filter_says(source, filter, key.bytes(), key.hash()), Said::Perhaps)
     }
 
-    /// Rows in the page at `at`, of this zone, do not have a key that was looked up.
+    /// Counts that the rows in the page at `at`, of this zone, do not have a key that was looked up.
     fn count_absent<S: PageSource + ?Sized>(&self, source: &S, zone: usize, at: &Address) {
         let was_read = source.take_read(self.file.at(at, PageKind::Data));
         self.filter_use.count(zone, if was_read { Looks::read_for_none } else { Looks::found_none });
     }
 
-    /// Whether the filter is in memory and says that `hash` is not in the file. `hash` is that of a key or prefix under
-    /// `place`. If it is of use, a page of it that is missing is asked for where that costs no other page its memory.
+    /// Whether the filter is in memory and says that `hash` is not in the file. `hash` is the hash of a key or of a
+    /// prefix, which lies under `place`. If the filter is of use and a page of it is missing, that page is asked
+    /// for if this takes memory from no other page.
     fn denies<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -108,7 +110,7 @@ impl Sst {
         }
     }
 
-    /// What the partition under which `place` lies says of `hash`.
+    /// What the partition under `place` says about `hash`.
     fn filter_says<S: PageSource + ?Sized>(&self, source: &S, filter: &FilterTree, place: &[u8], hash: u64) -> Said {
         let descent = self.descent(TreeKind::Filter).expect("the caller has its tree");
         match descent.peek_key(source, place) {
@@ -118,13 +120,13 @@ impl Sst {
         }
     }
 
-    /// Asks for the page of the filter that is missing on the way to `place`, if it is worth the memory of others
-    /// there. Only after a fault: it comes in the same round.
+    /// Asks for the missing page of the filter on the way to `place`, if the filter is worth memory that other
+    /// pages use. It does so only after a fault, because then the page comes in the same round.
     fn ask_for_filter<S: PageSource + ?Sized>(&self, source: &S, filter: &FilterTree, place: &[u8]) {
         if !self.filter_use.summary().asks_first() {
             return;
         }
-        // Where a key would be, by the nodes in memory.
+        // The place where a key would be, as the nodes in memory say.
         let main = self.meta.main.as_ref().expect("what faulted is there");
         let descent = Descent::new(&self.file, TreeKind::Main, main, self.prefer_flat);
         let Some(row) = descent.peek_first_row(source, place) else { return };
@@ -143,13 +145,14 @@ impl Sst {
         }
     }
 
-    /// The prefix of all keys from `low` to `high`, if they have one and the filter those of its length.
+    /// The common prefix of all keys from `low` to `high`, if there is one and the filter has prefixes of its
+    /// length.
     pub fn filtered_prefix<'k>(&self, low: Bound<&'k [u8]>, high: Bound<&[u8]>) -> Option<&'k [u8]> {
         common_prefix(low, high, self.meta.filter.as_ref()?.prefix_bytes.into())
     }
 
-    /// Whether the filter is in memory and says that no key in the file lies between `low` and `high`, because all that
-    /// do begin with the same bytes. It knows nothing of range erases.
+    /// Whether the filter is in memory and says that no key in the file lies between `low` and `high`. It can say
+    /// so if all keys between them begin with the same bytes. It does not know range erases.
     pub fn has_none_between<S: PageSource + ?Sized>(&self, source: &S, low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
         let Some((filter, prefix)) = self.meta.filter.as_ref().zip(self.filtered_prefix(low, high)) else {
             return false;
@@ -157,8 +160,8 @@ impl Sst {
         self.denies(source, filter, self.filter_use.summary(), prefix, hash_prefix(prefix))
     }
 
-    /// Notes how a seek for keys with `prefix` went: whether it `found` one, or faulted. The seek has come to `row` in
-    /// the page at `page`, or is beyond the last row.
+    /// Notes how a seek for keys with `prefix` went: whether it `found` one, or faulted. The seek has come to `row`
+    /// in the page at `page`, or to the end of the rows.
     pub(super) fn note_seek<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -182,11 +185,13 @@ impl Sst {
     }
 }
 
-/// The first `bytes` bytes of all keys from `low` to `high`, if they are the same and not none.
+/// The first `bytes` bytes of the keys from `low` to `high`, if they are the same in all these keys. `None` if
+/// `bytes` is 0.
 fn common_prefix<'k>(low: Bound<&'k [u8]>, high: Bound<&[u8]>, bytes: usize) -> Option<&'k [u8]> {
     let (Bound::Included(first) | Bound::Excluded(first)) = low else { return None };
     let prefix = first.get(..bytes).filter(|prefix| !prefix.is_empty())?;
-    // What is at least `prefix` and less than everything after the keys that begin with it begins with it.
+    // A key that is at least `prefix`, and less than all strings after the keys with this prefix, begins with
+    // `prefix`.
     let is_within = match (successor(prefix), high) {
         (None, _) => true,
         (Some(_), Bound::Unbounded) => false,

@@ -1,36 +1,38 @@
-//! When the filter of a file is worth reading, by what the last look-ups in the file found. It knows no keys and reads
-//! no pages.
+//! Judges when the filter of a file is worth reading, by what the last look-ups in the file found. It knows no keys
+//! and reads no pages.
 //!
-//! * The rows of a file lie in [`ZONES`] zones. Each zone counts its last look-ups, how many of them found nothing, and
-//!   the pages of rows that were read from disk for those.
-//! * The filter is *of use* in a zone where more than one in eight of the last look-ups found nothing. Where it is of
-//!   use in some zone it is asked before the rows if it is in memory, and read into memory that nothing uses.
-//! * Elsewhere the filter of a zone is worth reading if it is of use there and more pages of rows were read for
-//!   look-ups that found nothing than the zone has, or than [`READS_FOR_A_PAGE`] for each page of the filter. Pages
-//!   that stay in memory are not read again.
-//! * When the filter pages of the zone that are missing are asked for, the count of pages starts at zero again.
-//! * If these filter pages are evicted before they denied enough keys, four times as many pages of rows must be read
-//!   before the next time. So a cache that is too small for filters reads few of them.
+//! * The rows of a file lie in [`ZONES`] zones. For each zone it counts the last look-ups, how many of them found
+//!   nothing, and how many pages of rows were read from disk for look-ups that found nothing.
+//! * The filter is *of use* in a zone if more than one in eight of the last look-ups found nothing. If it is of use
+//!   in some zone and is in memory, it is asked before the rows; if it is not in memory, it is read into memory
+//!   that nothing uses.
+//! * Where no memory is unused, the filter of a zone is worth reading if it is of use there and enough pages of
+//!   rows were read for look-ups that found nothing: more than the zone has, or more than [`READS_FOR_A_PAGE`] for
+//!   each page of the filter. Pages that stay in memory are not read again.
+//! * When the missing filter pages of the zone are asked for, the count of pages starts at zero again.
+//! * If these filter pages are evicted before they have denied enough keys, four times as many pages of rows must
+//!   be read before the next time. So a cache that is too small for filters reads few of them.
 //!
-//! Thread safe: counters are relaxed. A lost update only loses one sample.
+//! Thread safe: counters are relaxed. A lost update loses only one sample.
 
 use crate::format::meta::{FilterTree, Tree};
 use os::sync::atomic::{AtomicU64, Ordering};
 
-/// Zones of a file. Partition `i` of the filter belongs to zone `i % ZONES`.
+/// The number of zones of a file. Partition `i` of the filter belongs to zone `i % ZONES`.
 const ZONES: usize = 16;
 
-/// The filter of a zone is judged after this many look-ups: fewer say little.
+/// The filter of a zone is judged only after this many look-ups: fewer say little.
 const MIN_LOOKS: u8 = 24;
-/// When this many look-ups are counted, both counts are halved, and one page that was read for nothing is forgotten:
-/// where some keys are found, look-ups of absent keys keep the pages of present ones warm.
+/// When this many look-ups are counted, both counts are halved, and one page that was read for nothing is no longer
+/// counted: if some keys are found, look-ups of absent keys also keep the pages of present keys warm.
 const MAX_LOOKS: u8 = 48;
-/// A page of a filter is worth reading after this many pages of rows that were read for nothing, in a zone that has
-/// more. Where rows are long, a page of the filter stands for hundreds of pages of rows, and reading them all to know
-/// whether they stay in memory costs more than the page of the filter ever can.
+/// In a zone with more pages of rows than this, a page of a filter is worth reading once this many of them were
+/// read for nothing. If rows are long, a page of the filter stands for hundreds of pages of rows. To read them all
+/// only to learn whether they stay in memory would cost more than the page of the filter ever can.
 const READS_FOR_A_PAGE: u32 = 32;
-/// Doubt about a filter that was never in memory is 0, about others it is between these two. A doubt of n times the
-/// least multiplies by n the pages that must be read for nothing before the filter is asked for again.
+/// The doubt about a filter that was never in memory is 0; about other filters it is between these two values. The
+/// filter is asked for again only after pages were read for nothing; a doubt of n times the least value multiplies
+/// their number by n.
 const MIN_DOUBT: u8 = 8;
 const MAX_DOUBT: u8 = 128;
 
@@ -41,7 +43,7 @@ pub struct FilterUse {
     summary: AtomicU64,
 }
 
-/// What a look-up must know of the zones, without reading their counters.
+/// What a look-up must know about the zones, without reading their counters.
 ///
 /// ```text
 /// bits  0-15   zones where the filter is of use
@@ -59,12 +61,12 @@ impl Summary {
         Self(bits << zone)
     }
 
-    /// What it says of a zone.
+    /// The bits of one zone.
     fn of_zone(self, zone: usize) -> Self {
         Self(self.0 & (1 | 1 << ZONES | 1 << (2 * ZONES)) << zone)
     }
 
-    /// Whether a found key changes no count: nothing is counted as long as every key is found.
+    /// Whether the outcome "found" changes no count: as long as every key is found, nothing is counted.
     #[inline]
     pub fn is_all_found(self) -> bool {
         self.0 >> ZONES & 0xffff == 0
@@ -76,7 +78,7 @@ impl Summary {
         self.0 & 0xffff != 0
     }
 
-    /// Whether a denied key would change no count, in whatever zone of `filter` it is.
+    /// Whether a denied key would change no count, whichever zone of `filter` it is in.
     #[inline]
     pub fn is_all_denied(self, filter: &FilterTree) -> bool {
         let zones = (1 << filter.tree.data_pages.min(ZONES as u64)) - 1;
@@ -98,18 +100,18 @@ pub(super) struct Looks {
     read: u32,
 }
 
-/// How large a zone is.
+/// The size of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ZoneSize {
-    /// Pages of rows, and a quarter more, because rows are not all of one length.
+    /// The number of pages of rows and a quarter more, because rows differ in length.
     data_pages: u32,
-    /// Pages of the filter, and nodes on the way to one.
+    /// The number of pages of the filter, and the number of nodes on the way to one of them.
     partitions: u8,
     nodes: u8,
 }
 
 impl ZoneSize {
-    /// The largest of a file with this main tree.
+    /// The size of the largest zone of a file with this main tree.
     pub fn of(main: &Tree, filter: &FilterTree, prefer_flat: bool) -> Self {
         let partitions = filter.tree.data_pages.div_ceil(ZONES as u64);
         let rows = u128::from(partitions) * u128::from(filter.partition_rows);
@@ -121,7 +123,8 @@ impl ZoneSize {
         }
     }
 
-    /// How many pages of rows are read for nothing before the filter is read, if it is certainly worth reading.
+    /// If the filter is certainly worth reading: how many pages of rows are read for nothing before the filter is
+    /// read.
     fn reads_for_filter(self) -> u32 {
         let filter_pages = u32::from(self.partitions) + u32::from(self.nodes);
         self.data_pages.min(READS_FOR_A_PAGE * filter_pages)
@@ -143,7 +146,7 @@ impl Looks {
         self.looks >= MIN_LOOKS && u32::from(self.absent) * 8 > u32::from(self.looks)
     }
 
-    /// Whether a page of the filter may be asked for where it takes the memory of others.
+    /// Whether a page of the filter may be asked for even if it takes memory from other pages.
     pub fn may_ask(self, size: ZoneSize) -> bool {
         let times = self.doubt.max(MIN_DOUBT) / MIN_DOUBT;
         let enough = size.reads_for_filter().saturating_mul(times.into());
@@ -160,29 +163,29 @@ impl Looks {
         }
     }
 
-    /// The key was there. As long as every key is, nothing is counted.
+    /// Notes that the key was there. As long as every key is there, nothing is counted.
     pub fn found(self) -> Self {
         if self.absent == 0 { Self { looks: 0, ..self } } else { self.one_more() }
     }
 
-    /// The rows do not have the key.
+    /// Notes that the rows do not have the key.
     pub fn found_none(self) -> Self {
         let full = self.looks == self.absent && self.looks >= MIN_LOOKS;
         if full { self } else { Self { absent: self.absent + 1, ..self }.one_more() }
     }
 
-    /// The rows do not have the key, and their page was read from disk for that.
+    /// Notes that the rows do not have the key, and that their page was read from disk to find that out.
     pub fn read_for_none(self) -> Self {
         Self { read: self.read.saturating_add(1), ..self.found_none() }
     }
 
-    /// The filter denied the key, which shows that it is worth its pages.
+    /// Notes that the filter has denied the key, which shows that the filter is worth its pages.
     pub fn denied(self) -> Self {
         Self { doubt: self.doubt.min(self.doubt.saturating_sub(1).max(MIN_DOUBT)), ..self.found_none() }
     }
 
-    /// A page of the filter is asked for, or a node. The next ones are asked for after four times as many pages of
-    /// rows; only denials bring that number down again.
+    /// Notes that a page of the filter or a node is asked for. The next time, they are asked for after four times
+    /// as many pages of rows. Only denials reduce that number again.
     pub fn asked(self, size: ZoneSize, is_node: bool) -> Self {
         let looks = if self.left > 0 {
             self
@@ -194,12 +197,13 @@ impl Looks {
         Self { left: most.saturating_sub(1), ..looks }
     }
 
-    /// No page is asked for until enough pages of rows were read again.
+    /// Stops asking for pages until enough pages of rows were read again.
     pub fn stops_asking(self) -> Self {
         Self { left: 0, ..self }
     }
 
-    /// A node is missing. If all on the way were asked for, one was evicted, and pages under it would be evicted too.
+    /// Whether a missing node was evicted: this is so if all nodes on the way were asked for. Then pages under it
+    /// would be evicted too.
     pub fn has_lost_node(self, size: ZoneSize) -> bool {
         self.left > 0 && self.left <= size.partitions
     }
@@ -221,8 +225,8 @@ impl FilterUse {
         if after != before {
             self.zones[zone].store(after.word(), Ordering::Relaxed);
         }
-        // Compared with what the summary says and not with what it should have said before: two threads that count at
-        // the same time may leave it wrong, and then the next one puts it right.
+        // The new state is compared with what the summary says, not with what it should have said before. Two
+        // threads that count at the same time may leave the summary wrong; then the next one corrects it.
         let (Summary(had), Summary(has)) = (self.summary().of_zone(zone), Summary::of(after, zone));
         if had & !has != 0 {
             self.summary.fetch_and(!(had & !has), Ordering::Relaxed);

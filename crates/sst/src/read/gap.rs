@@ -1,10 +1,10 @@
-//! A stretch of keys that no range erase of a file touches, kept from one read to the next: a read within it asks no
-//! page whether its keys were erased. It knows no rows, and no versions, since where nothing was erased no version
-//! matters.
+//! A range of keys that no range erase of a file touches. It is kept from one read to the next, so that a read
+//! within it asks no page whether its keys were erased. It knows no rows. It knows no versions either: where
+//! nothing was erased, versions do not matter.
 //!
-//! Range erases often lie together, far from what is read. So one gap is kept for a file, the one met last. Where
-//! erases lie among what is read it is of no use; then one miss in [`MISSES`] replaces it, which costs two short
-//! copies.
+//! Range erases often lie together, far from the keys that are read. So for each file, only the gap that was met
+//! last is kept. If erases lie among the keys that are read, the gap is of no use. Then one miss in [`MISSES`]
+//! replaces it, which costs two short copies.
 //!
 //! Thread safe.
 
@@ -13,13 +13,14 @@ use os::sync::RwLock;
 use os::sync::atomic::{AtomicU32, Ordering};
 use std::ops::Bound;
 
-/// One read in this many that look for range erases notes what it found.
+/// Of so many reads that look for range erases, one notes what it has found.
 const MISSES: u32 = 16;
 
-/// Longest key that is kept. Keys of erases are short, or have long parts in common with many others.
+/// The length of the longest key that is kept. Keys of erases are short, or have long parts in common with many
+/// other keys.
 const MAX_KEY_BYTES: usize = 256;
 
-/// The gap of a file that was met last: keys that no range erase covers.
+/// The gap that was met last in a file: keys that no range erase covers.
 #[derive(Debug, Default)]
 pub struct KnownGap {
     gap: RwLock<Option<KeyRange>>,
@@ -48,7 +49,7 @@ impl KnownGap {
         }
     }
 
-    /// Memory of its keys.
+    /// The bytes of memory of its keys.
     pub fn heap_bytes(&self) -> usize {
         self.gap.read().as_ref().map_or(0, KeyRange::heap_bytes)
     }

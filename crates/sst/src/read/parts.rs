@@ -1,5 +1,5 @@
-//! The parts of rows that lie in column groups beside the main one, found by row id. It knows no keys and no versions:
-//! a look into the main tree or the history gives the row id.
+//! The parts of rows that lie in column groups other than the main one. They are found by row id. It knows no keys
+//! and no versions: a look into the main tree or the history gives the row id.
 
 use super::readahead::Readahead;
 use super::row::RowPlace;
@@ -21,47 +21,48 @@ pub struct Groups(u16);
 const _: () = assert!(MAX_GROUPS < 16, "a bit for each group and for the main one");
 
 impl Groups {
-    /// No group: keys, versions and kinds are read anyway.
+    /// No group. Keys, versions and kinds are read anyway.
     pub const NONE: Self = Self(0);
 
     /// The main group alone.
     pub const MAIN: Self = Self(1);
 
-    /// The first `count` groups, the main one among them. At most 16.
+    /// The first `count` groups, including the main one. At most 16.
     pub fn first(count: usize) -> Self {
         Self(((1u32 << count) - 1) as u16)
     }
 
-    /// These and `group`.
+    /// These groups and `group`.
     #[must_use]
     pub fn with(self, group: usize) -> Self {
         Self(self.0 | 1 << group)
     }
 
-    /// Whether `group` is among them.
+    /// Whether `group` is one of these groups.
     pub fn contains(self, group: usize) -> bool {
         self.0 >> group & 1 != 0
     }
 
-    /// Whether some lie beside the main one.
+    /// Whether any of these groups is not the main one.
     pub fn any_beside_main(self) -> bool {
         self.0 & !Self::MAIN.0 != 0
     }
 
-    /// How many of them lie beside the main one and come before `group`, which is such a one, too.
+    /// How many of these groups come before `group`, without the main one. `group` must not be the main one.
     #[inline]
     pub fn beside_main_before(self, group: usize) -> usize {
         (self.0 & !Self::MAIN.0 & ((1 << group) - 1)).count_ones() as usize
     }
 
-    /// The groups beside the main one, in order.
+    /// These groups without the main one, in order.
     pub fn beside_main(self) -> impl Iterator<Item = usize> {
         (1..=MAX_GROUPS).filter(move |&group| self.contains(group))
     }
 }
 
 impl Sst {
-    /// The part of the row at `place` in column group `group`, not the main one. A step; allocates nothing.
+    /// The part of the row at `place` in column group `group`, which is not the main one. A step; allocates
+    /// nothing.
     ///
     /// # Errors
     ///
@@ -74,13 +75,13 @@ impl Sst {
         Ok(StoredValue::of_part(&page, part))
     }
 
-    /// Stored bytes of the data pages that a window over the rows may bring.
+    /// The stored bytes of all data pages that a window over the rows may bring.
     fn page_bytes(&self) -> u64 {
         let trees = self.meta.trees().filter(|(kind, _)| *kind != TreeKind::RangeErases);
         trees.map(|(_, tree)| tree.totals.bytes).fold(0, u64::saturating_add)
     }
 
-    /// Stored bytes of the values outside the pages of a tree.
+    /// The stored bytes of the values that lie outside the pages of a tree.
     fn value_bytes(&self, kind: TreeKind) -> u64 {
         match kind {
             TreeKind::Main => {
@@ -95,8 +96,8 @@ impl Sst {
         }
     }
 
-    /// Lets `cursor` over tree `kind` ask ahead within its share of a window that all trees of the file, and their
-    /// values once they are read, have together.
+    /// Lets `cursor` over tree `kind` ask ahead within its share of a window. All trees of the file share the
+    /// window, and so do their values once they are read.
     pub(super) fn share<L: PageRows>(&self, kind: TreeKind, cursor: &mut TreeCursor<L>, readahead: Readahead) {
         // The lengths of all trees are added up only for a cursor that reads ahead.
         if readahead.is_none() {
@@ -135,7 +136,7 @@ pub struct GroupCursor {
 }
 
 impl GroupCursor {
-    /// A cursor over column group `group` of `sst`, not the main one. Allocates nothing.
+    /// A cursor over column group `group` of `sst`, which is not the main one. Allocates nothing.
     pub fn new(sst: Arc<Sst>, group: usize) -> Self {
         let cursor = |place: RowPlace| {
             let (kind, _) = tree_of(group, place);
@@ -150,7 +151,8 @@ impl GroupCursor {
         Self { group, newest, older, sst }
     }
 
-    /// Asks ahead as `readahead`, which all trees of the file share, says when going from page to page.
+    /// Lets the cursor ask ahead as `readahead` says when it goes from page to page. All trees of the file share
+    /// `readahead`.
     pub fn with_readahead(mut self, readahead: Readahead) -> Self {
         let sst = &self.sst;
         for (place, cursor) in [(RowPlace::Newest(0), &mut self.newest), (RowPlace::Older(0), &mut self.older)] {
@@ -161,7 +163,7 @@ impl GroupCursor {
         self
     }
 
-    /// Asks ahead for the parts of no main rows beyond `edge`.
+    /// Limits asking ahead to parts of main rows that are not beyond `edge`.
     pub(super) fn until(mut self, edge: Option<&ScanEnd>) -> Self {
         for cursor in [&mut self.newest, &mut self.older].into_iter().flatten() {
             cursor.set_edge(edge.cloned());
@@ -169,18 +171,18 @@ impl GroupCursor {
         self
     }
 
-    /// A walk over rows begins, which goes this way.
+    /// Begins a walk over rows in this direction.
     pub(super) fn begin(&mut self, direction: Direction) {
         [&mut self.newest, &mut self.older].into_iter().flatten().for_each(|cursor| cursor.begin(direction));
     }
 
-    /// Whether pages of the file after this one are to be asked for.
+    /// Whether pages of the file that is read after this one have to be asked for.
     #[inline]
     pub(super) fn has_rest(&self) -> bool {
         [&self.newest, &self.older].into_iter().flatten().any(PartCursor::has_rest)
     }
 
-    /// Asks for pages where the cursor over the file before this one, `before`, came to its end.
+    /// Asks for the first pages of this file, after the cursor `before` over the file before has come to its end.
     pub(super) fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S, before: &mut Self) {
         let pairs = [(&mut self.newest, &mut before.newest), (&mut self.older, &mut before.older)];
         for (cursor, before) in pairs {
@@ -194,13 +196,13 @@ impl GroupCursor {
         [&mut self.newest, &mut self.older].into_iter().flatten().for_each(PartCursor::forget_rest);
     }
 
-    /// Memory of the pages that it keeps from one step to the next, in bytes.
+    /// The memory, in bytes, of the pages that the cursor keeps from one step to the next.
     pub fn pinned_bytes(&self) -> u64 {
         self.newest.iter().chain(&self.older).map(PartCursor::pinned_bytes).sum()
     }
 
-    /// Asks for the parts that lie outside their pages, from the part found last, of the row at `place`, on: all of
-    /// them are going to be loaded.
+    /// Asks for the parts that lie outside their pages, beginning with the part of the row at `place`, which was
+    /// found last. All these parts will be loaded.
     pub(super) fn load_ahead<S: PageSource + ?Sized>(&mut self, source: &S, place: RowPlace) {
         let cursor = match place {
             RowPlace::Newest(_) => &mut self.newest,
@@ -216,8 +218,8 @@ impl GroupCursor {
         self.group
     }
 
-    /// The page in which the part of a newest row lies that was found last; `None` if this lies outside of it, because
-    /// then the next ones will hardly lie in it.
+    /// The page with the part of a newest row that was found last. `None` if that part lies outside the page,
+    /// because then the next parts will hardly lie in the page either.
     pub(super) fn page_of_newest(&self) -> Option<(&PageRef, GroupLayout)> {
         let (page, layout, i) = self.newest.as_ref().and_then(PartCursor::place)?;
         (!layout.part(page, i).outside).then_some((page, *layout))

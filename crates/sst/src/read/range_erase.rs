@@ -1,4 +1,4 @@
-//! Range erases of a file: how they lie in their pages, and the one that covers a key. It knows no rows.
+//! The range erases of a file: how they lie in their pages, and which one covers a key. It knows no rows.
 
 use super::descent::Descent;
 use super::sst::Sst;
@@ -15,7 +15,7 @@ use std::ops::Bound;
 pub struct RangeErase<K = Vec<u8>> {
     /// The keys.
     pub keys: KeyRange<K>,
-    /// Versions at which it was done, newest first.
+    /// The versions at which it was erased, newest first.
     pub versions: Vec<Version>,
 }
 
@@ -27,7 +27,7 @@ impl<K> RangeErase<K> {
 }
 
 impl Sst {
-    /// The range erase that covers `key`, if any: at most one does. A step.
+    /// The range erase that covers `key`; at most one does. `None` if no erase covers it. A step.
     ///
     /// # Errors
     ///
@@ -39,21 +39,21 @@ impl Sst {
         Ok(Some(erase).filter(|erase| erase.keys.contains(key)))
     }
 
-    /// Whether a range erase that is seen may cover a key from `low` to `high`. Reads nothing: where nothing is known
-    /// it may.
+    /// Whether a range erase that is seen may cover a key from `low` to `high`. It reads nothing: if nothing is
+    /// known, the answer is yes.
     pub fn may_erase_between(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
         self.known_gap.as_ref().is_some_and(|known| !known.holds(low, high))
     }
 
-    /// Notes that a read looked for range erases, and found none in `gap`.
+    /// Notes that a read looked for range erases and found none in `gap`.
     pub(super) fn note_gap(&self, gap: impl FnOnce() -> KeyRange) {
         if let Some(known) = &self.known_gap {
             known.missed(gap);
         }
     }
 
-    /// The newest version not newer than `at` at which a range erase hid `key`. A step. It allocates only where it
-    /// keeps a gap around `key`.
+    /// The newest version, not newer than `at`, at which a range erase hid `key`. A step. It allocates memory only
+    /// if it keeps a gap around `key`.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl Sst {
         };
         let stored = StoredErase::new(&page, &layout.record(&page, i));
         let stored = stored.ok_or_else(|| self.bad_range_erase(&page, i))?;
-        // It begins at or before the key.
+        // The erase begins at or before the key.
         if let Some(end) = stored.end.filter(|end| *end <= key) {
             self.note_gap(|| {
                 let mut next = Vec::new();
@@ -89,14 +89,14 @@ impl Sst {
         Ok(versions.find(|&version| version <= at))
     }
 
-    /// Keys whose range erases are seen: those on this side of where the file was cut off.
+    /// The keys whose range erases are seen: those inside the place where the file was cut off.
     fn seen_erases(&self) -> KeyRange<&[u8]> {
         let (seen, all) = (self.bounds(), &self.meta.bounds);
         let start = if seen.low == all.low { &[] } else { seen.low.as_slice() };
         KeyRange { start, end: seen.high.as_deref().filter(|_| seen.high != all.high) }
     }
 
-    /// Range erase number `i` in the file, all of it: see [`Sst::seen_of`]. A step.
+    /// The whole range erase number `i` of the file, not only the part that is seen: see [`Sst::seen_of`]. A step.
     ///
     /// # Errors
     ///
@@ -108,7 +108,7 @@ impl Sst {
         self.decode_range_erase(&page, &layout, (i - layout.first_row()) as usize).map(Some)
     }
 
-    /// What is seen of a range erase of the file: the part on this side of where the file was cut off.
+    /// The part of a range erase of the file that is seen: the part inside the place where the file was cut off.
     pub fn seen_of(&self, erase: RangeErase) -> Option<RangeErase> {
         let RangeErase { keys, versions } = erase;
         let keys = match &self.slice {
@@ -141,7 +141,8 @@ fn range_erase_before<S: PageSource + ?Sized>(
     key: &[u8],
 ) -> Result<Option<(PageRef, Layout, usize)>, Stop> {
     let (page, layout) = descent.page_of_key(source, key)?;
-    // Separators are cut from starts, so the last start not after `key` is in this page, or in the one before.
+    // Separators are shortened starts of erases. So the last start that is not after `key` is in this page, or in
+    // the page before.
     match layout.search(&page, key) {
         Ok(i) => Ok(Some((page, layout, i))),
         Err(0) => descent.before(source, layout.first_row()),
@@ -153,19 +154,19 @@ fn range_erase_before<S: PageSource + ?Sized>(
 struct StoredErase<'p> {
     end: Option<&'p [u8]>,
     newest: Version,
-    /// Varints, one for each version.
+    /// Older versions as varints, one for each.
     older: &'p [u8],
 }
 
 impl<'p> StoredErase<'p> {
-    /// What `record` of `page` says; `None` if it is malformed.
+    /// The erase in `record` of `page`; `None` if it is malformed.
     fn new(page: &'p [u8], record: &RowRecord) -> Option<Self> {
         let value = &page[record.value_at..record.value_at + record.value_bytes];
         let (&has_end, mut rest) = value.split_first()?;
         let end = varint::take_bytes(&mut rest)?;
         let end = match has_end {
             0 if end.is_empty() => None,
-            // It is a key as the start is.
+            // The end is a key, as the start is.
             1 if end.len() <= MAX_KEY_BYTES => Some(end),
             _ => return None,
         };
@@ -177,14 +178,14 @@ impl<'p> StoredErase<'p> {
         rest.is_empty().then_some(Self { end, newest: record.version, older })
     }
 
-    /// As the file has them, newest first.
+    /// The versions as the file has them, newest first.
     fn versions(&self) -> impl Iterator<Item = Version> + use<'p> {
         let mut older = self.older;
         std::iter::once(self.newest).chain(std::iter::from_fn(move || varint::take(&mut older).map(Version)))
     }
 }
 
-/// Row `i` of a page of range erases, with versions as the file has them; `None` if it is malformed.
+/// The range erase in row `i` of a page, with versions as the file has them; `None` if it is malformed.
 pub(crate) fn decode_range_erase(page: &[u8], layout: &Layout, i: usize) -> Option<RangeErase> {
     let mut start = Vec::new();
     let record = layout.read_row(page, i, &mut start);

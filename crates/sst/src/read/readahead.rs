@@ -1,5 +1,5 @@
-//! Asking for the pages of a scan before it gets there. It knows the index of one tree, what of the tree a cursor will
-//! visit, and where it is. It gives no rows and waits for nothing.
+//! Asks for the pages of a scan before the scan reaches them. It knows the index of one tree, the part of the tree
+//! that a cursor will visit, and where the cursor is. It returns no rows and waits for nothing.
 //!
 //! ```text
 //!   passed        asked for, not yet passed           not asked for yet
@@ -9,15 +9,16 @@
 //!                                                                        └──────────────┘   nodes above those …
 //! ```
 //!
-//! * The window is measured in the memory that data pages take. When a page is missing, or less than half a window is
-//!   left (the low watermark), pages are asked for until it is full (the high watermark). What was asked for comes in
-//!   the next round, also if that is a round for another cursor.
-//! * Nodes are asked for further ahead, for the windows after this one, measured by the data they cover. So a scan
-//!   waits for a node only where it starts.
-//! * Only a row is remembered: up to there pages were asked for. The way to it is walked anew from the root each time,
-//!   over what is in memory. So the answer stays right whatever is evicted.
-//! * If a page that was asked for was evicted before the cursor came to it, the cache has no room for as many: the
-//!   window is halved. If it is still on its way, the disk is slower than the reader: the window grows.
+//! * The window is measured in the memory that data pages take. When a page is missing, or less than half a window
+//!   is left (the low watermark), pages are asked for until the window is full (the high watermark). These pages
+//!   come in the next round, even if that is a round of another cursor.
+//! * Nodes are asked for further ahead, for the windows after this one, measured by the data that they cover. So a
+//!   scan waits for a node only at its start.
+//! * Only one row is remembered: the row up to which pages were asked for. The way to it is walked anew from the
+//!   root each time, over what is in memory. So the answer stays right whatever is evicted.
+//! * If a page that was asked for was evicted before the cursor came to it, the cache has no room for so many
+//!   pages: the window is halved. If the page is still on its way, the disk is slower than the reader: the window
+//!   grows.
 //! * Nothing is asked for beyond the rows of the cursor, in a gap between them, or beyond the far key of the range.
 
 use super::descent::{Descent, Subtree};
@@ -28,48 +29,49 @@ use os::sync::Arc;
 use pages::{Address, PageRef, PageSource};
 use std::ops::{Bound, Range};
 
-/// The first window that is not nothing: a page of the default size.
+/// The first window that is not empty: a page of the default size.
 pub(super) const FIRST_BYTES: u64 = 16 << 10;
 
-/// The least that a tree gets of a window that several share: below this a disk reads few bytes slowly.
+/// The least share of a window that a tree gets if several trees share the window. With less, a disk would read few
+/// bytes slowly.
 const LEAST_SHARE_BYTES: u64 = 64 << 10;
 
-/// What a child that says it has no data counts for, so that a walk over damaged nodes ends.
+/// The bytes that are counted for a child that says it has no data, so that a walk over damaged nodes ends.
 const LEAST_CHILD_BYTES: u64 = 4 << 10;
 
 /// How far a cursor asks ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Readahead {
     start_bytes: u64,
-    /// The window after the first that is not nothing.
+    /// The size of the window after the first one that is not empty.
     second_bytes: u64,
     high_bytes: u64,
 }
 
 impl Readahead {
-    /// Not at all.
+    /// The cursor does not ask ahead.
     pub const NONE: Self = Self { start_bytes: 0, second_bytes: 0, high_bytes: 0 };
 
-    /// `bytes` from the first missing page on, for reading everything.
+    /// Asks for `bytes` from the first missing page on, for a scan that reads everything.
     pub fn full(bytes: u64) -> Self {
         Self { start_bytes: bytes, second_bytes: bytes, high_bytes: bytes }
     }
 
-    /// Nothing at the first missing page, then a page, then twice as much each time, at most `high_bytes`: a short
-    /// range asks for no more than it has read already.
+    /// Asks for nothing at the first missing page, then for one page, then for twice as much each time, at most
+    /// `high_bytes`. So a short range asks for no more than it has read already.
     pub fn growing(high_bytes: u64) -> Self {
         Self { start_bytes: 0, second_bytes: 0, high_bytes }
     }
 
-    /// As [`Readahead::growing`], but after the first page that was asked for ahead come at least `second_bytes`, where
-    /// these take hardly longer than a page does.
+    /// Like [`Readahead::growing`], but the window after the first page that was asked for ahead has at least
+    /// `second_bytes`. This is useful if so many bytes take hardly longer than a page.
     #[must_use]
     pub fn then(self, second_bytes: u64) -> Self {
         Self { second_bytes, ..self }
     }
 
-    /// The share of one of several trees that are read side by side, which has `bytes` of their `all_bytes`: so all of
-    /// them reach the end of their windows together.
+    /// The share of one of several trees that are read side by side. The tree has `bytes` of the `all_bytes` of all
+    /// these trees. So all of them reach the ends of their windows together.
     #[must_use]
     pub fn share(self, bytes: u64, all_bytes: u64) -> Self {
         if self.is_none() || bytes == all_bytes {
@@ -105,7 +107,7 @@ impl Readahead {
         self.high_bytes
     }
 
-    /// The window after one of `window_bytes`.
+    /// The size of the window after a window of `window_bytes`.
     pub(super) fn after(&self, window_bytes: u64) -> u64 {
         let least_bytes = if window_bytes == 0 { FIRST_BYTES } else { self.second_bytes.max(FIRST_BYTES) };
         window_bytes.saturating_mul(2).max(least_bytes).min(self.high_bytes)
@@ -152,20 +154,20 @@ impl Far {
 /// The rows of a tree that a scan will visit.
 pub(crate) struct WantedRows<'a> {
     pub rows: &'a RowRanges,
-    /// For a tree by user keys.
+    /// The far end of the keys, in a tree by user keys.
     pub far: Option<&'a Far>,
-    /// For other trees: where the rows that are known to be wanted end.
+    /// In other trees: where the rows end that are known to be wanted.
     pub edge: Option<u64>,
 }
 
-/// What is left to ask for when the end of a file is reached before the end of the window.
+/// What is left to ask for if the file ends before the window ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
-    /// Bytes of data pages.
+    /// The bytes of data pages.
     data_bytes: u64,
-    /// How far the walk has come from where the scan was asked up to, in bytes of data pages.
+    /// How far the walk has come from the place up to which the scan had asked, in bytes of data pages.
     at_bytes: u64,
-    /// The lowest level that still wants something; 0 are the data pages.
+    /// The lowest level that still wants pages; 0 are the data pages.
     lowest: u8,
     window_bytes: u64,
     readahead: Readahead,
@@ -173,7 +175,7 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// How far pages `level` levels above the data pages are wanted.
+    /// Up to which place pages are wanted that lie `level` levels above the data pages.
     fn end(&self, level: u8) -> u64 {
         let mut end = self.data_bytes;
         let mut window = self.window_bytes;
@@ -192,18 +194,18 @@ impl Reach {
     }
 }
 
-/// How far a cursor has come and how far it has asked. Positions count rows from where the scan comes from, so that
-/// both directions are one.
+/// How far a cursor has come, and up to where it has asked. Positions count rows from the end of the tree at which
+/// the scan begins, so both directions are treated alike.
 #[derive(Debug)]
 pub(crate) struct Ahead {
     readahead: Readahead,
     direction: Direction,
-    /// Whether the user said the direction; single moves against it are not followed then.
+    /// Whether the user has given the direction. Then single moves against it do not change it.
     is_given: bool,
     window_bytes: u64,
     /// `None` until a page was visited, and after a change of direction.
     place: Option<PagesWindow>,
-    /// What the file after this one is to ask for.
+    /// What the file after this one has to ask for.
     rest: Option<Reach>,
 }
 
@@ -211,15 +213,15 @@ pub(crate) struct Ahead {
 struct PagesWindow {
     /// Where the page visited last begins.
     page: u64,
-    /// Up to here nothing is to come.
+    /// All positions before this one are passed.
     passed: u64,
-    /// Up to here pages were asked for.
+    /// Pages were asked for up to this position.
     until: u64,
-    /// Up to here they were asked for before a round.
+    /// Pages were asked for up to this position before a round.
     came: u64,
-    /// Memory that the pages from `passed` to `until` take.
+    /// The memory that the pages from `passed` to `until` take.
     left_bytes: u64,
-    /// Nothing is left to ask for in this tree, and why.
+    /// Why nothing is left to ask for in this tree; `None` if something is left.
     end: Option<WalkEnd>,
 }
 
@@ -248,7 +250,7 @@ impl Ahead {
         self.readahead.is_none()
     }
 
-    /// Goes on with a share of the window that is no larger.
+    /// Goes on with another share of the window, which is not larger.
     pub fn narrow(&mut self, readahead: Readahead) {
         self.readahead = readahead;
         self.window_bytes = self.window_bytes.min(readahead.high_bytes);
@@ -258,13 +260,13 @@ impl Ahead {
         self.direction
     }
 
-    /// A walk begins that goes this way; requests of the other direction are no part of it.
+    /// Begins a walk in this direction. Requests of the other direction do not belong to it.
     pub fn begin(&mut self, direction: Direction) {
         (self.direction, self.is_given) = (direction, true);
         self.restart();
     }
 
-    /// The cursor has moved this way.
+    /// Notes that the cursor has moved in this direction.
     pub fn note_direction(&mut self, direction: Direction) {
         if self.direction != direction && !self.is_given {
             self.direction = direction;
@@ -282,7 +284,7 @@ impl Ahead {
         self.window_bytes = self.readahead.start_bytes;
     }
 
-    /// The walk comes here from another file.
+    /// Notes that the walk comes here from another file.
     pub fn follow(&mut self, before: &Self) {
         if (self.direction, self.is_given) != (before.direction, before.is_given) {
             (self.direction, self.is_given) = (before.direction, before.is_given);
@@ -300,8 +302,8 @@ impl Ahead {
         self.rest.take()
     }
 
-    /// The cursor has arrived at the page at `at`, which has `rows` of the `all` rows of the tree. Whether it is time
-    /// to ask for more.
+    /// Notes that the cursor has arrived at the page at `at`, which has `rows` of the `all` rows of the tree.
+    /// Returns whether it is time to ask for more.
     pub fn arrived(&mut self, bounds: &RowRanges, all: u64, rows: &Range<u64>, at: &Address) -> bool {
         let span = positions(rows, all, self.direction);
         if self.looks_beside(span.start) {
@@ -314,7 +316,7 @@ impl Ahead {
         place.page = span.start;
         if span.end > place.passed {
             if span.start > place.passed && place.until > place.passed {
-                // Pages were skipped. About this part of what was asked for lies ahead still.
+                // Pages were skipped. About this part of the pages that were asked for still lies ahead.
                 let rest = place.until.saturating_sub(span.start);
                 let whole = place.until - place.passed;
                 place.left_bytes = (u128::from(place.left_bytes) * u128::from(rest) / u128::from(whole)) as u64;
@@ -328,12 +330,13 @@ impl Ahead {
         place.left_bytes < self.window_bytes / 2
     }
 
-    /// Asks for the part of the window that was not asked for.
+    /// Asks for the part of the window that was not asked for yet.
     pub fn top_up<S: PageSource + ?Sized>(&mut self, source: &S, descent: &Descent<'_>, wanted: &WantedRows<'_>) {
         self.fill(source, descent, wanted, None, false);
     }
 
-    /// A page is missing on the way to row `row`; `page` says where, if it is the data page.
+    /// Notes that a page on the way to row `row` is missing. If the missing page is the data page, `page` is its
+    /// address.
     pub fn missed<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -352,10 +355,10 @@ impl Ahead {
         }
         let place = self.place.get_or_insert_with(|| PagesWindow::at(position));
         let mut grows = page.is_some();
-        // A source that takes the hint has the page neither in memory nor on its way.
+        // If a source takes the hint, it has the page neither in memory nor on its way.
         let is_gone = |page: &Address| source.ahead(descent.file().at(page, descent.page_kind()));
         if position < place.came && page.is_some_and(is_gone) {
-            // It was asked for and was evicted again, or it had no room.
+            // The page was asked for and then evicted, or the cache had no room for it.
             grows = false;
             self.window_bytes = (self.window_bytes / 2).max(FIRST_BYTES.min(self.readahead.high_bytes));
             *place = PagesWindow { page: place.page, ..PagesWindow::at(position) };
@@ -365,14 +368,14 @@ impl Ahead {
         self.fill(source, descent, wanted, page.map(|page| page.offset), true);
         let place = self.place.as_mut().expect("there is one since above");
         place.came = place.until;
-        // Where a node was missing the window was not filled, and is not known to be too small.
+        // If a node was missing, the window was not filled. So it is not known whether the window is too small.
         let is_full = place.left_bytes >= self.window_bytes || self.rest.is_some();
         if grows && is_full {
             self.window_bytes = self.readahead.after(self.window_bytes);
         }
     }
 
-    /// Asks for the part of the window that was not asked for. The page at `missed` is on its way already.
+    /// Asks for the part of the window that was not asked for yet. The page at `missed` is on its way already.
     fn fill<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -393,7 +396,7 @@ impl Ahead {
         self.walk(source, descent, wanted, missed, reach);
     }
 
-    /// Goes on where a cursor in the file before came to its end with `reach` left.
+    /// Goes on from the place where a cursor in the file before has come to its end with `reach` left.
     pub fn go_on<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -407,7 +410,7 @@ impl Ahead {
         let asked = place.left_bytes;
         place.came = if reach.is_missed { place.until } else { place.came };
         if !reach.is_missed && reach.data_bytes.saturating_sub(asked) <= reach.window_bytes / 2 {
-            // Above the low watermark, counting what was asked for here.
+            // More than the low watermark is left, including what was asked for here.
             return;
         }
         reach.at_bytes = reach.at_bytes.saturating_add(asked);
@@ -450,14 +453,14 @@ impl Ahead {
         (place.until, place.passed) = (until, passed);
         place.left_bytes += asked_bytes;
         if let Some(end) = end {
-            // While some of the data was not asked for, the walk is made again.
+            // While some of the data was not asked for, the walk has to be made again.
             place.end = (reach.lowest == 0).then_some(end);
             self.rest = (end == WalkEnd::OfRows).then_some(reach);
         }
     }
 }
 
-/// Whether a cursor gets to `position` by going on from `place`, with nothing wanted between.
+/// Whether a cursor that goes on from `place` gets to `position` with nothing wanted in between.
 fn goes_on(place: &PagesWindow, position: u64, bounds: &RowRanges, all: u64, direction: Direction) -> bool {
     position >= place.page
         && (position <= place.until
@@ -469,7 +472,7 @@ fn positions(rows: &Range<u64>, all: u64, direction: Direction) -> Range<u64> {
     if direction.is_forward() { rows.clone() } else { all.saturating_sub(rows.end)..all.saturating_sub(rows.start) }
 }
 
-/// The first position not before `position` whose row is wanted.
+/// The first position at or after `position` whose row is wanted.
 pub(super) fn next_position(bounds: &RowRanges, position: u64, all: u64, direction: Direction) -> Option<u64> {
     if direction.is_forward() {
         bounds.at_or_after(position)
@@ -491,12 +494,12 @@ struct AheadWalk<'a, S: ?Sized> {
     descent: &'a Descent<'a>,
     wanted: &'a WantedRows<'a>,
     direction: Direction,
-    /// Offset of a data page that is needed now.
+    /// The offset of a data page that is needed now.
     missed: Option<u64>,
     reach: Reach,
-    /// Up to here the walk has come.
+    /// The position to which the walk has come.
     at: u64,
-    /// Up to here data pages are asked for.
+    /// Data pages are asked for up to this position.
     until: u64,
     passed: u64,
     asked_bytes: u64,
@@ -511,7 +514,7 @@ impl<S: PageSource + ?Sized> AheadWalk<'_, S> {
             Some(row) if !self.is_beyond(row) && !self.reach.is_done(level) => self.child(&root),
             _ => {}
         }
-        // Levels above the root are in the file after this one, if anywhere.
+        // The levels above the root are wanted in the file after this one, if anywhere.
         if self.end.is_none() && self.next_row().is_none() {
             self.end = Some(WalkEnd::OfRows);
         }
@@ -524,7 +527,7 @@ impl<S: PageSource + ?Sized> AheadWalk<'_, S> {
         Some(if self.direction.is_forward() { next } else { all - next - 1 })
     }
 
-    /// Whether `row` is not known to be wanted.
+    /// Whether `row` lies beyond the rows that are known to be wanted.
     fn is_beyond(&self, row: u64) -> bool {
         self.wanted.edge.is_some_and(|edge| if self.direction.is_forward() { row >= edge } else { row < edge })
     }
@@ -565,18 +568,18 @@ impl<S: PageSource + ?Sized> AheadWalk<'_, S> {
             Some(_) => {}
             None => {
                 self.source.ahead(self.descent.file().at(address, self.descent.node_kind()));
-                // What lies under it is not known yet, and nothing behind that is asked for before it is.
+                // What lies under this page is not known yet. Nothing behind it is asked for before it is known.
                 self.reach.lowest = self.reach.lowest.max(*level);
             }
         }
         self.reach.at_bytes = self.reach.at_bytes.max(through);
     }
 
-    /// The children of `page` that are wanted.
+    /// Adds the children of `page` that are wanted.
     fn children(&mut self, page: &PageRef, parent: &Subtree) {
         let level = parent.level - 1;
         let node = IndexNode::new(page);
-        // A node of the wrong form is reported by the read that needs it.
+        // The read that needs a node of the wrong form reports it.
         let far = self.wanted.far.filter(|_| !node.is_by_row()).map(|far| far.child(&node, self.direction));
         while !self.reach.is_done(level) {
             let Some(row) = self.next_row() else {
@@ -584,7 +587,7 @@ impl<S: PageSource + ?Sized> AheadWalk<'_, S> {
                 return;
             };
             if self.is_beyond(row) || !parent.rows().contains(&row) {
-                // Nothing is known beyond the edge: later there will be more.
+                // Beyond the edge nothing is known yet; later the edge will be further away.
                 if self.is_beyond(row) {
                     self.reach.lowest = u8::MAX;
                 }
@@ -597,7 +600,7 @@ impl<S: PageSource + ?Sized> AheadWalk<'_, S> {
             }
             let child = parent.child(&node, i);
             if !child.rows().contains(&row) {
-                // A damaged node, which its reader will find.
+                // The node is damaged, and its reader will find that out.
                 self.reach.lowest = u8::MAX;
                 return;
             }

@@ -1,5 +1,5 @@
-//! Where a scan ends, as rows of trees that do not know keys. It knows the far key of the scan and the index of one
-//! file.
+//! Where a scan ends, expressed in rows of trees that do not know keys. It knows the far key of the scan and the
+//! index of one file.
 
 use super::readahead::Far;
 use super::sst::Sst;
@@ -18,10 +18,11 @@ pub(crate) struct ScanEnd {
 }
 
 impl ScanEnd {
-    /// Where the rows of tree `kind` end that the scan is known to visit, seen from its start.
+    /// Where the rows of tree `kind` end that the scan is known to visit, seen from the start of the scan.
     pub(super) fn row<S: PageSource + ?Sized>(&self, source: &S, kind: TreeKind, direction: Direction) -> Option<u64> {
         let main = self.sst.descent(TreeKind::Main)?;
-        // Forward they end before the first row beyond the far key; backward they begin at the first not beyond it.
+        // In a forward scan, the rows end before the first row beyond the far key. In a backward scan, they begin
+        // at the first row that is not beyond it.
         let after = self.far.is_included() == direction.is_forward();
         let row = main.peek_rank(source, self.far.key(), after, !direction.is_forward());
         match kind {

@@ -1,11 +1,12 @@
-//! A key that is looked up, and what is remembered of it from one file and one run of a step to the next.
+//! A key that is looked up, with what is remembered about it from one file to the next and from one run of a step
+//! to the next.
 
 use crate::format::filter::hash_key;
 use pages::{Address, PagedFile};
 use std::cell::{Cell, OnceCell};
 
-/// A key that is looked up in several files. Its hash is computed when the first filter is asked. It remembers which
-/// data page was missing, for the look-up that comes back after the fault.
+/// A key that is looked up in several files. Its hash is computed when the first filter is asked. It remembers
+/// which data page was missing, for the look-up that is repeated after the fault.
 #[derive(Debug)]
 pub struct SoughtKey<'k> {
     key: &'k [u8],
@@ -16,7 +17,7 @@ pub struct SoughtKey<'k> {
 }
 
 impl<'k> SoughtKey<'k> {
-    /// A key of which no filter was asked yet.
+    /// A key for which no filter was asked yet.
     #[inline]
     pub fn new(key: &'k [u8]) -> Self {
         Self { key, hash: OnceCell::new(), missing: Cell::new(None) }

@@ -1,4 +1,5 @@
-//! An immutable file with what is seen of it, and the look-up of a key in its rows. It knows no other file.
+//! An immutable file with the part of it that is seen, and the look-up of a key in its rows. It knows no other
+//! file.
 
 use super::approach::{Approaches, Reached};
 use super::descent::{Descent, Subtree, Under, Way};
@@ -16,20 +17,21 @@ use os::sync::Arc;
 use pages::{PageRef, PageSource, PagedFile, Stop};
 use std::ops::Range;
 
-/// An immutable file, open or not: its bytes are first touched by the first read that needs them.
+/// An immutable file. It may not be open yet: the first read that needs its bytes opens it.
 #[derive(Debug)]
 pub struct Sst {
     /// Where its pages come from.
     pub file: Arc<PagedFile>,
-    /// What is known without reading it.
+    /// What is known about the file without reading it.
     pub meta: Meta,
-    /// Added to every version in the file: a file built outside gets its place in the commit order when it is taken in.
+    /// Is added to every version in the file: a file that was built outside gets its place in the commit order when
+    /// it is taken in.
     pub version_offset: u64,
-    /// Whether the flat index is read where the file has both.
+    /// Whether the flat index is read if the file has both indexes.
     pub prefer_flat: bool,
-    /// What is seen of it; `None`: all.
+    /// The part of the file that is seen; `None`: all of it.
     pub slice: Option<Box<Slice>>,
-    /// Where its filter is of use; default at first.
+    /// Where its filter is of use. It starts with the default.
     pub filter_use: FilterUse,
     /// A range of keys without range erases that reads have found; `None` if the file has no range erases at all.
     pub known_gap: Option<Box<KnownGap>>,
@@ -39,7 +41,8 @@ pub struct Sst {
 pub(super) enum LookUp<'p> {
     /// The row with this id has the key.
     Found(u64),
-    /// This page, whose first row is given, would have the key, and has not.
+    /// This page would have the key if the key existed, but does not have it. The number is the first row of the
+    /// page.
     Absent(u64, &'p PageRef),
 }
 
@@ -50,7 +53,7 @@ impl Sst {
         Self { file, meta, version_offset, prefer_flat, slice: None, filter_use: FilterUse::default(), known_gap }
     }
 
-    /// The same file, of which `slice` is seen; `None`: all.
+    /// The same file, of which only `slice` is seen; `None`: all of it.
     #[must_use]
     pub fn sliced(&self, slice: Option<Slice>) -> Self {
         Self {
@@ -67,13 +70,13 @@ impl Sst {
         }
     }
 
-    /// Bounds of the keys of what is seen, cut outward.
+    /// The bounds of the keys that are seen, widened to the outside.
     #[inline]
     pub fn bounds(&self) -> &KeyBounds {
         self.slice.as_ref().map_or(&self.meta.bounds, |slice| &slice.bounds)
     }
 
-    /// Stored bytes of what is seen, about.
+    /// About how many stored bytes belong to what is seen.
     pub fn visible_bytes(&self) -> u64 {
         self.slice.as_ref().map_or(self.meta.file_bytes, |slice| slice.bytes)
     }
@@ -103,8 +106,8 @@ impl Sst {
         self.find(source, &SoughtKey::new(key), at, None, |_| {})
     }
 
-    /// As [`Sst::get`], from where `approach` has stopped. `note` is called when the step has its answer from a page of
-    /// rows.
+    /// Like [`Sst::get`], but goes on from where `approach` has stopped. `note` is called when the step has found
+    /// its answer in a page of rows.
     #[inline]
     pub(super) fn find<S: PageSource + ?Sized>(
         &self,
@@ -155,7 +158,8 @@ impl Sst {
         }
         match &self.slice {
             None => {
-                // The file does not change, and the run that met the fault has checked the nodes on the way.
+                // The file does not change, and the earlier run, which met the fault, has checked the nodes on the
+                // way.
                 if let Some(address) = key.missing_in(&self.file) {
                     return main.page_under(source, &Way::to_page(address)).map(Some);
                 }
@@ -166,7 +170,7 @@ impl Sst {
                 }
                 page.map(Some)
             }
-            // What is seen goes by row ids, so the page must have those that its parent says.
+            // A slice is given by row ids, so the page must have the rows that its parent says.
             Some(slice) => Ok(match main.page_among(source, key.bytes(), &slice.rows)? {
                 Under::Page(page, layout) => Some((page, layout)),
                 Under::Hidden(_) => None,
@@ -174,8 +178,8 @@ impl Sst {
         }
     }
 
-    /// Adds the look-up of `key` in this file to those of `approaches`. It does not begin before the look-up where a
-    /// filter or a slice may spare the way.
+    /// Adds the look-up of `key` in this file to `approaches`. If a filter or a slice may make the way unnecessary,
+    /// the look-up does not begin yet.
     #[inline]
     pub fn approach<'f, 'k, S: PageSource + ?Sized>(
         &'f self,
@@ -192,9 +196,9 @@ impl Sst {
         });
     }
 
-    /// The page and the place in it of the value that look-up `i` of `approaches` has come to, which was begun in this
-    /// file, if it is all that the file says of the key as of `at`: nothing has to be counted, and no other page can
-    /// say more.
+    /// The page with the value that look-up `i` of `approaches` has come to, and the place of the value in it. The
+    /// look-up must have begun in this file. It returns them if the value is all that the file says about the key
+    /// as of `at`: nothing has to be counted, and no other page can say more.
     #[inline]
     pub fn take_value(
         &self,
@@ -215,8 +219,9 @@ impl Sst {
         self.slice.as_ref().is_some_and(|slice| !slice.rows.contains(row))
     }
 
-    /// The newest version of row `i` of a main page that is not newer than `at`. If that is not the newest of all,
-    /// `older` looks in the history for the newest one that is not newer than a version of the file.
+    /// The newest version of row `i` of a main page that is not newer than `at`. If this is not the newest version
+    /// of the row, `older` looks in the history for the newest version that is not newer than the given one, in
+    /// versions of the file.
     #[inline]
     pub(super) fn visible(
         &self,
@@ -237,14 +242,14 @@ impl Sst {
         }
     }
 
-    /// The version at a place in the history, if it is one of main row `row`.
+    /// The version at a place in the history, if it is a version of main row `row`.
     pub(super) fn older_version(&self, row: u64, (page, layout, i): (&PageRef, &Layout, usize)) -> Option<Row> {
         let place = RowPlace::Older(layout.first_row() + i as u64);
         (main_row(page, layout, i) == row).then(|| self.row(page, &layout.record(page, i), place))
     }
 }
 
-/// Id of the main row to which row `i` of a page of the history belongs.
+/// The id of the main row to which row `i` of a page of the history belongs.
 pub(super) fn main_row(page: &PageRef, layout: &Layout, i: usize) -> u64 {
     let mut key = [0; 16];
     layout.copy_key(page, i, &mut key);

@@ -1,4 +1,4 @@
-//! The value of a row as its page has it, and in memory. It does not know its row.
+//! The value of a row, as its page has it and in memory. It does not know its row.
 
 use crate::format::OutsideValue;
 use crate::format::data_page::RowRecord;
@@ -22,7 +22,7 @@ pub struct StoredValue {
 pub enum LoadedValue {
     /// A part of a page, which stays pinned.
     InPage(PageRef, Range<usize>),
-    /// Put together from several pages.
+    /// A value that was put together from several pages.
     Owned(Arc<[u8]>),
 }
 
@@ -48,7 +48,7 @@ impl StoredValue {
         Self { page: page.clone(), at: part.at as u32, bytes: part.bytes as u32, outside: part.outside }
     }
 
-    /// No value yet, of a row whose part lies in `page`.
+    /// No value yet, for a row whose part lies in `page`.
     pub(super) fn none_of(page: &PageRef) -> Self {
         Self { page: page.clone(), at: 0, bytes: 0, outside: false }
     }
@@ -86,7 +86,7 @@ impl StoredValue {
         (!self.outside).then(|| self.stored())
     }
 
-    /// The page of the row and where the value lies in it, if it does.
+    /// The page of the row and the place of the value in it; `None` if the value lies outside.
     #[inline]
     pub fn in_page(&self) -> Option<(&PageRef, Range<usize>)> {
         (!self.outside).then(|| (&self.page, self.at as usize..(self.at + self.bytes) as usize))
@@ -96,12 +96,12 @@ impl StoredValue {
         OutsideValue::new(self.stored()).expect("a validated page's references decode")
     }
 
-    /// The value, loading its chunks together if it lies outside. A step.
+    /// Loads the value. If it lies outside, all its chunks are loaded together. A step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a chunk is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written,
-    /// and if the value finds no memory.
+    /// [`Stop::Fault`] if a chunk is not in memory; [`Stop::Failed`] if a chunk cannot be read, or is not what was
+    /// written, or if there is no memory for the value.
     pub fn load<S: PageSource + ?Sized>(&self, source: &S, file: &Arc<PagedFile>) -> Result<LoadedValue, Stop> {
         if let Some((page, place)) = self.in_page() {
             return Ok(LoadedValue::InPage(page.clone(), place));

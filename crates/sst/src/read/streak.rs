@@ -1,10 +1,11 @@
-//! Rows of one page that follow one another, for a merge that has made sure that no source which it does not look at
-//! has a row between them. A *streak* is the rest of the page in which such a source stands (decision 53). Their parts
-//! in column groups lie in one page of each. It knows no other source, and no file.
+//! Rows of one page that follow one another, for a merge. The merge has made sure that no source at which it does
+//! not look has a row between them. A *streak* is the rest of the page in which a source of the merge stands
+//! (decision 53). In each column group, the parts of these rows lie in one page. It knows no other source, and no
+//! file.
 //!
-//! A merge takes a row by comparing all that it reads from, through steps that may fault. Most of its rows come from
-//! the pages in which its sources stand; those need no step, no reference to a page or a file for each row, and no
-//! lock.
+//! In general, a merge takes a row by comparing all its sources, in steps that may fault. But most of its rows come
+//! from the pages in which its sources stand. These rows need no step, no lock, and no reference to a page or a
+//! file for each row.
 
 use super::stored_value::StoredValue;
 use super::tree::TreeCursor;
@@ -16,24 +17,24 @@ use crate::row::{RowKind, Version};
 use pages::PageRef;
 use std::ops::{Bound, ControlFlow, Range};
 
-/// The rest of a page's rows, in one direction, as of one version. Holds the page, and those of the groups that are
-/// read.
+/// The rest of a page's rows, in one direction, as of one version. It keeps the page in memory, and the pages of
+/// the groups that are read.
 #[derive(Debug)]
 pub struct Streak {
     page: PageRef,
     layout: Layout,
-    /// Still to come, by their places in the page.
+    /// The rows that are still to come, by their places in the page.
     rows: Range<usize>,
     /// How many rows it had at first.
     began_with: usize,
-    /// Rows at the far end were left out.
+    /// Whether rows at the far end were left out.
     is_cut: bool,
     direction: Direction,
     at: Version,
-    /// A range erase that hides older rows.
+    /// The version of a range erase, which hides older rows.
     erased: Option<Version>,
     version_offset: u64,
-    /// The key that was read last; it begins with the prefix of the page.
+    /// The key that was read last. It begins with the prefix of the page.
     key: Vec<u8>,
     /// The groups that are read beside the main one; mostly none.
     beside: Option<Box<BesideMain>>,
@@ -43,9 +44,9 @@ pub struct Streak {
 #[derive(Debug, Default)]
 struct BesideMain {
     pages: Vec<GroupPage>,
-    /// The parts of the row that was read last, if it is shown, each in its page.
+    /// The parts of the row that was read last, if this row is shown. Each part refers to its page.
     parts: Vec<StoredValue>,
-    /// A page is not known, so the value of a row lies elsewhere.
+    /// Whether a page is not known. Then the value of every row lies elsewhere.
     is_unknown: bool,
 }
 
@@ -53,12 +54,14 @@ struct BesideMain {
 #[derive(Debug)]
 struct GroupPage {
     layout: GroupLayout,
-    /// What is to be added to the place of a row in the streak's page, modulo 2^64, to get that of its part.
+    /// The number that is added, modulo 2^64, to the place of a row in the streak's page to get the place of its
+    /// part.
     shift: usize,
 }
 
 impl BesideMain {
-    /// Finds the parts of the row at place `i` of the streak's page; false if one of them lies outside its page, or is
+    /// Finds the parts of the row at place `i` of the streak's page. Returns false if a part lies outside its page,
+    /// or is not known.
     /// not known.
     fn read(&mut self, i: usize) -> bool {
         !self.is_unknown
@@ -86,12 +89,12 @@ impl BesideMain {
 pub struct GroupParts<'s> {
     page: &'s [u8],
     layout: GroupLayout,
-    /// As [`GroupPage::shift`].
+    /// The same as [`GroupPage::shift`].
     shift: usize,
 }
 
 impl<'s> GroupParts<'s> {
-    /// The part of the row at place `row` of the streak's page, which lies in its page.
+    /// The part of the row at place `row` of the streak's page. The part must lie in its own page.
     #[inline]
     pub fn part(&self, row: usize) -> &'s [u8] {
         let part = self.layout.part(self.page, row.wrapping_add(self.shift));
@@ -102,37 +105,38 @@ impl<'s> GroupParts<'s> {
 /// Where a streak begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreakStart {
-    /// At the row of the place.
+    /// At the row where the cursor stands.
     At,
-    /// After this row.
+    /// After that row.
     After,
 }
 
-/// What a streak says about a key that it has.
+/// What a streak says about one of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreakRow {
-    /// Its value lies here in the page. In 32 bits each, so that it stays in registers.
+    /// The value of the key lies here in the page. The numbers have 32 bits so that they stay in registers.
     Shown(u32, u32),
     /// It has no value.
     Gone,
-    /// Nothing: no version of it is old enough.
+    /// Nothing, because no version of the key is old enough.
     Unseen,
-    /// Its value or a part of it, or its visible version, lies in another page. The streak does not go beyond it.
+    /// The value or a part of it, or the visible version, lies in another page. The streak does not go beyond this
+    /// row.
     Elsewhere,
 }
 
 /// Where a [run](Streak::run) of rows ended.
 #[derive(Debug)]
 pub enum RunEnd<B> {
-    /// With a row that was taken. The streak has not gone past it.
+    /// At a row that was taken. The streak has not gone past that row.
     Given(B),
     /// Before this row, which was read; `None` if no row is left.
     Before(Option<StreakRow>),
 }
 
 impl Streak {
-    /// Rows from the place of `cursor` on, up to a gap in what it is bounded to. `None` if none exist, if it is
-    /// nowhere, or at a row whose value, or whose visible version, lies elsewhere.
+    /// The rows from the place of `cursor` on, up to a gap in the cursor's bounds. `None` if there are no such
+    /// rows, if the cursor is nowhere, or if it is at a row whose value or visible version lies elsewhere.
     pub(super) fn new(
         cursor: &TreeCursor,
         start: StreakStart,
@@ -141,7 +145,7 @@ impl Streak {
         version_offset: u64,
     ) -> Option<Streak> {
         let (page, layout, i) = cursor.place()?;
-        // Where this row was not one to be followed, the next ones will hardly be.
+        // If this row is not one that a streak can give, the next ones will hardly be.
         let here = layout.record(page, i);
         if here.outside || here.version.0.saturating_add(version_offset) > at.0 {
             return None;
@@ -163,9 +167,9 @@ impl Streak {
         Some(Streak { page, layout, rows, began_with, is_cut, direction, at, erased, version_offset, key, beside })
     }
 
-    /// The same rows with their parts in a column group, of which `page` is one. Rows are left out whose parts lie in
-    /// another page; then it has more rows after them. If the page does not have the part of the row that comes next,
-    /// that of no row is known.
+    /// The same rows with their parts in a column group. `page` is a page of that group. Rows whose parts lie in
+    /// another page are left out; then the streak has more rows after its end. If the page does not have the part
+    /// of the next row, no parts of this streak are known.
     pub(super) fn with_group(mut self, page: &PageRef, layout: GroupLayout) -> Streak {
         let (first, first_part) = (self.layout.first_row(), layout.first_row());
         let place = |row: u64| usize::try_from(row.saturating_sub(first)).unwrap_or(usize::MAX);
@@ -186,8 +190,8 @@ impl Streak {
         self
     }
 
-    /// The same rows, of which no part in another group is known. They still say which keys they have, and which have
-    /// no value.
+    /// The same rows, without any known part in other groups. They still say which keys they have, and which keys
+    /// have no value.
     pub(super) fn without_parts(mut self) -> Streak {
         self.beside.get_or_insert_default().is_unknown = true;
         self
@@ -198,7 +202,7 @@ impl Streak {
         self.beside.as_ref().is_none_or(|beside| !beside.is_unknown)
     }
 
-    /// Leaves out rows from `far` on: with an excluded bound the one with this key, too.
+    /// Leaves out the rows after `far`. If the bound is excluded, the row with its key is left out, too.
     pub fn until(&mut self, far: Bound<&[u8]>) {
         let search = |key| self.layout.search(&self.page, key);
         let before = self.rows.len();
@@ -225,7 +229,7 @@ impl Streak {
         self.is_cut |= left_out > 0;
     }
 
-    /// Leaves out all but the next `most` rows. It has more rows after them then.
+    /// Leaves out all rows but the next `most`. If it leaves out any, the streak has more rows after its end.
     pub fn limit(&mut self, most: usize) {
         let left_out = self.rows.len().saturating_sub(most);
         if left_out > 0 {
@@ -238,7 +242,8 @@ impl Streak {
         }
     }
 
-    /// The key of the last row of the streak, which is put in `key`: the end of a walk that takes all its rows.
+    /// Puts the key of the streak's last row in `key`. This key is the end of a walk that takes all rows of the
+    /// streak.
     pub fn last_key<'k>(&self, key: &'k mut Vec<u8>) -> Bound<&'k [u8]> {
         let last = match self.direction {
             Direction::Forward => self.rows.end - 1,
@@ -254,7 +259,7 @@ impl Streak {
         self.rows.is_empty()
     }
 
-    /// Whether rows were left out at the far end. Otherwise the rows after the last one are in another page.
+    /// Whether rows were left out at the far end. If not, the rows after the last one are in another page.
     #[inline]
     pub fn is_cut(&self) -> bool {
         self.is_cut
@@ -266,23 +271,23 @@ impl Streak {
         &self.page
     }
 
-    /// The parts of the row that was read last in the groups beside the main one, if it is shown.
+    /// The parts, in the groups beside the main one, of the row that was read last, if this row is shown.
     #[inline]
     pub fn parts(&self) -> &[StoredValue] {
         self.beside.as_ref().map_or(&[], |beside| &beside.parts)
     }
 
-    /// The bytes of the cache that its pages take.
+    /// The bytes that its pages take in the cache.
     pub fn pinned_bytes(&self) -> u64 {
         self.page.cost_bytes() + self.parts().iter().map(|part| part.page().cost_bytes()).sum::<u64>()
     }
 
-    /// What all keys of the page begin with.
+    /// The bytes with which all keys of the page begin.
     pub fn prefix(&self) -> &[u8] {
         self.layout.prefix(&self.page)
     }
 
-    /// Which way it goes.
+    /// The direction in which it goes.
     #[inline]
     pub fn direction(&self) -> Direction {
         self.direction
@@ -311,8 +316,8 @@ impl Streak {
         self.layout.read_row(&self.page, row, key);
     }
 
-    /// Reads the next row, and the same one again until the streak [advances](Self::advance): its [key](Self::key), and
-    /// what the page says about it. `None` if no row is left.
+    /// Reads the next row: its [key](Self::key), and what the page says about it. Until the streak
+    /// [advances](Self::advance), it reads the same row again. `None` if no row is left.
     #[inline]
     pub fn read(&mut self) -> Option<StreakRow> {
         let i = self.row()?;
@@ -328,7 +333,7 @@ impl Streak {
         if is_whole { row } else { StreakRow::Elsewhere }
     }
 
-    /// Reads the row at place `i` of the page. It is part of its callers, because a scan spends most of its time here.
+    /// Reads the row at place `i` of the page. It is inlined, because a scan spends most of its time here.
     #[inline(always)]
     fn read_main(&mut self, i: usize) -> StreakRow {
         let record = self.layout.read_after_prefix(&self.page, i, &mut self.key);
@@ -351,9 +356,10 @@ impl Streak {
         StreakRow::Shown(record.value_at as u32, (record.value_at + record.value_bytes) as u32)
     }
 
-    /// Goes to the last of the rows that can be taken together: the next row, which was read and whose value lies at
-    /// `value`, and those after it, `most` at most, up to one that is not shown or of whose key `comes_first` is false.
-    /// The places of their values are added to `values`, in the order of the walk. Without a `comes_first` no key is
+    /// Goes to the last of the rows that can be taken together. These are the next row, which was read and whose
+    /// value lies at `value`, and the rows after it: `most` at most, up to a row that is not shown, or for whose
+    /// key `comes_first` is false. Adds the places of their values to `values`, in the order of the walk. Without a
+    /// `comes_first`, it reads no keys. Afterwards, the row to which it went is the next row.
     /// read. The row to which it goes is the next one again.
     #[inline]
     pub fn gather(
@@ -386,7 +392,7 @@ impl Streak {
         }
     }
 
-    /// The parts in the group that is number `nth` of those beside the main one.
+    /// The parts in number `nth` of the groups beside the main one.
     #[inline]
     pub fn group_parts(&self, nth: usize) -> GroupParts<'_> {
         let beside = self.beside.as_ref().expect("a group beside the main one was asked for");
@@ -394,7 +400,7 @@ impl Streak {
         GroupParts { page: beside.parts[nth].page(), layout, shift }
     }
 
-    /// Reads the keys of rows at places of the page, one after the other, into a buffer of its own.
+    /// Reads the keys of the rows at these places of the page, one after the other, into its own buffer.
     pub fn for_each_key(&self, rows: impl Iterator<Item = usize>, mut each: impl FnMut(&[u8])) {
         let mut key = Vec::with_capacity(KEY_BYTES);
         key.extend_from_slice(self.prefix());
@@ -404,9 +410,9 @@ impl Streak {
         }
     }
 
-    /// Hands the next row, which was read and whose value lies at `value`, to `take`, and then the rows after it, up to
-    /// one that is not shown or of whose key `comes_first` is false. `take` gets the key, the page, the parts beside
-    /// the main one, the place of the row in the page and the place of its value.
+    /// Hands the next row, which was read and whose value lies at `value`, to `take`, and then the rows after it,
+    /// up to a row that is not shown, or for whose key `comes_first` is false. `take` gets the key, the page, the
+    /// parts beside the main one, the place of the row in the page, and the place of its value.
     #[inline]
     pub fn run<B>(
         &mut self,
@@ -421,8 +427,8 @@ impl Streak {
         }
     }
 
-    /// As [`Streak::run`]; `HAS_PARTS` says whether the rows have groups beside the main one, so that the loop does not
-    /// ask for each row.
+    /// As [`Streak::run`]. `HAS_PARTS` says whether the rows have groups beside the main one, so that the loop need
+    /// not check this for each row.
     #[inline(always)]
     fn run_as<const HAS_PARTS: bool, B>(
         &mut self,
@@ -460,7 +466,7 @@ impl Streak {
         self.rows.len() < self.began_with
     }
 
-    /// Place in the page of the row passed last, or of the one before the first.
+    /// The place in the page of the row that was passed last. If none was passed, the place before the first row.
     pub(super) fn passed(&self) -> usize {
         match self.direction {
             Direction::Forward => self.rows.start - 1,
@@ -469,5 +475,5 @@ impl Streak {
     }
 }
 
-/// Room for a key that is made at first.
+/// The memory that is reserved for a key at first.
 const KEY_BYTES: usize = 64;

@@ -1,8 +1,8 @@
 //! A cursor over the rows of one tree of a file. It knows no versions.
 //!
-//! A cursor keeps its data page, its place in it and, once it has gone from page to page, the node above: a neighbour
-//! is found there, any other page by its row id from the root. So no stack has to be repaired after a fault, and nodes
-//! higher up are pinned only while a step runs.
+//! A cursor keeps its data page, its place in the page and, once it has gone from page to page, the node above. A
+//! neighbouring page is found through that node, any other page by its row id from the root. So no stack has to be
+//! repaired after a fault, and nodes higher up are pinned only while a step runs.
 
 use super::descent::{Descent, Leaf, TreePlace, Under};
 use super::readahead::{Ahead, Readahead, WantedRows};
@@ -21,11 +21,11 @@ use std::ops::Range;
 /// Where a cursor stops relative to the key it seeks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seek {
-    /// The key itself or nothing.
+    /// At the key itself, or nowhere.
     Exact,
-    /// Forward: the first row not less than the key. Backward: the last row not greater.
+    /// Forward: at the first row not less than the key. Backward: at the last row not greater than the key.
     Lower,
-    /// Forward: the first row greater than the key. Backward: the last row less.
+    /// Forward: at the first row greater than the key. Backward: at the last row less than the key.
     Upper,
 }
 
@@ -42,9 +42,9 @@ pub struct TreeCursor<L = Layout> {
     leaf: Option<Leaf>,
     ahead: Ahead,
     values: ValuesAhead,
-    /// What is left of the window for data pages once values are asked ahead, too.
+    /// How the cursor asks ahead for data pages once it also asks for values: with the rest of the window.
     beside_values: Option<Readahead>,
-    /// Where the rows that are read end: nothing is asked ahead beyond it.
+    /// Where the rows that are read end. Nothing is asked ahead beyond it.
     edge: Option<ScanEnd>,
 }
 
@@ -52,7 +52,7 @@ pub struct TreeCursor<L = Layout> {
 pub type PartCursor = TreeCursor<GroupLayout>;
 
 impl<L: PageRows> TreeCursor<L> {
-    /// A cursor over rows `bounds` of `tree`, not yet anywhere.
+    /// A cursor over rows `bounds` of `tree`. It has no place yet.
     pub fn new(
         file: &Arc<PagedFile>,
         kind: TreeKind,
@@ -65,19 +65,20 @@ impl<L: PageRows> TreeCursor<L> {
         Self { file: file.clone(), kind, tree, prefer_flat, bounds, here, leaf, ahead, values, beside_values, edge }
     }
 
-    /// Asks ahead as `readahead` says when going from page to page.
+    /// Lets the cursor ask ahead as `readahead` says when it goes from page to page.
     pub fn set_readahead(&mut self, readahead: Readahead) {
         self.ahead.set(readahead);
     }
 
-    /// Asks ahead for values as `values` says once some are [loaded](Self::load_ahead), and from then on for data pages
-    /// as `pages` says.
+    /// Lets the cursor ask ahead for values as `values` says, once some are [loaded](Self::load_ahead). From then
+    /// on, it asks ahead for data pages as `pages` says.
     pub(super) fn set_values_ahead(&mut self, pages: Readahead, values: Readahead) {
         self.values.set(values);
         self.beside_values = Some(pages);
     }
 
-    /// The value of the place is going to be loaded, and those of the rows after it that are `seen`.
+    /// Announces that the value of the place will be loaded, and so will the values of the rows after it that are
+    /// `seen`.
     #[inline]
     pub(super) fn load_ahead<S: PageSource + ?Sized>(&mut self, source: &S, seen: Seen) {
         if !self.values.is_none() {
@@ -100,23 +101,23 @@ impl<L: PageRows> TreeCursor<L> {
         values.visit(source, &descent, (page, layout, *i), direction, &loaded);
     }
 
-    /// Asks ahead for nothing beyond `edge`.
+    /// Limits asking ahead to what is not beyond `edge`.
     pub(crate) fn set_edge(&mut self, edge: Option<ScanEnd>) {
         self.edge = edge;
     }
 
-    /// A walk begins that looks up rows or keys one after the other, with row ids in this direction.
+    /// Begins a walk that looks up rows or keys one after the other, with row ids in this direction.
     pub fn begin(&mut self, direction: Direction) {
         self.ahead.begin(direction);
     }
 
-    /// Whether pages of the file after this one are to be asked for.
+    /// Whether pages of the file that is read after this one have to be asked for.
     #[inline]
     pub(crate) fn has_rest(&self) -> bool {
         self.ahead.has_rest()
     }
 
-    /// Asks for pages where the cursor over the file before this one, `before`, came to its end.
+    /// Asks for the first pages of this file, after the cursor `before` over the file before has come to its end.
     pub(crate) fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S, before: &mut Self) {
         self.values.follow(&before.values);
         let Some(reach) = before.ahead.take_rest() else { return };
@@ -124,7 +125,7 @@ impl<L: PageRows> TreeCursor<L> {
         self.ask(source, |ahead, descent, wanted| ahead.go_on(source, descent, wanted, reach));
     }
 
-    /// No file is read after this one.
+    /// Notes that no file is read after this one.
     pub(crate) fn forget_rest(&mut self) {
         self.ahead.take_rest();
     }
@@ -138,7 +139,7 @@ impl<L: PageRows> TreeCursor<L> {
         ask(ahead, &descent, &WantedRows { rows: bounds, far, edge });
     }
 
-    /// Something is missing on the way to row `row`; `page` says where, if that is a data page.
+    /// Notes that something is missing on the way to row `row`. If a data page is missing, `page` is its address.
     #[cold]
     fn missed<S: PageSource + ?Sized>(&mut self, source: &S, row: u64, page: Option<Address>) {
         if !self.ahead.is_none() {
@@ -146,7 +147,7 @@ impl<L: PageRows> TreeCursor<L> {
         }
     }
 
-    /// The cursor has come to another page, or to the same by another way.
+    /// Notes that the cursor has come to another page, or to the same page by another way.
     fn arrived<S: PageSource + ?Sized>(&mut self, source: &S) {
         if self.ahead.is_none() {
             return;
@@ -167,12 +168,12 @@ impl<L: PageRows> TreeCursor<L> {
         self.here.as_ref().map(|(_, layout, i)| layout.first_row() + *i as u64)
     }
 
-    /// Whether the place is the last of the bounds, or the cursor has no place.
+    /// Whether the place is the last row of the bounds, or the cursor has no place.
     pub fn is_last(&self) -> bool {
         self.row().is_none_or(|row| self.bounds.last() == Some(row))
     }
 
-    /// Whether the place is the first of the bounds, or the cursor has no place.
+    /// Whether the place is the first row of the bounds, or the cursor has no place.
     pub fn is_first(&self) -> bool {
         self.row().is_none_or(|row| self.bounds.first() == Some(row))
     }
@@ -187,7 +188,7 @@ impl<L: PageRows> TreeCursor<L> {
         self.tree.totals.rows
     }
 
-    /// The rows around `row`, which is one of the bounds', up to the gaps in them.
+    /// The rows around `row` up to the next gaps in the bounds. `row` must be within the bounds.
     pub(super) fn rows_around(&self, row: u64) -> Range<u64> {
         self.bounds.around(row)
     }
@@ -199,7 +200,7 @@ impl<L: PageRows> TreeCursor<L> {
         *at = i;
     }
 
-    /// Memory of the pages that it keeps from one step to the next, in bytes.
+    /// The memory, in bytes, of the pages that the cursor keeps from one step to the next.
     pub fn pinned_bytes(&self) -> u64 {
         let here = self.here.as_ref().map_or(0, |(page, ..)| page.cost_bytes());
         here + self.leaf.as_ref().map_or(0, |leaf| leaf.page.cost_bytes())
@@ -210,7 +211,7 @@ impl<L: PageRows> TreeCursor<L> {
         self.here = None;
     }
 
-    /// Takes `place` if it is within the bounds, else nowhere.
+    /// Goes to `place` if it is within the bounds; otherwise the cursor is nowhere.
     fn stand_at(&mut self, place: Option<TreePlace<L>>) -> bool {
         self.here = place;
         if self.row().is_some_and(|row| !self.bounds.contains(row)) {
@@ -219,7 +220,7 @@ impl<L: PageRows> TreeCursor<L> {
         self.here.is_some()
     }
 
-    /// Goes to row `row`; nowhere if it is outside the bounds. A step.
+    /// Goes to row `row`. If `row` is outside the bounds, the cursor is nowhere. A step.
     ///
     /// # Errors
     ///
@@ -228,7 +229,7 @@ impl<L: PageRows> TreeCursor<L> {
         self.go(source, row, None)
     }
 
-    /// Goes to row `row` in `direction`; if that is `None`, in the one that leads there from the place.
+    /// Goes to row `row` in `direction`. If that is `None`, in the direction that leads there from the place.
     #[inline]
     fn go<S: PageSource + ?Sized>(&mut self, source: &S, row: u64, direction: Option<Direction>) -> Result<bool, Stop> {
         if !self.bounds.contains(row) {
@@ -265,7 +266,7 @@ impl<L: PageRows> TreeCursor<L> {
         Ok(true)
     }
 
-    /// The step ends; what it missed is noted, and more with it.
+    /// Ends the step: notes what it has missed, and asks for more with it.
     fn stopped<S: PageSource + ?Sized>(&mut self, source: &S, stop: Stop, row: u64, page: Option<Address>) -> Stop {
         if matches!(stop, Stop::Fault) {
             self.missed(source, row, page);
@@ -273,7 +274,7 @@ impl<L: PageRows> TreeCursor<L> {
         stop
     }
 
-    /// Goes to `row`, if one exists. A step.
+    /// Goes to `row`, if it is not `None`. A step.
     fn seek_some<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -304,7 +305,8 @@ impl<L: PageRows> TreeCursor<L> {
         self.seek_some(source, self.bounds.last(), Direction::Backward)
     }
 
-    /// Goes to the next row; nowhere at the end. A step. Does nothing when nowhere.
+    /// Goes to the next row; after the last row, the cursor is nowhere. If it is nowhere already, this does
+    /// nothing. A step.
     ///
     /// # Errors
     ///
@@ -316,7 +318,8 @@ impl<L: PageRows> TreeCursor<L> {
         }
     }
 
-    /// Goes to the row before; nowhere at the beginning. A step. Does nothing when nowhere.
+    /// Goes to the previous row; before the first row, the cursor is nowhere. If it is nowhere already, this does
+    /// nothing. A step.
     ///
     /// # Errors
     ///
@@ -335,14 +338,14 @@ impl TreeCursor {
         self.here.as_ref().map(|(page, layout, i)| layout.read_row(page, *i, key))
     }
 
-    /// Takes `place`, to which a key has led.
+    /// Goes to `place`, which was found by a key.
     fn found<S: PageSource + ?Sized>(&mut self, source: &S, place: TreePlace) -> bool {
         let there = self.stand_at(Some(place));
         self.arrived(source);
         there
     }
 
-    /// As [`Descent::page_among`]; a fault is an occasion to ask ahead.
+    /// Like [`Descent::page_among`]; if it faults, the cursor also asks ahead.
     fn page_among<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Under, Stop> {
         let descent = self.descent();
         match descent.page_among(source, key, &self.bounds) {
@@ -366,8 +369,8 @@ impl TreeCursor {
         self.descend(source, key, seek)
     }
 
-    /// As [`TreeCursor::look_up`] in the page of the place, which a source that keeps nothing would have to read again;
-    /// `None` if the answer may lie in another page.
+    /// Like [`TreeCursor::look_up`], but only in the page of the place, which a source that keeps nothing would
+    /// have to read again. `None` if the answer may lie in another page.
     fn look_up_here(&mut self, key: &[u8], seek: Seek) -> Option<bool> {
         let (page, layout, _) = self.here.as_ref()?;
         let i = match (layout.search(page, key), seek) {
@@ -384,7 +387,7 @@ impl TreeCursor {
         Some(true)
     }
 
-    /// As [`TreeCursor::seek`], on a walk that looks up one key after the other in the direction that it
+    /// Like [`TreeCursor::seek`], for a walk that looks up one key after the other in the direction in which it
     /// [began](Self::begin).
     ///
     /// # Errors

@@ -1,6 +1,6 @@
-//! Asking for values outside their pages before a walk gets to their rows. It knows the data pages of one tree that are
-//! in memory and where the walk is. It waits for nothing, and asks for no data page: [readahead](super::readahead) does
-//! that, further ahead.
+//! Asks for values outside their pages before a walk reaches their rows. It knows the data pages of one tree that
+//! are in memory, and where the walk is. It waits for nothing. It does not ask for data pages:
+//! [readahead](super::readahead) does that, further ahead.
 //!
 //! ```text
 //!   passed       asked for, not yet passed        not looked at yet
@@ -10,11 +10,12 @@
 //!
 //! * The window is measured in the memory that the value pages take. Values of neighbouring rows are neighbours in the
 //!   file, so the disk reads a window in a few large reads.
-//! * A walk says which values it is going to load. A walk over keys says nothing, and no value is asked for.
+//! * A walk says which values it will load. A walk over keys alone says nothing, and no value is asked for.
 //! * When a value is missing, or less than half a window is left, values are asked for until the window is full, or a
 //!   data page is not in memory.
-//! * The window grows as that of readahead does. It is halved when a value that was asked for was evicted before its
-//!   row came, and, unless all is read, when most of what was asked for was passed without being loaded.
+//! * The window grows like the window of readahead. It is halved when a value that was asked for was evicted before
+//!   its row came. Unless everything is read, it is also halved when most of what was asked for was passed without
+//!   being loaded.
 
 use super::descent::Descent;
 use super::readahead::{FIRST_BYTES, Readahead, next_position};
@@ -27,12 +28,12 @@ use pages::{PageKind, PageRef, PageSource};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The window is halved if the values that were passed without being loaded take this many times the memory of those
-/// loaded.
+/// The window is halved if the values that were passed without being loaded take this many times the memory of the
+/// values that were loaded.
 const MOST_UNUSED: u64 = 4;
 
-/// How far a walk has come and how far it has asked. Positions count rows from where the walk comes from, so that both
-/// directions are one.
+/// How far a walk has come, and up to where it has asked. Positions count rows from the end of the tree at which
+/// the walk begins, so both directions are treated alike.
 #[derive(Debug)]
 pub(super) struct ValuesAhead {
     readahead: Readahead,
@@ -44,15 +45,15 @@ pub(super) struct ValuesAhead {
 
 #[derive(Debug)]
 struct ValuesWindow {
-    /// The row visited last.
+    /// The row that was visited last.
     here: u64,
-    /// The rows before it were looked at.
+    /// All rows before this one were looked at.
     until: u64,
-    /// The values of the rows before it were asked for before a round.
+    /// The values of all rows before this one were asked for before a round.
     came: u64,
-    /// Values asked for and not yet passed: the position of each and the memory it takes.
+    /// The values that were asked for and not passed yet: the position of each, and the memory that it takes.
     asked: VecDeque<(u64, u64)>,
-    /// Their memory.
+    /// The memory that these values take.
     asked_bytes: u64,
 }
 
@@ -61,7 +62,8 @@ impl ValuesWindow {
         Self { here: position, until: position, came: position, asked: VecDeque::new(), asked_bytes: 0 }
     }
 
-    /// Everything through `position` is passed. The memory of what was asked for and lies before it.
+    /// Passes everything up to and including `position`. Returns the memory of the values that were asked for and
+    /// lie before `position`.
     fn advance_to(&mut self, position: u64) -> u64 {
         let mut unused = 0;
         while let Some(&(asked, bytes)) = self.asked.front()
@@ -81,7 +83,7 @@ impl ValuesWindow {
 pub(super) struct LoadedRows<'a> {
     pub rows: &'a RowRanges,
     pub seen: Seen,
-    /// Where the walk ends, if that is known, as a row of the tree of this kind.
+    /// Where the walk ends, if that is known. `kind` is the tree in whose rows it is expressed.
     pub edge: Option<&'a ScanEnd>,
     pub kind: TreeKind,
 }
@@ -99,7 +101,7 @@ impl ValuesAhead {
         self.readahead.is_none()
     }
 
-    /// The walk comes here from another file.
+    /// Notes that the walk comes here from another file.
     pub fn follow(&mut self, before: &Self) {
         self.window_bytes = self.window_bytes.max(before.window_bytes.min(self.readahead.high_bytes()));
     }
@@ -109,8 +111,8 @@ impl ValuesAhead {
         self.window_bytes = self.readahead.start_bytes();
     }
 
-    /// The walk, which goes in `direction`, is going to load the value of row `i` of `page`, which lies outside: asks
-    /// for those after it.
+    /// Notes that the walk, which goes in `direction`, will load the value of row `i` of `page`, which lies
+    /// outside. Asks for the values after it.
     pub fn visit<S: PageSource + ?Sized, L: PageRows>(
         &mut self,
         source: &S,
@@ -133,7 +135,7 @@ impl ValuesAhead {
             bytes += chunk.memory_bytes();
             if source.glance(descent.file().at(&chunk, PageKind::Value)).is_none() {
                 is_missing = true;
-                // A source that takes the hint has the page neither in memory nor on its way.
+                // If a source takes the hint, it has the page neither in memory nor on its way.
                 is_gone |= source.ahead(descent.file().at(&chunk, PageKind::Value));
             }
         }
@@ -158,8 +160,8 @@ impl ValuesAhead {
         }
     }
 
-    /// Asks for the part of the window that was not asked for, up to the first data page that is not in memory. The
-    /// walk is in `here`, which a source that keeps nothing has forgotten.
+    /// Asks for the part of the window that was not asked for yet, up to the first data page that is not in memory.
+    /// The walk is in the page `here`; a source that keeps nothing does not have that page any more.
     fn fill<S: PageSource + ?Sized, L: PageRows>(
         &mut self,
         source: &S,
@@ -171,7 +173,7 @@ impl ValuesAhead {
         let (direction, all, high_bytes) = (self.direction, descent.rows(), self.readahead.high_bytes());
         let Some(place) = &mut self.place else { return };
         let mut open = (here.0.clone(), *here.1);
-        // A walk over pages of which few have values ends, too.
+        // This bounds the search if few of the pages have values.
         let mut looked_bytes = 0;
         while place.asked_bytes < self.window_bytes {
             let Some(next) = next_position(rows, place.until, all, direction) else { return };
@@ -186,7 +188,7 @@ impl ValuesAhead {
                 let Some(page) = descent.glance_row(source, row) else { return };
                 let layout = L::of(&page);
                 if !rows_of(&layout).contains(&row) {
-                    // A damaged page, which its reader will find.
+                    // The page is damaged, and its reader will find that out.
                     return;
                 }
                 looked_bytes += page.address().memory_bytes();
@@ -204,7 +206,7 @@ impl ValuesAhead {
                 } else if place.asked_bytes > 0 || self.window_bytes < high_bytes {
                     return;
                 }
-                // A value longer than any window is read when it is needed, all of it at once.
+                // A value that is longer than any window is read when it is needed, all of it at once.
             }
             place.until = next + 1;
         }

@@ -1,9 +1,11 @@
-//! Reading all of a file in the order of its trees, each page once: for check and dump, which walk trees their own way.
-//! It knows how far ahead pages are asked for, and no rows.
+//! Reads all of a file in the order of its trees, each page once. It serves check and dump, which walk the trees in
+//! their own ways. It knows how far ahead pages are asked for, and no rows.
 //!
-//! * Three quarters of what the source keeps ahead are a window shared by trees that are walked side by side; the rest
-//!   is for nodes and for values. No more is asked for than has room, so no page is evicted before it was read.
-//! * Nodes that the window has looked into are held here until the walk has left them: a source may forget them.
+//! * Three quarters of the memory that the source keeps ahead are a window, which the trees that are walked side by
+//!   side share. The rest is for nodes and for values. Only as much is asked for as has room, so no page is evicted
+//!   before it was read.
+//! * Nodes into which the window has looked are held here until the walk has left them, because a source may forget
+//!   them.
 
 use super::descent::Descent;
 use super::readahead::{Ahead, Readahead, WantedRows};
@@ -17,23 +19,23 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// All of one file through `source`.
+/// One whole file, read through `source`.
 pub(crate) struct Whole<'a, S: ?Sized> {
     file: &'a Arc<PagedFile>,
     source: &'a S,
-    /// Memory for what was asked for, in bytes.
+    /// The memory, in bytes, for pages that are asked for.
     room_bytes: u64,
     state: RefCell<AskedAhead>,
 }
 
 #[derive(Default)]
 struct AskedAhead {
-    /// Memory of pages that were asked for and not yet given, by their offsets.
+    /// The memory of the pages that were asked for and not returned yet, by their offsets.
     asked: HashMap<u64, u64>,
     asked_bytes: u64,
-    /// Nodes among them that came: the source keeps them for one more round.
+    /// The nodes among these pages that have come: the source keeps them for one more round.
     looked_at: Vec<u64>,
-    /// Nodes of the walks, and of the windows ahead of them, by their offsets.
+    /// The nodes of the walks and of the windows ahead of them, by their offsets.
     nodes: HashMap<u64, PageRef>,
 }
 
@@ -59,17 +61,17 @@ impl<'a, S: PageSource + ?Sized> Whole<'a, S> {
         Self { file: &sst.file, source, room_bytes: source.ahead_bytes(), state: RefCell::default() }
     }
 
-    /// The window of all trees that are walked side by side.
+    /// The window that all trees share that are walked side by side.
     pub fn readahead(&self) -> Readahead {
         Readahead::full(self.room_bytes / 4 * 3)
     }
 
-    /// A page that belongs to no tree, or to one that nothing is asked ahead for.
+    /// A page that belongs to no tree, or to a tree for which nothing is asked ahead.
     pub fn page_at(&self, at: &Address, kind: PageKind) -> Result<PageRef> {
         retry(self, || self.page(self.file.at(at, kind)))
     }
 
-    /// Asks for pages of `kind` that are next, as many as have room; returns how many those are.
+    /// Asks for as many of the `next` pages, all of `kind`, as have room. Returns their number.
     pub fn ask_next(&self, kind: PageKind, next: &[Address]) -> usize {
         let fits = |at: &&Address| {
             let fits = self.has_room(at);
@@ -79,7 +81,7 @@ impl<'a, S: PageSource + ?Sized> Whole<'a, S> {
         next.iter().take_while(fits).count()
     }
 
-    /// The walk has left the node at `at`.
+    /// Notes that the walk has left the node at `at`.
     pub fn leave(&self, at: &Address) {
         self.state.borrow_mut().nodes.remove(&at.offset);
     }
@@ -155,7 +157,7 @@ pub(crate) struct WholeTree {
 }
 
 impl WholeTree {
-    /// `tree` by its B-tree, or by its flat list if it has none.
+    /// `tree`, walked by its B-tree, or by its flat list if it has no B-tree.
     pub fn new(kind: TreeKind, tree: Tree, readahead: Readahead) -> Self {
         let mut ahead = Ahead::NONE;
         ahead.set(readahead);
@@ -178,7 +180,7 @@ impl WholeTree {
             let page = whole.page(whole.file.at(at, kind));
             if matches!(page, Err(Stop::Fault)) {
                 let state = &mut *whole.state.borrow_mut();
-                // It takes room beside what is asked ahead, until the round after it.
+                // Until the round after it, the node takes room in addition to what is asked ahead.
                 state.ask(at);
                 state.looked_at.push(at.offset);
             }
@@ -196,7 +198,7 @@ impl WholeTree {
         })
     }
 
-    /// The walk has come to the data page at `at`, which has `rows` as its parent says.
+    /// Notes that the walk has come to the data page at `at`, which has the rows `rows`, as its parent says.
     pub fn arrived<S: PageSource + ?Sized>(&mut self, whole: &Whole<'_, S>, at: &Address, rows: &Range<u64>) {
         let Self { kind, tree, rows: all, ahead } = self;
         if !ahead.is_none() && ahead.arrived(all, tree.totals.rows, rows, at) {
@@ -205,7 +207,7 @@ impl WholeTree {
         }
     }
 
-    /// Passes `found` on; what is missing is an occasion to ask ahead.
+    /// Returns `found`. If something is missing, it also asks ahead.
     fn noting<S: PageSource + ?Sized>(
         &mut self,
         whole: &Whole<'_, S>,
