@@ -1,5 +1,5 @@
-//! What an engine that has bytes keeps about a database: what it was made with, and which parts were loaded. It stands
-//! in a table of its own, beside the nine.
+//! What an engine that stores bytes keeps about a database: what the database was made with, and which parts were
+//! loaded. It is stored in a separate table, beside the nine tables of TPC-C.
 //!
 //! ```text
 //!   key                                  value
@@ -15,26 +15,26 @@ use rows::{DecodeTuple as _, Tuple as _};
 /// The name of the table.
 pub const TABLE: &str = "tpcc";
 
-/// The key of what the database was made with.
+/// The key of the entry that says what the database was made with.
 pub fn form_key() -> Vec<u8> {
     (0_u8,).to_key()
 }
 
-/// The key of what is kept of a part.
+/// The key under which a loaded part is stored.
 pub fn part_key(part: &Part) -> Vec<u8> {
     (1_u8, part.table as u8, *part.warehouses.start(), *part.warehouses.end()).to_key()
 }
 
-/// What stands under [`form_key`].
+/// The value that is stored under [`form_key`].
 pub fn encode_form(form: &Form) -> Vec<u8> {
     (form.warehouses, form.seed, form.loaded).to_key()
 }
 
-/// Reads what [`encode_form`] makes.
+/// Decodes the result of [`encode_form`].
 ///
 /// # Errors
 ///
-/// The bytes are others.
+/// The bytes are not such a value.
 pub fn decode_form(value: &[u8]) -> Result<Form, Failure> {
     let decoded = <(u32, u64, i64)>::decode(value);
     let (warehouses, seed, loaded) =

@@ -1,13 +1,13 @@
-//! Whether a database is consistent: the twelve conditions of clause 3.3.2, and that rows which may not change or
-//! vanish are there.
+//! Checks whether a database is consistent: the twelve conditions of clause 3.3.2. It also checks that rows which may
+//! not change or vanish are there.
 //!
-//! Every table of a warehouse is read once, in the order of its keys, and warehouses are read by several threads. All
-//! sums are exact integers. A thread keeps a few bytes for each customer and each order of the warehouse that it reads.
-//! What one warehouse says about others, payments of their customers and lines that they supply, is brought together by
-//! the caller's thread.
+//! Every table of a warehouse is read once, in key order. Several threads read warehouses. All sums are exact
+//! integers. A thread keeps a few bytes for each customer and each order of the warehouse that it reads. Some rows of
+//! a warehouse concern other warehouses: payments of their customers, and order lines that they supply. The caller's
+//! thread brings these together.
 //!
-//! It does not know how a database stores its rows. It trusts no number that it reads: a row of a place that cannot be
-//! is a finding.
+//! This module does not know how a database stores its rows. It trusts no number that it reads: a row in an
+//! impossible place is a finding.
 
 use crate::check::findings::Findings;
 use crate::check::ledger::Ledger;
@@ -42,13 +42,13 @@ pub use scope::INTERRUPTED;
 pub struct Checked {
     /// Warehouses that were read.
     pub warehouses: u32,
-    /// Rows that were read.
+    /// The number of rows that were read.
     pub rows: u64,
-    /// Rows that were read of each table, in the order of [`Table::ALL`].
+    /// The number of rows that were read from each table, in the order of [`Table::ALL`].
     pub rows_by_table: [u64; Table::ALL.len()],
-    /// The first that is wrong, at most [`MOST_FINDINGS`], in the order of warehouses.
+    /// The first findings, at most [`MOST_FINDINGS`], in the order of warehouses.
     pub findings: Vec<Finding>,
-    /// How much more is wrong.
+    /// The number of further findings.
     pub more: u64,
 }
 
@@ -59,13 +59,13 @@ impl Checked {
     }
 }
 
-/// Checks the database that was made with `form`, by `threads` threads. The caller's thread calls `progress` with the
-/// number of warehouses that have been read, whenever it has grown. The view is asked for the items as for those of
-/// warehouse 0.
+/// Checks the database that was made with `form`, on `threads` threads. Whenever the number of warehouses that have
+/// been read grows, the caller's thread calls `progress` with it. To read the items, the view is asked for the items
+/// of warehouse 0.
 ///
 /// # Errors
 ///
-/// If the database cannot be read; and with the kind [`INTERRUPTED`] after `stop` was set.
+/// The database cannot be read. After `stop` was set, the error has the kind [`INTERRUPTED`].
 #[allow(clippy::disallowed_methods, reason = "the benchmark has no simulated threads")]
 pub fn check(
     view: &dyn View,
@@ -83,7 +83,7 @@ pub fn check(
     let mut total = Total::default();
     let mut failure = None;
     std::thread::scope(|scope| {
-        // At most one outcome for each thread waits to be brought together.
+        // Each thread has at most one outcome that waits to be brought together with the others.
         let (sender, outcomes) = mpsc::sync_channel(threads);
         for _ in 0..threads {
             let sender = sender.clone();
@@ -106,7 +106,7 @@ pub fn check(
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Work<'c> {
     source: &'c Source<'c>,
     population: &'c Population,
@@ -117,7 +117,7 @@ struct Work<'c> {
 }
 
 impl Work<'_> {
-    /// Reads warehouses as long as some are left.
+    /// Reads warehouses until none is left.
     fn run(&self, outcomes: SyncSender<Result<Outcome, Failure>>) {
         let Form { warehouses, .. } = *self.form;
         let next = |next: u32| next.checked_add(1).filter(|_| next <= warehouses);
@@ -133,7 +133,7 @@ impl Work<'_> {
     }
 }
 
-/// What all warehouses that have been read say together.
+/// The sums over all warehouses that have been read.
 #[derive(Default)]
 struct Total {
     checked: Checked,

@@ -1,4 +1,4 @@
-//! What every database of TPC-C must do, as a test that each of them runs. It panics where one does not.
+//! What every database of TPC-C must do, as a test that each database runs. It panics if the database fails the test.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -14,13 +14,14 @@ use harness::{Clock, Flights, Length, Opening, Outcome, Plan, Request, Session};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-/// The warehouses of the test: with two of them, lines and payments go from one to the other.
+/// The number of warehouses in the test. With two, some lines and payments involve both warehouses.
 const WAREHOUSES: u32 = 2;
 
-/// A sum over all screens of the transactions that the test makes one after the other: every database shows the same.
+/// A sum over all screens of the transactions that the test makes one after the other. Every database shows the same
+/// screens.
 const SCREENS: u64 = 12_899_003_943_494_959_094;
 
-/// Runs the test on the database that `open` opens, which is not made yet.
+/// Runs the test on the database that `open` opens. The database must not be made yet.
 pub fn conforms(open: &dyn Fn(&Setup) -> Box<dyn Database>) {
     let setup = |opening| Setup { opening, connections: Some(4) };
     let form = Form { warehouses: WAREHOUSES, seed: 20, loaded: 1_700_000_000_000_000 };
@@ -48,7 +49,7 @@ pub fn conforms(open: &dyn Fn(&Setup) -> Box<dyn Database>) {
     assert_eq!(screens, SCREENS, "other screens than those of the other databases");
 }
 
-/// An import that was interrupted goes on, and a part that did not end leaves nothing.
+/// Checks that an interrupted import goes on, and that a part that did not end leaves no rows.
 fn loads(database: &dyn Database, form: &Form) {
     let items = parts(form).into_iter().find(|part| part.table == Table::Item).expect("there are items");
     assert!(!database.is_loaded(&items).expect("it can be asked"));
@@ -73,7 +74,7 @@ fn is_consistent(database: &dyn Database, form: &Form, after: After) {
     assert!(checked.rows > 1_000_000, "{} rows", checked.rows);
 }
 
-/// The only answer to a transaction.
+/// The answer to a transaction. There must be exactly one.
 fn ask(session: &mut dyn Flights, ticket: &Ticket) -> (Outcome, Vec<u8>) {
     session.start(0, &Request::Transaction(&ticket.to_bytes())).expect("it takes a transaction");
     let mut answer = None;
@@ -87,7 +88,7 @@ fn ask(session: &mut dyn Flights, ticket: &Ticket) -> (Outcome, Vec<u8>) {
     answer.expect("it was answered")
 }
 
-/// Makes transactions that each follow from those before. Returns a sum over what they show.
+/// Makes transactions, each of which depends on the transactions before it. Returns a sum over what they show.
 fn one_after_the_other(database: &dyn Database, form: &Form) -> u64 {
     let Session::Flights(mut session) = database.session(Clock::start()).expect("there is a session") else {
         panic!("a session of TPC-C has transactions under way");
@@ -118,7 +119,7 @@ fn one_after_the_other(database: &dyn Database, form: &Form) -> u64 {
     sum.word()
 }
 
-/// The seed of an order that is rolled back.
+/// A seed that gives an order which is rolled back.
 fn rolled_back(form: &Form) -> u64 {
     let drawing = Drawing::of(form);
     let is_it = |seed: &u64| {
@@ -130,7 +131,7 @@ fn rolled_back(form: &Form) -> u64 {
     (0..).find(is_it).expect("one order in a hundred is")
 }
 
-/// Lets terminals of two threads work at once, which meet in every district.
+/// Lets the terminals of two threads work at the same time. They meet in every district.
 fn side_by_side(database: &dyn Database, form: &Form) {
     let rules = Rules { mode: Mode::NoWait, drawing: Drawing::of(form) };
     let terminals = Terminals { rules: &rules, warehouses: 1..=WAREHOUSES, seed: 5 };

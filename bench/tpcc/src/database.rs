@@ -1,6 +1,6 @@
-//! What is asked of a database that TPC-C runs on. It is a [`Store`] of the harness, whose sessions answer
-//! [`Request::Transaction`](harness::Request::Transaction) alone, with a [`Ticket`](crate::Ticket). So the harness
-//! runs, measures and reports TPC-C as any other workload.
+//! The interface of a database on which TPC-C runs. It is a [`Store`] of the harness, whose sessions answer only
+//! [`Request::Transaction`](harness::Request::Transaction), with a [`Ticket`](crate::Ticket). So the harness runs,
+//! measures and reports TPC-C like any other workload.
 
 use crate::schema::{Customer, District, History, Item, Micros, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
 use harness::{Failure, Opening, Store, Target};
@@ -9,12 +9,13 @@ use std::ops::RangeInclusive;
 /// A kind of database that can be opened.
 #[derive(Clone, Copy)]
 pub struct Scheme {
-    /// What stands before the colon of a target.
+    /// The text before the colon of a target.
     pub name: &'static str,
-    /// Opens it.
+    /// Opens such a database.
     pub open: Open,
-    /// Opens what makes the same round trips and changes nothing, to show what the client costs by itself. It is made
-    /// with [`Database::create`] and forgotten when it is closed. `None`: it has no round trips, or nothing makes them.
+    /// Opens a simulation that makes the same round trips and changes nothing, to show what the client costs by
+    /// itself. It is made with [`Database::create`], and forgotten when it is closed. `None`: the database has no
+    /// round trips, or there is no simulation.
     pub simulate: Option<Open>,
 }
 
@@ -24,9 +25,10 @@ pub type Open = fn(&Target, &Setup) -> Result<Box<dyn Database>, Failure>;
 /// How a database is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// What may become of it.
+    /// What may happen to an existing database.
     pub opening: Opening,
-    /// Transactions that each thread may have under way; over a network, connections. `None`: as the database has it.
+    /// How many transactions each thread may have under way; over a network, how many connections. `None`: the
+    /// database's own default.
     pub connections: Option<usize>,
 }
 
@@ -35,14 +37,14 @@ pub struct Setup {
 pub struct Form {
     /// Warehouses, at least 1.
     pub warehouses: u32,
-    /// What the rows are drawn from.
+    /// The seed from which the rows are drawn.
     pub seed: u64,
-    /// The time that rows of the beginning have.
+    /// The time in the rows of the initial population.
     pub loaded: Micros,
 }
 
-/// Rows that are loaded together: those of a table that belong to these warehouses. Items belong to none, and are
-/// loaded as a part of `0..=0`.
+/// Rows that are loaded together: the rows of one table that belong to these warehouses. Items belong to no
+/// warehouse, and are loaded as a part of `0..=0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The table.
@@ -75,7 +77,7 @@ pub enum Row<'r> {
 }
 
 impl Row<'_> {
-    /// Its bytes: numbers as 4 or 8, texts as they are.
+    /// The number of bytes in the row: 4 or 8 for a number, and the length of a text.
     #[inline]
     pub fn bytes(&self) -> u64 {
         let bytes = match self {
@@ -101,26 +103,27 @@ impl Row<'_> {
 
 /// A database of TPC-C.
 pub trait Database: Store {
-    /// Makes the tables, all empty, and keeps `form`. There must be none.
+    /// Makes the tables, all empty, and stores `form`. No tables may exist.
     fn create(&self, form: &Form) -> Result<(), Failure>;
 
-    /// What it was made with; `None`: it was not made.
+    /// What the database was made with; `None`: it was not made.
     fn form(&self) -> Result<Option<Form>, Failure>;
 
-    /// Loads a part. The rows come in the order of their keys, payments in that of district and customer. What is
-    /// loaded takes effect with [`Loader::finish`], and then [`Database::is_loaded`] says so, after a crash, too.
+    /// Loads a part. The rows come in key order, but payments come in the order of district and customer. The rows
+    /// take effect with [`Loader::finish`]. From then on, [`Database::is_loaded`] is true for the part, also after a
+    /// crash.
     fn part_loader(&self, part: &Part) -> Result<Box<dyn Loader + '_>, Failure>;
 
-    /// Whether a part was loaded whole.
+    /// Whether the whole part was loaded.
     fn is_loaded(&self, part: &Part) -> Result<bool, Failure>;
 
-    /// Makes what is made when all rows are there, such as secondary indexes. What is made already stays.
+    /// Makes what can only be made when all rows are there, such as secondary indexes. What exists already stays.
     fn make_indexes(&self) -> Result<(), Failure>;
 
-    /// The database as it is now, for any number of threads to read.
+    /// The database at this moment. Any number of threads can read it.
     fn view(&self) -> Result<Box<dyn View + '_>, Failure>;
 
-    /// Removes all that [`Database::create`] has made.
+    /// Removes everything that [`Database::create`] has made.
     fn clean(&self) -> Result<(), Failure>;
 }
 
@@ -135,9 +138,9 @@ pub trait Loader {
 
 /// A database at one moment.
 pub trait View: Sync {
-    /// Gives all rows of `table` that belong to `warehouse` to `each`, in the order of their keys. Payments belong to
-    /// the warehouse that was paid, and come in any order, unless nothing ran since they were loaded. Items are those
-    /// of warehouse 0.
+    /// Gives all rows of `table` that belong to `warehouse` to `each`, in key order. A payment belongs to the
+    /// warehouse that was paid. Payments may come in any order if transactions ran after the load. Items are read as
+    /// rows of warehouse 0.
     fn rows(
         &self,
         table: Table,
@@ -146,13 +149,13 @@ pub trait View: Sync {
     ) -> Result<(), Failure>;
 }
 
-/// The failure of who opens a database that [`Database::create`] has not made.
+/// The failure if someone opens a database that [`Database::create`] has not made.
 #[cold]
 pub fn not_made() -> Failure {
     Failure::session("no_store", "the database was not made: use init and import first")
 }
 
-/// The failure of who runs transactions before [`Database::make_indexes`] has made the index `name`.
+/// The failure if someone runs transactions before [`Database::make_indexes`] has made the index `name`.
 #[cold]
 pub fn no_index(name: &str) -> Failure {
     Failure::session("no_index", format!("the index {name} is missing: end the import first"))

@@ -1,5 +1,5 @@
-//! Rows as keys and values of an engine that has bytes: tuples of the crate `rows`, so that keys have the order of
-//! their fields, and indexes can be declared over fields of both.
+//! Rows as keys and values of an engine that stores bytes. Both are tuples of the crate `rows`, so that keys have the
+//! order of their fields, and indexes can be declared on fields of keys and values.
 //!
 //! ```text
 //!   table        key                                              value
@@ -33,10 +33,10 @@ use std::fmt;
 #[cfg(test)]
 mod tests;
 
-/// The most parts of a row.
+/// The most parts that a row's value has.
 pub const PARTS: usize = 2;
 
-/// Names of the column groups of a table; none if its rows have one part.
+/// The names of a table's column groups; empty if its rows have one part.
 pub fn groups(table: Table) -> &'static [&'static str] {
     match table {
         Table::Customer => &["account", "profile"],
@@ -45,12 +45,12 @@ pub fn groups(table: Table) -> &'static [&'static str] {
     }
 }
 
-/// Declares the index of customers by name: the keys are warehouse, district, last and first name.
+/// Declares the index of customers by name. Its keys are warehouse, district, last name and first name.
 pub const CUSTOMERS_BY_NAME: &str = "key.tuple(u32, u8, u32)[0], key.tuple(u32, u8, u32)[1], \
      value.tuple(bytes, bytes, bytes, bool, u32, i64, i64, u32, u32)[0], \
      value.tuple(bytes, bytes, bytes, bool, u32, i64, i64, u32, u32)[1]";
 
-/// Declares the index of orders by customer: the keys are warehouse, district and customer.
+/// Declares the index of orders by customer. Its keys are warehouse, district and customer.
 pub const ORDERS_BY_CUSTOMER: &str = "key.tuple(u32, u8, u32)[0], key.tuple(u32, u8, u32)[1], \
      value.tuple(u32, i64, u8?, u8, bool)[0]";
 
@@ -73,7 +73,7 @@ impl Encoded {
         &self.parts[..self.count]
     }
 
-    /// Becomes `row`. `unique` tells a payment from others of the same customer.
+    /// Encodes `row`. `unique` distinguishes a payment from other payments of the same customer.
     pub fn set(&mut self, row: Row<'_>, unique: u64) {
         self.key.clear();
         self.parts.iter_mut().for_each(Vec::clear);
@@ -164,19 +164,20 @@ pub fn stock_key(warehouse: u32, item: u32, key: &mut Vec<u8>) {
     (warehouse, item).encode(key);
 }
 
-/// Appends what keys of [`CUSTOMERS_BY_NAME`] begin with that have this last name.
+/// Appends the prefix of the keys in [`CUSTOMERS_BY_NAME`] that have this last name.
 pub fn name_key(of: DistrictId, last: &Text<16>, key: &mut Vec<u8>) {
     district_key(of, key);
     text(last, key);
 }
 
-/// The number at the end of the key of a customer or an order, or of an entry that ends with such a key.
+/// The number at the end of a key of a customer or an order, or at the end of an index entry that ends with such a
+/// key.
 pub fn number_of(key: &[u8]) -> Result<u32, Failure> {
     let number = key.last_chunk().ok_or_else(|| wrong("a key is too short"))?;
     Ok(u32::from_be_bytes(*number))
 }
 
-/// Buffers for what is encoded, which are used again.
+/// Buffers for encoded rows and keys, which are used again.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     /// A row.
@@ -186,14 +187,14 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A key that `fill` makes.
+    /// The key that `fill` makes.
     pub fn key(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> &[u8] {
         self.key.clear();
         fill(&mut self.key);
         &self.key
     }
 
-    /// A key for each of `count`.
+    /// `count` keys, each of which `fill` makes.
     pub fn keys(&mut self, count: usize, mut fill: impl FnMut(usize, &mut Vec<u8>)) -> &[Vec<u8>] {
         self.keys.resize_with(self.keys.len().max(count), Vec::new);
         for (number, key) in self.keys[..count].iter_mut().enumerate() {
@@ -204,7 +205,7 @@ impl Scratch {
     }
 }
 
-/// Appends the key of a warehouse, which is what the keys of all its rows begin with.
+/// Appends the key of a warehouse. The keys of all rows of the warehouse begin with it.
 #[inline]
 pub fn warehouse_key(warehouse: u32, key: &mut Vec<u8>) {
     (warehouse,).encode(key);
@@ -216,14 +217,16 @@ pub fn item_key(item: u32, key: &mut Vec<u8>) {
     (item,).encode(key);
 }
 
-/// Appends the entry of a customer in an index by name that an engine keeps by itself. It ends with the number.
+/// Appends the entry of a customer in an index by name, for an engine that maintains the index itself. The entry ends
+/// with the customer's number.
 pub fn name_entry(row: &Customer, entry: &mut Vec<u8>) {
     name_key(DistrictId { warehouse: row.warehouse, district: row.district }, &row.last, entry);
     text(&row.first, entry);
     (row.customer,).encode(entry);
 }
 
-/// Appends the entry of an order in an index by customer that an engine keeps by itself. It ends with the number.
+/// Appends the entry of an order in an index by customer, for an engine that maintains the index itself. The entry
+/// ends with the order's number.
 pub fn customer_entry(row: &Order, entry: &mut Vec<u8>) {
     numbered_key(DistrictId { warehouse: row.warehouse, district: row.district }, row.customer, entry);
     (row.order,).encode(entry);
@@ -242,13 +245,13 @@ fn address(of: &Address, out: &mut Vec<u8>) {
     text(&of.zip, out);
 }
 
-/// A row that can be read back from its bytes.
+/// A row that can be decoded from its bytes.
 pub trait Decode: Sized {
-    /// Becomes the row with this key and these parts. What is in parts that are not given stays as it is.
+    /// Decodes the row with this key and these parts. Columns of parts that are not given stay unchanged.
     ///
     /// # Errors
     ///
-    /// The bytes are not those of such a row.
+    /// The bytes are not an encoded row of this type.
     fn decode<'b>(&mut self, key: &'b [u8], parts: impl IntoIterator<Item = &'b [u8]>) -> Result<(), Failure> {
         let mut key = Reader::new(key);
         let read = self.read(&mut key, &mut parts.into_iter().map(Reader::new));
@@ -259,18 +262,18 @@ pub trait Decode: Sized {
         }
     }
 
-    /// Reads key and parts.
+    /// Reads the fields of key and parts.
     fn read<'b>(&mut self, key: &mut Reader<'b>, parts: &mut impl Iterator<Item = Reader<'b>>) -> Result<(), NotARow>;
 }
 
-/// Why bytes are not those of a row.
+/// Why bytes are not an encoded row.
 #[derive(Debug)]
 pub enum NotARow {
-    /// A field is not what it should be.
+    /// A field has a wrong encoding.
     Field(Mistake),
-    /// A text is longer than its column.
+    /// A text is longer than its column allows.
     LongText,
-    /// A part is missing, or goes on after its last field.
+    /// A part is missing, or has bytes after its last field.
     Part,
 }
 
@@ -330,7 +333,7 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// The only part of a row.
+/// The part of a row that has one part.
 fn only<'b>(parts: &mut impl Iterator<Item = Reader<'b>>) -> Result<Reader<'b>, NotARow> {
     parts.next().ok_or(NotARow::Part)
 }

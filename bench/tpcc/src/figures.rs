@@ -1,5 +1,5 @@
-//! The figures of a result by the rules of TPC-C, as data: what stands in a text, in a file and on a page is made of
-//! them, so that all of them say the same.
+//! The figures of a result by the rules of TPC-C, as data. The text, the file and the page of a result are all made
+//! from these figures, so that they agree.
 
 use crate::input::Transaction;
 use crate::rules::Mode;
@@ -7,10 +7,10 @@ use crate::summary::{Summary, Verdict};
 use harness::{Measure, Times};
 use serde::Serialize;
 
-/// What stands with every result.
+/// The notice that every result must show.
 pub const NOTICE: &str = "These are no official results of TPC.";
 
-/// The quantiles of response times that a result has.
+/// The quantiles of response times that a result shows.
 pub const QUANTILES: [(&str, f64); 5] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999)];
 
 /// The figures of a result.
@@ -18,23 +18,23 @@ pub const QUANTILES: [(&str, f64); 5] = [("50", 0.5), ("90", 0.9), ("95", 0.95),
 pub struct Figures {
     /// [`NOTICE`].
     pub notice: &'static str,
-    /// How terminals worked.
+    /// The mode in which terminals worked.
     pub mode: &'static str,
     /// Warehouses that had terminals.
     pub warehouses: u32,
-    /// New orders that were completed, with those that were rolled back as the specification wants it.
+    /// New orders that were completed, including the orders that were rolled back as the specification wants.
     pub new_orders: u64,
-    /// Their number a minute.
+    /// Completed new orders per minute.
     pub tpmc: f64,
-    /// Percent of [`crate::summary::MOST_TPMC`] for each warehouse; none where terminals do not wait.
+    /// Percent of [`crate::summary::MOST_TPMC`] for each warehouse; `None` if terminals do not wait.
     pub efficiency: Option<f64>,
-    /// Transactions a second, with those that failed for good.
+    /// Transactions per second, including those that failed for good.
     pub throughput_per_second: f64,
-    /// Transactions a second that were completed.
+    /// Completed transactions per second.
     pub goodput_per_second: f64,
-    /// Each of the five that was asked for.
+    /// The kinds of transactions that were requested, of the five.
     pub transactions: Vec<Kind>,
-    /// What has bounds.
+    /// The figures that have bounds.
     pub limits: Vec<Verdict>,
     /// The ways in which the run differs from the specification.
     pub deviations: Vec<&'static str>,
@@ -45,32 +45,32 @@ pub struct Figures {
 pub struct Kind {
     /// Its name.
     pub name: String,
-    /// The transactions that were completed, with those that were rolled back.
+    /// The transactions that were completed, including those that were rolled back.
     pub ok: u64,
-    /// The transactions among them that were rolled back as the specification wants it.
+    /// The transactions in `ok` that were rolled back as the specification wants.
     pub rolled_back: u64,
     /// The transactions that failed for good.
     pub failed: u64,
-    /// Attempts that failed and were made again.
+    /// Attempts that failed and were repeated.
     pub made_again: u64,
-    /// Percent of all that were completed: the mix. None if none were completed.
+    /// The mix: percent of all completed transactions. `None` if no transaction was completed.
     pub share: Option<f64>,
-    /// Response times; none where no transaction was completed.
+    /// Response times; `None` if no transaction of this kind was completed.
     pub millis: Option<Percentiles>,
 }
 
 /// Response times, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Percentiles {
-    /// Half of them are within this.
+    /// 50 of 100 transactions have at most this response time.
     pub p50: f64,
-    /// 90 of 100.
+    /// 90 of 100 have at most this response time.
     pub p90: f64,
-    /// 95 of 100.
+    /// 95 of 100 have at most this response time.
     pub p95: f64,
-    /// 99 of 100.
+    /// 99 of 100 have at most this response time.
     pub p99: f64,
-    /// 999 of 1000.
+    /// 999 of 1000 have at most this response time.
     pub p99_9: f64,
 }
 
@@ -80,7 +80,7 @@ impl Percentiles {
         Self { p50, p90, p95, p99, p99_9 }
     }
 
-    /// In the order of [`QUANTILES`].
+    /// The values in the order of [`QUANTILES`].
     pub fn all(self) -> [f64; 5] {
         [self.p50, self.p90, self.p95, self.p99, self.p99_9]
     }

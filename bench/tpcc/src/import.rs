@@ -1,5 +1,5 @@
-//! Fills a database with its first population: part by part, on several threads. Each part takes effect as a whole, so
-//! that an import that was interrupted goes on with the parts that are missing.
+//! Fills a database with its first population, part by part, on several threads. Each part takes effect as a whole.
+//! So an interrupted import can go on with the missing parts.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -15,10 +15,10 @@ use std::sync::{Mutex, PoisonError};
 #[cfg(test)]
 mod tests;
 
-/// A part has about this number of bytes, unless one warehouse has more.
+/// The approximate number of bytes in a part. If a single warehouse has more, the part has more.
 const PART_BYTES: u64 = 256 << 20;
 
-/// The parts of a database, those with the most rows first.
+/// The parts of a database. The parts with the most rows come first.
 pub fn parts(form: &Form) -> Vec<Part> {
     let mut parts = vec![Part { table: Table::Item, warehouses: 0..=0 }];
     for table in Table::ALL.into_iter().filter(|table| *table != Table::Item) {
@@ -34,13 +34,13 @@ pub fn parts(form: &Form) -> Vec<Part> {
     parts
 }
 
-/// About how many bytes the rows of a part have.
+/// The approximate number of bytes in the rows of a part.
 fn bytes_of(part: &Part) -> u64 {
     let warehouses = u64::from(part.warehouses.end() - part.warehouses.start()) + 1;
     warehouses * u64::from(part.table.rows()) * part.table.row_bytes()
 }
 
-/// About how many bytes all rows have.
+/// The approximate number of bytes in all rows.
 pub fn bytes_of_all(form: &Form) -> u64 {
     let of_a_warehouse = |table: Table| u64::from(table.rows()) * table.row_bytes();
     let tables = Table::ALL.into_iter().filter(|table| *table != Table::Item);
@@ -48,7 +48,7 @@ pub fn bytes_of_all(form: &Form) -> u64 {
     of_a_warehouse(Table::Item) + u64::from(form.warehouses) * each
 }
 
-/// How many parts are loaded, and how many they are in all.
+/// The number of loaded parts, and the number of all parts.
 ///
 /// # Errors
 ///
@@ -62,7 +62,7 @@ pub fn parts_loaded(database: &dyn Database, form: &Form) -> Result<(usize, usiz
     Ok((loaded, all.len()))
 }
 
-/// About how many bytes the rows have that are not loaded yet.
+/// The approximate number of bytes in the rows that are not loaded yet.
 pub fn bytes_left(database: &dyn Database, form: &Form) -> Result<u64, Failure> {
     let mut left = 0;
     for part in parts(form) {
@@ -73,21 +73,21 @@ pub fn bytes_left(database: &dyn Database, form: &Form) -> Result<u64, Failure> 
     Ok(left)
 }
 
-/// How far an import is. Threads add to it, and others may look at it.
+/// The progress of an import. Threads add to it, and others may look at it.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// All parts.
+    /// The number of all parts.
     pub parts: AtomicUsize,
-    /// Parts that are loaded.
+    /// The number of loaded parts.
     pub parts_done: AtomicUsize,
-    /// Rows that were made.
+    /// The number of rows that were made.
     pub rows: AtomicU64,
-    /// Bytes of these rows: numbers as 4 or 8, texts as they are.
+    /// The number of bytes in these rows: 4 or 8 for a number, and the length of a text.
     pub bytes: AtomicU64,
 }
 
-/// Loads the parts of `database`, which was made as `form` says, that are not loaded yet. It fails with the kind
-/// `interrupted` if `stop` is set meanwhile; what was loaded stays.
+/// Loads the parts of `database` that are not loaded yet. The database was made as `form` says. If `stop` is set
+/// during the import, it fails with the kind `interrupted`; loaded parts stay.
 pub fn import(
     database: &dyn Database,
     form: &Form,
@@ -114,7 +114,7 @@ pub fn import(
             });
             if let Err(failure) = loaded {
                 failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
-                // The others need not go on.
+                // The other threads need not go on.
                 next.store(left.len(), Ordering::Relaxed);
                 return;
             }
@@ -130,7 +130,7 @@ pub fn import(
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
-/// What a part that is being made goes through.
+/// What happens to the rows of a part while it is made.
 struct Making<'m> {
     loader: &'m mut dyn Loader,
     stop: &'m AtomicBool,
@@ -139,7 +139,7 @@ struct Making<'m> {
     bytes: u64,
 }
 
-/// Rows between two looks at the flag.
+/// The number of rows between two checks of the stop flag.
 const LOOK_ROWS: u64 = 4096;
 
 impl Making<'_> {
@@ -162,7 +162,7 @@ impl Making<'_> {
     }
 }
 
-/// Makes the rows of a part, in the order of their keys.
+/// Makes the rows of a part, in key order.
 pub fn make(
     population: &Population,
     part: &Part,
@@ -252,7 +252,7 @@ fn make_of_warehouse(
     Ok(())
 }
 
-/// All districts with the numbers from 1 to `count`.
+/// All pairs of a district and a number from 1 to `count`.
 fn pairs(count: u32) -> impl Iterator<Item = (u32, u32)> {
     (1..=DISTRICTS).flat_map(move |district| (1..=count).map(move |number| (district, number)))
 }

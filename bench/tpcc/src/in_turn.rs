@@ -1,9 +1,10 @@
-//! One thread's transactions on an engine that is called within the process and whose calls wait: they are carried out
-//! one after the other, where they are started.
+//! One thread's transactions on an engine inside the process whose calls wait. Each transaction is carried out when
+//! it is started, one after the other.
 //!
-//! A session of an engine that makes each transaction durable by itself has one under way. One whose engine makes
-//! several durable at once has as many, and answers them together. A transaction that conflicts is not tried again
-//! here: its terminal does that, so that others go on meanwhile.
+//! If an engine makes each transaction durable separately, its session has one transaction under way. If an engine
+//! makes several transactions durable at once, its session has that many under way, and answers them together. A
+//! transaction that conflicts is not repeated here. Its terminal repeats it, so that other transactions go on in
+//! between.
 
 use crate::database::Form;
 use crate::input::{Drawing, Ticket, Transaction};
@@ -12,44 +13,44 @@ use crate::transactions::{Rows, Wish, Work, now};
 use harness::{Clock, Failure, Flights, Outcome, Reply, Request, Served};
 use std::time::Duration;
 
-/// One thread's way to an engine.
+/// One thread's access to an engine.
 pub trait Engine {
-    /// The rows as a transaction sees them. One that is dropped is rolled back.
+    /// The rows as a transaction sees them. If it is dropped without a commit, the transaction is rolled back.
     type Open<'e>: Rows
     where
         Self: 'e;
 
-    /// Begins a transaction that is to carry out `transaction`.
+    /// Begins a transaction for `transaction`.
     ///
     /// # Errors
     ///
-    /// If it cannot begin.
+    /// The transaction cannot begin.
     fn begin(&mut self, transaction: Transaction) -> Result<Self::Open<'_>, Failure>;
 
-    /// Commits what was done in a transaction.
+    /// Commits the changes of a transaction.
     ///
     /// # Errors
     ///
-    /// If it conflicts with others, with the harm [`Again`](harness::Harm::Again), or cannot be written. Then it is
-    /// rolled back.
+    /// The transaction conflicts with others, and the failure has the harm [`Again`](harness::Harm::Again); or the
+    /// changes cannot be written. In both cases, the transaction is rolled back.
     fn commit(open: Self::Open<'_>) -> Result<(), Failure>;
 
-    /// Makes durable what was committed and is not durable yet.
+    /// Makes all committed transactions durable.
     ///
     /// # Errors
     ///
-    /// If it cannot be written. Then none of it may be there.
+    /// They cannot be written. Then none of them may be there.
     fn make_durable(&mut self) -> Result<(), Failure> {
         Ok(())
     }
 }
 
-/// Whether `transaction` reads only.
+/// Whether `transaction` only reads.
 pub fn reads_only(transaction: Transaction) -> bool {
     matches!(transaction, Transaction::OrderStatus | Transaction::StockLevel)
 }
 
-/// A session on `engine` that has `depth` transactions under way, at least 1.
+/// A session on `engine` that can have `depth` transactions under way. It has at least 1.
 pub fn session<'e, E: Engine + 'e>(engine: E, form: &Form, depth: usize, clock: Clock) -> Box<dyn Flights + 'e> {
     Box::new(InTurn {
         engine,
@@ -69,11 +70,11 @@ struct InTurn<E> {
     drawing: Drawing,
     depth: usize,
     clock: Clock,
-    /// The transactions that were carried out and are not durable yet.
+    /// The transactions that were carried out, but are not durable yet.
     answered: Vec<Answered>,
     work: Work,
     screen: Screen,
-    /// Screens that are used again.
+    /// Spare screens, which are used again.
     spare: Vec<Screen>,
     reply: Reply,
 }

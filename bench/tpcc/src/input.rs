@@ -1,8 +1,8 @@
-//! What a terminal asks for: the inputs of the five transactions (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1).
+//! The inputs of the five transactions that terminals ask for (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1).
 //!
-//! A [`Ticket`] stands for an input: it is the state of the terminal's random numbers when the input was drawn, 15
-//! bytes in place of some two hundred. Whoever carries the transaction out draws the input from it again, so that
-//! terminals keep no buffers, and a transaction that is tried again has the same input.
+//! A [`Ticket`] stands for an input. It is the state of the terminal's random numbers when the input was drawn: 15
+//! bytes instead of about two hundred. Whoever carries out the transaction draws the input from the ticket again. So
+//! terminals need no buffers, and a transaction that is repeated has the same input.
 
 use crate::database::Form;
 use crate::random::{Constants, Stream, last_name};
@@ -21,7 +21,7 @@ pub enum Transaction {
     NewOrder,
     /// A customer pays.
     Payment,
-    /// A customer asks for the newest order.
+    /// A customer asks for the customer's newest order.
     OrderStatus,
     /// The oldest order of each district is delivered.
     Delivery,
@@ -30,24 +30,24 @@ pub enum Transaction {
 }
 
 impl Transaction {
-    /// All, in the order of their numbers.
+    /// All transactions, in the order of their numbers.
     pub const ALL: [Self; 5] = [Self::NewOrder, Self::Payment, Self::OrderStatus, Self::Delivery, Self::StockLevel];
 
     /// Their names in a report.
     pub const NAMES: [&str; 5] = ["NewOrder", "Payment", "OrderStatus", "Delivery", "StockLevel"];
 }
 
-/// What the inputs of a database are drawn with.
+/// What is needed to draw the inputs for a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drawing {
-    /// How skewed numbers are drawn.
+    /// The constants for skewed numbers.
     pub constants: Constants,
     /// The number of warehouses.
     pub warehouses: u32,
 }
 
 impl Drawing {
-    /// The input for a database that was made as `form` says.
+    /// What is needed for a database that was made as `form` says.
     pub fn of(form: &Form) -> Self {
         Self { constants: Constants::of(form.seed), warehouses: form.warehouses }
     }
@@ -56,23 +56,24 @@ impl Drawing {
 /// An input that is not drawn yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
-    /// What its random numbers begin with.
+    /// The state from which its random numbers are drawn.
     pub seed: u64,
     /// The warehouse of the terminal.
     pub warehouse: u32,
     /// The district whose stock the terminal looks at.
     pub district: u8,
-    /// What is asked for.
+    /// The transaction that the terminal asks for.
     pub transaction: Transaction,
-    /// Customers and items are drawn evenly, as HammerDB does it, and not as the specification says.
+    /// Whether customers and items are drawn evenly, as in HammerDB. Otherwise they are drawn as the specification
+    /// says.
     pub is_even: bool,
 }
 
 impl Ticket {
-    /// Bytes of an encoded ticket.
+    /// The number of bytes of an encoded ticket.
     pub const BYTES: usize = 15;
 
-    /// As bytes, for a request.
+    /// The ticket as bytes, for a request.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&self.seed.to_le_bytes());
@@ -87,13 +88,13 @@ impl Ticket {
     ///
     /// # Errors
     ///
-    /// The request is none for a transaction, or not one of TPC-C.
+    /// The request is not for a transaction, or not for a transaction of TPC-C.
     pub fn of(request: &Request<'_>) -> Result<Self, Failure> {
         let Request::Transaction(ticket) = request else { return Err(no_transactions()) };
         Self::from_bytes(ticket).ok_or_else(|| Failure::request("not_a_ticket", "a request is not a ticket"))
     }
 
-    /// From the bytes of a request; `None` if they are not those of a ticket.
+    /// Decodes the bytes of a request; `None` if they are not a ticket.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::BYTES] = bytes.try_into().ok()?;
         Some(Self {
@@ -179,10 +180,10 @@ fn other(stream: &mut Stream, home: u32, warehouses: u32) -> u32 {
     drawn + u32::from(drawn >= home)
 }
 
-/// The number of an item that is not there: one order in a hundred asks for it.
+/// The number of an item that does not exist. One order in a hundred asks for it.
 pub const NO_ITEM: u32 = ITEMS + 1;
 
-/// What a transaction is to do.
+/// What a transaction has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// See [`Transaction::NewOrder`].
@@ -209,18 +210,18 @@ pub struct NewOrder {
 }
 
 impl NewOrder {
-    /// Its lines, 5 to 15.
+    /// Its lines. There are 5 to 15.
     #[inline]
     pub fn lines(&self) -> &[Line] {
         &self.lines[..self.count as usize]
     }
 
-    /// Whether an item is not there.
+    /// Whether one of its items does not exist.
     pub fn is_rolled_back(&self) -> bool {
         self.lines().iter().any(|line| line.item == NO_ITEM)
     }
 
-    /// Whether no line is supplied by another warehouse.
+    /// Whether the order's own warehouse supplies all lines.
     pub fn is_all_local(&self) -> bool {
         self.lines().iter().all(|line| line.supplied_by == self.warehouse)
     }
@@ -244,7 +245,7 @@ pub struct Payment {
     pub customer: Who,
     pub amount: Cents,
     pub paid: Micros,
-    /// Tells its row of history from others of the same customer.
+    /// Distinguishes its row of history from other rows of the same customer.
     pub unique: u64,
 }
 
@@ -277,7 +278,7 @@ pub struct StockLevel {
 pub enum Who {
     /// By number.
     Number(u32),
-    /// By last name: the one in the middle of those who have it, in the order of first names.
+    /// By last name. If several customers have it, the one in the middle is meant, in the order of first names.
     LastName(Text<16>),
 }
 

@@ -1,16 +1,17 @@
-//! TPC-C: orders of a company with warehouses, as the specification 5.11 of the Transaction Processing Performance
-//! Council has them.
+//! TPC-C: the orders of a company with warehouses, following the specification 5.11 of the Transaction Processing
+//! Performance Council.
 //!
-//! It knows no engine. From the bottom up: `text` is a string of a bounded number of bytes, `schema` are the rows,
-//! `random` are the random numbers of clauses 2.1.5 and 4.3.2, `population` makes the rows that a database begins with.
-//! `input` is what terminals ask for, `rules` and `terminal` when they do. `transactions` carries it out on an engine
-//! within the process, whose keys and values `encoding` makes, and `screen` is what comes of it; `oldest` remembers
-//! where such an engine has to look for orders to deliver. `in_turn` is a thread of an engine whose calls wait.
-//! `database` is what is asked of a database, `about` how an engine within the process keeps what it was made with.
-//! `import` fills a database, `check` tells whether it is consistent, `live` what happens in a run, and `summary` what
-//! it came to. `conformance` is the test that all databases run, and `noop` the database that keeps nothing.
+//! This crate knows no engine. From the bottom up: `text` is a string of a bounded number of bytes, `schema` has the
+//! rows, `random` has the random numbers of clauses 2.1.5 and 4.3.2, and `population` makes the initial rows of a
+//! database. `input` has what terminals ask for, and `rules` and `terminal` decide when they ask. `transactions`
+//! carries transactions out on an engine inside the process; `encoding` makes the keys and values of such an engine,
+//! `screen` is what a terminal shows, and `oldest` remembers where to look for orders to deliver. `in_turn` is one
+//! thread of an engine whose calls wait. `database` is the interface of a database, and `about` is how an engine
+//! inside the process stores what a database was made with. `import` fills a database, `check` checks that it is
+//! consistent, `live` shows a run that goes on, and `summary` computes its result. `conformance` is the test that all
+//! databases run, and `noop` is the database that stores nothing.
 //!
-//! Money is in cents, and rates are in ten-thousandths: no figure passes through floating point.
+//! Money is in cents, and rates are in ten-thousandths, so no amount is ever a floating-point number.
 
 #![allow(missing_docs, reason = "columns have the names of the specification")]
 

@@ -1,12 +1,12 @@
-//! The table that grows by a line an interval while terminals work:
+//! The table that gets a new line every interval while terminals work:
 //!
 //! ```text
 //!     time              tpmC  trans/s  failed  again  NewOrder: 50%    90%    99%  Payment  OrderStatus  Delivery  StockLevel
 //!    1.0 s  measured  101460     3761       0     12           3.91   8.12   15.4     7.98         7.31      19.0        11.2
 //! ```
 //!
-//! Times are in milliseconds; those of the other four transactions are their 90th percentiles. A transaction that is
-//! tried again after a conflict counts as failed only when it is given up.
+//! Times are in milliseconds. The times of the other four transactions are 90th percentiles. A transaction that is
+//! repeated after a conflict counts as failed only when the terminal gives it up.
 
 use crate::input::Transaction;
 use crate::result_text::millis;

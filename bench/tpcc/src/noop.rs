@@ -1,4 +1,4 @@
-//! A database that does nothing: it shows what making rows and what terminals cost by themselves.
+//! A database that does nothing. It shows what it costs to make rows, and what terminals cost by themselves.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -13,7 +13,7 @@ use std::hint::black_box;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// `noop:`, whose transactions are drawn and forgotten.
+/// The scheme `noop:`. Its transactions are drawn and forgotten.
 pub const SCHEME: Scheme = Scheme { name: "noop", open, simulate: None };
 
 fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
@@ -21,7 +21,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
     Ok(Box::new(Noop { form: Mutex::default(), depth: setup.connections.unwrap_or(usize::MAX) }))
 }
 
-/// A database that takes everything and keeps nothing.
+/// A database that accepts everything and stores nothing.
 #[derive(Debug)]
 pub struct Noop {
     form: Mutex<Option<Form>>,
@@ -29,7 +29,7 @@ pub struct Noop {
 }
 
 impl Default for Noop {
-    /// One that has any number of transactions under way.
+    /// A database that can have any number of transactions under way.
     fn default() -> Self {
         Self { form: Mutex::default(), depth: usize::MAX }
     }
@@ -132,7 +132,7 @@ struct Draws {
     drawing: Drawing,
     depth: usize,
     clock: Clock,
-    /// Slots, when their transactions began and ended, and how.
+    /// The slot of each answered transaction, when it began, when it ended, and its outcome.
     answered: Vec<(u32, u64, u64, Outcome)>,
     reply: Reply,
 }

@@ -1,5 +1,6 @@
-//! The rows that a database begins with (clause 4.3.3.1). Each is a pure function of the seed, the time of the load and
-//! its place, so that rows can be made in any order and by any number of threads, and every database gets the same.
+//! The initial rows of a database (clause 4.3.3.1). Each row depends only on the seed, the time of the load, and the
+//! place of the row. So rows can be made in any order and by any number of threads, and every database gets the same
+//! rows.
 
 use crate::random::{Constants, Permutation, Stream, last_name};
 use crate::schema::{
@@ -16,28 +17,28 @@ mod tests;
 pub struct Population {
     seed: u64,
     constants: Constants,
-    /// When every order was entered, and every customer became one.
+    /// The time at which every order was entered and every customer was registered.
     loaded: Micros,
 }
 
-/// In cents.
+/// One dollar, in cents.
 const DOLLAR: Cents = 100;
 
-/// What one item in ten, and one stock in ten, has in its data.
+/// A text that one item in ten and one stock in ten have in their data.
 const ORIGINAL: &[u8] = b"ORIGINAL";
 
 impl Population {
-    /// The population of a seed, loaded at this time.
+    /// The population for a seed, loaded at this time.
     pub fn new(seed: u64, loaded: Micros) -> Self {
         Self { seed, constants: Constants::of(seed), loaded }
     }
 
-    /// What the skewed numbers of transactions are drawn with.
+    /// The constants for the skewed numbers of transactions.
     pub fn constants(&self) -> &Constants {
         &self.constants
     }
 
-    /// The stream of a row.
+    /// The random stream of a row.
     #[inline]
     fn stream(&self, table: Table, warehouse: u32, row: u32) -> Stream {
         Stream::of(self.seed, &[table as u64 + 1, u64::from(warehouse) << 32 | u64::from(row)])
@@ -88,7 +89,7 @@ impl Population {
     pub fn customer(&self, warehouse: u32, district: u32, customer: u32, row: &mut Customer) {
         let stream = &mut self.stream(Table::Customer, warehouse, place(district, customer));
         (row.warehouse, row.district, row.customer) = (warehouse, district, customer);
-        // The first thousand have all last names.
+        // The first thousand customers have all last names, one each.
         let name = match customer {
             1..=1000 => customer - 1,
             _ => stream.skewed(self.constants.last_name_loaded, 0, 999),
@@ -118,13 +119,13 @@ impl Population {
         stream.letters(12, 24, &mut row.data);
     }
 
-    /// The customers of a district in the order of their orders: each has made one.
+    /// The customers of a district in the order of their orders. Each customer has made one order.
     pub fn customers_of_orders(&self, warehouse: u32, district: u32) -> Permutation {
         const { assert!(Permutation::COUNT == CUSTOMERS && CUSTOMERS == ORDERS) };
         Permutation::draw(&mut self.stream(Table::Order, warehouse, place(district, 0)))
     }
 
-    /// Order `order` of a district, from 1 to [`ORDERS`], of one of `customers`.
+    /// Order `order` of a district, from 1 to [`ORDERS`]. `customers` has the customers of all orders.
     pub fn order(&self, warehouse: u32, district: u32, order: u32, customers: &Permutation, row: &mut Order) {
         let stream = &mut self.stream(Table::Order, warehouse, place(district, order));
         (row.warehouse, row.district, row.order) = (warehouse, district, order);
@@ -135,7 +136,7 @@ impl Population {
         row.is_all_local = true;
     }
 
-    /// Line `line` of `order`, from 1 to as many as it has.
+    /// Line `line` of `order`. Lines are numbered from 1.
     pub fn order_line(&self, order: &Order, line: u32, row: &mut OrderLine) {
         let stream = &mut Stream::of(
             self.seed,
@@ -155,14 +156,14 @@ impl Population {
         stream.letters(24, 24, &mut row.district_info);
     }
 
-    /// That `order` is not delivered, if so.
+    /// The row that says that `order` is not delivered, if it is not.
     pub fn new_order(order: &Order) -> Option<NewOrder> {
         let Order { warehouse, district, order, .. } = *order;
         (order >= FIRST_NEW_ORDER).then_some(NewOrder { warehouse, district, order })
     }
 }
 
-/// The place of a customer or an order of a district within its warehouse.
+/// The place of a customer or an order within the warehouse.
 fn place(district: u32, number: u32) -> u32 {
     district << 16 | number
 }
@@ -178,7 +179,7 @@ fn address(stream: &mut Stream, address: &mut Address) {
     zip[4..].fill(b'1');
 }
 
-/// 26 to 50 bytes, which say `ORIGINAL` somewhere in one of ten rows.
+/// A text of 26 to 50 bytes. In one of ten rows, it contains `ORIGINAL`.
 fn data(stream: &mut Stream, text: &mut Text<50>) {
     stream.letters(26, 50, text);
     if stream.one_in(10) {

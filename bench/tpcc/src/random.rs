@@ -1,14 +1,14 @@
-//! Random numbers and strings as clauses 2.1.5, 2.1.6, 4.3.2 and 4.3.3 of TPC-C 5.11 have them.
+//! Random numbers and strings, following clauses 2.1.5, 2.1.6, 4.3.2 and 4.3.3 of TPC-C 5.11.
 //!
-//! A stream begins anywhere: the rows of a table each have one of their own, which depends on the seed and the place of
-//! the row alone. So rows can be made in any order, by any number of threads, and again.
+//! A stream can begin anywhere. Each row of a table has its own stream, which depends only on the seed and the row's
+//! place. So rows can be made in any order, by any number of threads, and repeatedly.
 
 use crate::text::Text;
 
 #[cfg(test)]
 mod tests;
 
-/// 2^64 divided by the golden ratio, odd.
+/// 2^64 divided by the golden ratio, made odd.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A stream of random numbers: SplitMix64 (Steele, Lea and Flood, *Fast splittable pseudorandom number generators*,
@@ -18,31 +18,32 @@ pub struct Stream {
     state: u64,
 }
 
-/// Letters of both cases, and digits: what an *a-string* is made of.
+/// The characters of an *a-string*: letters of both cases, and digits.
 const ALPHANUMERIC: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 impl Stream {
-    /// The stream of a seed and of whatever else tells it from others.
+    /// The stream of a seed and a place. `place` distinguishes it from other streams of the seed.
     pub fn of(seed: u64, place: &[u64]) -> Self {
         let state = place.iter().fold(mixed(seed ^ GOLDEN), |state, number| mixed(state.wrapping_add(GOLDEN) ^ number));
         Self { state }
     }
 
-    /// 64 bits.
+    /// A random number of 64 bits.
     #[inline]
     pub fn word(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GOLDEN);
         mixed(self.state)
     }
 
-    /// A number from `low` to `high`, both among them, each as likely as any other but for one in 2^32 / (high - low).
+    /// A number from `low` to `high`, both included. All numbers are equally likely, except for an error of one in
+    /// 2^32 / (high - low).
     #[inline]
     pub fn between(&mut self, low: u32, high: u32) -> u32 {
         let count = u64::from(high - low) + 1;
         low + ((self.word() >> 32).wrapping_mul(count) >> 32) as u32
     }
 
-    /// Whether one of `count` equally likely cases has come.
+    /// Returns `true` with the probability 1 / `count`.
     #[inline]
     pub fn one_in(&mut self, count: u32) -> bool {
         self.between(1, count) == 1
@@ -54,14 +55,14 @@ impl Stream {
         ((self.between(0, skew.a) | self.between(low, high)) + skew.c) % (high - low + 1) + low
     }
 
-    /// An a-string of `shortest` to `longest` bytes.
+    /// An a-string: `shortest` to `longest` letters and digits.
     #[inline]
     pub fn letters<const N: usize>(&mut self, shortest: u32, longest: u32, text: &mut Text<N>) {
         let len = if shortest == longest { longest } else { self.between(shortest, longest) };
         self.fill(text.resized(len as usize));
     }
 
-    /// An n-string of digits.
+    /// An n-string, which consists of digits.
     #[inline]
     pub fn digits(&mut self, out: &mut [u8]) {
         let digit = |bits: u64| b'0' + (((bits & 0xffff) * 10) >> 16) as u8;
@@ -74,8 +75,8 @@ impl Stream {
         }
     }
 
-    /// Letters in pairs: 21 random bits for each pair, so that none is favoured by more than one in 2^21 / 62^2, which
-    /// is 545.
+    /// Fills `out` with pairs of letters. Each pair is made from 21 random bits, so that no pair is favoured by more
+    /// than one in 2^21 / 62^2, which is 545.
     #[inline]
     fn fill(&mut self, out: &mut [u8]) {
         let mut sixes = out.chunks_exact_mut(6);
@@ -92,7 +93,7 @@ impl Stream {
     }
 }
 
-/// Two letters of 21 bits.
+/// The pair of letters for 21 bits.
 #[inline]
 fn pair(bits: u64) -> [u8; 2] {
     PAIRS[(((bits & 0x1f_ffff) * PAIRS.len() as u64) >> 21) as usize]
@@ -117,14 +118,14 @@ fn mixed(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// What a skewed number is drawn with.
+/// The constants for drawing a skewed number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skew {
     a: u32,
     c: u32,
 }
 
-/// The constants `C` of one database: drawn once from its seed.
+/// The constants `C` of one database. They are drawn once, from its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
     /// For last names in the initial population.
@@ -142,7 +143,7 @@ impl Constants {
     pub fn of(seed: u64) -> Self {
         let mut stream = Stream::of(seed, &[u64::from_be_bytes(*b"constant")]);
         let loaded = stream.between(0, 255);
-        // Clause 2.1.6.1: the two for last names differ by 65 to 119, but not by 96 or 112.
+        // Clause 2.1.6.1: the two constants for last names differ by 65 to 119, but not by 96 or 112.
         let run = loop {
             let run = stream.between(0, 255);
             if is_valid_delta(loaded.abs_diff(run)) {
@@ -159,7 +160,7 @@ impl Constants {
 }
 
 impl Constants {
-    /// The same, but each customer and each item is as likely as any other.
+    /// The same constants, but for them each customer and each item is equally likely.
     pub fn even(&self) -> Self {
         Self { customer: Skew { a: 0, ..self.customer }, item: Skew { a: 0, ..self.item }, ..*self }
     }
@@ -187,23 +188,24 @@ pub fn last_name(number: u32) -> Text<LAST_NAME_BYTES> {
     Text::of(&name[..len])
 }
 
-/// A permutation of the numbers below [`Permutation::COUNT`], as a function: a network of Feistel over 12 bits, walked
-/// on until the number is one of them (Black and Rogaway, *Ciphers with arbitrary finite domains*, 2002).
+/// A permutation of the numbers below [`Permutation::COUNT`], as a function. It is a Feistel network over 12 bits,
+/// which is applied until the result is below the count (Black and Rogaway, *Ciphers with arbitrary finite domains*,
+/// 2002).
 #[derive(Clone, Copy, Debug)]
 pub struct Permutation {
     keys: [u64; 4],
 }
 
 impl Permutation {
-    /// Customers of a district.
+    /// The number of customers in a district.
     pub const COUNT: u32 = 3000;
 
-    /// The one that a stream draws.
+    /// The permutation that a stream draws.
     pub fn draw(stream: &mut Stream) -> Self {
         Self { keys: std::array::from_fn(|_| stream.word()) }
     }
 
-    /// Where `number` goes.
+    /// The number to which `number` is mapped.
     pub fn of(&self, number: u32) -> u32 {
         let mut number = number;
         loop {

@@ -1,4 +1,4 @@
-//! A result in the lines of the document that asked for this benchmark.
+//! A result as text, with the lines of the document that asked for this benchmark.
 
 use crate::figures::{Figures, Kind, NOTICE, QUANTILES};
 use crate::input::Transaction;
@@ -7,7 +7,7 @@ use harness::Times;
 use std::fmt::Write as _;
 
 impl Summary<'_> {
-    /// The result as the document prints it, and then what it does not have.
+    /// The result as the document prints it, and after it what the document does not have.
     pub fn text(&self) -> String {
         let figures = Figures::of(self);
         let mut text = String::new();
@@ -67,12 +67,12 @@ impl Summary<'_> {
     }
 }
 
-/// A quantile in milliseconds, with three digits.
+/// A quantile in milliseconds, with three significant digits.
 pub fn millis(times: &Times, quantile: f64) -> String {
     shown_millis(times.quantile(quantile) as f64 / 1e6)
 }
 
-/// Milliseconds with three digits.
+/// Milliseconds with three significant digits.
 pub fn shown_millis(millis: f64) -> String {
     match millis {
         _ if millis < 9.995 => format!("{millis:.2}"),

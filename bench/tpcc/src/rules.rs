@@ -1,4 +1,4 @@
-//! How terminals work: as the specification says, or as other programs let them work.
+//! How terminals work: as the specification says, or as in other programs.
 
 use crate::input::{Drawing, Transaction};
 use crate::random::Stream;
@@ -13,16 +13,16 @@ pub enum Mode {
     Spec,
     /// As the specification says, but without waiting.
     NoWait,
-    /// As BenchBase.
+    /// As in BenchBase.
     Benchbase,
-    /// As the driver of HammerDB.
+    /// As in the driver of HammerDB.
     Hammerdb,
-    /// As YDB's own command.
+    /// As in YDB's own command.
     Ydb,
 }
 
 impl Mode {
-    /// All, with their names.
+    /// All modes, with their names.
     pub const ALL: [(Self, &str); 5] = [
         (Self::Spec, "spec"),
         (Self::NoWait, "nowait"),
@@ -42,7 +42,7 @@ impl Mode {
         matches!(self, Self::Spec | Self::Ydb)
     }
 
-    /// Whether transactions come from a deck of cards, and not from weights.
+    /// Whether transactions are drawn from a deck of cards. Otherwise they are drawn by weights.
     pub fn has_deck(self) -> bool {
         matches!(self, Self::Spec | Self::NoWait)
     }
@@ -62,7 +62,7 @@ impl Mode {
         self != Self::Ydb
     }
 
-    /// In what a run differs from the specification, a sentence each.
+    /// How a run differs from the specification. Each difference is a sentence.
     pub fn deviations(self) -> Vec<&'static str> {
         let mut deviations = Vec::new();
         if !self.waits() {
@@ -93,31 +93,31 @@ impl Mode {
     }
 }
 
-/// Cards of a deck, or weights out of their sum, in the order of [`Transaction::ALL`].
+/// The numbers of cards in a deck, or weights, in the order of [`Transaction::ALL`].
 pub type Shares = [u8; 5];
 
 /// The cards of clause 5.2.4.2.
 const DECK: Shares = [10, 10, 1, 1, 1];
 
-/// What YDB and BenchBase take.
+/// The weights of YDB and BenchBase.
 const WEIGHTS: Shares = [45, 43, 4, 4, 4];
 
-/// What terminals work by.
+/// The rules by which terminals work.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// How they work.
+    /// The mode in which they work.
     pub mode: Mode,
-    /// What inputs are drawn with.
+    /// What is needed to draw inputs.
     pub drawing: Drawing,
 }
 
-/// Milliseconds for keying and, on average, for thinking; and the response time that 90 % are to have, in the order of
-/// [`Transaction::ALL`] (clauses 5.2.5.7 and 2.7.2.3).
+/// Three times in milliseconds for each transaction, in the order of [`Transaction::ALL`]: the keying time, the mean
+/// thinking time, and the response time that 90 % must have at most (clauses 5.2.5.7 and 2.7.2.3).
 pub const TIMES: [(u64, u64, u64); 5] = [
     (18_000, 12_000, 5_000),
     (3_000, 12_000, 5_000),
     (2_000, 10_000, 5_000),
-    // The limit is that of the deferred part.
+    // The limit applies to the deferred part.
     (2_000, 5_000, 80_000),
     (2_000, 5_000, 20_000),
 ];
@@ -125,13 +125,14 @@ pub const TIMES: [(u64, u64, u64); 5] = [
 const NANOS_OF_MILLI: u64 = 1_000_000;
 
 impl Rules {
-    /// Takes the next card of a deck that has those left; a deck that is used up is shuffled anew.
+    /// Draws the next transaction. If transactions are cards, `left` has the cards that are left in the deck. An
+    /// empty deck is shuffled again.
     pub fn next(&self, stream: &mut Stream, left: &mut Shares) -> Transaction {
         let shares = match self.mode {
             Mode::Benchbase | Mode::Ydb => &WEIGHTS,
             Mode::Hammerdb => &DECK,
             Mode::Spec | Mode::NoWait => {
-                // To draw without putting back is to take from a deck that was shuffled.
+                // To draw without putting back is the same as to take cards from a shuffled deck.
                 if *left == [0; 5] {
                     *left = DECK;
                 }
@@ -152,7 +153,7 @@ impl Rules {
         Transaction::ALL[number]
     }
 
-    /// How long a terminal keys in `next`, in nanoseconds.
+    /// How long a terminal takes to key in `next`, in nanoseconds.
     pub fn keying(&self, next: Transaction) -> u64 {
         if self.mode.waits() { TIMES[next as usize].0 * NANOS_OF_MILLI } else { 0 }
     }

@@ -1,24 +1,24 @@
 //! The nine tables and their rows (clause 1.3).
 //!
-//! Warehouses, districts, customers, items and orders are numbered from 1. A row of a warehouse is found by its place
-//! in its table: the rows of a warehouse in the order of their keys, from 0.
+//! Warehouses, districts, customers, items and orders are numbered from 1. The place of a row in its table is its
+//! position among the rows of its warehouse in key order, from 0.
 
 use crate::text::Text;
 
-/// Districts of a warehouse.
+/// The number of districts in a warehouse.
 pub const DISTRICTS: u32 = 10;
-/// Customers of a district.
+/// The number of customers in a district.
 pub const CUSTOMERS: u32 = 3000;
-/// Items, of which each warehouse has a stock.
+/// The number of items. Each warehouse has a stock of every item.
 pub const ITEMS: u32 = 100_000;
-/// Orders of a district in the beginning.
+/// The initial number of orders in a district.
 pub const ORDERS: u32 = 3000;
-/// The first of these that is not delivered.
+/// The first of these orders that is not delivered.
 pub const FIRST_NEW_ORDER: u32 = 2101;
-/// The most lines of an order.
+/// The most lines that an order can have.
 pub const MOST_LINES: u32 = 15;
 
-/// One of the nine.
+/// One of the nine tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Table {
     Warehouse,
@@ -33,7 +33,7 @@ pub enum Table {
 }
 
 impl Table {
-    /// All, in the order of clause 1.3.1.
+    /// All tables, in the order of clause 1.3.1.
     pub const ALL: [Self; 9] = [
         Self::Warehouse,
         Self::District,
@@ -46,7 +46,7 @@ impl Table {
         Self::Stock,
     ];
 
-    /// Its name in a database.
+    /// The name of the table in a database.
     pub fn name(self) -> &'static str {
         match self {
             Self::Warehouse => "warehouse",
@@ -54,7 +54,7 @@ impl Table {
             Self::Customer => "customer",
             Self::History => "history",
             Self::NewOrder => "new_order",
-            // `order` is a word of SQL.
+            // `order` is a keyword of SQL.
             Self::Order => "orders",
             Self::OrderLine => "order_line",
             Self::Item => "item",
@@ -62,8 +62,8 @@ impl Table {
         }
     }
 
-    /// Rows that a warehouse has of it in the beginning; of [`Table::Item`] and its rows all warehouses have one table.
-    /// A warehouse has about 300,000 order lines: from 5 to 15 for each order.
+    /// The initial number of rows for one warehouse. Items are an exception: there is one table for all warehouses. A
+    /// warehouse has about 300,000 order lines, because an order has 5 to 15 lines.
     pub fn rows(self) -> u32 {
         match self {
             Self::Warehouse => 1,
@@ -78,7 +78,7 @@ impl Table {
 }
 
 impl Table {
-    /// About how many bytes a row has.
+    /// The approximate number of bytes in a row.
     pub fn row_bytes(self) -> u64 {
         match self {
             Self::Warehouse | Self::District => 96,
@@ -93,12 +93,12 @@ impl Table {
     }
 }
 
-/// Cents.
+/// An amount of money, in cents.
 pub type Cents = i64;
-/// Microseconds since 1970.
+/// A time, in microseconds since 1970.
 pub type Micros = i64;
 
-/// Where a warehouse, a district or a customer is.
+/// The address of a warehouse, a district or a customer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Address {
     pub street_1: Text<20>,
@@ -109,7 +109,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// Its bytes.
+    /// The number of bytes in the address.
     pub fn bytes(&self) -> usize {
         let Self { street_1, street_2, city, state, zip } = self;
         let streets = street_1.as_bytes().len() + street_2.as_bytes().len();
@@ -122,7 +122,7 @@ pub struct Warehouse {
     pub warehouse: u32,
     pub name: Text<10>,
     pub address: Address,
-    /// Ten-thousandths.
+    /// The tax rate, in ten-thousandths.
     pub tax: u32,
     pub year_to_date: Cents,
 }
@@ -133,7 +133,7 @@ pub struct District {
     pub district: u32,
     pub name: Text<10>,
     pub address: Address,
-    /// Ten-thousandths.
+    /// The tax rate, in ten-thousandths.
     pub tax: u32,
     pub year_to_date: Cents,
     pub next_order: u32,
@@ -150,10 +150,10 @@ pub struct Customer {
     pub address: Address,
     pub phone: Text<16>,
     pub since: Micros,
-    /// Not `BC` but `GC`.
+    /// Whether the credit is `GC`. Otherwise it is `BC`.
     pub has_good_credit: bool,
     pub credit_limit: Cents,
-    /// Ten-thousandths.
+    /// The discount, in ten-thousandths.
     pub discount: u32,
     pub balance: Cents,
     pub paid_in_year: Cents,
@@ -193,7 +193,7 @@ pub struct Order {
     /// `None` until it is delivered.
     pub carrier: Option<u32>,
     pub lines: u32,
-    /// No line is supplied by another warehouse.
+    /// Whether the order's own warehouse supplies all lines.
     pub is_all_local: bool,
 }
 
@@ -225,7 +225,7 @@ pub struct Stock {
     pub warehouse: u32,
     pub item: u32,
     pub quantity: i32,
-    /// What an order line of each district is given.
+    /// For each district, the text that its order lines get.
     pub districts: [Text<24>; DISTRICTS as usize],
     pub sold: u64,
     pub orders: u32,

@@ -1,5 +1,5 @@
-//! What a terminal shows of a transaction: the columns that the specification wants to be displayed, as bytes, so that
-//! databases can be compared.
+//! What a terminal shows of a transaction: the columns that the specification wants to be displayed. They are bytes,
+//! so that databases can be compared.
 
 use harness::{Reply, Strings};
 use std::convert::Infallible;
@@ -11,7 +11,7 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Shows nothing.
+    /// Removes everything from the screen.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
@@ -29,7 +29,7 @@ impl Screen {
         self.bytes.extend_from_slice(text);
     }
 
-    /// Makes `reply` one row with all that is shown.
+    /// Makes `reply` one row that holds everything shown.
     pub fn show(&self, reply: &mut Reply) {
         reply.clear();
         let fill = |record: &mut Strings| {
@@ -39,7 +39,7 @@ impl Screen {
         let Ok(()) = reply.row_of_fields(b"", fill);
     }
 
-    /// All that is shown.
+    /// Everything that is shown.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -1,4 +1,4 @@
-//! The result of a run, computed as the specification wants it. It does not know how it is shown.
+//! The result of a run, computed as the specification wants. This module does not know how the result is shown.
 
 use crate::input::Transaction;
 use crate::rules::{Mode, TIMES};
@@ -9,17 +9,17 @@ use serde::Serialize;
 #[cfg(test)]
 mod tests;
 
-/// New orders a minute that a warehouse can have at most, with weights and no time for the transactions (clause 4.1):
-/// what efficiency is a part of.
+/// The most new orders per minute that a warehouse can have with weights, if transactions took no time (clause 4.1).
+/// The efficiency is a percentage of this.
 pub const MOST_TPMC: f64 = 12.86;
 
-/// The most tpmC with the deck: it gives less than 45 % of new orders.
+/// The same limit with a deck. It is lower, because less than 45 % of the cards are new orders.
 pub const MOST_TPMC_OF_DECK: f64 = 12.61;
 
 /// A result.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'m> {
-    /// How terminals worked.
+    /// The mode in which terminals worked.
     pub mode: Mode,
     /// Warehouses that had terminals.
     pub warehouses: u32,
@@ -27,25 +27,25 @@ pub struct Summary<'m> {
     pub measured: &'m Measured,
 }
 
-/// Something that the specification wants to be within bounds.
+/// A figure that the specification wants to be within bounds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "Said")]
 pub struct Verdict {
-    /// What it is.
+    /// The name of the figure.
     pub name: String,
-    /// What it was.
+    /// The measured value.
     pub is: f64,
-    /// The least that it may be.
+    /// The least allowed value.
     pub least: f64,
-    /// The most that it may be.
+    /// The greatest allowed value.
     pub most: f64,
-    /// What it is counted in.
+    /// The unit of the values.
     pub unit: &'static str,
-    /// Whether so much was measured that chance alone does not carry it over a bound.
+    /// Whether enough was measured, so that chance alone does not carry the value over a bound.
     pub is_enough: bool,
 }
 
-/// A verdict in a file.
+/// A verdict in the format of a file.
 #[derive(Serialize)]
 struct Said {
     name: String,
@@ -53,7 +53,7 @@ struct Said {
     is: f64,
     least: f64,
     most: f64,
-    /// None: too few to say.
+    /// `None`: there were too few transactions to say.
     holds: Option<bool>,
 }
 
@@ -66,7 +66,7 @@ impl From<Verdict> for Said {
 }
 
 impl Verdict {
-    /// Whether it is within its bounds.
+    /// Whether the value is within the bounds.
     pub fn holds(&self) -> bool {
         (self.least..=self.most).contains(&self.is)
     }
@@ -80,12 +80,12 @@ impl Verdict {
         }
     }
 
-    /// What it was, with its unit.
+    /// The measured value, with its unit.
     pub fn measured(&self) -> String {
         format!("{:.2} {}", self.is, self.unit).trim_end().to_owned()
     }
 
-    /// Its bounds, with their unit.
+    /// The bounds, with their unit.
     pub fn bounds(&self) -> String {
         let Self { least, most, unit, .. } = self;
         let bounds = match *least == 0.0 {
@@ -110,24 +110,24 @@ impl Summary<'_> {
         counted.map_or(0, |count| count.value)
     }
 
-    /// New orders that were completed within the window, with those that were rolled back as the specification wants
-    /// it.
+    /// New orders that were completed in the window, including the orders that were rolled back as the specification
+    /// wants.
     pub fn new_orders(&self) -> u64 {
         self.of(Transaction::NewOrder).map_or(0, Measure::done)
     }
 
-    /// New orders a minute.
+    /// Completed new orders per minute.
     pub fn tpmc(&self) -> f64 {
         if self.measured.nanos == 0 { 0.0 } else { self.new_orders() as f64 * 60.0 / self.seconds() }
     }
 
-    /// Percent of [`MOST_TPMC`]; `None` where terminals do not wait, since they have no such bound then.
+    /// Percent of [`MOST_TPMC`]. `None` if terminals do not wait, because then there is no such limit.
     pub fn efficiency(&self) -> Option<f64> {
         self.mode.waits().then(|| 100.0 * self.tpmc() / (f64::from(self.warehouses) * MOST_TPMC))
     }
 
-    /// What clauses 5.5.1.5, 5.2.5.7 and 5.2.3 want: shares of inputs, response times, and the mix. What was not
-    /// measured has none.
+    /// The verdicts on what clauses 5.5.1.5, 5.2.5.7 and 5.2.3 want: shares of inputs, response times, and the mix. A
+    /// figure that was not measured has no verdict.
     pub fn verdicts(&self) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         let mut percent = |name: &str, part: u64, whole: u64, least: f64, most: f64| {
@@ -179,17 +179,17 @@ impl Summary<'_> {
         verdicts
     }
 
-    /// Attempts of a kind that failed and were made again. Results of older releases have them as a count alone.
+    /// How many attempts of a kind failed and were repeated. Results of older releases have it only as a count of the clients.
     pub(crate) fn made_again(&self, kind: &Measure) -> u64 {
         let number = Transaction::NAMES.iter().position(|name| *name == kind.name);
         kind.again.max(number.map_or(0, |number| self.count(ATTEMPTS + number)))
     }
 }
 
-/// Whether a share that is in the middle of its bounds, in percent, stays within them when it is drawn from `whole`:
-/// they are three standard deviations away.
+/// Whether `whole` draws are enough for a share in percent. They are enough if a share that lies in the middle of its
+/// bounds stays within them: the bounds must be three standard deviations away.
 fn is_enough(whole: u64, least: f64, most: f64) -> bool {
-    // Shares that have only one bound are far from it.
+    // Shares that have only one bound are far from the bound.
     let (middle, away) = match most < 100.0 && least > 0.0 {
         true => (f64::midpoint(least, most) / 100.0, (most - least) / 200.0),
         false => (0.04, 0.01),

@@ -1,5 +1,5 @@
-//! Terminals: who asks for transactions, when, and with which input. Each has its home warehouse and district. A
-//! terminal is 40 bytes, so that a hundred thousand of them fit anywhere.
+//! Terminals: they decide which transactions are asked for, when, and with which input. Each terminal has a home
+//! warehouse and a home district. A terminal takes 40 bytes, so even a hundred thousand terminals take little memory.
 
 use crate::input::{Input, Ticket, Transaction};
 use crate::random::Stream;
@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 #[cfg(test)]
 mod tests;
 
-/// What is counted of transactions besides their times.
+/// What terminals count besides the times of transactions.
 pub const COUNTS: [&str; 11] = [
     "order lines",
     "order lines of other warehouses",
@@ -26,17 +26,17 @@ pub const COUNTS: [&str; 11] = [
     "new attempts of StockLevel",
 ];
 
-/// The first of [`COUNTS`] that counts new attempts; they come in the order of [`Transaction::ALL`].
+/// The first of [`COUNTS`] that counts new attempts. These counts are in the order of [`Transaction::ALL`].
 pub const ATTEMPTS: usize = 6;
 
 /// The terminals of a run.
 #[derive(Clone, Debug)]
 pub struct Terminals<'r> {
-    /// What they work by.
+    /// The rules by which they work.
     pub rules: &'r Rules,
-    /// The warehouses that they belong to.
+    /// The warehouses to which they belong.
     pub warehouses: RangeInclusive<u32>,
-    /// What their random numbers are drawn from.
+    /// The seed of their random numbers.
     pub seed: u64,
 }
 
@@ -54,7 +54,7 @@ impl<'r> Workload for Terminals<'r> {
     fn client(&self, number: usize, _: usize) -> Terminal<'r> {
         let (first, last) = (*self.warehouses.start(), *self.warehouses.end());
         let (number, warehouses) = (number as u64, u64::from(last - first) + 1);
-        // Neighbours in number, which begin one after the other, are of different warehouses.
+        // Terminals with neighbouring numbers begin one after the other. They belong to different warehouses.
         let warehouse = first + (number % warehouses) as u32;
         let mut stream = Stream::of(self.seed, &[u64::from(warehouse), number / warehouses]);
         let ticket = Ticket {
@@ -79,40 +79,40 @@ impl<'r> Workload for Terminals<'r> {
 #[derive(Clone, Debug)]
 pub struct Terminal<'r> {
     rules: &'r Rules,
-    /// What its next random numbers are drawn from.
+    /// The state from which its next random numbers are drawn.
     random: u64,
-    /// The ticket of the transaction at hand.
+    /// The ticket of the current transaction.
     ticket: [u8; Ticket::BYTES],
-    /// The transaction before it.
+    /// The previous transaction.
     last: Option<Transaction>,
-    /// How often the transaction at hand was tried.
+    /// How often the current transaction was tried.
     attempts: u8,
-    /// Cards that are left.
+    /// The cards that are left in the deck.
     deck: Shares,
 }
 
 const _: () = assert!(size_of::<Terminal<'static>>() <= 48);
 
-/// A transaction that conflicts is tried this often.
+/// How often a transaction is tried in all, if it conflicts.
 const MOST_ATTEMPTS: u8 = 20;
-/// The bound of the wait before the second attempt, and the greatest bound. The wait is a random part of the bound
+/// The bound of the wait before the second attempt, and the greatest bound. Each wait is a random part of its bound
 /// (Brooker, *Exponential backoff and jitter*, 2015).
 const FIRST_BOUND_NANOS: u64 = 500_000;
 const LAST_BOUND_NANOS: u64 = 50_000_000;
 
-/// A terminal begins at a moment within so long, the time of some two decks.
+/// Each terminal begins at a random moment within this time, which is the time of about two decks.
 const FIRST_NANOS: u64 = 1_000_000_000_000;
 
 impl Terminal<'_> {
-    /// Random numbers that were not drawn before.
+    /// A stream of random numbers that were not drawn before.
     fn stream(&mut self) -> Stream {
         let mut stream = Stream::of(self.random, &[]);
         self.random = stream.word();
         stream
     }
 
-    /// What is left of a wait, and the transaction after it, at a random moment of the life of a terminal. So terminals
-    /// neither begin together nor need time until they are spread as they will be later.
+    /// The rest of a wait, and the transaction after it, as they are at a random moment in the life of a terminal. So
+    /// terminals do not begin together, and are spread from the start as they are later.
     fn first_wait(&mut self) -> Wait {
         let mut stream = self.stream();
         let mut left = if self.rules.mode.waits() { stream.word() % FIRST_NANOS } else { 0 };
@@ -131,7 +131,7 @@ impl Terminal<'_> {
         Ticket::from_bytes(&self.ticket).expect("a terminal keeps a ticket")
     }
 
-    /// Counts what the input has, and what the screen shows.
+    /// Counts what the input contains, and what the screen shows.
     fn count(&self, reply: &Reply, extra: &mut Extra<'_>) {
         match self.ticket().draw(&self.rules.drawing, 0) {
             Input::NewOrder(order) => {

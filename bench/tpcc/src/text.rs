@@ -1,4 +1,4 @@
-//! A string of at most `N` bytes that lies where its row does, so that making a row allocates nothing.
+//! A string of at most `N` bytes. It is stored inside its row, so that making a row allocates nothing.
 
 use std::fmt;
 
@@ -10,32 +10,32 @@ pub struct Text<const N: usize> {
 }
 
 impl<const N: usize> Text<N> {
-    /// The most bytes.
+    /// The greatest number of bytes.
     pub const MOST: usize = N;
-    /// No bytes.
+    /// The empty text.
     pub const EMPTY: Self = Self { len: 0, bytes: [0; N] };
 
-    /// These bytes.
+    /// A text of these bytes.
     ///
     /// # Panics
     ///
-    /// If it has more than `N`.
+    /// If there are more than `N`.
     pub fn of(bytes: &[u8]) -> Self {
         let mut text = Self::EMPTY;
         text.set(bytes);
         text
     }
 
-    /// Replaces it by these bytes.
+    /// Replaces the text by these bytes.
     ///
     /// # Panics
     ///
-    /// If it has more than `N`.
+    /// If there are more than `N`.
     pub fn set(&mut self, bytes: &[u8]) {
         self.resized(bytes.len()).copy_from_slice(bytes);
     }
 
-    /// Makes it `len` long, and returns its bytes. What they are is the caller's.
+    /// Makes the text `len` bytes long, and returns its bytes. The caller must write them.
     ///
     /// # Panics
     ///

@@ -1,6 +1,6 @@
-//! The five transactions (clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2), row by row, for engines that are called within
-//! the process. It does not know how a transaction begins, commits or is tried again: it works on [`Rows`], and says
-//! how it wants to end.
+//! The five transactions (clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2), row by row, for engines inside the process.
+//! This module does not know how a transaction begins, commits or is repeated. It works on [`Rows`], and says how the
+//! transaction wants to end.
 
 use crate::input::{self, Input, Who};
 use crate::schema::{
@@ -18,17 +18,17 @@ pub struct DistrictId {
     pub district: u32,
 }
 
-/// Which columns of a customer are read.
+/// The columns of a customer that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Columns {
     /// Names, credit, discount, and what the customer owes and has paid.
     Account,
-    /// All.
+    /// All columns.
     All,
 }
 
-/// The rows of a database as a transaction sees them. A row that is asked for and missing is a failure, unless a step
-/// says otherwise.
+/// The rows of a database as a transaction sees them. If a row is missing, the read fails, unless a function says
+/// otherwise.
 pub trait Rows {
     /// Reads a warehouse.
     fn warehouse(&mut self, warehouse: u32, row: &mut Warehouse) -> Result<(), Failure>;
@@ -38,27 +38,27 @@ pub trait Rows {
     fn district(&mut self, of: DistrictId, row: &mut District) -> Result<(), Failure>;
     /// Writes a district.
     fn put_district(&mut self, row: &District) -> Result<(), Failure>;
-    /// Reads columns of a customer.
+    /// Reads these columns of a customer.
     fn customer(&mut self, of: DistrictId, customer: u32, columns: Columns, row: &mut Customer) -> Result<(), Failure>;
     /// The numbers of all customers with this last name, in the order of their first names.
     fn customers_by_name(&mut self, of: DistrictId, last: &Text<16>, customers: &mut Vec<u32>) -> Result<(), Failure>;
-    /// Writes a customer, all columns.
+    /// Writes all columns of a customer.
     fn put_customer(&mut self, row: &Customer) -> Result<(), Failure>;
-    /// Adds a payment. `unique` tells it from others of the same customer at the same time.
+    /// Adds a payment. `unique` distinguishes it from other payments of the same customer at the same time.
     fn add_history(&mut self, row: &History, unique: u64) -> Result<(), Failure>;
-    /// The least number of an order that is not delivered; `None`: all are.
+    /// The least number of an undelivered order; `None`: all orders are delivered.
     fn oldest_new_order(&mut self, of: DistrictId) -> Result<Option<u32>, Failure>;
-    /// Adds an order that is not delivered.
+    /// Adds an undelivered order.
     fn add_new_order(&mut self, row: &NewOrder) -> Result<(), Failure>;
-    /// Removes an order that is not delivered.
+    /// Removes the order from the undelivered orders.
     fn remove_new_order(&mut self, row: &NewOrder) -> Result<(), Failure>;
     /// Reads an order.
     fn order(&mut self, of: DistrictId, order: u32, row: &mut Order) -> Result<(), Failure>;
-    /// Reads the order of a customer that has the greatest number. `false`: the customer has none.
+    /// Reads the order of a customer that has the greatest number. `false`: the customer has no order.
     fn newest_order(&mut self, of: DistrictId, customer: u32, row: &mut Order) -> Result<bool, Failure>;
     /// Writes an order.
     fn put_order(&mut self, row: &Order) -> Result<(), Failure>;
-    /// Reads the lines of orders, in the order of their keys.
+    /// Reads the lines of orders, in key order.
     fn order_lines(
         &mut self,
         of: DistrictId,
@@ -67,29 +67,29 @@ pub trait Rows {
     ) -> Result<(), Failure>;
     /// Adds a line of an order.
     fn add_order_line(&mut self, row: &OrderLine) -> Result<(), Failure>;
-    /// Writes all lines of an order, which were delivered at the same time.
+    /// Writes all lines of an order. They were delivered at the same time.
     fn put_delivered(&mut self, lines: &[OrderLine]) -> Result<(), Failure>;
-    /// Reads items. One that is not there becomes a row with the number 0.
+    /// Reads items. An item that does not exist becomes a row with the number 0.
     fn items(&mut self, items: &[u32], rows: &mut Vec<Item>) -> Result<(), Failure>;
-    /// Reads what warehouses have of items: pairs of a warehouse and an item.
+    /// Reads stocks. `of` has pairs of a warehouse and an item.
     fn stocks(&mut self, of: &[(u32, u32)], rows: &mut Vec<Stock>) -> Result<(), Failure>;
-    /// Writes what a warehouse has of an item.
+    /// Writes the stock of an item.
     fn put_stock(&mut self, row: &Stock) -> Result<(), Failure>;
-    /// How much a warehouse has of items.
+    /// Reads how many of each item a warehouse has.
     fn quantities(&mut self, warehouse: u32, items: &[u32], quantities: &mut Vec<i32>) -> Result<(), Failure>;
 }
 
 /// How a transaction wants to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// It is to be committed.
+    /// The transaction is to be committed.
     Commit,
-    /// It is to be rolled back: an item is not there.
+    /// The transaction is to be rolled back, because an item does not exist.
     RollBack,
 }
 
 impl Wish {
-    /// What is answered once it has ended so.
+    /// The outcome for the client after such an end.
     pub fn outcome(self) -> Outcome {
         match self {
             Self::Commit => Outcome::Ok,
@@ -98,7 +98,7 @@ impl Wish {
     }
 }
 
-/// Carries transactions out. It keeps rows from one to the next, so that they allocate nothing.
+/// Carries out transactions. It keeps its row buffers, so that later transactions allocate nothing.
 #[derive(Debug, Default)]
 pub struct Work {
     warehouse: Warehouse,
@@ -114,7 +114,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Carries out what `input` says. What the terminal shows goes to `screen`.
+    /// Carries out the transaction of `input`. What the terminal shows is written to `screen`.
     pub fn run<R: Rows>(&mut self, rows: &mut R, input: &Input, screen: &mut Screen) -> Result<Wish, Failure> {
         screen.clear();
         match input {
@@ -168,11 +168,11 @@ impl Work {
         for (at, (line, item)) in input.lines().iter().zip(&*items).enumerate() {
             if item.item == 0 {
                 screen.text(NO_SUCH_ITEM);
-                // What the other lines change is written before it is rolled back (clause 2.4.2.3).
+                // The changes of the other lines are written before the transaction is rolled back (clause 2.4.2.3).
                 wish = Wish::RollBack;
                 break;
             }
-            // The same item of the same warehouse may stand in two lines.
+            // Two lines may have the same item of the same warehouse.
             let first = places.iter().position(|place| *place == places[at]).expect("it is among them");
             let stock = &mut stocks[first];
             take(stock, line.quantity, line.supplied_by != of.warehouse);
@@ -331,16 +331,16 @@ impl Work {
     }
 }
 
-/// What the screen shows for an item that is not there.
+/// What the screen shows for an item that does not exist.
 pub const NO_SUCH_ITEM: &[u8] = b"Item number is not valid";
 
-/// The failure of a transaction that met rows which are not as they should be.
+/// The failure of a transaction that read rows with wrong contents.
 #[cold]
 pub fn wrong(text: impl Into<String>) -> Failure {
     Failure::request("wrong_rows", text)
 }
 
-/// The failure of a transaction that met no row of `table` where there has to be one.
+/// The failure of a transaction that did not find a row of `table` which must exist.
 #[cold]
 pub fn missing(table: Table) -> Failure {
     wrong(format!("a row of {} is missing", table.name()))
@@ -352,7 +352,7 @@ fn found<R: Rows>(rows: &mut R, of: DistrictId, customer: &Who, numbers: &mut Ve
         Who::Number(number) => Ok(*number),
         Who::LastName(last) => {
             rows.customers_by_name(of, last, numbers)?;
-            // The one at n/2, rounded up, counted from 1.
+            // The customer at position n/2, rounded up, counted from 1.
             let middle = numbers.len().div_ceil(2);
             let number = middle.checked_sub(1).and_then(|at| numbers.get(at));
             number.copied().ok_or_else(|| wrong(format!("no customer of {of:?} has the name {last:?}")))
@@ -385,7 +385,7 @@ pub fn pay(customer: &mut Customer, of: DistrictId, amount: Cents) {
     }
 }
 
-/// What the history says of a payment.
+/// The text in the history row of a payment.
 pub fn purpose(warehouse: &Warehouse, district: &District) -> Text<24> {
     let mut text = Text::EMPTY;
     let (first, last) = (warehouse.name.as_bytes(), district.name.as_bytes());
@@ -396,13 +396,13 @@ pub fn purpose(warehouse: &Warehouse, district: &District) -> Text<24> {
     text
 }
 
-/// What an order costs: with a discount and taxes in ten-thousandths, rounded down to cents.
+/// What an order costs. Discount and taxes are in ten-thousandths, and the result is rounded down to cents.
 pub fn total(sum: Cents, discount: u32, taxes: u32) -> Cents {
     let exact = i128::from(sum) * (10_000 - i128::from(discount)) * (10_000 + i128::from(taxes));
     (exact / 100_000_000) as Cents
 }
 
-/// Whether data say that something is no copy.
+/// Whether the data contain `ORIGINAL`, so that the item is not a copy.
 pub fn has_original(data: &Text<50>) -> bool {
     data.as_bytes().windows(8).any(|window| window == b"ORIGINAL")
 }

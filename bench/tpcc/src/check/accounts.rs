@@ -1,4 +1,4 @@
-//! Customers of a warehouse, what they owe and have paid: the conditions 10 and 12.
+//! The customers of a warehouse, what they owe and what they have paid: conditions 10 and 12.
 
 use crate::check::ledger::CustomerId;
 use crate::check::scope::{Scope, stray};
@@ -8,21 +8,21 @@ use crate::database::Row;
 use crate::schema::{CUSTOMERS, Cents, Customer, DISTRICTS, History, Table};
 use harness::Failure;
 
-/// What is kept of a customer: 64 bytes.
+/// What is kept for each customer: 64 bytes.
 #[derive(Clone, Debug, Default)]
 struct Account {
     is_there: bool,
     balance: Cents,
     paid_in_year: Cents,
     delivered: Sum,
-    /// To this warehouse.
+    /// What the customer has paid to this warehouse.
     paid: Sum,
 }
 
 /// The customers of a warehouse.
 #[derive(Debug)]
 pub struct Accounts {
-    /// By the place of a customer in the table.
+    /// The accounts, by the customers' places in the table.
     accounts: Vec<Account>,
 }
 
@@ -57,7 +57,7 @@ impl Accounts {
         Ok(accounts)
     }
 
-    /// Finds customers that are not there.
+    /// Finds customers that are missing.
     fn judge_absent(&self, scope: &mut Scope<'_>) {
         let warehouse = scope.warehouse;
         let mut at = 0;
@@ -82,7 +82,7 @@ impl Accounts {
             tallies.districts[place].paid += Sum::from(row.amount);
             self.pay(scope, row);
             let what = format_args!("the payment of customer {} to {}", row.customer, scope.place(place));
-            // A run has more than one payment of a customer, and databases find their own keys for them.
+            // After a run, a customer may have several payments, and a database chooses the payments' keys.
             if scope.loaded.is_all() && scope.is_next(&mut last, (row.district, row.customer), what) {
                 scope.compare(what, scope.loaded.history(row));
             }
@@ -111,17 +111,17 @@ impl Accounts {
         }
     }
 
-    /// The place of a customer who is there.
+    /// The place of a customer, if the customer exists.
     pub fn find(&self, district: u32, customer: u32) -> Option<u32> {
         place_of(district, customer).filter(|place| self.accounts[*place as usize].is_there)
     }
 
-    /// A line of an order was delivered to the customer at `place`.
+    /// Notes that an order line was delivered to the customer at `place`.
     pub fn deliver(&mut self, place: u32, amount: Cents) {
         self.accounts[place as usize].delivered += Sum::from(amount);
     }
 
-    /// Judges all customers as far as it can be done by the rows of this warehouse. The rest goes to the ledger.
+    /// Judges all customers, as far as the rows of this warehouse are enough. The ledger judges the rest.
     pub fn judge(&self, scope: &mut Scope<'_>) {
         let warehouse = scope.warehouse;
         for (place, account) in (0..).zip(&self.accounts).filter(|(_, account)| account.is_there) {
@@ -146,7 +146,7 @@ impl Accounts {
     }
 }
 
-/// The place of a customer among those of a warehouse; `None`: there can be no such customer.
+/// The place of a customer among the customers of a warehouse; `None`: such a customer is impossible.
 fn place_of(district: u32, customer: u32) -> Option<u32> {
     let is_possible = (1..=DISTRICTS).contains(&district) && (1..=CUSTOMERS).contains(&customer);
     is_possible.then(|| (district - 1) * CUSTOMERS + customer - 1)

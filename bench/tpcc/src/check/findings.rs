@@ -1,5 +1,5 @@
-//! What a check has found: the first findings in words, and the number of the others. A database of which everything is
-//! wrong takes no more memory than another.
+//! The findings of a check: the first ones in words, and the number of the others. So a check of a database in which
+//! everything is wrong takes no more memory than a check of a good one.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ pub const MOST_FINDINGS: usize = 100;
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The condition of clause 3.3.2 that does not hold, from 1 to 12; 0 for all else.
+    /// The condition of clause 3.3.2 that does not hold, from 1 to 12; 0 for every other mistake.
     pub condition: u8,
-    /// Where it is, what it is, and what it should be.
+    /// Where the mistake is, what was found, and what it should be.
     pub text: String,
 }
 
@@ -27,13 +27,13 @@ impl fmt::Display for Finding {
 /// The first findings in the order of warehouses, and the number of the others.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// Each with its warehouse; at most [`MOST_FINDINGS`].
+    /// The first findings, each with its warehouse; at most [`MOST_FINDINGS`].
     first: Vec<(u32, Finding)>,
     more: u64,
 }
 
 impl Findings {
-    /// Adds one about a warehouse.
+    /// Adds a finding about a warehouse.
     pub fn add(&mut self, warehouse: u32, condition: u8, text: fmt::Arguments<'_>) {
         if self.first.len() < MOST_FINDINGS {
             self.first.push((warehouse, Finding { condition, text: text.to_string() }));
@@ -42,17 +42,17 @@ impl Findings {
         }
     }
 
-    /// Adds those of other warehouses, or later ones of the same.
+    /// Adds findings about other warehouses, or later findings about the same warehouse.
     pub fn extend(&mut self, other: Self) {
         self.first.extend(other.first);
-        // Stable: findings about one warehouse stay in the order in which they were made.
+        // The sort is stable, so findings about one warehouse stay in the order in which they were made.
         self.first.sort_by_key(|(warehouse, _)| *warehouse);
         let without_text = self.first.len().saturating_sub(MOST_FINDINGS);
         self.first.truncate(MOST_FINDINGS);
         self.more += other.more + without_text as u64;
     }
 
-    /// The findings, and the number of those left out.
+    /// The findings that have a text, and the number of the others.
     pub fn into_parts(self) -> (Vec<Finding>, u64) {
         (self.first.into_iter().map(|(_, finding)| finding).collect(), self.more)
     }

@@ -1,4 +1,4 @@
-//! Items, and the stock that a warehouse has of them.
+//! The items, and the stock that a warehouse has of each item.
 
 use crate::check::ledger::Supply;
 use crate::check::scope::{Outcome, Scope, stray};
@@ -42,10 +42,10 @@ pub fn read_stock(scope: &mut Scope<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Which items are missing of those that must be there in ascending order.
+/// Finds which items are missing, if all items must be there in ascending order.
 struct Missing {
     last: Option<u32>,
-    /// The first that is missing.
+    /// The first missing item.
     first: Option<u32>,
     count: u32,
 }
@@ -55,7 +55,7 @@ impl Missing {
         Self { last: None, first: None, count: 0 }
     }
 
-    /// Takes the next item that is there. `false`: there can be no such row.
+    /// Takes the next existing item. `false`: such a row is impossible.
     fn take(&mut self, scope: &mut Scope<'_>, item: u32, what: fmt::Arguments<'_>) -> bool {
         if !(1..=ITEMS).contains(&item) {
             scope.find(0, format_args!("{what}: there can be no such number"));
@@ -69,7 +69,7 @@ impl Missing {
         is_next
     }
 
-    /// `item` follows `before`.
+    /// Notes that `item` follows `before`, so that the items between them are missing.
     fn skip(&mut self, before: u32, item: u32) {
         let skipped = item - before - 1;
         if skipped > 0 {

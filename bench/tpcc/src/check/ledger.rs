@@ -1,8 +1,8 @@
-//! What takes more than one warehouse to judge. A payment lies with the warehouse that was paid, but its customer may
-//! live elsewhere; a line of an order may be supplied by another warehouse. Each warehouse that is read has a ledger,
-//! and the sum of all is judged.
+//! Judges what concerns more than one warehouse. A payment is stored with the warehouse that was paid, but its
+//! customer may belong to another warehouse. An order line may be supplied by another warehouse. Each warehouse that
+//! is read has a ledger, and the sum of all ledgers is judged.
 //!
-//! It has an entry for a customer only if payments or the balance need an explanation by another warehouse.
+//! A ledger has an entry for a customer only if payments or the balance must be explained by another warehouse.
 
 use crate::check::findings::Findings;
 use crate::check::words::{Dollars, Place, Sum};
@@ -10,11 +10,11 @@ use crate::schema::{CUSTOMERS, Cents};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A customer, by the warehouse and the place in its table of customers.
+/// A customer: the warehouse, and the place in its table of customers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CustomerId {
     pub warehouse: u32,
-    /// From 0, in the order of districts and numbers.
+    /// The place, counted from 0, in the order of districts and numbers.
     pub place: u32,
 }
 
@@ -25,28 +25,28 @@ impl fmt::Display for CustomerId {
     }
 }
 
-/// What a balance leaves to explain.
+/// What other warehouses must explain about a customer's balance.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rest {
-    /// `C_BALANCE`, if the customer's own warehouse left something to explain.
+    /// `C_BALANCE`, if the rows of the customer's own warehouse do not explain it.
     balance: Option<Cents>,
-    /// The balance, less what was delivered, plus what was paid. It is 0 in the end if condition 10 holds.
+    /// The balance, minus the delivered amounts, plus the payments. In the end it is 0 if condition 10 holds.
     left: Sum,
 }
 
 /// What a warehouse has supplied after the import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Supply {
-    /// Lines of orders.
+    /// Order lines.
     pub lines: u128,
-    /// The lines in orders of other warehouses.
+    /// The lines that belong to orders of other warehouses.
     pub remote_lines: u128,
     /// Items.
     pub quantity: u128,
 }
 
 impl Supply {
-    /// Adds another.
+    /// Adds another supply to this one.
     pub fn add(&mut self, other: &Self) {
         self.lines += other.lines;
         self.remote_lines += other.remote_lines;
@@ -54,42 +54,42 @@ impl Supply {
     }
 }
 
-/// What warehouses say about each other.
+/// What the rows of some warehouses say about other warehouses.
 #[derive(Debug, Default)]
 pub struct Ledger {
     rests: BTreeMap<CustomerId, Rest>,
-    /// Customers that are not there: the first of a run of them, and how many.
+    /// Customers that do not exist. An entry has the first of several neighbours, and how many there are.
     absent: BTreeMap<CustomerId, u32>,
-    /// What lines say that a warehouse has supplied.
+    /// What each warehouse has supplied, according to order lines.
     supplied: BTreeMap<u32, Supply>,
-    /// What the stock of a warehouse says.
+    /// What each warehouse has supplied, according to its stock.
     stocks: BTreeMap<u32, Supply>,
 }
 
 impl Ledger {
-    /// Takes a payment that lies with another warehouse than the customer.
+    /// Takes a payment that is stored with another warehouse than the customer's.
     pub fn paid_elsewhere(&mut self, customer: CustomerId, amount: Cents) {
         self.rests.entry(customer).or_default().left += Sum::from(amount);
     }
 
-    /// Takes what the rows of a customer's own warehouse leave to explain.
+    /// Takes what the rows of a customer's own warehouse leave unexplained.
     pub fn left(&mut self, customer: CustomerId, balance: Cents, left: Sum) {
         let rest = self.rests.entry(customer).or_default();
         rest.balance = Some(balance);
         rest.left += left;
     }
 
-    /// `count` customers, of which this is the first, are not there.
+    /// Notes that `count` customers do not exist. `first` is the first of them.
     pub fn absent(&mut self, first: CustomerId, count: u32) {
         self.absent.insert(first, count);
     }
 
-    /// Takes lines that a warehouse has supplied.
+    /// Takes order lines that a warehouse has supplied.
     pub fn supplied_by(&mut self, warehouse: u32, supply: &Supply) {
         self.supplied.entry(warehouse).or_default().add(supply);
     }
 
-    /// Takes what the stock of a warehouse says.
+    /// Takes the supply according to a warehouse's stock.
     pub fn stock_of(&mut self, warehouse: u32, supply: &Supply) {
         self.stocks.entry(warehouse).or_default().add(supply);
     }
@@ -106,7 +106,7 @@ impl Ledger {
         other.stocks.iter().for_each(|(warehouse, supply)| self.stock_of(*warehouse, supply));
     }
 
-    /// What is wrong, when all of `warehouses` have been added.
+    /// The findings, when all of `warehouses` have been added.
     pub fn judged(&self, warehouses: u32) -> Findings {
         let mut findings = Findings::default();
         for (customer, rest) in &self.rests {

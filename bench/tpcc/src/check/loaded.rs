@@ -1,4 +1,4 @@
-//! Whether rows are those that the import has loaded: each is made again by the population and compared.
+//! Checks that rows are the rows that the import has loaded. Each row is made again by the population and compared.
 
 use crate::population::Population;
 use crate::random::Permutation;
@@ -7,28 +7,27 @@ use crate::schema::{
 };
 use std::fmt::Debug;
 
-/// What has happened to a database before it is checked.
+/// What has happened to a database since it was loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// It was loaded, and nothing else: every row is as it was loaded. Payments are in the order of their districts and
-    /// customers.
+    /// Nothing: every row is as it was loaded. Payments are in the order of districts and customers.
     Import,
     /// Transactions have run.
     Run,
 }
 
-/// The rows that the import has loaded of a warehouse. Its functions return in words how a row differs from the loaded
-/// one; after a run none does but an item, which may never change.
+/// The rows of a warehouse that the import has loaded. The functions say in words how a row differs from the loaded
+/// one. After a run, they find differences only in items, because items may never change.
 pub struct Loaded<'p> {
     population: &'p Population,
     after: After,
-    /// The customers of the orders of each district; none after a run.
+    /// For each district, the customers of its orders. Empty after a run.
     customers: Vec<Permutation>,
-    /// The order whose line was compared last, as it was loaded.
+    /// The order, as it was loaded, whose line was compared last.
     order: Order,
 }
 
-/// How a row differs that was not loaded at all.
+/// The difference of a row that was not loaded at all.
 const NOT_LOADED: &str = "an import has none of this number";
 
 impl<'p> Loaded<'p> {
@@ -48,7 +47,7 @@ impl<'p> Loaded<'p> {
         self.after == After::Import
     }
 
-    /// Compares an item, whose number is one of an item.
+    /// Compares an item. Its number is a valid item number.
     pub fn item(&self, row: &Item) -> Option<String> {
         let mut loaded = Item::default();
         self.population.item(row.item, &mut loaded);
@@ -80,13 +79,13 @@ impl<'p> Loaded<'p> {
         self.compare(row, |loaded| self.population.stock(row.warehouse, row.item, loaded))
     }
 
-    /// Compares an order that is not delivered: nothing is in it but its number.
+    /// Compares an order that is not delivered. Its row has only the number of the order.
     pub fn new_order(&self, row: &NewOrder) -> Option<String> {
         let is_loaded = !self.is_all() || (FIRST_NEW_ORDER..=ORDERS).contains(&row.order);
         (!is_loaded).then(|| NOT_LOADED.into())
     }
 
-    /// Compares an order of a district that can be.
+    /// Compares an order. Its district is valid.
     pub fn order(&self, row: &Order) -> Option<String> {
         if !self.is_all() {
             return None;
@@ -97,7 +96,7 @@ impl<'p> Loaded<'p> {
         difference(row, &self.loaded_order(row.warehouse, row.district, row.order))
     }
 
-    /// Compares a line of an order of a district that can be.
+    /// Compares an order line. Its district is valid.
     pub fn order_line(&mut self, row: &OrderLine) -> Option<String> {
         if !self.is_all() {
             return None;
@@ -138,7 +137,8 @@ fn difference<R: PartialEq + Debug>(row: &R, loaded: &R) -> Option<String> {
     }
     let (row, loaded) = (format!("{row:?}"), format!("{loaded:?}"));
     let mut columns = row.split(", ").zip(loaded.split(", "));
-    // Buffers that were used before can differ where their texts have ended. This is no difference of rows.
+    // In a buffer that was used before, the bytes after the end of a text may differ. This is not a difference of
+    // rows.
     let (is, should_be) = columns.find(|(is, should_be)| is != should_be)?;
     let column = |text: &str| text.trim_end_matches([' ', '}', ']']).to_owned();
     Some(format!("it has {}, but {} was loaded", column(is), column(should_be)))

@@ -1,5 +1,5 @@
-//! Orders of a warehouse with their lines, and those that are not delivered: the conditions 5, 6 and 7. The three
-//! tables are in the order of the same keys, so that each is merged with the orders as it is read.
+//! The orders of a warehouse, their lines, and the orders that are not delivered: conditions 5, 6 and 7. The three
+//! tables have the same key order. So the other two tables are merged with the orders while they are read.
 
 use crate::check::accounts::Accounts;
 use crate::check::ledger::Supply;
@@ -11,17 +11,17 @@ use crate::schema::{NewOrder, ORDERS, Order, OrderLine, Table};
 use harness::Failure;
 use std::cmp::Ordering;
 
-/// What is kept of an order: 32 bytes.
+/// What is kept for each order: 32 bytes.
 #[derive(Debug)]
 struct Entry {
     district: u32,
     order: u32,
-    /// The place of its customer, if one exists.
+    /// The place of the order's customer, if the customer exists.
     customer: Option<u32>,
-    /// What it says that it has.
+    /// The number of lines that the order says it has.
     promised_lines: u32,
     lines: u32,
-    /// Lines whose number is one more than that of the line before.
+    /// Lines whose number is one more than the number of the line before.
     numbered_lines: u32,
     is_delivered: bool,
     is_new: bool,
@@ -132,7 +132,7 @@ impl Orders {
         Ok(())
     }
 
-    /// Judges all orders, when their lines have been read.
+    /// Judges all orders. Their lines must have been read.
     pub fn judge(&self, scope: &mut Scope<'_>) {
         for entry in &self.entries {
             let Entry { district, order, promised_lines, lines, numbered_lines, is_delivered, is_new, .. } = *entry;
@@ -184,7 +184,8 @@ impl Entry {
     }
 }
 
-/// Takes what a line says about the stock, if it was entered after the import. `own` is of this warehouse.
+/// Adds what a line takes from the stock, if the line was entered after the import. `own` is the supply of this
+/// warehouse.
 fn supply(scope: &mut Scope<'_>, row: &OrderLine, own: &mut Supply) {
     let OrderLine { warehouse, district, order, line, supplied_by, .. } = *row;
     if !(1..=scope.warehouses).contains(&supplied_by) {
@@ -205,7 +206,7 @@ fn supply(scope: &mut Scope<'_>, row: &OrderLine, own: &mut Supply) {
     }
 }
 
-/// Finds orders by keys that never become less.
+/// Finds orders by keys. The keys must not descend.
 #[derive(Debug, Default)]
 struct Merge {
     at: usize,

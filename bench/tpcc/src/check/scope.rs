@@ -1,4 +1,4 @@
-//! One warehouse while it is read: where its rows come from, and what is found in it.
+//! One warehouse while it is read: the source of its rows, and the findings.
 
 use crate::check::findings::Findings;
 use crate::check::ledger::Ledger;
@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The kind of failure of a check that was told to stop.
 pub const INTERRUPTED: &str = "interrupted";
 
-/// Gives the rows of a database as long as nobody says stop.
+/// Gives the rows of a database until someone stops the check.
 pub struct Source<'c> {
     pub view: &'c dyn View,
-    /// The caller wants no more.
+    /// The caller wants the check to stop.
     pub stop: &'c AtomicBool,
     /// Another thread has failed.
     pub halt: &'c AtomicBool,
@@ -44,22 +44,22 @@ impl Source<'_> {
     }
 }
 
-/// What a warehouse came to.
+/// The results of reading one warehouse.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Its number; 0: the items.
+    /// The number of the warehouse; 0: the items.
     pub warehouse: u32,
-    /// Rows of each table, in the order of [`Table::ALL`].
+    /// The number of rows in each table, in the order of [`Table::ALL`].
     pub rows: [u64; Table::ALL.len()],
     pub findings: Findings,
     pub ledger: Ledger,
 }
 
-/// A warehouse that is read.
+/// A warehouse that is being read.
 pub struct Scope<'c> {
-    /// Its number; 0: the items.
+    /// The number of the warehouse; 0: the items.
     pub warehouse: u32,
-    /// Warehouses of the database.
+    /// The number of warehouses in the database.
     pub warehouses: u32,
     pub loaded: Loaded<'c>,
     pub ledger: Ledger,
@@ -69,13 +69,13 @@ pub struct Scope<'c> {
 }
 
 impl<'c> Scope<'c> {
-    /// A warehouse of which nothing has been read.
+    /// A warehouse of which nothing has been read yet.
     pub fn new(source: &'c Source<'c>, loaded: Loaded<'c>, warehouse: u32, warehouses: u32) -> Self {
         let (ledger, findings) = (Ledger::default(), Findings::default());
         Self { warehouse, warehouses, loaded, ledger, source, findings, rows: [0; Table::ALL.len()] }
     }
 
-    /// What it came to.
+    /// The results of reading the warehouse.
     pub fn into_outcome(self) -> Outcome {
         let Self { warehouse, rows, findings, ledger, .. } = self;
         Outcome { warehouse, rows, findings, ledger }
@@ -99,14 +99,14 @@ impl<'c> Scope<'c> {
         self.findings.add(self.warehouse, condition, text);
     }
 
-    /// Adds a finding about a row that is not as it was loaded, if it is not.
+    /// If a row is not as it was loaded, adds a finding about it.
     pub fn compare(&mut self, what: fmt::Arguments<'_>, difference: Option<String>) {
         if let Some(difference) = difference {
             self.find(0, format_args!("{what} is not as it was loaded: {difference}"));
         }
     }
 
-    /// Whether a row belongs to this warehouse. If not, this is a finding.
+    /// Whether a row belongs to this warehouse. If it does not, this is a finding.
     pub fn is_here(&mut self, table: Table, warehouse: u32) -> bool {
         let is_here = warehouse == self.warehouse;
         if !is_here {
@@ -119,7 +119,8 @@ impl<'c> Scope<'c> {
         is_here
     }
 
-    /// The place of a row's district among those of this warehouse, from 0. If it has none, this is a finding.
+    /// The place of a row's district among the districts of this warehouse, from 0. If there is no such district,
+    /// this is a finding.
     pub fn district(&mut self, table: Table, warehouse: u32, district: u32) -> Option<usize> {
         if !self.is_here(table, warehouse) {
             return None;
@@ -135,7 +136,8 @@ impl<'c> Scope<'c> {
         place.map(|place| place as usize)
     }
 
-    /// Whether a key comes after `last`, the one before it, which it replaces. If not, this is a finding.
+    /// Whether `key` comes after `last`, which is the key before it. `last` is then set to `key`. If it does not come
+    /// after, this is a finding.
     pub fn is_next<K: Ord>(&mut self, last: &mut Option<K>, key: K, what: fmt::Arguments<'_>) -> bool {
         let is_next = last.as_ref().is_none_or(|last| *last < key);
         if is_next {
@@ -146,7 +148,7 @@ impl<'c> Scope<'c> {
         is_next
     }
 
-    /// Compares the rows of a table with those that there must be.
+    /// Compares the number of rows in a table with the number that it must have.
     pub fn judge_rows(&mut self, table: Table) {
         let (rows, should_be) = (self.rows[table as usize], u64::from(table.rows()));
         if rows != should_be {
@@ -164,7 +166,7 @@ impl<'c> Scope<'c> {
     }
 }
 
-/// The failure of a database that gives a row of another table than `table`.
+/// The failure of a database that returned a row of another table than `table`.
 #[cold]
 pub fn stray(table: Table, row: &Row<'_>) -> Failure {
     Failure::request("wrong_rows", format!("the database was asked for rows of {} and gave {row:?}", table.name()))

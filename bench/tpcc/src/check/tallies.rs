@@ -1,51 +1,51 @@
-//! Sums of each district and of the warehouse, and the conditions 1, 2, 3, 4, 8, 9 and 11, which compare them.
+//! Sums for each district and for the warehouse. Conditions 1, 2, 3, 4, 8, 9 and 11 compare these sums.
 
 use crate::check::scope::Scope;
 use crate::check::words::{Dollars, Sum};
 use crate::schema::{Cents, DISTRICTS, FIRST_NEW_ORDER};
 use std::array;
 
-/// What the rows of a district add up to.
+/// The sums over the rows of a district.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// The row of the district; `None`: it has none.
+    /// The row of the district; `None`: the row is missing.
     pub row: Option<DistrictRow>,
-    /// Payments.
+    /// The sum of payments.
     pub paid: Sum,
     pub orders: u64,
     pub newest_order: u32,
-    /// The number of lines that orders say they have.
+    /// The sum of the numbers of lines that the orders say they have.
     pub promised_lines: u64,
     pub lines: u64,
     pub new_orders: u64,
     pub oldest_new_order: u32,
     pub newest_new_order: u32,
-    /// Deliveries that customers say they have had.
+    /// The sum of the numbers of deliveries that the customers say they have had.
     pub deliveries: u64,
 }
 
-/// What the row of a district says.
+/// The values in the row of a district.
 #[derive(Clone, Copy, Debug)]
 pub struct DistrictRow {
     pub year_to_date: Cents,
     pub next_order: u32,
 }
 
-/// What the rows of a warehouse add up to.
+/// The sums over the rows of a warehouse.
 #[derive(Debug)]
 pub struct Tallies {
-    /// What the row of the warehouse says; `None`: it has none.
+    /// The value in the row of the warehouse; `None`: the row is missing.
     pub year_to_date: Option<Cents>,
     pub districts: [Tally; DISTRICTS as usize],
 }
 
 impl Tallies {
-    /// Nothing has been read.
+    /// The sums before anything has been read.
     pub fn new() -> Self {
         Self { year_to_date: None, districts: array::from_fn(|_| Tally::default()) }
     }
 
-    /// Judges the warehouse, when all its rows have been read.
+    /// Judges the warehouse. All its rows must have been read.
     pub fn judge(&self, scope: &mut Scope<'_>) {
         let warehouse = scope.warehouse;
         if let Some(year_to_date) = self.year_to_date.map(Sum::from) {

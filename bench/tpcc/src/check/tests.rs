@@ -1,4 +1,4 @@
-//! Each test changes rows of a loaded database of two warehouses that lies in memory, and compares all findings.
+//! Each test changes rows of a loaded database of two warehouses, which is in memory, and compares all findings.
 
 use super::*;
 use crate::check::tests::database::Rows;
@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU32;
 
 mod database;
 
-/// What `rows` come to, with a line for each finding: its condition, then its text.
+/// The findings about `rows`. Each has a line with its condition and then its text.
 fn found(rows: &Rows, after: After) -> Vec<String> {
     let stop = AtomicBool::new(false);
     let checked = check(rows, &database::FORM, 2, after, &stop, &|_| ()).expect("it is in memory");
@@ -22,13 +22,13 @@ fn found(rows: &Rows, after: After) -> Vec<String> {
     found
 }
 
-/// Asserts what a change of a loaded database comes to after a run.
+/// Asserts the findings after a run, if `change` was made to a loaded database.
 #[track_caller]
 fn finds(change: impl FnOnce(&mut Rows), expected: &[impl AsRef<str>]) {
     finds_after(After::Run, change, expected);
 }
 
-/// Asserts what a change of a loaded database comes to.
+/// Asserts the findings, if `change` was made to a loaded database.
 #[track_caller]
 fn finds_after(after: After, change: impl FnOnce(&mut Rows), expected: &[impl AsRef<str>]) {
     let mut rows = Rows::loaded();
@@ -61,7 +61,7 @@ fn a_run_by_hand_is_consistent() {
     rows.pay((1, 1), (2, 10, 3000), 100);
     rows.pay((1, 1), (2, 10, 3000), 200);
     rows.pay((2, 5), (1, 10, 1), 500_000);
-    // These are enough that order 3001 is delivered, too.
+    // After so many deliveries, order 3001 is delivered, too.
     for _ in 0..901 {
         rows.deliver(1, 3);
     }
@@ -80,7 +80,7 @@ fn sums_of_a_warehouse_are_compared() {
             "8: warehouse 2: W_YTD is 300000.01, but its payments are 300000.00",
         ],
     );
-    // Both sums of a warehouse agree, but not with the payments.
+    // The two sums of a warehouse are equal, but differ from the payments.
     finds(
         |rows| {
             rows.warehouse(1).year_to_date -= 1;
@@ -102,7 +102,7 @@ fn the_next_order_of_a_district_is_compared() {
             "2: district 4 of warehouse 1: D_NEXT_O_ID is 3002, but the newest new order is 3000",
         ],
     );
-    // The last part of condition 2 holds only if new orders exist.
+    // The last part of condition 2 holds only if there are new orders.
     finds(
         |rows| rows.new_orders(2).retain(|row| (row.district, row.order) != (7, 3000)),
         &[
@@ -141,7 +141,7 @@ fn lines_of_orders_are_counted_and_numbered() {
             &format!("6: order 9 of district 2 of warehouse 1: O_OL_CNT is {}, but it has {lines} lines", lines + 1),
         ],
     );
-    // One order has a line more than it says, and another a line less, so that the sums agree.
+    // One order has a line more than it says, and another one has a line less, so that the sums agree.
     finds(
         |rows| {
             rows.order(1, 2, 9).lines += 1;
@@ -191,7 +191,7 @@ fn carriers_new_orders_and_deliveries_agree() {
         |rows| rows.order_line(2, 10, 2100, 3).delivered = None,
         &["7: line 3 of order 2100 of district 10 of warehouse 2 has no delivery date, but the order has a carrier"],
     );
-    // It was delivered, but is still a new order.
+    // The order was delivered, but is still a new order.
     finds(
         |rows| {
             rows.deliver(1, 1);
@@ -216,7 +216,7 @@ fn payments_are_compared() {
             but delivered lines less payments are -10.25",
         ],
     );
-    // A payment that lies with another district of the same warehouse.
+    // A payment is stored with another district of the same warehouse.
     finds(
         |rows| rows.history(2, 4, 5).district = 5,
         &[
@@ -247,7 +247,7 @@ fn balances_are_compared() {
         &["11: district 6 of warehouse 1: it has 3000 orders and 900 new orders, \
             but C_DELIVERY_CNT says that 2101 are delivered"],
     );
-    // A delivered line without its amount in the balance.
+    // A line was delivered, but its amount is not in the balance.
     let customer = Rows::loaded().order(1, 6, 1).customer;
     finds(
         |rows| rows.order_line(1, 6, 1, 2).amount = 7,
@@ -275,7 +275,7 @@ fn payments_to_other_warehouses_are_compared() {
         &["10: customer 4 of district 3 of warehouse 2: C_BALANCE is -60.01, \
             but delivered lines less payments are -60.00"],
     );
-    // The customer knows nothing of it.
+    // The customer's row does not know of the payment.
     finds(
         |rows| {
             let before = rows.customer(2, 3, 4).clone();
@@ -286,7 +286,7 @@ fn payments_to_other_warehouses_are_compared() {
             "10: customer 4 of district 3 of warehouse 2: C_BALANCE should be lower by 50.00, which was paid to other warehouses",
         ],
     );
-    // The customer is not there.
+    // The customer does not exist.
     finds(
         |rows| {
             rows.pay((1, 1), (2, 3, 4), 5000);
@@ -518,7 +518,7 @@ fn after_an_import_every_row_is_as_it_was_loaded() {
             ),
         ],
     );
-    // A payment that a customer has made twice, and an order of a run.
+    // A customer has made a payment twice, and a run has entered an order.
     finds_after(
         After::Import,
         |rows| {
@@ -580,7 +580,7 @@ fn findings_beyond_the_first_hundred_are_counted() {
 
 #[test]
 fn a_check_ends_when_it_is_told_to_stop() {
-    /// Says stop after this number of rows of the customers of a warehouse, and counts them.
+    /// A view that sets `stop` after this number of customer rows of warehouse 2, and counts these rows.
     struct Stopping<'t> {
         rows: Rows,
         after: u32,
@@ -616,7 +616,7 @@ fn a_check_ends_when_it_is_told_to_stop() {
 
 #[test]
 fn a_database_that_fails_is_a_failure() {
-    /// Fails where it is asked for the stock of a warehouse that is not the first.
+    /// A database that fails when the stock of any warehouse but the first is read.
     struct Broken {
         failure: Option<Failure>,
     }

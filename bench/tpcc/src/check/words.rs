@@ -3,7 +3,7 @@
 use crate::transactions::DistrictId;
 use std::fmt;
 
-/// A sum of cents. No number of rows makes it overflow.
+/// A sum of cents. It cannot overflow, however many rows there are.
 pub type Sum = i128;
 
 /// An amount in dollars.
@@ -23,7 +23,7 @@ impl fmt::Display for Dollars {
 pub struct Place(pub DistrictId);
 
 impl Place {
-    /// The place of a district of a warehouse.
+    /// A place: a district of a warehouse.
     pub fn of(warehouse: u32, district: u32) -> Self {
         Self(DistrictId { warehouse, district })
     }

@@ -17,7 +17,7 @@ fn ticket_of(terminal: &mut Terminal<'_>) -> Ticket {
     ticket
 }
 
-/// Gives `result` to the terminal. How it goes on, and what it counts.
+/// Gives `result` to the terminal. Returns how the terminal goes on, and what it counts.
 fn serve(terminal: &mut Terminal<'_>, result: Result<Outcome, &Failure>) -> (Next, u64) {
     let (mut retries, mut note) = (0, |_, _, _| {});
     let mut counts = [0; COUNTS.len()];
@@ -114,7 +114,7 @@ fn a_conflict_is_tried_again_with_the_same_input_and_not_for_ever() {
 fn terminals_ask_at_the_same_rate_from_the_beginning() {
     let rules = rules(Mode::Spec);
     let terminals = Terminals { rules: &rules, warehouses: 1..=1000, seed: 3 };
-    // The transactions that are asked for in each second, if they take no time.
+    // The number of transactions that are asked for in each second, if transactions take no time.
     let mut asked = [0_u32; 60];
     for number in 0..10_000 {
         let (mut terminal, mut now) = (terminals.client(number, 10_000), 0);
@@ -126,7 +126,8 @@ fn terminals_ask_at_the_same_rate_from_the_beginning() {
             }
         }
     }
-    // A deck of 23 takes 476 seconds: 10,000 terminals ask for 483 a second. The standard deviation is less than 22.
+    // A deck of 23 transactions takes 476 seconds, so 10,000 terminals ask for 483 per second. The standard deviation
+    // is less than 22.
     assert!(asked.iter().all(|count| (400..=566).contains(count)), "{asked:?}");
     let all: u32 = asked.iter().sum();
     assert!(all.abs_diff(60 * 483) < 600, "{all}");

@@ -1,4 +1,4 @@
-//! A database of two warehouses in memory. Tables are shared by all tests until one changes them.
+//! A database of two warehouses in memory. All tests share its tables until a test changes them.
 
 use crate::database::{Form, Row, View};
 use crate::population::Population;
@@ -10,10 +10,10 @@ use crate::transactions::{self, DistrictId};
 use harness::Failure;
 use std::sync::{Arc, OnceLock};
 
-/// What it was made with.
+/// What the database was made with.
 pub const FORM: Form = Form { warehouses: 2, seed: 42, loaded: 1_700_000_000_000_000 };
 
-/// The rows, for each warehouse.
+/// The rows of each warehouse.
 #[derive(Clone)]
 pub struct Rows {
     pub items: Arc<Vec<Item>>,
@@ -27,7 +27,7 @@ pub struct Rows {
     pub stocks: [Arc<Vec<Stock>>; 2],
 }
 
-/// `count` rows from number 1 on.
+/// Makes `count` rows, numbered from 1.
 fn made<R: Default>(count: u32, make: impl Fn(u32, &mut R)) -> Vec<R> {
     let one = |number| {
         let mut row = R::default();
@@ -37,12 +37,12 @@ fn made<R: Default>(count: u32, make: impl Fn(u32, &mut R)) -> Vec<R> {
     (1..=count).map(one).collect()
 }
 
-/// Rows of all districts of each warehouse.
+/// Makes the rows of all districts of each warehouse.
 fn of_districts<R>(make: impl Fn(u32, u32) -> Vec<R>) -> [Arc<Vec<R>>; 2] {
     [1, 2].map(|warehouse| Arc::new((1..=DISTRICTS).flat_map(|district| make(warehouse, district)).collect()))
 }
 
-/// Lines of a district after the import.
+/// How many order lines a district has after the import.
 pub fn lines(warehouse: u32, district: u32) -> usize {
     let rows = Rows::loaded();
     rows.order_lines[warehouse as usize - 1].iter().filter(|row| row.district == district).count()
@@ -135,7 +135,7 @@ impl Rows {
         &mut self.stocks(warehouse)[item as usize - 1]
     }
 
-    /// The first payment of a customer to the warehouse where the customer lives.
+    /// A customer's first payment to the customer's own warehouse.
     pub fn history(&mut self, warehouse: u32, district: u32, customer: u32) -> &mut History {
         let rows = self.histories(warehouse).iter_mut();
         let is_it = |row: &History| (row.customer_district, row.customer) == (district, customer);
@@ -166,7 +166,7 @@ impl Rows {
         self.stocks(warehouse).clear();
     }
 
-    /// Enters an order. Each of `lines` has an item, the warehouse that supplies it and a quantity.
+    /// Enters an order. Each of `lines` has an item, the warehouse that supplies it, and a quantity.
     pub fn enter(&mut self, warehouse: u32, district: u32, customer: u32, lines: &[(u32, u32, u32)]) {
         let row = self.district(warehouse, district);
         let order = row.next_order;
@@ -206,7 +206,7 @@ impl Rows {
         }
     }
 
-    /// A customer, named by warehouse, district and number, pays to a district of a warehouse.
+    /// Lets a customer pay to a district of a warehouse. The customer is named by warehouse, district and number.
     pub fn pay(&mut self, to: (u32, u32), from: (u32, u32, u32), amount: Cents) {
         let of = DistrictId { warehouse: to.0, district: to.1 };
         self.warehouse(of.warehouse).year_to_date += amount;
