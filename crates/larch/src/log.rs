@@ -6,8 +6,8 @@
 //! of a begin record:     previous log's number u64 | previous log's end u64
 //! ```
 //!
-//! A log names the log before it in its header, once that is durable, or in its first record, the begin record, without
-//! waiting for that.
+//! A log names the previous log. If the previous log is durable, the header names it. Otherwise the first record,
+//! the begin record, names it, and the log need not wait.
 //!
 //! Invariants: versions grow from record to record. A commit is durable once [`SyncPoint::wait`] has returned for its
 //! version.

@@ -1,6 +1,6 @@
-//! Which files exist: an immutable [`FileSet`], edits that lead from one file set to the next, and the log that stores
-//! them. Only this folder makes file sets from edits; an open makes an empty one, and a repair one of what it finds. It
-//! does not know what is in the files.
+//! Which files exist: an immutable [`FileSet`], edits that lead from one file set to the next, and the log that
+//! stores them. Only this folder makes file sets from edits. An open makes an empty file set, and a repair makes a
+//! file set of the files that it finds. This folder does not know what is in the files.
 
 pub mod db_file;
 pub mod directory;

@@ -1,9 +1,9 @@
 //! Rows of one table in memory, ordered by key and version. It does not know which versions a reader should see, which
 //! commits are durable, or when it is flushed.
 //!
-//! Rows lie in a skip list in an arena (decision 47), ordered by key and then from the newest version to the oldest, so
-//! that "newest version at or before `at`" is one search. Range erases lie beside it, cut into fragments that do not
-//! overlap.
+//! Rows lie in a skip list in an arena (decision 47), ordered by key and then from the newest version to the oldest,
+//! so that "newest version at or before `at`" is one search. Range erases lie beside the skip list, cut into
+//! fragments that do not overlap.
 //!
 //! Invariants:
 //! - Nothing is removed. But a row hides an earlier one with the same key and version, because one batch may write a
@@ -12,9 +12,9 @@
 //!   version does not change, even if more commits are applied meanwhile.
 //! - At equal versions a put wins over a range erase; see [`crate::base::ops::BatchOps::resolve`].
 //!
-//! Thread safety: any number of threads applies batches, each batch by one thread, and any number of threads reads
-//! meanwhile. Looking up a row takes no lock and allocates nothing, and the filter of the set denies most absent keys
-//! (decision 68). Asking for range erases takes a read lock if any exist.
+//! Thread safety: any number of threads may apply batches, each batch by one thread, and any number of threads may
+//! read meanwhile. Looking up a row takes no lock and allocates nothing, and the filter of the set denies most
+//! absent keys (decision 68). Asking for range erases takes a read lock if any exist.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};
@@ -50,7 +50,7 @@ const LISTED_ERASES: usize = 64;
 #[derive(Debug)]
 pub struct Memtable {
     rows: SkipList,
-    /// Knows the keys of the rows; none in a memtable whose set has none.
+    /// Knows the keys of the rows. A memtable has no filter if its set has none.
     filter: Option<TableFilter>,
     range_erases: RwLock<Fragments>,
     /// Rows that were applied and not replaced.
@@ -125,7 +125,8 @@ impl Memtable {
         (before, fragments.memory_bytes())
     }
 
-    /// As [`Memtable::get`], at a version that is visible: a row that is still being applied may be missing.
+    /// As [`Memtable::get`], but `at` must be a visible version, because a row that is still being applied may be
+    /// missing.
     #[inline]
     pub fn look_up(&self, key: &SoughtKey<'_>, at: Version) -> Option<MemRow> {
         let is_denied = self.filter.as_ref().is_some_and(|filter| !filter.may_have(key.hash()));
@@ -188,7 +189,7 @@ impl Memtable {
         std::iter::from_fn(move || {
             let here = next?;
             next = self.rows.following(here);
-            // A row of the same batch that a later one has replaced.
+            // A row that a later row of the same batch has replaced.
             while let Some(replaced) = next.filter(|next| next.version() == here.version() && next.has_key_of(here)) {
                 next = self.rows.following(replaced);
             }

@@ -12,14 +12,14 @@ pub struct UsedLog {
     pub previous: Option<Previous>,
 }
 
-/// The logs among `numbers`, which ascend, that may hold commits, each after the one that it continues. `open` opens a
-/// log. These are left out:
+/// `numbers` ascend. Returns the logs among them that may hold commits, each after the log that it continues. `open`
+/// opens a log. These are left out:
 ///
-/// * A log that has not begun, except that the manifest may need the `oldest`: the commits of the one before it were in
-///   files when its beginning was lost.
-/// * A log without commits that the next one does not continue: creating it failed.
-/// * A log whose commits an earlier recovery dropped, because those before them were lost. The next log continues the
-///   one before it, and says that what it continues is durable.
+/// * A log that has not begun. The exception is the log `oldest`, which the manifest may need: the commits of the
+///   log before it were in files when its beginning was lost.
+/// * A log without commits that the next log does not continue: creating it failed.
+/// * A log whose commits an earlier recovery dropped, because commits before them were lost. The next log continues
+///   the log before the dropped one, and says that the log that it continues is durable.
 ///
 /// # Errors
 ///
@@ -54,12 +54,12 @@ pub fn oldest_is_missing(path: &Path) -> LogError {
 pub fn named_end(chain: &[UsedLog]) -> Option<KnownEnd> {
     let [log, next, later @ ..] = chain else { return None };
     let end = next.previous.filter(|previous| previous.number == log.number)?.end;
-    // A log ends only when it is durable that it has begun, and then the log before it is durable.
+    // A log ends only when its beginning is durable, and then the previous log is durable.
     Some(KnownEnd { is_durable: end.is_durable || !later.is_empty(), ..end })
 }
 
-/// The error about the log at `path`, which ends at `end`, before the place where the log `next` says that it ended,
-/// although `proof` says that it was synced.
+/// The error about the log at `path`: it ends at `end`, earlier than the log `next` says, although `proof` says that
+/// it was synced.
 pub fn ends_too_early(path: &Path, end: u64, next: &Path, proof: &str) -> LogError {
     LogError::corrupt(path, end, format!("the log ends too early: in {}, {proof}", next.display()))
 }

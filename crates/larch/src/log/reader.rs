@@ -57,8 +57,8 @@ impl LogReader {
         Ok(Self { records, previous, has_begun, last: None, ops: BatchOps::new(), failed: None })
     }
 
-    /// Whether the log has begun. If not, it has no commits: its creation was not finished, no log was continued in it,
-    /// or the record which says that was never durable.
+    /// Whether the log has begun. A log that has not begun has no commits: its creation was not finished, it never
+    /// continued another log, or the record about its beginning was never durable.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }

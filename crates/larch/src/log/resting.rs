@@ -7,8 +7,8 @@
 //!              └── write, read, cut ◄─┘
 //! ```
 //!
-//! * A file is closed only if every byte that was written to it was synced, and no call of it is under way. So a sync
-//!   of a closed file has nothing to do.
+//! * A file is closed only if every byte that was written to it was synced, and no call on it is under way. So a
+//!   sync of a closed file has nothing to do.
 //! * Once a sync has failed, every later write and sync of the file fails with the same error, even if the file was
 //!   closed in between: the system may have dropped bytes that it could not write, and a file that is opened again
 //!   would not report it.
@@ -22,7 +22,7 @@ use os::{Access, DirectoryEntry, Disk, File, Lock};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A disk whose files can be closed while others have them; the next call opens them again.
+/// A disk that can close files while others still hold them. The next call on such a file opens it again.
 #[derive(Debug)]
 pub struct RestingDisk {
     disk: Arc<dyn Disk>,
@@ -63,7 +63,7 @@ impl RestingDisk {
         self.activity.uses.load(Ordering::Relaxed)
     }
 
-    /// Syncs all open files, and closes those of which no call is under way.
+    /// Syncs all open files, and closes the files on which no call is under way.
     ///
     /// # Errors
     ///
@@ -148,8 +148,8 @@ struct RestingFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     state: Mutex<FileState>,
-    /// Held during a sync. The system reports a failure to one sync only: if two ran at a time, the other one would
-    /// succeed.
+    /// Held during a sync. The system reports a failure to one sync only: if two syncs ran at a time, the other sync
+    /// would succeed.
     syncing: Mutex<()>,
     /// The kind and the message of the error, if a sync failed.
     failed: OnceLock<(io::ErrorKind, String)>,
@@ -164,7 +164,7 @@ struct FileState {
     users: usize,
     /// How many changes of the file have begun.
     writes: u64,
-    /// How many of them were made durable by a sync.
+    /// How many of these changes were made durable by a sync.
     synced: u64,
 }
 
@@ -211,7 +211,7 @@ impl RestingFile {
         outcome
     }
 
-    /// Syncs the file, and then closes it unless a call of it is under way.
+    /// Syncs the file, and then closes it unless a call on it is under way.
     fn rest(&self) -> io::Result<()> {
         if self.state.lock().file.is_some() && self.check().is_ok() {
             self.sync()?;

@@ -1,5 +1,5 @@
-//! One sync for all commits that wait to be durable: for threads, for tasks and for callbacks. It knows the versions of
-//! commits and the log that takes them, not what they hold.
+//! Threads, tasks and callbacks wait for commits to be durable, and share one sync. This module knows the versions
+//! of commits and the log that takes them, but not what commits hold.
 //!
 //! ```text
 //! versions   1 ... 7 | 8 9 10 11 | 12 13 14
@@ -7,20 +7,22 @@
 //!                    | runs      | 12 will lead the next sync, which makes 12 to 14 durable
 //! ```
 //!
-//! The one that runs a sync *leads*. A sync makes everything durable that was appended before it began. When it ends,
-//! those whose versions are durable are woken, and one of the others leads the next sync: a thread if one waits, else
-//! the worker. So a thread is woken once, and a hundred commits that wait together cost two syncs. Wakers and callbacks
-//! are code of the program, so only the [worker](SyncPoint::serve) calls them, which holds no lock.
+//! Who runs a sync *leads*. A sync makes everything durable that was appended before it began. When it ends, all
+//! waiters whose versions are durable are woken. One of the remaining waiters leads the next sync: a thread if one
+//! waits, otherwise the worker. So a thread is woken once, and a hundred commits that wait together cost two syncs.
+//! Wakers and callbacks are code of the program, so only the [worker](SyncPoint::serve) calls them, which holds no
+//! lock.
 //!
 //! Invariants:
-//! - At most one leads, and it waits for nothing but the disk.
+//! - At most one thread leads, and it waits only for the disk.
 //! - While nobody leads, no thread waits, and the worker was woken if a task waits. So each wait has somebody who ends
 //!   it.
-//! - After a failed sync nothing becomes durable any more. All who wait are woken, and find the error; a commit that
-//!   was durable before stays so.
+//! - After a failed sync nothing becomes durable any more. All waiters are woken and find the error. Commits that
+//!   were durable before stay durable.
 //!
-//! Thread safety: any thread may call it. No lock is held while the disk syncs, or while a waker or callback is called
-//! or dropped. A thread waits only for a sync that another one leads, so on a machine without threads it never waits.
+//! Thread safety: any thread may call it. No lock is held while the disk syncs, or while a waker or callback is
+//! called or dropped. A thread waits only for a sync that another thread leads, so on a machine without threads it
+//! never waits.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Condvar, Mutex, OnceLock};
@@ -45,7 +47,7 @@ pub struct SyncPoint {
     /// The error of the sync that failed.
     failed: OnceLock<LogError>,
     queue: Mutex<Queue>,
-    /// Whoever leads for tasks, and wakes them.
+    /// The worker that leads for tasks, and wakes them.
     worker: OnceLock<Arc<dyn Worker>>,
 }
 
@@ -136,7 +138,7 @@ impl Queue {
     }
 }
 
-/// Takes those out whose version is `last` or an older one.
+/// Takes out the waiters whose version is `last` or an older one.
 fn take_up_to<T>(waiting: &mut BTreeMap<Ticket, T>, last: u64) -> BTreeMap<Ticket, T> {
     let Some(next) = last.checked_add(1) else { return std::mem::take(waiting) };
     let later = waiting.split_off(&Ticket { version: next, number: 0 });
@@ -152,7 +154,7 @@ struct Leading<'p> {
 impl Drop for Leading<'_> {
     fn drop(&mut self) {
         if !self.has_synced {
-            // A panic of the disk. What it has done is not known, as after an error.
+            // The disk panicked. As after an error, it is not known what it has done.
             let error = LogError::Io {
                 action: "sync",
                 file: self.point.log().path().to_owned(),
@@ -239,8 +241,8 @@ impl SyncPoint {
         })
     }
 
-    /// Returns once `log` is durable up to `end`, which was appended. Beside commits, a log has records about the log
-    /// itself.
+    /// Returns once `log` is durable up to `end`, which was appended. This is not the same as waiting for a version,
+    /// because a log also has records about the log itself.
     ///
     /// # Errors
     ///
@@ -287,7 +289,7 @@ impl SyncPoint {
     /// Runs a sync, as the only one that leads.
     fn lead(&self) {
         let mut leading = Leading { point: self, has_synced: false };
-        // In this order: the log has the version, or a later log follows the one that has it.
+        // Because of this order, the log has the version, or it is a later log than the one with the version.
         let version = self.appended.load(Ordering::Acquire);
         match self.log().sync() {
             Ok(_) => _ = self.durable.fetch_max(version, Ordering::AcqRel),
@@ -296,7 +298,7 @@ impl SyncPoint {
         leading.has_synced = true;
     }
 
-    /// Wakes those whose wait is over. If a sync has ended, the call also finds somebody to lead the next one.
+    /// Wakes the waiters whose wait is over. If a sync has ended, the call also chooses who leads the next sync.
     fn end_waits(&self, has_led: bool) {
         let mut queue = self.queue.lock();
         if queue.is_empty() {
@@ -332,8 +334,8 @@ impl SyncPoint {
         self.worker().drive();
     }
 
-    /// Has `waker` woken once everything up to `version` is durable or a sync has failed. A task that waits already has
-    /// a `ticket`, and its waker is replaced. Returns false if nothing has to be waited for.
+    /// `waker` is woken once everything up to `version` is durable or a sync has failed. If the task waits already,
+    /// it has a `ticket`, and its waker is replaced. Returns false if nothing has to be waited for.
     pub fn wake_later(&self, version: Version, ticket: &mut Option<Ticket>, waker: Waker) -> bool {
         let mut queue = self.queue.lock();
         if self.outcome(version).is_some() {
@@ -350,7 +352,7 @@ impl SyncPoint {
         true
     }
 
-    /// Has `callback` called by the worker once everything up to `version` is durable or a sync has failed. Gives the
+    /// The worker calls `callback` once everything up to `version` is durable or a sync has failed. Gives the
     /// callback back if nothing has to be waited for.
     pub fn call_later(&self, version: Version, callback: Callback) -> Option<Callback> {
         let mut queue = self.queue.lock();
@@ -373,13 +375,14 @@ impl SyncPoint {
         drop(task);
     }
 
-    /// The worker calls it after each wake. It leads a sync if a task waits and nobody leads, and wakes the tasks whose
-    /// wait is over. The worker counts as woken until this finds nothing to do, so nobody wakes it meanwhile.
+    /// The worker calls it after each wake. It leads a sync if a task waits and nobody leads, and wakes the tasks
+    /// whose wait is over. The worker counts as woken until this call finds nothing to do, so nobody wakes it
+    /// meanwhile.
     ///
     /// # Errors
     ///
-    /// The sync that it led failed. The tasks that waited for it are woken by the next call, which has to follow, as it
-    /// has to after a panic.
+    /// The sync that this call led failed. The caller has to call it again, as after a panic. The next call wakes
+    /// the tasks that waited for the sync.
     pub fn serve(&self) -> Result<Polled> {
         let leads = {
             let mut queue = self.queue.lock();
@@ -394,7 +397,7 @@ impl SyncPoint {
             }
         }
         let ready = std::mem::take(&mut self.queue.lock().ready);
-        // What is called may drop a database, and must not wait for its background work here.
+        // The called code may drop a database, and must not wait for its background work here.
         let duty = Duty::take();
         for task in ready {
             // A panic was reported when it happened, and does not keep other tasks from being woken.

@@ -35,7 +35,7 @@ impl LogWriter {
     }
 
     /// Prepares the log `number` in an empty file: makes a header durable which says that the first record names the
-    /// previous log. The log begins once it [`follows`](Self::follow) that one.
+    /// previous log. The log begins once it [`follows`](Self::follow) the previous log.
     ///
     /// # Errors
     ///
@@ -60,8 +60,8 @@ impl LogWriter {
         Ok(Self { records: file.begin(header)?, begin_end: HEADER_BYTES as u64, last: None })
     }
 
-    /// Begins a prepared log as the one after log `number`, whose file is `before`, which takes no more commits. This
-    /// waits for no sync: a sync of this log makes the one before durable first.
+    /// Begins a prepared log as the log after log `number`, whose file is `before` and which takes no more commits.
+    /// The call waits for no sync: a sync of this log makes the previous log durable first.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl LogWriter {
         self.last
     }
 
-    /// Notes in the log that it was synced, and the one before it, unless the last record says so or that is not so.
+    /// If the log and the previous log were synced, notes this in the log, unless the last record already says so.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl LogWriter {
         self.records.append_proof()
     }
 
-    /// Gives the room back that was allocated ahead and is not used.
+    /// Gives back the room that was allocated ahead and is not used.
     ///
     /// # Errors
     ///

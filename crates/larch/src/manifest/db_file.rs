@@ -1,5 +1,5 @@
-//! A file of the database as a table sees it, and how it is opened: that registers its name and reads nothing. It does
-//! not know its level.
+//! A file of the database as a table sees it, and how it is opened. Opening registers its name and reads nothing. It
+//! does not know its level.
 
 use super::directory::leftovers::Leftovers;
 use super::edit::NewFile;
@@ -36,13 +36,12 @@ pub struct DbFile {
     pub epoch: u64,
     /// The part of its contents that the table sees.
     pub sst: Arc<Sst>,
-    /// Its range erases up to this version were turned into slices of the files whose rows they hide, if that was worth
-    /// it.
+    /// For its range erases up to this version: the files whose rows they hide got slices, if that was worth it.
     pub cut_through: AtomicU64,
-    /// The bytes that these range erases hide in it and that no slice leaves out, about.
+    /// About how many bytes of this file are hidden by range erases for which no slice leaves them out.
     pub hidden_bytes: AtomicU64,
-    /// The bytes of its own rows within its own range erases up to this version, about. A flush or a merge has left
-    /// them for a reader.
+    /// About how many bytes its own rows have that lie within its own range erases. A flush or a merge has left
+    /// these rows for a reader.
     pub self_hidden_bytes: AtomicU64,
     on_disk: Arc<DiskFile>,
 }
@@ -56,8 +55,8 @@ impl DbFile {
     /// The memory of what is known about it, in bytes, without its pages: about 1 KiB. If several tables see it, each
     /// counts it.
     pub fn memory_bytes(&self) -> u64 {
-        /// Two counts before each of five shared values, what the allocator puts before each of nine allocations, and a
-        /// lock around the handle of an open file.
+        /// Two counts before each of five shared values, the allocator's header before each of nine allocations, and
+        /// a lock around the handle of an open file.
         const BESIDE_BYTES: usize = 5 * 16 + 9 * 16 + 64;
         let Sst { file, meta, slice, known_gap, .. } = &*self.sst;
         let fixed = size_of::<Self>() + size_of::<Sst>() + size_of::<DiskFile>() + size_of::<PagedFile>();
@@ -133,7 +132,7 @@ pub struct FileOpener {
 pub struct EarlyFiles(Arc<Mutex<HashMap<u64, Arc<DbFile>>>>);
 
 impl FileOpener {
-    /// The same, which does not open these files again, known by their numbers.
+    /// The same opener, but it does not open these `files` again. They are known by their numbers.
     pub fn knowing(&self, files: HashMap<u64, Arc<DbFile>>) -> Self {
         Self { known: Arc::new(files), ..self.clone() }
     }
@@ -205,14 +204,15 @@ pub fn sst_name(number: u64, epoch: u64) -> String {
     format!("{number:08}-{epoch}.sst")
 }
 
-/// How many numbers of files to skip where files with the next numbers may be made elsewhere, so that hardly ever two
-/// get one name. `random` is any number.
+/// How many file numbers to skip if files with the next numbers may also be made elsewhere. Then two files hardly
+/// ever get one name. `random` is any number.
 pub fn number_distance(random: u64) -> u64 {
     1 + (random >> 20)
 }
 
-/// The name of an SST where files of several databases may lie beside each other: with the id of the file, because
-/// copies of one database that go on apart make files of the same number and epoch. `name` is that of [`sst_name`].
+/// The name of an SST in a directory where files of several databases may lie. It contains the id of the file,
+/// because two copies of one database that are written apart make files with the same number and epoch. `name` comes
+/// from [`sst_name`].
 pub fn shared_name(name: &str, file_id: u64) -> String {
     format!("{}-{file_id:016x}.sst", name.trim_end_matches(".sst"))
 }

@@ -27,8 +27,8 @@
 //! ```
 //!
 //! An edit is a numbered field itself: a reader skips an unknown tag from 128 on, and refuses an unknown smaller tag
-//! with its number. Manifests without the feature [`EDIT_FIELDS`](crate::base::record::EDIT_FIELDS) have the same edits
-//! without lengths and extensions, in the edit and in its options.
+//! with its number. Manifests without the feature [`EDIT_FIELDS`](crate::base::record::EDIT_FIELDS) have the same
+//! edits, but neither the edits nor the options in them have lengths and extensions.
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
 
@@ -48,7 +48,7 @@ pub const MAX_RANGES: usize = 8;
 /// How edits are separated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// Nothing separates edits: a reader must know all fields of an edit to find its end.
+    /// Edits have no separator: a reader must know all fields of an edit to find its end.
     Plain,
     /// Each edit is a numbered field with its length.
     Fields,
@@ -157,7 +157,7 @@ pub enum Edit {
         /// How its entries are stored.
         options: TableOptions,
     },
-    /// An index is in another state, or belongs to another table, which has the rows of the one before.
+    /// An index changes its state, or moves to another table, which has the rows of its previous table.
     AlterIndex {
         /// The table of its entries.
         id: TableId,
@@ -326,8 +326,8 @@ impl Edit {
         }
     }
 
-    /// Takes the fields of an edit with a known tag off the front of `bytes`. `None` if they are malformed; then `why`
-    /// may have a better reason than that.
+    /// Takes the fields of an edit with a known tag off the front of `bytes`. `None` if they are malformed. Then
+    /// `why` may hold a more precise reason.
     fn decode_fields(tag: u8, bytes: &mut &[u8], framing: Framing, why: &mut Unreadable) -> Option<Self> {
         if tag == 1 {
             let (id, rest) = bytes.split_first_chunk()?;
@@ -419,7 +419,7 @@ fn state_of(flags: u8) -> IndexState {
     if flags & READY == 0 { IndexState::Building } else { IndexState::Ready }
 }
 
-/// Takes flags off the front of `bytes`. An unknown one is something of a newer release.
+/// Takes flags off the front of `bytes`. An unknown flag comes from a newer release.
 fn take_flags(bytes: &mut &[u8], known: u8, why: &mut Unreadable) -> Option<u8> {
     let (&flags, rest) = bytes.split_first()?;
     *bytes = rest;

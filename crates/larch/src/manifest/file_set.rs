@@ -31,7 +31,7 @@ pub struct FileSet {
     pub epoch: u64,
     /// The tables with their files.
     pub tables: Tables,
-    /// The files that several tables see, by number, with the number of these tables less one.
+    /// The files that several tables see, by file number. The value is the number of these tables minus one.
     shared: RedBlackTreeMap<u64, u32, archery::ArcK>,
     /// The smallest number of a log that is still needed.
     pub oldest_log: u64,
@@ -179,7 +179,8 @@ impl FileSet {
         self.change(id, |table| table.info = info)
     }
 
-    /// What people call the table of the entries of `index`. Refuses an index that its table cannot have.
+    /// The name by which messages call the table with the entries of `index`. Refuses an index that its table cannot
+    /// have.
     fn index_name(&self, index: &IndexInfo) -> Result<String, EditRefusal> {
         let table = &self.table(index.table)?.info;
         if table.index.is_some() {
@@ -214,7 +215,7 @@ impl FileSet {
         self.add_file(*table, *level, file)
     }
 
-    /// Lets the table `to` see a file that a table sees already: the part that this one sees, in the same level.
+    /// Lets the table `to` see a file that `table` sees already: the same part of it, in the same level.
     fn share_file(&mut self, (table, level, number): (TableId, u8, u64), to: TableId) -> Result<(), EditRefusal> {
         let file = self.find_file(table, level, number)?.clone();
         let (from, to_table) = (self.table(table)?, self.table(to)?);
@@ -252,8 +253,8 @@ impl FileSet {
         self.add_file(table, level, sliced)
     }
 
-    /// Refuses a database that already has a file, or options of a table, that `release` cannot read: nothing that is
-    /// written from now on would make the database readable for it.
+    /// Refuses a database if `release` cannot read one of its files, or the options of one of its tables. Nothing
+    /// that is written later would make such a database readable for `release`.
     ///
     /// # Errors
     ///
@@ -386,7 +387,7 @@ impl FileSet {
                 None => Edit::Table { id: *id, name: name.clone(), options: options.clone() },
                 Some(index) => Edit::Index { info: IndexInfo::clone(index), options: options.clone() },
             });
-            // It is needed only if a file is older.
+            // The edit is needed only if a file is older.
             if table.files().any(|(_, file)| file.number < *since) {
                 edits.push(Edit::AlterTable { id: *id, since: *since, options: options.clone() });
             }
@@ -422,7 +423,8 @@ impl FileSet {
     }
 }
 
-/// What a sorted level is ordered by: the low bound, then the high bound (the greatest is `None`), then the number.
+/// The sort key of files in a sorted level: the low bound, then the high bound (`None` is the greatest), then the
+/// number.
 fn by_keys(file: &DbFile) -> (&[u8], bool, Option<&[u8]>, u64) {
     let KeyBounds { low, high } = file.sst.bounds();
     (low, high.is_none(), high.as_deref(), file.number)

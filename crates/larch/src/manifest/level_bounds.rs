@@ -1,6 +1,6 @@
-//! The bounds of the files of a level in the form in which a read of one key searches them: what all bounds have in
-//! common once, and the heads of the rest side by side, a few lines of memory for a level. The bounds themselves lie
-//! with each file, three pointers away. It does not know levels whose files overlap.
+//! The bounds of the files of a level, in a form that a read of one key can search fast. The common prefix of all
+//! bounds is stored once. The heads of the rest lie side by side and take a few cache lines for a level. The full
+//! bounds lie with each file, three pointers away. It does not know levels whose files overlap.
 
 use super::db_file::DbFile;
 use crate::base::key_head::head;
@@ -24,8 +24,8 @@ impl LevelBounds {
     pub fn of(level: &[Arc<DbFile>]) -> Self {
         let lows = || level.iter().map(|file| file.sst.bounds().low.as_slice());
         let highs = || level.iter().map(|file| file.sst.bounds().high.as_deref());
-        // Bounds are in order, so what the least and the greatest have in common all have. An upper bound that was cut
-        // is greater than a lower bound after it that was cut at the same bytes.
+        // Bounds are in order, so a prefix of the least and the greatest bound is a prefix of all bounds. A cut
+        // upper bound is greater than a later lower bound that was cut to the same bytes.
         let greatest = highs().flatten().next_back().max(lows().next_back()).unwrap_or_default();
         let least = lows().next().unwrap_or_default();
         let prefix = &least[..least.iter().zip(greatest).take_while(|(a, b)| a == b).count()];
@@ -37,8 +37,8 @@ impl LevelBounds {
         }
     }
 
-    /// The places of the files that may hold `key`. Other files are among them where heads are equal: whether that
-    /// cannot be is the second answer.
+    /// The places of the files that may hold `key`. If heads are equal, there may be other files among them. The
+    /// second value is true if this cannot be.
     #[inline]
     pub fn around(&self, key: &[u8]) -> (Range<usize>, bool) {
         let shared = key.len().min(self.prefix.len());

@@ -1,9 +1,10 @@
 //! The manifest on disk: a log of edits, and the file `CURRENT` that names it. It does not know what edits mean.
 //!
-//! Every open for writing starts a new manifest, whose first records hold the whole file set. So does a manifest that
-//! has grown to twice its first length. So no manifest grows without end. If the disk has no room for a new one, an
-//! open goes on in the old one, after it has cut off a torn tail that another process left, and made the rest durable.
-//! `CURRENT` is replaced by a rename once the new manifest is durable.
+//! Every open for writing starts a new manifest, whose first records hold the whole file set. A manifest that has
+//! grown to twice its first length is also replaced by a new one. So no manifest grows without end. If the disk has
+//! no room for a new manifest, an open goes on in the old manifest. Before that, it cuts off a torn tail that
+//! another process left, and makes the rest durable. `CURRENT` is replaced by a rename once the new manifest is
+//! durable.
 //!
 //! Invariant: edits are appended to a manifest only while `CURRENT` is known to name it. If a rename failed, it is
 //! unknown which of two manifests `CURRENT` names. Both describe the same file set, and the manifest [is in
@@ -57,7 +58,7 @@ pub struct ManifestLog {
 pub enum EditsOutcome {
     /// It has them, and they are durable.
     Durable,
-    /// It has not: the manifest is as it was before.
+    /// It does not have them: the manifest is as it was before.
     Not(LogError),
     /// They were appended, but the sync failed. The next open finds out whether the manifest has them.
     Unknown(LogError),
@@ -84,8 +85,8 @@ impl ManifestLog {
         machine.disk.exists(&mark).map_err(|error| Error::io("look for", &mark, error))
     }
 
-    /// The error about a directory that has files of a database but no `CURRENT`, so that it is unknown which of them
-    /// count.
+    /// The error about a directory that has files of a database but no `CURRENT`, so that it is unknown which of
+    /// these files count.
     pub fn current_is_missing(directory: &Path) -> Error {
         LogError::corrupt(&directory.join(CURRENT), 0, "it is missing, but logs or SSTs of a database are there").into()
     }
@@ -183,20 +184,21 @@ impl ManifestLog {
         Ok(log)
     }
 
-    /// Goes on in the manifest at `path`, which `CURRENT` names and an earlier process has left, because the disk has
-    /// no room for a new one. This takes no room: the first commit writes the `pending` edits, which take effect
-    /// already. `None` if the manifest is not as readers of the release `compat` need it.
+    /// Goes on in the manifest at `path`, because the disk has no room for a new manifest. `CURRENT` names this
+    /// manifest, which an earlier process has left. The call takes no room: the first commit writes the `pending`
+    /// edits, which take effect already. `None` if readers of the release `compat` need another form of the
+    /// manifest.
     ///
     /// # Errors
     ///
-    /// The manifest cannot be read; what an earlier process has not synced cannot be written again.
+    /// The manifest cannot be read, or bytes that an earlier process has not synced cannot be written again.
     pub fn go_on(machine: &Machine, path: &Path, pending: Vec<Edit>, compat: Release) -> Result<Option<Self>> {
         let mut reader = RecordReader::open(&*machine.disk, path, LogKind::Manifest, None)?;
         while reader.next_record()?.is_some() {}
         let features = LogKind::Manifest.features_for(compat);
         let Some(header) = reader.header().filter(|header| header.features == features) else { return Ok(None) };
         let (number, end) = (header.number, reader.end());
-        // That `CURRENT` names it may not be durable either.
+        // The rename by which `CURRENT` names this manifest may not be durable either.
         let directory = path.parent().unwrap_or(Path::new(""));
         machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
         rewrite_tail(&*machine.disk, path, reader.proven_end()..end)?;
@@ -244,7 +246,7 @@ impl ManifestLog {
     ) -> Result<()> {
         let mut log = Self::write(machine, directory, number, set, compat)?;
         match log.commit(edits) {
-            // Once more for the proof, because a backup notes a checksum of the whole file.
+            // The second sync is for the proof, because a backup notes a checksum of the whole file.
             EditsOutcome::Durable => Ok(log.writer.file().sync().map(drop)?),
             EditsOutcome::Not(error) | EditsOutcome::Unknown(error) => Err(error.into()),
         }
@@ -367,8 +369,8 @@ impl ManifestLog {
     }
 }
 
-/// Replaces `CURRENT` by `CURRENT.new`. After an error it is unknown which of the two is `CURRENT`, now and after a
-/// crash.
+/// Replaces `CURRENT` by `CURRENT.new`. After an error it is unknown, now and after a crash, whether `CURRENT` has
+/// the old or the new text.
 fn make_current(machine: &Machine, directory: &Path) -> Result<()> {
     let new = directory.join(CURRENT_NEW);
     machine.disk.rename(&new, &directory.join(CURRENT)).map_err(|error| Error::io("rename", &new, error))?;

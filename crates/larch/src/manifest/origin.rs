@@ -33,11 +33,11 @@ pub struct FileOrigin {
     pub name: Option<String>,
     /// Its column groups.
     pub groups: Option<Vec<String>>,
-    /// The id of another table, if this one has the entries of an index of it.
+    /// If this table has the entries of an index: the id of the table to which the index belongs.
     pub index_of: Option<u32>,
     /// Whether its rows are of a transaction that has not committed.
     pub is_run: bool,
-    /// If the file was built elsewhere: the number that the files have in common which were built together.
+    /// If the file was built elsewhere: the common number of the files that were built together.
     pub built: Option<u64>,
 }
 

@@ -15,7 +15,7 @@ pub struct TableFiles {
     pub info: Arc<TableInfo>,
     /// Its levels.
     pub levels: [Level; LEVELS],
-    /// The bounds in the levels but level 0, made by the first read that needs them.
+    /// The bounds of all levels except level 0, made by the first read that needs them.
     bounds: [OnceLock<Arc<LevelBounds>>; LEVELS],
 }
 

@@ -1,5 +1,5 @@
-//! The tables of a file set, by id and by name. File sets share what is equal in them: a copy costs a few reference
-//! counts, and a change of one table copies in proportion to the logarithm of the number of tables. It does not know
+//! The tables of a file set, by id and by name. File sets share their equal parts. A copy costs a few reference
+//! counts, and the cost of a change of one table grows with the logarithm of the number of tables. It does not know
 //! edits.
 //!
 //! Invariant: `names`, `indexes` and `level0` agree with `tables`.

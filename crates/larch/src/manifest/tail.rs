@@ -1,5 +1,6 @@
-//! The file set of a database that another process may be writing to: read from the newest manifest, and led on by the
-//! edits that are appended to it and by the manifests that replace it. It does not know what the edits mean.
+//! The file set of a database to which another process may be writing. It is read from the newest manifest, and then
+//! follows the edits that are appended and the manifests that replace the first one. It does not know what the edits
+//! mean.
 //!
 //! A tail belongs to one thread at a time.
 
@@ -29,13 +30,14 @@ impl ManifestTail {
     pub fn open(machine: &Machine, directory: &Path, opener: &FileOpener) -> Result<Self> {
         loop {
             let path = ManifestLog::named(machine, directory)?;
-            // What is appended while it is read may be left out. Then this is the file set of a moment ago.
+            // Edits that are appended during the read may be left out. Then the result is the file set of a moment
+            // ago.
             let error = match Self::read(machine, &path, opener) {
                 Ok(tail) => return Ok(tail),
                 Err(error) => error,
             };
-            // A writer removes a manifest only after `CURRENT` names the next one. So if it still names this one, the
-            // error is real.
+            // A writer removes a manifest only after `CURRENT` names the next one. So if `CURRENT` still names this
+            // manifest, the error is real.
             if ManifestLog::named(machine, directory)? == path {
                 ManifestLog::check_there(machine, &path)?;
                 return Err(error);
@@ -52,11 +54,12 @@ impl ManifestTail {
         Ok(Self { path: path.to_owned(), reader, files })
     }
 
-    /// Takes what the writer has done since the last look. Returns whether that was anything.
+    /// Applies what the writer has done since the last look. Returns whether anything was done.
     ///
     /// # Errors
     ///
-    /// A manifest cannot be read. Then the file set may be a part of a later one, so the tail is of no use any more.
+    /// A manifest cannot be read. Then the file set may have only a part of the later edits, so the tail cannot be
+    /// used any more.
     pub fn look_again(&mut self, machine: &Machine, directory: &Path, opener: &FileOpener) -> Result<bool> {
         self.reader.look_again()?;
         let records = apply_next(&mut self.files, &mut self.reader, opener)?;

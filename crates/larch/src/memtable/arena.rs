@@ -5,9 +5,9 @@
 //!                                                                  ▲ current: pieces come from here, one after the other
 //! ```
 //!
-//! A chunk is an eighth of the memory before it, from 4 KiB on, and 1 MiB once that would be 256 KiB. So a thousand
-//! small arenas stay small, and a large arena has few chunks. A piece of more than a quarter of the current chunk has a
-//! chunk of its own, so that few bytes are lost at the end of a chunk.
+//! A chunk has an eighth of the memory of the chunks before it, but at least 4 KiB. Once this would be 256 KiB,
+//! chunks have 1 MiB. So a thousand small arenas stay small, and a large arena has few chunks. A piece of more than
+//! a quarter of the current chunk has a chunk of its own, so that few bytes are lost at the end of a chunk.
 //!
 //! Invariants:
 //! - A piece stays where it is as long as the arena lives, and no two pieces share a byte.
@@ -55,8 +55,8 @@ struct Chunk {
     buffer: Buffer,
 }
 
-// SAFETY: the chunks belong to the arena alone. They are not changed but for their atomic counter, and the arena hands
-// out each byte once.
+// SAFETY: the chunks belong to the arena alone. Only their atomic counter changes, and the arena hands out each byte
+// once.
 unsafe impl Send for Arena {}
 // SAFETY: as above.
 unsafe impl Sync for Arena {}
@@ -135,14 +135,15 @@ impl Arena {
         self.bytes() - rest as u64
     }
 
-    /// Notes that no view has the rows any more, so that only readers keep the arena. No more pieces are asked for.
+    /// Notes that no view has the rows any more, so that only readers keep the arena. From now on nobody asks for
+    /// pieces.
     pub(super) fn note_flushed(&self) {
         if !self.is_flushed.swap(true, Ordering::Relaxed) {
             self.memory.keep(self.bytes());
         }
     }
 
-    /// Whether a value may keep the arena for any time.
+    /// Whether a value may keep the arena for an unlimited time.
     #[inline]
     pub(super) fn may_be_kept(&self) -> bool {
         self.memory.may_lend()

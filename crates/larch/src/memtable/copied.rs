@@ -1,8 +1,8 @@
-//! Some rows of a memtable, copied, for a range that takes them one after the other without holding the memtable. It
+//! Copies of some rows of a memtable. A range takes these rows one after the other without holding the memtable. It
 //! does not know other sources.
 //!
-//! A range that is idle between two rows must not keep the memory of a write buffer, so it takes rows along instead:
-//! few and small ones, because rows in memory mostly lie far apart between the rows of files.
+//! A range that is idle between two rows must not keep the memory of a write buffer, so it copies some rows instead.
+//! It copies only a few small rows, because rows in memory mostly lie far apart between the rows of files.
 
 use super::{MemCursor, MemRow};
 use sst::{Direction, RowKind, StreakRow, StreakStart, Version};
@@ -18,11 +18,12 @@ pub struct CopiedRows {
     rows: Vec<CopiedRow>,
     /// The row that comes next.
     next: usize,
-    /// The rows are all up to the end of the walk that they were copied for, or rows at the far end were left out.
+    /// Whether the copies end at the end of the walk: all rows up to there were copied, or rows at the far end were
+    /// left out.
     is_cut: bool,
 }
 
-/// One row: its key lies in the bytes up to `key_end`, and ahead of what is said about it.
+/// One row: its key lies in the bytes up to `key_end`, before the description of the row.
 #[derive(Debug)]
 struct CopiedRow {
     key_start: u32,
@@ -38,8 +39,8 @@ const ENOUGH_BYTES: usize = 8 << 10;
 const MAX_VALUE_BYTES: usize = 1 << 10;
 
 impl CopiedRows {
-    /// At most `most` rows from the place of `cursor` on, while `is_before_end` is true of their keys; those that a
-    /// range erase of version `erased` hides are copied as rows without a value.
+    /// At most `most` rows from the place of `cursor` on, as long as `is_before_end` is true for their keys. Rows
+    /// that a range erase of version `erased` hides are copied without a value.
     pub fn new(
         cursor: &MemCursor,
         start: StreakStart,
@@ -59,7 +60,7 @@ impl CopiedRows {
                 break;
             }
             copies.copy(cursor.row(), erased);
-            // The search ends with the last row that is copied: an old snapshot may see one row in many.
+            // The search ends with the last copied row, because an old snapshot may see only one row in many.
             if copies.rows.len() >= most.min(MAX_ROWS) || copies.bytes.len() >= ENOUGH_BYTES || copies.ends_elsewhere()
             {
                 break;
@@ -149,7 +150,7 @@ impl CopiedRows {
         self.next > 0
     }
 
-    /// Lets `cursor`, from whose place on the rows were copied, go to the last row that was passed.
+    /// Moves `cursor`, from whose place on the rows were copied, to the last row that was passed.
     pub fn resume(&self, cursor: &mut MemCursor) {
         let there = usize::from(self.start == StreakStart::At);
         // Backward, a step takes two searches.
@@ -162,7 +163,7 @@ impl CopiedRows {
         }
     }
 
-    /// Whether all were passed, and the memtable may have more.
+    /// Whether all copied rows were passed, and the memtable may have more rows.
     pub fn is_used_up(&self) -> bool {
         !self.is_cut && self.next == self.rows.len()
     }

@@ -131,7 +131,7 @@ impl MemCursor {
 }
 
 impl CursorPlace {
-    /// Goes to a row of `rows`, whose rows it had before; to `end` if none exists.
+    /// Goes to `row`, or to `end` if there is no row. All rows of the cursor come from the same `rows`.
     fn set(&mut self, rows: &SkipList, row: Option<Node<'_>>, end: Self) {
         match (row, self) {
             (Some(node), Self::On(row)) => row.set(node),
@@ -153,8 +153,8 @@ fn after_key<'l>(rows: &'l SkipList, node: Node<'_>) -> Option<Node<'l>> {
     rows.first_from(&Probe::after(node.key()))
 }
 
-/// The first row from `node` on that is visible as of `at`, where `node` is the newest version of its key, or newer
-/// than `at`.
+/// The first row from `node` on that is visible as of `at`. `node` is the newest version of its key, or newer than
+/// `at`.
 fn first_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version) -> Option<Node<'l>> {
     let mut skipped = 0;
     loop {
@@ -171,9 +171,9 @@ fn first_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version
     }
 }
 
-/// The newest visible row of the key of `node`, or else of the nearest key before it. Going back, the first row of a
-/// key is its oldest version. If this version is visible, the key has a newest visible one, and another search finds
-/// it.
+/// The newest visible row of the key of `node`. If this key has no visible row, that of the nearest key before it
+/// which has one. Going back, the first row of a key is its oldest version. If this version is visible, another
+/// search finds the newest visible version of the key.
 fn last_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version) -> Option<Node<'l>> {
     loop {
         let here = node?;

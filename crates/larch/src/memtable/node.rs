@@ -5,13 +5,13 @@
 //!                                 ▲ a node's address; all of it is one piece              at least 8 ◀─▶
 //! ```
 //!
-//! The *head* is the first eight bytes of the key as a number. Most comparisons on the way down a skip list end there,
-//! and read one number 16 bytes after the lowest links. So a key of fewer than eight bytes is filled with zeros. A node
-//! takes 24 bytes and the key and the value, 8 bytes for each link after the first (a third of a link on average), and
-//! what is missing to a multiple of 8.
+//! The *head* is the first eight bytes of the key as a number. Most comparisons on the way down a skip list need
+//! only the head. They read one number, 16 bytes after the lowest links. For this reason a key of fewer than eight
+//! bytes is filled with zeros. A node takes 24 bytes plus the key and the value, plus 8 bytes for each link after
+//! the first (a third of a link on average), rounded up to a multiple of 8.
 //!
-//! Invariants: nothing of a node changes after it was written, but its links. A link is null or leads to a node of the
-//! same arena that was written before it was linked.
+//! Invariants: after a node was written, only its links change. A link is null or leads to a node of the same arena
+//! that was written before it was linked.
 
 use super::arena::{ALIGNMENT, Arena};
 use os::sync::atomic::AtomicPtr;
@@ -175,8 +175,7 @@ impl<'a> Node<'a> {
     /// The first byte after the header.
     #[inline]
     fn bytes(self) -> *const u8 {
-        // SAFETY: the address of the header is that of a place within a piece, which goes on at least to the end of the
-        // header.
+        // SAFETY: the header lies within a piece, which goes on at least to the end of the header.
         unsafe { self.0.as_ptr().cast::<u8>().add(HEADER_BYTES) }
     }
 
@@ -197,7 +196,8 @@ impl<'a> Node<'a> {
         node_bytes(self.height(), self.key_bytes(), self.header().value_bytes as usize) as u64
     }
 
-    /// Asks the processor to load it. Nothing depends on whether it does.
+    /// Asks the processor to load the node into its cache. The result is correct even if the processor does not do
+    /// it.
     #[inline]
     pub(super) fn prefetch(self) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -67,7 +67,8 @@ impl MemRow {
         self.node().memory_bytes()
     }
 
-    /// Whether a reader may keep the row for any time, although this keeps the arena; see [`super::row_memory`].
+    /// Whether a reader may keep the row for an unlimited time, although the row keeps the arena; see
+    /// [`super::row_memory`].
     pub fn may_be_kept(&self) -> bool {
         self.arena.may_be_kept()
     }

@@ -1,5 +1,5 @@
-//! Memory for the rows of one database: where its arenas get their chunks, and how much of it only values keep. It does
-//! not know rows.
+//! Memory for the rows of one database: gives chunks to its arenas, and counts the memory that only values keep. It
+//! does not know rows.
 //!
 //! Large chunks come from a pool on huge pages, which takes chunks back after a flush and gives them to the next
 //! memtables: so the system need not zero their memory again. (A search follows about 25 pointers to as many pages, and
@@ -7,9 +7,9 @@
 //! has no pool.
 //!
 //! A value that was read from a memtable lends its bytes from the arena, so it keeps the whole arena, even after its
-//! rows are in files. A program may keep such values as long as it likes. While they keep more than a part of the write
-//! buffer, further values are copies. So they never keep more than this part and the arenas that were in use when it
-//! was exceeded, which are at most one write buffer.
+//! rows are in files. A program may keep such values as long as it likes. While they keep more than a part of the
+//! write buffer, further values are copies. So values never keep more than this part plus the arenas that were in
+//! use when the part was exceeded, which are at most one write buffer.
 //!
 //! Thread safe.
 
@@ -51,7 +51,7 @@ impl RowMemory {
         }
     }
 
-    /// The memory of the database beside the arenas whose rows are not in files yet, in bytes.
+    /// All other row memory of the database, in bytes: without the arenas whose rows are not in files yet.
     pub fn other_bytes(&self) -> u64 {
         let spare = |pool: &Arc<Pool>| pool.backed_bytes().saturating_sub(pool.used_bytes()) + pool.overhead_bytes();
         self.kept_bytes() + self.pool.get().map_or(0, spare)

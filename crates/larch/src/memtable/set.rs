@@ -1,9 +1,9 @@
 //! The memtables of all tables that belong to one log. It does not know how the log is written.
 //!
 //! The rows of all memtables lie in one arena, so that the memory of a set is exact, and ten thousand tables take no
-//! more memory than one with as many rows. One filter knows the keys of all of them, in a set that look-ups ask. The
-//! memtables are the nodes of a tree, each under a node whose number ends in the same bits, two for each level. Nodes
-//! are only added, so a reader finds its memtable without a lock or a reference count.
+//! more memory than one with as many rows. If look-ups ask the set, one filter knows the keys of all its memtables.
+//! The memtables are the nodes of a tree. Each node lies under a node whose number ends in the same bits; a level
+//! stands for two bits. Nodes are only added, so a reader finds its memtable without a lock or a reference count.
 //!
 //! Thread safe. Any number of threads adds memtables and reads.
 
@@ -21,7 +21,7 @@ use sst::Version;
 pub struct MemSet {
     /// The number of the log that holds the same rows.
     pub log: u64,
-    /// The numbers of the logs before it that hold rows of the set, too: those that a recovery has read into one set.
+    /// The numbers of older logs that hold rows of the set, too: a recovery reads several logs into one set.
     pub older_logs: Vec<u64>,
     arena: Arc<Arena>,
     /// Denies absent keys, in a set that look-ups ask.
@@ -122,7 +122,8 @@ impl MemSet {
         self.arena.bytes() + self.filter_bytes() + self.other_bytes.load(Ordering::Relaxed)
     }
 
-    /// The bytes without the memory that the arena has and that no row uses yet, but with what is reserved.
+    /// The bytes that are used or reserved: without the memory of the arena that no row uses yet, but with the bytes
+    /// that commits have reserved.
     pub fn used_bytes(&self) -> u64 {
         let outside = self.other_bytes.load(Ordering::Relaxed) + self.reserved_bytes.load(Ordering::Relaxed);
         self.arena.used_bytes() + self.filter_bytes() + outside

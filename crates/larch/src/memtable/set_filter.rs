@@ -8,11 +8,11 @@
 //! block          64 bytes, a line of the processor's cache; a key sets three bits in each of two words of one block
 //! ```
 //!
-//! A byte stands for 64 bytes of rows. So a key of a row of 160 bytes has twenty bits, and one absent key in two
-//! hundred is let through; of rows with hardly a value, which have eight bits or fewer, it is one in six. The parts
-//! grow with the rows: ten thousand databases with a few rows each stay small, and nearly all keys of a large set are
-//! in the last two parts. Blocks of Bloom filters are by Putze, Sanders and Singler, "Cache-, hash- and space-efficient
-//! Bloom filters" (2009).
+//! A byte stands for 64 bytes of rows. So the key of a row of 160 bytes has twenty bits, and one in two hundred
+//! absent keys is let through. Rows with hardly any value have eight bits or fewer, and one in six absent keys is
+//! let through. The parts grow with the rows: ten thousand databases with a few rows each stay small, and nearly all
+//! keys of a large set are in the last two parts. Blocks of Bloom filters are by Putze, Sanders and Singler,
+//! "Cache-, hash- and space-efficient Bloom filters" (2009).
 //!
 //! Thread safe. A key is noted before its commit is visible, so a reader that asks at a visible version finds the bits
 //! of all rows that it may see.
@@ -70,8 +70,8 @@ impl SetFilter {
         });
         let block = block_of(part, hash);
         for (word, bits) in Bits::of(hash).0 {
-            // Most rows are new versions of keys that are noted, and then the line need not become this processor's
-            // own. Relaxed: what shows the commit to a reader shows this, too.
+            // Most rows are new versions of keys that are already noted. Then the cache line need not move to this
+            // processor. Relaxed: whatever makes the commit visible to a reader makes these bits visible, too.
             if block.0[word].load(Ordering::Relaxed) & bits != bits {
                 block.0[word].fetch_or(bits, Ordering::Relaxed);
             }
@@ -113,7 +113,7 @@ impl TableFilter {
 impl Bits {
     #[inline]
     fn of(hash: u64) -> Self {
-        // Bits other than the uppermost ones, which have chosen the block.
+        // These bits are not the uppermost ones, which have chosen the block.
         let mut fields = hash.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 16;
         let mut next = |values: u64| {
             let field = fields % values;

@@ -15,10 +15,10 @@
 //! Invariants:
 //! - A node that is linked stays linked, and links only change to nodes in between. So a reader that holds a node can
 //!   always go on from it.
-//! - A node on a level is at least as high as this level says, and is on all levels below. It is linked with release
-//!   after it was written, and links are followed with acquire, so whatever is reached is whole.
-//! - Among rows with the same key and version the one that was inserted last comes first. One thread inserts all of
-//!   them.
+//! - A node on a level is higher than the level, and is on all levels below. A node is linked with release after it
+//!   was written, and links are followed with acquire, so every node that a thread reaches is whole.
+//! - Among rows with the same key and version, the row that was inserted last comes first. One thread inserts all
+//!   these rows.
 //!
 //! Thread safe: any number of threads insert and read at the same time, without locks.
 
@@ -166,12 +166,12 @@ impl SkipList {
 
     #[inline]
     fn height(&self) -> usize {
-        // Relaxed: a level that is not known yet is only not used, and the links of one that is known too early are
-        // null.
+        // Relaxed: a new level that is not known yet is just not used, and a level that is known too early has only
+        // null links.
         self.height.load(Ordering::Relaxed)
     }
 
-    /// The nodes around a place on level 0. On the way down it gives those around the place on each level to `note`.
+    /// The nodes around a place on level 0. On the way down, `note` gets the nodes around the place on each level.
     #[inline]
     fn search<'l>(
         &'l self,
@@ -192,8 +192,8 @@ fn next(node: Node<'_>, level: usize) -> Option<Node<'_>> {
     Some(unsafe { Node::at(address) })
 }
 
-/// Goes down from the nodes around a place on `levels`, or from the start of that level and its end, and returns the
-/// nodes around the place on level 0.
+/// Goes down `levels` from known nodes around a place, or from the start and the end of the level. Returns the nodes
+/// around the place on level 0.
 #[inline]
 fn descend<'l>(
     (mut before, mut after): (Node<'l>, Option<Node<'l>>),
@@ -205,7 +205,7 @@ fn descend<'l>(
         if level > 0
             && let Some(below) = next(before, level - 1)
         {
-            // It is asked for while the node after this one on the level above is compared.
+            // This node is loaded while the next node on the level above is compared.
             below.prefetch();
         }
         (before, after) = walk((before, after), level, probe);
@@ -233,8 +233,8 @@ fn walk<'l>(
 }
 
 impl<'l> Inserter<'l> {
-    /// Adds a row, before one with the same key and version if one exists. Returns the memory of the row in bytes, and
-    /// whether the list was empty.
+    /// Adds a row. If there is a row with the same key and version, the new row comes before it. Returns the memory
+    /// of the row in bytes, and whether the list was empty.
     pub(super) fn insert(&mut self, content: &Content<'_>) -> (u64, bool) {
         let list = self.list;
         let height = random_height(&list.arena);
@@ -257,8 +257,8 @@ impl<'l> Inserter<'l> {
                 around.0 = node;
             }
         } else {
-            // Another thread inserted next to the place: on some levels its row is in the splice, and on others it is
-            // not. Then the levels do not lie within each other, which the next search relies on.
+            // Another thread inserted next to the place. Its row is in the splice on some levels, but not on others.
+            // Then the levels are not nested, although the next search relies on that.
             *self = list.inserter();
         }
         (node.memory_bytes(), is_new)
@@ -271,7 +271,7 @@ impl<'l> Inserter<'l> {
             (around.0.address() == list.start || probe.follows(around.0))
                 && around.1.is_none_or(|after| !probe.follows(after))
         };
-        // Up to the lowest level on which the place is where the last one was.
+        // Only up to the lowest level on which the new place lies between the same nodes as the last place.
         let known = splice[..*height].iter().position(fits).unwrap_or(*height);
         let (from, known) = match splice[..*height].get(known) {
             Some(around) => (*around, known),

@@ -1,5 +1,5 @@
-//! Leases: how a follower has the writer keep the files that it reads. A lease is a file in the directory `followers`
-//! that its follower has locked. It says which file set is the oldest that the follower shows.
+//! Leases: with a lease, a follower makes the writer keep the files that the follower reads. A lease is a file in
+//! the directory `followers`, locked by its follower. It names the oldest file set that the follower shows.
 //!
 //! ```text
 //!   follower                                   writer
@@ -8,8 +8,8 @@
 //!   writes what it shows into the lease        removes the file if no lease is older than the edit
 //! ```
 //!
-//! If the follower has not read the edit, its lease was there before the edit, so the writer sees it. The lock ends
-//! with the process of the follower. A process that gets the lock of a lease removes the lease.
+//! If the follower has not read the edit, its lease existed before the edit, so the writer sees the lease. The lock
+//! ends with the process of the follower. A process that gets the lock of a lease removes the lease.
 //!
 //! The file `newest-log` beside the leases says where commits go now, so that no follower has to list the directory of
 //! the database. A writer writes to it if it is there.
@@ -80,7 +80,7 @@ impl Lease {
                 Ok((_, false)) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
                 Err(error) => {
-                    // The name is of this call alone, whether its file exists already or not.
+                    // Only this call uses this name, whether its file exists already or not.
                     disk.remove(&path).ok();
                     remove_if_unused(&**disk, &followers);
                     if is_write_refused(&error) {
@@ -112,17 +112,17 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // In a forked child the lease is still that of the parent.
+        // In a forked child the lease still belongs to the parent.
         if self.origin.is_here() {
-            // If it cannot be removed, the writer finds it without a lock.
+            // If the lease cannot be removed, the writer finds it unlocked and removes it.
             self.disk.remove(&self.path).ok();
             remove_if_unused(&*self.disk, self.path.parent().unwrap_or(Path::new("")));
         }
     }
 }
 
-/// Removes what is in the directory `followers`, and the directory, if no lease is in it. A follower that comes
-/// meanwhile makes both again.
+/// If no lease is in the directory `followers`, removes its files and the directory. A follower that comes meanwhile
+/// makes them again.
 fn remove_if_unused(disk: &dyn Disk, followers: &Path) {
     let is_unused = |entries: Vec<os::DirectoryEntry>| entries.iter().all(|entry| entry.name == NEWEST_LOG);
     if disk.list(followers).is_ok_and(is_unused) {
@@ -138,7 +138,7 @@ pub enum NewestLog {
     Is(u64),
     /// No log has begun since a follower asked for the first time.
     NotSaid,
-    /// It is asked for from now on. The caller looks once for logs in the directory of the database.
+    /// From now on the writer is asked for it. This time the caller looks for logs in the directory of the database.
     AskedNow,
 }
 
@@ -146,20 +146,20 @@ pub enum NewestLog {
 ///
 /// # Errors
 ///
-/// It cannot be read, or not be asked for.
+/// The file cannot be read or made.
 pub fn newest_log(disk: &dyn Disk, directory: &Path) -> Result<NewestLog> {
     let followers = directory.join(FOLLOWERS);
     let path = followers.join(NEWEST_LOG);
     let text = match disk.read_all(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let made = disk.create_dir(&followers).and_then(|()| disk.open(&path, Access::Create));
-            // So that a writer finds room for a number, also on a full disk.
+            // This takes room, so that a writer can write a number later even on a full disk.
             let made = made.and_then(|file| file.write_at(number_text(0).as_bytes(), 0));
             return match made {
-                // Removed again with the directory, so the next look asks again.
+                // The directory was just removed, so the next look asks again.
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(NewestLog::AskedNow),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(NewestLog::AskedNow),
-                // It cannot be asked for, so each look is for logs in the directory.
+                // This process cannot ask, so each time the caller looks for logs in the directory.
                 Err(error) if is_write_refused(&error) => Ok(NewestLog::AskedNow),
                 made => made.map(|_| NewestLog::AskedNow).map_err(|error| Error::io("create", &path, error)),
             };

@@ -35,10 +35,10 @@ pub struct Leftovers {
 struct Held {
     /// The leases of the database; `None` as long as it has none to look at.
     leases: Option<Arc<Leases>>,
-    /// Where the edits of the manifest end. No file set from here on has a file that was removed before.
+    /// Where the edits of the manifest end. No file set from here on has a file that was removed before this place.
     now: Position,
-    /// The oldest file set in use, as the leases said when the edits ended there. What the leases of that moment need
-    /// becomes less, and later ones do not need what was removed before.
+    /// The oldest file set in use, as the leases said when the edits ended at the first position. The leases of that
+    /// moment only need fewer files over time, and later leases do not need files that were removed before.
     looked: Option<(Position, Option<Position>)>,
     /// The files, each with the end of the edits when it was to be removed.
     files: Vec<(Position, PathBuf)>,
@@ -64,8 +64,8 @@ impl Leftovers {
         })
     }
 
-    /// Holds SSTs from now on that followers may read, as `leases` say. `on_held` is called when that is so; it has
-    /// [`Leftovers::retry`] called later.
+    /// From now on holds SSTs that followers may read according to `leases`. When a file is held, `on_held` is
+    /// called. It arranges that [`Leftovers::retry`] is called later.
     pub fn begin_to_hold(&self, leases: Arc<Leases>, on_held: impl Fn() + Send + Sync + 'static) {
         let mut held = self.held.lock();
         held.leases = Some(leases);
@@ -90,8 +90,8 @@ impl Leftovers {
         }
     }
 
-    /// Tries again to remove leftovers, up to the first that still cannot be removed: the cause is mostly the same for
-    /// all.
+    /// Tries again to remove leftovers. It stops at the first file that still cannot be removed, because the cause
+    /// is mostly the same for all.
     pub fn retry(&self) {
         let mut paths = std::mem::take(&mut *self.paths.lock());
         while let Some(path) = paths.last() {
@@ -101,7 +101,7 @@ impl Leftovers {
             paths.pop();
         }
         if let Some(path) = paths.pop() {
-            // The next time it is tried last, in case only this file cannot be removed.
+            // Next time this file is tried last, in case only this file cannot be removed.
             paths.insert(0, path);
             self.paths.lock().append(&mut paths);
         }
@@ -126,7 +126,7 @@ impl Leftovers {
                 held.files.push((now, path.to_owned()));
             }
             let on_held = held.on_held.clone();
-            // It may drop the database, which looks at what is held.
+            // Calling `on_held` may drop the database, which looks at `held`.
             drop(held);
             if let Some(on_held) = on_held {
                 on_held();

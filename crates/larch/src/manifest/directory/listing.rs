@@ -53,8 +53,9 @@ pub fn log_numbers(machine: &Machine, directory: &Path) -> Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Whether a file in the directory of a database may have this name, so that a directory with other names has something
-/// else in it. The creation of a database that was not finished leaves files with such names.
+/// Whether a file in the directory of a database may have this name. A file with another name shows that the
+/// directory is used for something else. If the creation of a database was not finished, it leaves only files with
+/// such names.
 pub fn is_file_of_database(name: &str) -> bool {
     const OTHERS: [&str; 9] = [LOCK, CURRENT, CURRENT_NEW, UNFINISHED, RESERVE, WARM, WARM_NEW, FOLLOWERS, WORKERS];
     is_of_database(name) || OTHERS.contains(&name)

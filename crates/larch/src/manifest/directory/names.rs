@@ -1,12 +1,14 @@
 //! The names of the files in the directory of a database that have no number.
 
-/// A file that the process has locked that writes to the database, or makes a copy of one in the directory.
+/// A file that is locked by the process that writes to the database in the directory, or that makes a copy of a
+/// database there.
 pub const LOCK: &str = "LOCK";
 /// The file that names the manifest in use. Without it a directory has no database.
 pub const CURRENT: &str = "CURRENT";
 /// The next `CURRENT`, until a rename makes it the current one.
 pub const CURRENT_NEW: &str = "CURRENT.new";
-/// The file of a directory that a copy of a database is being made in. Its last step makes it `CURRENT`.
+/// A file in a directory in which a copy of a database is being made. The last step of the copy renames it to
+/// `CURRENT`.
 pub const UNFINISHED: &str = "UNFINISHED";
 /// Disk space that is kept back for erases.
 pub const RESERVE: &str = "RESERVE";

@@ -5,8 +5,8 @@ use os::Disk;
 use os::sync::Arc;
 use std::path::{Path, PathBuf};
 
-/// Where new files are written: in the directory of the database, or in that of a copy of it, which may be on another
-/// disk.
+/// Where new files are written: in the directory of the database, or in the directory of a copy, which may be on
+/// another disk.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The disk.
@@ -18,8 +18,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// A directory that is filled from outside of a database. What failed work leaves in it is not a matter of the
-    /// database.
+    /// A directory outside of the database that is filled. The database does not care about files that failed work
+    /// leaves in it.
     pub fn outside(disk: &Arc<dyn Disk>, directory: &Path) -> Self {
         Self { disk: disk.clone(), directory: directory.to_owned(), leftovers: Leftovers::new(disk.clone()) }
     }
