@@ -1,14 +1,14 @@
-//! Transfers between accounts, by threads or by async tasks, while the process is killed, the disk fills up, or a sync
-//! fails. It knows nothing of isolation: it looks at what a user of a bank would look at.
+//! Transfers between accounts, by threads or by async tasks, while the process is killed, the disk fills up, or a
+//! sync fails. The test knows nothing of isolation: it checks what a user of a bank would check.
 //!
-//! 1. All accounts together always hold the same, also for who reads them while transfers are under way.
-//! 2. Each transfer writes a record with its number. A transfer that was acknowledged has its record, one that failed
-//!    has none, and one of unknown outcome may have one. No record has an unknown number.
+//! 1. All accounts together always hold the same amount, also for a reader while transfers are under way.
+//! 2. Each transfer writes a record with its number. An acknowledged transfer has its record. A failed transfer has
+//! none. A transfer of unknown outcome may have one. No record has an unknown number.
 //! 3. Each account holds what the records say.
-//! 4. After the disk was full, transfers go on without the database being opened again. A transfer whose sync failed is
-//!    of unknown outcome, and then writes are refused until the database is opened again.
+//! 4. After the disk was full, transfers go on although the database is not opened again. If the sync of a transfer
+//! failed, its outcome is unknown, and writes are refused until the database is opened again.
 //!
-//! The interleaving of threads is not known, so a seed decides only what each of them chooses.
+//! The interleaving of threads is not known, so a seed decides only what each thread chooses.
 
 #![allow(
     clippy::disallowed_types,
@@ -38,7 +38,7 @@ pub struct Summary {
     pub failed: u64,
     /// Transfers of unknown outcome.
     pub unknown: u64,
-    /// Transfers that were found though nobody was left to acknowledge them.
+    /// Transfers that were found, but whose process was killed before it acknowledged them.
     pub unheard: u64,
 }
 
@@ -69,7 +69,7 @@ impl Disturbance {
     pub const ALL: [Self; 3] = [Self::Kill, Self::FullDisk, Self::FailedSync];
 }
 
-/// Disturbs a new bank `rounds` times. `program` serves in a process of its own, see [`serve`].
+/// Disturbs a new bank `rounds` times. `program` serves the bank in a process of its own, see [`serve`].
 ///
 /// # Panics
 ///

@@ -1,5 +1,5 @@
-//! Flips bits in files that are not open. A read then gives the right answer or an error that names the file, and never
-//! a wrong row or a panic.
+//! Flips bits in files that are not open. Then a read must give the right answer or an error that names the file, and
+//! never a wrong row or a panic.
 
 use crate::history::History;
 use crate::history::reader::{Reader, Seen, Wanted};
@@ -12,7 +12,8 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use std::path::Path;
 
-/// Runs the history of `seed`, then flips a bit of a file at rest, `flips` times, each in a copy of the disk.
+/// Runs the history of `seed`. Then, `flips` times, it flips one bit of a file at rest, each time in a copy of the
+/// disk.
 pub fn flip_bits(seed: u64, steps: usize, flips: usize) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut history = History::new(seed);
@@ -60,13 +61,14 @@ fn read_everything(history: &History, disk: Arc<SimDisk>, flipped: &str) {
     assert!(!is_live(flipped) || !problems.is_empty(), "a check finds any flipped bit of an SST");
 }
 
-/// Every row is the right one until an error comes, from either end, by key and by keys, values whole or each part.
+/// Every row must be right until an error comes. It reads from either end, by key and by several keys, whole values
+/// and each part.
 fn read_table(history: &History, db: &Database, name: &str, at: Version) -> Result<(), Error> {
     let table = db.existing_table(name)?.unwrap_or_else(|| panic!("the table {name:?} is lost"));
     let rows: Vec<(&[u8], &[u8])> = history.model().rows(name, at).collect();
     let wanted = Wanted::each(table.options().groups.len());
     let outcomes = wanted.into_iter().map(|wanted| read_rows(&Reader::new(&table, None, wanted), &rows));
-    // All are asked, whatever the first one says.
+    // All reads are made, even if the first one fails.
     outcomes.fold(Ok(()), Result::and)
 }
 

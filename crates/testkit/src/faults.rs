@@ -1,6 +1,6 @@
 //! Histories on machines that crash, on disks that fail an operation, and on disks that are full.
 //!
-//! What must hold is always the same: the database opens again and holds a prefix of the commit order that contains
+//! The promise is always the same: the database opens again and holds a prefix of the commit order that contains
 //! everything acknowledged as durable.
 
 use crate::history::History;
@@ -10,7 +10,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::io::ErrorKind;
 
-/// Crashes after the first, at syncs of the recovery or soon after it.
+/// How many more crashes follow the first one, at syncs of the recovery or soon after it.
 const MORE_CRASHES: usize = 4;
 
 /// What was compared after crashes.
@@ -18,12 +18,12 @@ const MORE_CRASHES: usize = 4;
 pub struct Crashes {
     /// Recoveries after a crash.
     pub recoveries: u64,
-    /// The recoveries among these that found rows in several parts, and compared each part.
+    /// How many of these recoveries found rows in several parts and compared each part.
     pub in_parts: u64,
 }
 
-/// Runs the history of `seed` once, then `samples` times up to a crash at one of its syncs; every sync if they are not
-/// more. After a crash it goes on and crashes again, several times.
+/// Runs the history of `seed` once, then `samples` times up to a crash at one of its syncs. If there are no more than
+/// `samples` syncs, it crashes at each of them. After a crash the history goes on and crashes again, several times.
 pub fn crash_at_syncs(seed: u64, steps: usize, samples: usize) -> Crashes {
     let mut crashes = Crashes::default();
     let syncs = whole_run(seed, steps).disk().sync_count();
@@ -50,7 +50,8 @@ pub fn crash_at_syncs(seed: u64, steps: usize, samples: usize) -> Crashes {
     crashes
 }
 
-/// Runs the history of `seed` with one failing operation, `samples` times, every operation if they are not more.
+/// Runs the history of `seed` with one failing operation, `samples` times. If there are no more than `samples`
+/// operations, each of them fails once.
 pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
     let operations = whole_run(seed, steps).disk().operation_count();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -69,7 +70,7 @@ pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
         if history.is_open() && is_final(&error) {
             history.expect_writes_stopped();
         } else if history.is_open() {
-            // What failed had no effect, and does not stand in the way of more work.
+            // The failed operation had no effect, and does not prevent more work.
             let outcome = history.resume().and_then(|()| history.go_on(steps / 8));
             expect_to_go_on(outcome);
         }
@@ -84,8 +85,8 @@ pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
 }
 
 /// Runs the history of `seed` up to a sync that fails and loses writes, and opens the database again in the same
-/// process. The machine crashes during that recovery, after one of its operations: `samples` of them, or all if they
-/// are not more. The recovery after that must succeed. Returns the number of crashes.
+/// process. The machine crashes during that recovery, after one of its operations. This is repeated for `samples`
+/// operations, or for all if there are no more. The next recovery must succeed. Returns the number of crashes.
 pub fn crash_in_recoveries(seed: u64, steps: usize, samples: usize) -> u64 {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let n = rng.random_range(1..=whole_run(seed, steps).disk().sync_count());
@@ -117,11 +118,12 @@ pub fn crash_in_recoveries(seed: u64, steps: usize, samples: usize) -> u64 {
     chosen.len() as u64
 }
 
-/// How many faults in a row [`fail_recoveries`] lets a history meet before it may recover in peace.
+/// How many faults in a row a history meets in [`fail_recoveries`] before it may recover without a fault.
 pub const NESTED_FAULTS: usize = 4;
 
-/// Runs the history of `seed` up to a fault, lets a fault meet the recovery from it, another the recovery from that,
-/// and so on: [`NESTED_FAULTS`] in all, each of any kind, with or without a crash after it. Does so `samples` times.
+/// Runs the history of `seed` up to a fault. A second fault hits the recovery from it, a third fault hits the
+/// recovery from the second, and so on: [`NESTED_FAULTS`] in all. Each fault may be of any kind, with or without a
+/// crash after it. All this is done `samples` times.
 pub fn fail_recoveries(seed: u64, steps: usize, samples: usize) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     for sample in 0..samples as u64 {
@@ -149,7 +151,7 @@ pub fn fail_recoveries(seed: u64, steps: usize, samples: usize) {
     }
 }
 
-/// Makes the disk fail soon, in one of all ways. Whether the machine counts as crashed from then on.
+/// Makes the disk fail soon, in a random way. Returns whether the machine counts as crashed from then on.
 pub(crate) fn arm(rng: &mut Xoshiro256PlusPlus, disk: &SimDisk) -> bool {
     // A recovery takes a few dozen operations.
     let soon = rng.random_range(1..60);
@@ -228,8 +230,8 @@ pub(crate) fn is_final(error: &Error) -> bool {
     matches!(error, Error::WritesStopped(_) | Error::OutcomeUnknown { .. })
 }
 
-/// What an open database says once a fault has passed: nothing, or that writes are refused until it is opened again, or
-/// that they wait for background work which is tried again some time later.
+/// Checks what an open database answers once a fault has passed. It may answer without error. It may refuse writes
+/// until it is opened again. Or writes may wait for background work that is tried again some time later.
 pub(crate) fn expect_to_go_on(outcome: Result<()>) {
     match outcome {
         Err(error) if !is_final(&error) && !matches!(error, Error::Full { .. }) => {

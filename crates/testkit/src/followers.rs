@@ -1,8 +1,9 @@
-//! A history with followers beside it, whose looks at the disk fail now and then, while the writer meets a full disk,
-//! fails, is opened again and crashes.
+//! A history with followers beside it. Followers' looks at the disk fail now and then. Meanwhile the writer meets a
+//! full disk, fails, is opened again and crashes.
 //!
-//! What must hold, whatever errors pass: a follower shows every commit up to one version and none after it, its version
-//! never decreases, a snapshot shows what it showed, and once the errors have passed it shows everything.
+//! The promises hold whatever errors occur. A follower shows every commit up to one version and no commit after it.
+//! Its version never decreases. A snapshot shows again what it showed before. Once the errors have passed, the
+//! follower shows everything.
 
 use crate::faults::{expect_to_go_on, is_final};
 use crate::history::reader::{Reader, Wanted};
@@ -43,8 +44,8 @@ type Rows = BTreeMap<String, Vec<(Vec<u8>, Vec<Vec<u8>>)>>;
 struct World {
     rng: Xoshiro256PlusPlus,
     history: History,
-    /// The version at which a table of this name came or went last. That is no commit, so what a follower shows of it
-    /// at this version, and before it, is not known.
+    /// For each table name, the version at which a table of this name was last created or dropped. Such a change is
+    /// no commit. So it is not known what a follower shows of the table at this version or before it.
     changed: BTreeMap<String, Version>,
     followers: Vec<Follower>,
     counts: Followed,
@@ -179,7 +180,7 @@ impl World {
             (1, Some((snapshot, before))) => {
                 let still = |name: &str| is_known(name) && before.contains_key(name);
                 match rows_of(db, snapshot, &still) {
-                    // Its tables may have been dropped, which is not a matter of versions.
+                    // Its tables may have been dropped, and a drop has no version.
                     Ok(now) => now
                         .iter()
                         .for_each(|(name, rows)| assert!(*rows == before[name], "a snapshot of {name:?} changed")),
@@ -190,7 +191,7 @@ impl World {
         }
     }
 
-    /// Once no error comes any more, everything is shown.
+    /// Checks that everything is shown once no more errors occur.
     fn finish(&mut self) {
         self.history.compare().expect("the disk works");
         for at in 0..self.followers.len() {

@@ -1,9 +1,10 @@
 //! Many futures at once over reads that are held back and end in any order. Some futures are polled whenever they are
-//! woken, some are left unpolled, some are dropped; threads read at the same time, and reads fail. Every result is
-//! compared with the model. Once no read fails any more, every future that is polled and every thread that waits ends,
-//! whatever the others do.
+//! woken, some are left unpolled, and some are dropped. Threads read at the same time, and reads fail. Every result
+//! is compared with the model. Once no read fails any more, every polled future and every waiting thread must end,
+//! whatever the other futures do.
 //!
-//! Wakers are called and futures polled on more than one thread, one at a time: the seed decides everything.
+//! Wakers are called and futures are polled on more than one thread, but only on one at a time. So the seed decides
+//! everything.
 
 #![allow(clippy::disallowed_methods, reason = "a thread is waited for at once, so that a run can be repeated")]
 
@@ -28,7 +29,7 @@ use std::thread;
 /// Futures that live at a time.
 const MOST_FUTURES: usize = 30;
 
-/// Polls after which futures that are polled count as stuck.
+/// After this many polls in all, polled futures that have not ended count as stuck.
 const MOST_POLLS: u64 = 1_000_000;
 
 /// What was met.
@@ -44,7 +45,8 @@ pub struct Met {
     pub queued: u64,
 }
 
-/// Reads what `history`, which is open, has written, by futures that `steps` steps begin, poll, leave and drop.
+/// Reads what `history`, which is open, has written. The reads are futures, and in `steps` steps they are begun,
+/// polled, left unpolled and dropped.
 pub fn read_by_futures(seed: u64, steps: usize, mut history: History) -> Met {
     history.close().expect("the disk does not fail");
     if history.model().tables().is_empty() {
@@ -135,7 +137,8 @@ impl Crowd {
         self.tasks.len().checked_sub(1).map(|last| self.rng.random_range(0..=last))
     }
 
-    /// A point, some points, a range or moves of a cursor, of a table and of what is wanted of its rows.
+    /// Begins a read of a point, of some points, of a range, or by moves of a cursor. The table and the parts of rows
+    /// are random.
     fn begin(&mut self) -> Read {
         let (reader, name) = self.reader();
         let newest = self.history.model().newest();
@@ -179,7 +182,7 @@ impl Crowd {
         })
     }
 
-    /// A range, from both ends, perhaps not to the end.
+    /// Begins a read of a range, from both ends, perhaps not to the end.
     fn begin_scan(&mut self, reader: Reader, name: String, newest: Version) -> Read {
         let (range, rows, back) = (self.history.range(), self.rng.random_range(1..60), self.rng.random_range(2..6));
         let row = |(key, value): (&[u8], &[u8])| (key.to_vec(), seen(&reader, Some(value)));
@@ -208,7 +211,7 @@ impl Crowd {
         (Reader::new(&table, Some(&self.snapshot), wanted), name)
     }
 
-    /// Polls one that was woken and is not left.
+    /// Polls one future that was woken and is not left unpolled.
     fn poll_one(&mut self) {
         let is_woken = |task: &Task| !task.is_left && task.woken.0.load(Ordering::Relaxed);
         let woken: Vec<usize> = (0..self.tasks.len()).filter(|&i| is_woken(&self.tasks[i])).collect();
@@ -228,7 +231,7 @@ impl Crowd {
         self.expect_only_faults(outcome);
     }
 
-    /// Ends a read that is held back; false if none exists.
+    /// Ends a read that is held back. False if no read is held back.
     fn end_read(&mut self) -> bool {
         let elsewhere = self.rng.random_range(0..4) == 0;
         on_a_thread(elsewhere, || self.reads.step())
@@ -249,7 +252,7 @@ impl Crowd {
         }
     }
 
-    /// Polls those that are not left, when they were woken, until they have ended.
+    /// Polls the futures that are not left unpolled, whenever they were woken, until they have ended.
     fn finish_polled(&mut self) {
         let mut polls = 0;
         while self.tasks.iter().any(|task| !task.is_left) {
@@ -270,7 +273,7 @@ impl Crowd {
         format!("{} futures, {left} left unpolled, {:?}", self.tasks.len(), self.db.cache().usage())
     }
 
-    /// Nothing is left of the futures.
+    /// Drops all futures, and checks that nothing is left of them.
     fn rest(self) -> Met {
         self.reads.finish();
         let usage = self.db.cache().usage();
@@ -291,7 +294,7 @@ fn owned(seen: Option<Seen>) -> Option<Vec<Vec<u8>>> {
     seen.map(|seen| seen.iter().map(|part| part.to_vec()).collect())
 }
 
-/// Calls `act` on this thread, or on another that is waited for.
+/// Calls `act` on this thread, or on another thread for which this thread waits.
 fn on_a_thread<T: Send>(elsewhere: bool, act: impl FnOnce() -> T + Send) -> T {
     if !elsewhere {
         return act();

@@ -1,6 +1,6 @@
 //! Random histories of one database on a simulated machine: writes, reads, open iterators, cursors and snapshots,
-//! flushes, compactions, imports, files taken in, tables coming and going, closing and opening. Everything read is
-//! compared with the model.
+//! flushes, compactions, imports, ingested files, creating and dropping tables, closing and opening. All that is read
+//! is compared with the model.
 //!
 //! A wrong answer is a panic. An error of the disk is returned, and the caller goes on with [`History::recover`]. One
 //! seed decides everything.
@@ -43,9 +43,9 @@ pub struct History {
     holds_reads: bool,
     options: TinyOptions,
     model: Model,
-    /// Newest commit that must survive a crash.
+    /// Newest commit that must survive a crash of the machine.
     durable: Version,
-    /// Newest commit that must be there when the database is opened again.
+    /// Newest commit that must still exist when the database is opened again without a crash.
     acknowledged: Version,
     /// Newest commit that must be in files.
     flushed: Version,
@@ -118,8 +118,8 @@ impl History {
         }
     }
 
-    /// The history on a machine whose reads are held back until a thread waits for one, and then end in an order that
-    /// follows from the seed.
+    /// The same history on a machine whose reads are held back until a thread waits for one. Then reads end in an
+    /// order that follows from the seed.
     pub fn holding_reads(self) -> Self {
         Self { holds_reads: true, ..self }
     }
@@ -168,7 +168,8 @@ impl History {
         Ok(())
     }
 
-    /// What the database says is durable must survive a crash. It knows of all that is.
+    /// Notes which commits the database says are durable: they must survive a crash. The database knows all durable
+    /// commits.
     fn see_what_is_durable(&mut self) {
         let Open { db, commits, .. } = self.opened();
         let durable = db.durable_version();
@@ -180,12 +181,12 @@ impl History {
         self.durable = durable;
     }
 
-    /// Lets go of the database as it is. What is in memory only is gone.
+    /// Drops the database without closing it. What is only in memory is gone.
     pub fn abandon(&mut self) {
         self.open = None;
     }
 
-    /// Crashes the machine and starts it again; of what was not synced, some is left.
+    /// Crashes the machine and starts it again. Some of what was not synced is left.
     pub fn restart(&mut self) {
         self.open = None;
         match self.rng.random_range(0..6) {
@@ -207,7 +208,7 @@ impl History {
         assert!(matches!(outcome, Err(Error::WritesStopped(_))), "a sync after a failed write: {outcome:?}");
     }
 
-    /// Rows compared so far whose values are in several parts, each as often as it was compared.
+    /// How many rows with values in several parts were compared so far. A row counts as often as it was compared.
     pub fn compared_in_parts(&self) -> u64 {
         self.compared_in_parts
     }
@@ -217,7 +218,7 @@ impl History {
         &self.opened().db
     }
 
-    /// What reads can be made at besides now.
+    /// The snapshots at which reads can be made, besides reads of the present state.
     pub fn snapshots(&self) -> &[Snapshot] {
         &self.opened().snapshots
     }
@@ -255,11 +256,12 @@ impl History {
         if self.holds_reads { Machine { reads: SimReads::new(seed), ..machine } } else { machine }
     }
 
-    /// Opens the database after it was closed, abandoned or crashed. What it holds must be a prefix of the commit order
-    /// that contains everything acknowledged, or everything durable after a crash; later commits are forgotten.
+    /// Opens the database after it was closed, abandoned or crashed. It must hold a prefix of the commit order. The
+    /// prefix must contain everything acknowledged or, after a crash, everything durable. The model forgets later
+    /// commits.
     pub fn recover(&mut self) -> Result<()> {
         self.open = None;
-        // If the disk is full, what was in logs stays in memory.
+        // If the disk is full, the contents of the logs stay in memory.
         let is_in_files = Arc::new(AtomicBool::new(false));
         let seen = is_in_files.clone();
         let hook = move |event: &Event| {
@@ -280,10 +282,11 @@ impl History {
         self.compare()
     }
 
-    /// Goes on in the open database after an error that was not final. What failed had no effect, or all of its effect.
+    /// Goes on in the open database after an error that was not final. The failed operation had no effect, or all of
+    /// its effect.
     pub fn resume(&mut self) -> Result<()> {
         let Open { db, snapshots, commits, .. } = self.open.take().expect("the database is open");
-        // Else a flush that failed is only tried again after some time.
+        // Without this, a flush that failed would be tried again only after some time.
         db.flush()?;
         self.acknowledged = self.agree(&db)?;
         let tables = self.known_tables(&db)?;
@@ -291,8 +294,8 @@ impl History {
         self.compare()
     }
 
-    /// Forgets what the database does not hold, which must not have been acknowledged; and learns the outcome of a
-    /// change of tables that failed. Returns the newest commit.
+    /// Makes the model forget the commits that the database does not hold; none of them may have been acknowledged.
+    /// Learns the outcome of a change of tables that failed. Returns the newest commit.
     fn agree(&mut self, db: &Database) -> Result<Version> {
         let (there, must_survive, newest) = (db.version(), self.acknowledged, self.model.newest());
         assert!(there >= must_survive, "commits up to {must_survive:?} must survive, {there:?} is the last");
@@ -307,7 +310,7 @@ impl History {
         Ok(there)
     }
 
-    /// The tables that the model has, which the database must have.
+    /// The tables of the model. The database must have all of them.
     fn known_tables(&mut self, db: &Database) -> Result<BTreeMap<String, Table>> {
         let mut tables = BTreeMap::new();
         for name in self.model.tables() {
@@ -322,14 +325,14 @@ impl History {
         Ok(tables)
     }
 
-    /// Every file on the disk is one that the database knows.
+    /// Checks that the database knows every file on the disk.
     fn expect_no_orphans(&mut self) -> Result<()> {
         // Listing is an operation of the disk, which the test may have asked to fail.
         let Ok(entries) = self.disk.list(Path::new(DIRECTORY)) else { return Ok(()) };
         let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
         let files = names.iter().filter(|name| name.ends_with(".sst")).count() as u64;
         let metrics = self.opened().db.metrics();
-        // What could not be removed is removed later, and what a follower reads.
+        // Files that could not be removed, and files that a follower reads, are removed later.
         let known = metrics.files..=metrics.files + metrics.leftover_files + metrics.held_files;
         assert!(known.contains(&files), "{files} files on the disk and {known:?} known, of {names:?}");
         Ok(())
@@ -339,7 +342,7 @@ impl History {
         self.open.as_ref().expect("the database is open")
     }
 
-    /// Compares every table in both directions, at every version that is still read, and checks every file.
+    /// Compares every table in both directions, at every version that is still read. Checks every file.
     pub fn compare(&mut self) -> Result<()> {
         let Open { db, snapshots, tables, iterators, cursors, .. } = self.open.as_mut().expect("the database is open");
         assert_eq!(db.tables(), self.model.tables(), "tables");
@@ -376,7 +379,8 @@ impl History {
         expect_sound(db)
     }
 
-    /// Opens the database a second time, for reading: it shows a commit that is in files, and everything before.
+    /// Opens the database a second time, for reading. It must show a commit that is in files, and everything before
+    /// this commit.
     fn read_only(&mut self) -> Result<()> {
         let db = self.options.builder(DIRECTORY).machine(self.machine()).read_only(true).open()?;
         let at = db.version();
@@ -384,8 +388,8 @@ impl History {
         self.expect_tables(&db, at, "opened read-only")
     }
 
-    /// Makes a copy of the database, from here or from a second one opened read-only, as a checkpoint or by way of a
-    /// backup. It must have every commit, and be a sound database.
+    /// Makes a copy of the database as a checkpoint or through a backup. It copies this database, or a second one
+    /// that it opens read-only. The copy must have every commit, and be a sound database.
     fn copy(&mut self) -> Result<()> {
         self.copies += 1;
         let (machine, copy) = (self.machine(), format!("copy {}", self.copies));
@@ -416,14 +420,14 @@ impl History {
         Ok(())
     }
 
-    /// Removes the files in a directory whose name is not used again, which only makes room.
+    /// Removes the files in a directory whose name is not used again. This only frees space.
     fn remove_files(&self, directory: &str) {
         for entry in self.disk.list(Path::new(directory)).unwrap_or_default() {
             self.disk.remove(&Path::new(directory).join(entry.name)).ok();
         }
     }
 
-    /// Every table with its options and its rows at version `at`, in a database that is not the open one.
+    /// Compares every table, its options and its rows at version `at`, in a database that is not the open one.
     fn expect_tables(&self, db: &Database, at: Version, place: &str) -> Result<()> {
         assert_eq!(db.tables(), self.model.tables(), "tables {place}");
         for name in self.model.tables() {
@@ -439,7 +443,7 @@ impl History {
     }
 }
 
-/// Every byte of the database is as it was written.
+/// Checks that every byte of the database is as it was written.
 fn expect_sound(db: &Database) -> Result<()> {
     match db.check(|_| {})?.problems.into_iter().next() {
         Some(problem) if problem.error.is_corruption() => panic!("check: {problem}"),

@@ -1,24 +1,28 @@
-//! Finds anomalies in what concurrent transactions saw. A history of transactions goes in: their reads, their writes,
-//! their outcomes and the versions of their commits. What no engine that keeps its promise could have shown comes out:
-//! an *anomaly* is what concurrent transactions saw although their isolation does not allow it. A value in a history is
-//! a *mark*, a number that stands for the value and names its writer.
+//! Finds anomalies in what concurrent transactions saw. The input is a history of transactions: their reads, their
+//! writes, their outcomes and the versions of their commits. The output is the list of anomalies. An *anomaly* is
+//! something that concurrent transactions saw although their isolation does not allow it. A value in a history is a
+//! *mark*, a number that stands for the value and identifies its writer.
 //!
-//! The checker knows no engine, and not how one decides which transactions may commit. It looks at three things:
+//! The checker knows no engine, and no rule by which an engine decides which transactions may commit. It looks at
+//! three things:
 //!
-//! 1. Each read shows what the transaction's snapshot holds, under the transaction's own writes: values and absent
-//!    keys, and of a range neither a row too few nor one too many. Transactions that did not commit are checked too.
+//! 1. Each read must show what the transaction's snapshot holds, overlaid by the transaction's own writes. This
+//! includes values and absent keys. A range must have neither a row too few nor a row too many. Transactions that did
+//! not commit are checked, too.
 //! 2. The committed transactions and their dependencies form a graph. For each key the engine gives the order of its
-//!    versions, so every edge is known: *ww* leads from a version to the next one, *wr* from a version to who read it,
-//!    *rw* from who read a version to who wrote the next one, and *rt* (real time) from a transaction that was
-//!    acknowledged to one that began later. A range is a read of every key in it that the history knows, absent ones
-//!    too; so the *rw* of a range finds phantoms.
+//! versions, so every edge is known. *ww* leads from the writer of a version to the writer of the next version. *wr*
+//! leads from the writer of a version to a transaction that read it. *rw* leads from a transaction that read a
+//! version to the writer of the next version. *rt* (real time) leads from an acknowledged transaction to a
+//! transaction that began later. A range counts as a read of every key in it that the history knows, including absent
+//! keys. So the *rw* of a range finds phantoms.
 //! 3. No two overlapping transactions that asked for [`Isolation::Snapshot`] wrote the same key.
 //!
-//! Which cycles of the graph are anomalies depends on the levels that the transactions asked for. Under serializability
-//! each of them is. Under snapshot isolation a cycle is allowed if some transaction in it is a *pivot*: an *rw* leads
-//! to it and an *rw* leads away from it. If levels are mixed, a cycle is allowed if it has a pivot that asked for
-//! snapshot isolation. Real time counts as a dependency at both levels, so what is checked is strict serializability,
-//! and snapshot isolation in which a snapshot has every commit that was acknowledged before it.
+//! Which cycles of the graph are anomalies depends on the levels that the transactions asked for. Under
+//! serializability every cycle is an anomaly. Under snapshot isolation a cycle is allowed if some transaction in it
+//! is a *pivot*: an *rw* leads to it and an *rw* leads away from it. If levels are mixed, a cycle is allowed if it
+//! has a pivot that asked for snapshot isolation. Real time counts as a dependency at both levels. So the checker
+//! tests strict serializability, and a snapshot isolation in which a snapshot has every commit that was acknowledged
+//! before it.
 //!
 //! Names and definitions are from these:
 //!
@@ -31,17 +35,18 @@
 //! * Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", VLDB 2020: unique
 //!   values that name their writer, G-nonadjacent, cycles with real time.
 //!
-//! A range erase is a write of those keys that it changes. A key that had no value looks the same after an erase, so
-//! who read that it has none comes before the transaction that next gives it a value, and not before the erase.
+//! A range erase is a write of the keys that it changes. A key without a value looks the same after an erase. So a
+//! transaction that read that the key has no value comes before the transaction that next gives it a value, but not
+//! before the erase.
 //!
-//! The cost is linear in the operations, in the rows that ranges gave and in the known keys within these ranges, except
-//! that transactions are sorted by version and a key is found by a binary search. A history should have few keys, so
-//! that transactions meet.
+//! The cost is linear in the number of operations, of rows that ranges gave, and of known keys within these ranges.
+//! In addition, transactions are sorted by version, and a key is found by a binary search. A history should have few
+//! keys, so that transactions meet.
 //!
-//! [`plan`] draws transactions from a seed, [`player`] plays them on a [`store::Store`] and writes down what they saw.
-//! [`ReferenceStore`](reference::ReferenceStore) is such a store, correct or broken on purpose, which shows that the
-//! rest finds what it should. [`engine`] is the engine as such a store, and [`script`] plays transactions on it that
-//! stand in a text.
+//! [`plan`] draws transactions from a seed, and [`player`] plays them on a [`store::Store`] and records what they
+//! saw. [`ReferenceStore`](reference::ReferenceStore) is such a store, correct or broken on purpose. It shows that
+//! the checker finds what it should. [`engine`] is the engine as such a store. [`script`] plays transactions from a
+//! text on the engine.
 
 pub mod anomaly;
 mod cycle_anomaly;
@@ -73,8 +78,8 @@ use keys::Keys;
 use order::Order;
 use transaction::{Isolation, Transaction};
 
-/// The anomalies of a history, each transaction judged by the level it asked for. A transaction of unknown outcome
-/// counts as one that did not take place.
+/// The anomalies of a history. Each transaction is judged by the level that it asked for. A transaction of unknown
+/// outcome counts as not committed.
 pub fn check(history: &[Transaction]) -> Vec<Anomaly> {
     check_levels(history, &|transaction| transaction.isolation)
 }

@@ -1,8 +1,8 @@
 //! A model of a database: sorted maps with every version of every row. It knows neither files nor durability, and of
-//! tables only their names.
+//! a table it knows only the name.
 //!
-//! Every commit has one version, and versions are dense, so "the state after the first n commits" is the state at the
-//! version of the n-th. The promise that a prefix of the commits survives needs nothing else.
+//! Every commit has one version, and versions are dense. So "the state after the first n commits" is the state at the
+//! version of the n-th commit. The promise that a prefix of the commits survives needs nothing else.
 
 use larch::Version;
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ impl Model {
         Self::default()
     }
 
-    /// Adds an empty table. Not a commit: a table is there for every version.
+    /// Adds an empty table. This is not a commit: the table exists at every version.
     pub fn create_table(&mut self, name: &str) {
         self.tables.entry(name.to_owned()).or_default();
     }
@@ -65,14 +65,14 @@ impl Model {
         self.tables.remove(name);
     }
 
-    /// Adds a table with what another has, with all its versions. Not a commit.
+    /// Adds a table with the contents of another table, in all versions. This is not a commit.
     pub fn clone_table(&mut self, name: &str, to: &str) {
         let rows = self.tables[name].clone();
         self.tables.insert(to.to_owned(), rows);
     }
 
-    /// Adds a table with what another has from `key` on, with all its versions, and commits that the other has it no
-    /// more.
+    /// Adds a table with the rows of another table from `key` on, in all versions. Commits that the other table no
+    /// longer has these rows.
     pub fn split_table(&mut self, name: &str, key: &[u8], to: &str) -> Version {
         let rows =
             self.tables[name].range(key.to_vec()..).map(|(key, history)| (key.clone(), history.clone())).collect();
@@ -148,7 +148,7 @@ impl Model {
     }
 }
 
-/// The last one of several writes of a commit counts.
+/// Notes a write. If a commit writes a key several times, the last write counts.
 fn note(history: &mut KeyHistory, version: Version, value: Option<Vec<u8>>) {
     history.pop_if(|(last, _)| *last == version);
     history.push((version, value));
@@ -176,7 +176,8 @@ pub fn contains((low, high): &KeyRange, key: &[u8]) -> bool {
 
 /// Whether no string can lie in `range`: erasing it is no write.
 pub fn is_empty_range((low, high): &KeyRange) -> bool {
-    // The first string in the range is `low`, or `low` with a zero; the first one after it likewise.
+    // The first string in the range is `low`, or `low` with a zero byte appended. The first string after the range is
+    // found likewise.
     let first = |bound: &Bound<Vec<u8>>, excluded: bool| match bound {
         Bound::Unbounded => None,
         Bound::Included(key) | Bound::Excluded(key) => {

@@ -1,9 +1,9 @@
-//! The directory of an open database is moved or removed, or its lock file is, and another process opens a database at
-//! the same place.
+//! The directory of an open database is moved or removed, or its lock file is removed. Then another process opens a
+//! database at the same place.
 //!
-//! What must hold: the first writer goes on in a directory that was moved, and loses nothing. Where its directory or
-//! its lock was removed, no commit is reported as durable from then on. The second writer meets no change of the first
-//! one, whatever that does.
+//! The promises: in a directory that was moved, the first writer goes on and loses nothing. If its directory or its
+//! lock file was removed, no commit is reported as durable from then on. The second writer meets no change by the
+//! first writer, whatever the first one does.
 
 use crate::options::TinyOptions;
 use larch::{Database, Durability, Error, Follow, Result, Version};
@@ -25,7 +25,7 @@ pub enum Change {
     Moved,
     /// `rm -r db`.
     Removed,
-    /// `rm db/LOCK`: the next process takes it that no process has the database open.
+    /// `rm db/LOCK`: the next process then believes that no process has the database open.
     Unlocked,
 }
 
@@ -93,7 +93,7 @@ pub fn change_directory(seed: u64, change: Change) -> Changes {
 }
 
 impl Writer {
-    /// One of the things that make, rename and remove files.
+    /// Makes one of the calls that make, rename and remove files.
     fn write(&mut self, rng: &mut Xoshiro256PlusPlus) -> Result<()> {
         let table = self.db.table(TABLE)?;
         match rng.random_range(0..12) {
@@ -151,7 +151,7 @@ impl Writer {
 fn look(follower: &Database, seen: Version, change: Change) -> Version {
     match follower.catch_up() {
         Ok(version) => assert!(version >= seen, "a follower shows {version:?} after {seen:?}"),
-        // Without its lock the first writer may have shown a commit that the second one does not have.
+        // Without its lock, the first writer may have shown a commit that the second writer does not have.
         Err(Error::FellBehind { .. }) if change != Change::Unlocked => {
             panic!("no other database has come to the place of the one that is followed")
         }

@@ -52,7 +52,7 @@ impl TinyOptions {
                 slow_files: rng.random_range(4..=12),
                 base_bytes: 2 << rng.random_range(10..=15),
                 growth: rng.random_range(2..=4),
-                // Below a block, a file has one row.
+                // If the limit is below a block, a file has one row.
                 file_bytes: 1 << rng.random_range(10..=16),
             },
             manifest_slack_bytes: *[0, 500, 4 << 20].choose(rng).expect("there are three"),
@@ -62,7 +62,8 @@ impl TinyOptions {
         }
     }
 
-    /// The options of `seed` as they are, with the smallest cache, and with one that has room for everything.
+    /// Three variants of the options of `seed`: unchanged, with the smallest cache, and with a cache that has room
+    /// for everything.
     pub fn with_each_cache(seed: u64) -> [Self; 3] {
         let options = Self::of(seed);
         let page_bytes = options.tables.iter().map(|table| u64::from(table.page_bytes)).max().expect("there are three");
@@ -101,7 +102,7 @@ pub fn filters(rng: &mut Xoshiro256PlusPlus) -> (Filters, u16) {
 
 /// Compression of a table.
 pub fn compression(rng: &mut impl Rng) -> Compression {
-    // One draw, whose first bit chose between two before zstd came: seeds keep their meaning.
+    // This is one draw, whose first bit chose between two codecs before zstd came. So seeds keep their meaning.
     let bits = rng.random::<u32>();
     match (bits >> 31, bits >> 30 & 1) {
         (1, _) => Compression::None,

@@ -1,5 +1,5 @@
-//! Text scripts: one script, several databases with different options, one output. It knows the words of a script and
-//! calls the public API; that all databases answer the same is checked here.
+//! Text scripts: one script runs on several databases with different options, and gives one output. This module knows
+//! the words of a script and calls the public API. It checks that all databases answer the same.
 //!
 //! ```text
 //! open [durability=buffered]     create           write           batch            import table=T
@@ -18,8 +18,8 @@
 //! VALUE, KEY:     text, and text*N is the text N times
 //! ```
 //!
-//! After the rows of `get`, `scan` and `next` stands what they cost each database. All databases are on simulated
-//! machines, whose background work runs on the thread of the script, so that this is the same in every run.
+//! After the rows of `get`, `scan` and `next` comes what they cost each database. All databases are on simulated
+//! machines, whose background work runs on the thread of the script. So the costs are the same in every run.
 
 use crate::options::TinyOptions;
 use datadriven::TestCase;
@@ -60,8 +60,8 @@ struct OpenDatabase {
 }
 
 impl Script {
-    /// A script on four databases: as options come, with small pages in large files, and with small pages in tiny files
-    /// of both index kinds.
+    /// A script on four databases: one with default options, one with small pages in large files, and two with small
+    /// pages in tiny files, one for each index kind.
     pub fn on_all_options() -> Self {
         let usual = TinyOptions {
             cache_bytes: 1 << 20,
@@ -113,7 +113,7 @@ impl Script {
         all
     }
 
-    /// Runs a case on every database and returns what they all say, and after it what reads cost each.
+    /// Runs a case on every database. Returns the common output, followed by what the reads cost each database.
     pub fn run(&mut self, case: &TestCase) -> String {
         let mut outputs = Vec::new();
         let mut costs = String::new();
@@ -132,13 +132,13 @@ impl Script {
     }
 }
 
-/// Whether a word of a script reads rows. What others cost depends on when background work runs.
+/// Whether a word of a script reads rows. The costs of other words depend on when background work runs.
 fn is_read(directive: &str) -> bool {
     matches!(directive, "get" | "scan" | "next")
 }
 
-/// Says what a read did: the times it waited for the disk, the pages it read and those it found in memory, by kind.
-/// Nothing is said of a read that needed no page.
+/// Prints what a read did: how often it waited for the disk, and how many pages of each kind it read or found in
+/// memory. It prints nothing about a read that needed no page.
 fn say_cost(output: &mut String, name: &str, before: &Metrics, after: &Metrics) {
     let pages = after.pages.since(&before.pages);
     if pages.total() == Default::default() {

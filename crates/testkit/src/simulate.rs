@@ -1,6 +1,6 @@
-//! All tests of a whole database that a seed decides: a history, crashes, faults, faults during recoveries, a full
-//! disk, followers that meet errors, directories that are moved and removed, flipped bits, and the same history read by
-//! the other index, with reads that are held back, with caches of all sizes, and by many futures at once.
+//! All tests of a whole database that a seed decides. First, a history, crashes, faults, faults during recoveries, a
+//! full disk, followers that meet errors, directories that are moved and removed, and flipped bits. Then, the same
+//! history read by the other index, with held-back reads, with caches of all sizes, and by many futures at once.
 
 use crate::corruption::flip_bits;
 use crate::faults::{crash_at_syncs, crash_in_recoveries, fail_operations, fail_recoveries, fill_the_disk};
@@ -12,7 +12,8 @@ use crate::options::TinyOptions;
 use crate::rerun::Rerun;
 use crate::twins::read_both_ways;
 
-/// Flipped bits tried for each sample: each costs one open, and no history of its own.
+/// How many flipped bits are tried for each sample. Each flip costs one open of the database, and needs no history of
+/// its own.
 pub const FLIPS: usize = 4;
 
 /// Runs `seed`; panics if a promise is broken. It tries `samples` faults of each kind, or all if they are fewer.

@@ -1,10 +1,10 @@
 //! Small databases with something of everything that a release can write, and the rows that must be read from them.
-//! They show that later releases read what earlier ones wrote, and that earlier ones read what later ones write for
-//! them.
+//! They show two things: later releases read what earlier releases wrote, and earlier releases read what later
+//! releases write for them.
 //!
-//! A specimen is a folder: `db`, a database with some of its commits in the log alone, and two texts with the rows that
-//! it holds, one a line: `rows`, all of them, and `rows-in-files`, what a database opened read-only shows. The texts
-//! are written from what went in and not from what came out.
+//! A specimen is a folder with a database and two texts. The database is `db`; some of its commits are in the log
+//! alone. The texts list rows, one a line: `rows` has all rows, and `rows-in-files` has the rows that a database
+//! opened read-only shows. The texts are made from the rows that were written, not from rows that were read back.
 //!
 //! ```text
 //! table TAB key TAB value                    escaped as in Rust; of a long value its length and CRC-32C
@@ -72,7 +72,7 @@ impl SpecimenWriter {
         Ok(())
     }
 
-    /// What `to` sees of the rows of `from` whose keys `moves` says.
+    /// Gives table `to` the rows of `from` whose keys match `goes`. If not `keeps`, `from` loses these rows.
     fn share(&mut self, from: &str, to: &str, keeps: bool, goes: impl Fn(&[u8]) -> bool) {
         let shared: Vec<_> = self
             .rows
@@ -97,7 +97,7 @@ fn large(seed: u8, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| seed.wrapping_mul(31).wrapping_add((i / 7) as u8)).collect()
 }
 
-/// Writes a specimen to `folder`, which is empty, for readers of `release` and later ones.
+/// Writes a specimen to the empty folder `folder`, for readers of `release` and later releases.
 pub fn write(machine: &Machine, folder: &Path, release: Release) -> larch::Result<()> {
     let levels = LevelOptions { level0_files: 100, ..LevelOptions::default() };
     let builder = Database::builder(folder.join("db")).machine(machine.clone()).compat(release);

@@ -1,5 +1,5 @@
-//! Processes of a simulated store: each sees it by a client of its own, as a machine of its own. Their databases are
-//! small.
+//! Processes that share a simulated store: each is a machine of its own, with its own client of the store. Their
+//! databases are small.
 
 use larch::{Builder, Database};
 use objects::{Outside, StoreDisk};
@@ -8,8 +8,8 @@ use os::sync::Arc;
 use os::{Machine, Store};
 use std::path::Path;
 
-/// A machine whose disk has the files in `store`, as if they were in `directory`. Machines of other seeds draw other
-/// numbers.
+/// A machine whose disk shows the files in `store` as if they were in `directory`. Machines with other seeds draw
+/// other numbers.
 pub fn on_store(store: Arc<dyn Store>, directory: &str, clock: &Arc<SimClock>, seed: u64) -> Machine {
     let outside = outside(clock, seed);
     let (random, threads) = (outside.random.clone(), outside.threads.clone());
@@ -33,8 +33,7 @@ pub fn small(machine: &Machine, directory: &str) -> Builder {
     builder.write_buffer_bytes(64 << 10).cache_bytes(1 << 20).reserve_bytes(0)
 }
 
-/// The number that a variable of the environment is set to, with which a test of random histories is run again or for
-/// longer.
+/// The number in a variable of the environment. With it, a test of random histories is run again or for longer.
 #[allow(clippy::disallowed_methods, reason = "a seed from the environment")]
 pub fn number_of(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()

@@ -1,11 +1,12 @@
 //! Stresses the whole public API at once, with threads and executors of the real machine, on a disk that fails now and
 //! then.
 //!
-//! The interleaving of threads is not known, so what is checked holds for every order: rows that are written in pairs
-//! agree, amounts that are moved keep their sum, a snapshot shows later what it showed before, and at the end the
-//! database holds what was acknowledged to its writers. A run is a number of rounds. Each opens the database with other
-//! options, works for some seconds, stops the faults of the disk, and waits for every thread. A thread that does not
-//! end is a failure, as a wrong row is. After each round memory, descriptors and files are what they were before.
+//! The interleaving of threads is not known, so the checks hold for every order. Rows that are written in pairs
+//! agree. Amounts that are moved keep their sum. A snapshot shows again what it showed before. At the end the
+//! database holds what was acknowledged to its writers. A run has a number of rounds. Each round opens the database
+//! with other options, works for some seconds, stops the faults of the disk, and waits for every thread. A thread
+//! that does not end is a failure, like a wrong row. After each round, memory, descriptors and files must be back to
+//! what they were before it.
 
 #![allow(
     clippy::disallowed_types,
@@ -36,18 +37,18 @@ use writers::Writer;
 
 const WRITERS: usize = 3;
 
-/// A thread that has not ended this long after it was asked to counts as hanging. Far more than the slowest step takes,
-/// even under a sanitizer.
+/// If a thread has not ended this long after it was asked to end, it counts as hanging. It is far longer than the
+/// slowest step takes, even under a sanitizer.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Memory of the process that may stay allocated after a round beyond what was after the first: what executors, thread
-/// locals and the standard library keep.
+/// How much more memory may be allocated after a round than after the first round. Executors, thread locals and the
+/// standard library keep some memory.
 const KEPT_BYTES: u64 = 2 << 20;
 
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Choices of all threads follow from it, how they interleave does not.
+    /// The choices of all threads follow from it, but their interleaving does not.
     pub seed: u64,
     /// How long to go on.
     pub time: Duration,
@@ -106,8 +107,8 @@ impl Counts {
 }
 
 impl Round {
-    /// The outcome of something that may meet the trouble of the disk: `None` if it did. Any other error is a failure,
-    /// and so is that writes have stopped: no sync fails, so that everything is tried again.
+    /// The outcome of a call that may meet the trouble of the disk. `None` if it met trouble. Any other error is a
+    /// failure. It is also a failure if writes have stopped: no sync fails, so everything is tried again.
     fn expect<T>(&self, what: &'static str, outcome: Result<T>) -> Option<T> {
         match outcome {
             Ok(value) => {
@@ -136,14 +137,15 @@ fn is_trouble(error: &Error) -> bool {
 ///
 /// # Panics
 ///
-/// If a promise is broken. If a thread does not end, the process ends: nothing could be dropped any more.
+/// If a promise is broken. If a thread does not end, the whole process ends, because nothing could be dropped any
+/// more.
 pub fn stress(settings: &Settings) -> Summary {
     println!("stress: seed {}, {:?} in rounds of {:?}", settings.seed, settings.time, settings.round);
     let mut summary = Summary::default();
     let mut writers: Vec<Writer> = (0..WRITERS).map(Writer::new).collect();
     let begin = Instant::now();
-    // The first round starts what the process keeps: the ring of reads, an executor's reactor. What counts is the least
-    // of all rounds, because a read may still be under way after the first.
+    // The first round starts what the process keeps: the ring of reads and an executor's reactor. The least number
+    // over all rounds counts, because a read may still be under way after the first round.
     let mut descriptors = usize::MAX;
     while summary.rounds == 0 || begin.elapsed() < settings.time {
         let number = summary.rounds;
@@ -172,8 +174,8 @@ fn open_descriptors() -> Vec<PathBuf> {
     entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok()).collect()
 }
 
-/// The descriptors once no more than `expected` are open, or after a while: a read that was under way for a future that
-/// was dropped may end after the database is closed.
+/// The open descriptors, once no more than `expected` are open, or after a while. If a future was dropped, its read
+/// may end after the database is closed.
 fn descriptors_at_rest(expected: usize) -> Vec<PathBuf> {
     let begin = Instant::now();
     loop {
@@ -185,7 +187,7 @@ fn descriptors_at_rest(expected: usize) -> Vec<PathBuf> {
     }
 }
 
-/// One round; gives the writers back with what they know.
+/// Runs one round. Returns the writers with what they know.
 fn round(settings: &Settings, number: u64, writers: Vec<Writer>, summary: &mut Summary) -> Vec<Writer> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(settings.seed.wrapping_mul(1_000_003).wrapping_add(number));
     let disk = Arc::new(TroubledDisk::new(rng.random()));

@@ -1,10 +1,10 @@
-//! Random transactions on the engine, checked for isolation: interleaved on one thread of a simulated machine whose
-//! disk fails, fills up and loses what was not synced, or on threads of the real machine.
-//!
-//! A run is a number of phases. A phase plays a plan on the open database, with other work beside it, and ends in one
-//! of several ways: the database stays open, or is closed, or the process is killed, or the machine loses power. The
-//! history of the phase is checked as it was seen until then. If the database was opened again, a reader that sees all
-//! rows is added, and the history without what a power cut may lose is checked once more.
+//! Random transactions on the engine, checked for isolation. They run in one of two ways: interleaved on one thread
+//! of a simulated machine whose disk fails, fills up and loses what was not synced, or on threads of the real
+//! machine.
+//! A run has a number of phases. A phase plays a plan on the open database, with other work beside it. Then the
+//! database stays open or is closed, the process is killed, or the machine loses power. The history of the phase is
+//! checked as it was seen until then. If the database was opened again, a reader that sees all rows is added to the
+//! history. Then the history is checked once more, without what a power cut may lose.
 
 mod beside;
 mod threads;
@@ -57,9 +57,9 @@ pub struct Summary {
     pub reopened: u64,
     /// How often after a power cut.
     pub power_cuts: u64,
-    /// Commits that a power cut lost, none of which was promised to survive it.
+    /// Commits that a power cut lost. None of them was promised to survive it.
     pub lost: u64,
-    /// Write skew and phantoms that transactions under snapshot isolation had, which serializable ones do not have.
+    /// Write skew and phantoms of transactions under snapshot isolation. Serializable transactions must have none.
     pub skews: u64,
 }
 
@@ -227,14 +227,14 @@ impl Run {
         *ends.choose(&mut self.rng).expect("there are some")
     }
 
-    /// Ends the process or the machine and opens the database again. What the power cut lost goes out of the history.
+    /// Ends the process or the machine and opens the database again. Removes what a power cut lost from the history.
     fn open_again(&mut self, store: EngineStore, end: End, history: &mut [Transaction]) -> EngineStore {
         self.summary.ends += store.ends();
         let newest = store.database().version();
         let mut promised = store.acknowledged();
         match end {
             End::Close => {
-                // A commit or flush that failed before may refuse it.
+                // Closing may be refused because a commit or flush failed before.
                 if let Err(error) = store.into_database().close() {
                     assert!(!error.is_corruption(), "a fault is not corruption: {error}");
                 }
@@ -310,7 +310,7 @@ fn reader() -> PlannedTransaction {
     PlannedTransaction { isolation: Isolation::Serializable, steps }
 }
 
-/// Checks a history that begins with the rows at version `base`, and of which the commits up to `there` are there.
+/// Checks a history that begins with the rows at version `base`. The commits up to `there` still exist.
 fn expect_clean(history: &[Transaction], base: Version, there: Version) {
     let known: BTreeSet<Version> = history.iter().filter_map(version).collect();
     let free: Vec<Version> = (base.0 + 1..=there.0).map(Version).filter(|version| !known.contains(version)).collect();
@@ -329,7 +329,7 @@ fn version(transaction: &Transaction) -> Option<Version> {
     }
 }
 
-/// What would be write skew and phantoms, had the transactions asked to be serializable.
+/// How many write skews and phantoms there would be if the transactions had asked to be serializable.
 fn skews(history: &[Transaction]) -> u64 {
     let anomalies = check_as(Isolation::Serializable, history);
     anomalies.iter().filter(|anomaly| matches!(anomaly.kind, Kind::WriteSkew | Kind::Phantom)).count() as u64

@@ -1,5 +1,5 @@
-//! Two databases with the same history, of which one reads trees and the other flat indexes where files have both.
-//! Their files are the same, so their answers to every question are the same bytes.
+//! Two databases with the same history. If a file has both indexes, one database reads the tree and the other reads
+//! the flat index. Their files are the same, so both must answer every question with the same bytes.
 
 use crate::history::reader::{Reader, Seen, Wanted};
 use crate::history::{DIRECTORY, History};
@@ -19,7 +19,8 @@ const CHAPTERS: usize = 5;
 pub struct Reading {
     /// Pages.
     pub touched: Touched,
-    /// Tables of which it touched index nodes in some files and a flat index in others, each as often as it was read.
+    /// Tables of which a read touched index nodes in some files and a flat index in other files. A table counts as
+    /// often as it was read.
     pub mixed_tables: u64,
 }
 
@@ -31,15 +32,15 @@ struct Twins {
     readings: [Reading; 2],
 }
 
-/// Runs the history of `seed` on a database with `options` twice and compares; panics if the answers differ. What
-/// reading took where trees are preferred, and where flat indexes are.
+/// Runs the history of `seed` twice on a database with `options` and compares the answers. Panics if they differ.
+/// Returns what reading took with trees preferred and with flat indexes preferred.
 pub fn read_both_ways(seed: u64, steps: usize, options: &TinyOptions) -> [Reading; 2] {
     let of = |prefer_flat_index| History::with_options(seed, TinyOptions { prefer_flat_index, ..options.clone() });
     let mut twins = Twins { tree: of(false), flat: of(true), readings: Default::default() };
     for _ in 0..CHAPTERS {
         for history in [&mut twins.tree, &mut twins.flat] {
             history.run(steps / CHAPTERS / 2).expect("the disk does not fail");
-            // Most tables are written in one way before and in another one after.
+            // Most tables are written in one way before this change and in another way after it.
             (0..3).try_for_each(|_| history.alter_table()).expect("the disk does not fail");
             history.go_on(steps / CHAPTERS / 2).expect("the disk does not fail");
         }

@@ -23,7 +23,7 @@ pub enum Clients {
 }
 
 impl Clients {
-    /// The numbers of clients that a bank should bear.
+    /// The kinds and numbers of clients that a bank should bear.
     pub const ALL: [Self; 2] = [Self::Threads(16), Self::Tasks(1000)];
 }
 
@@ -41,7 +41,7 @@ pub struct Heard {
 /// An open bank with its clients.
 pub struct Office {
     ledger: Ledger,
-    /// Durability of a transfer, or each one of both.
+    /// Durability of all transfers. If it is `None`, each transfer has one of both durabilities.
     durability: Option<Durability>,
     is_closed: AtomicBool,
     /// Number of the next transfer.
@@ -49,12 +49,13 @@ pub struct Office {
     acknowledged: AtomicU64,
     failed: AtomicU64,
     heard: Mutex<Heard>,
-    /// Is given each number that is acknowledged.
+    /// Called with each number that is acknowledged.
     acknowledge: Box<dyn Fn(Number) + Send + Sync>,
 }
 
 impl Office {
-    /// A bank whose transfers have numbers from `first` on. `acknowledge` is given each one that is acknowledged.
+    /// A bank whose transfers have numbers from `first` on. `acknowledge` is called with each number that is
+    /// acknowledged.
     pub fn new(
         ledger: Ledger,
         durability: Option<Durability>,
@@ -83,7 +84,7 @@ impl Office {
         self.is_closed.store(true, Ordering::Release);
     }
 
-    /// Whether the clients were let end, or one of them panicked.
+    /// Whether the clients were told to end, or one of them panicked.
     pub fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }
@@ -159,7 +160,7 @@ impl Office {
         Transfer::of(self.next.fetch_add(1, Ordering::Relaxed), self.durability.unwrap_or(drawn), rng)
     }
 
-    /// Notes an outcome. Whether the bank goes on.
+    /// Notes an outcome. Returns whether the bank goes on.
     fn hear(&self, number: Number, outcome: Result<()>) -> bool {
         let mut heard = self.heard.lock().expect("no client panics with the lock");
         match outcome {
@@ -184,7 +185,7 @@ impl Office {
     }
 }
 
-/// One client that panics ends the others.
+/// Ends all other clients when one client panics.
 struct CloseOnPanic<'o>(&'o Office);
 
 impl Drop for CloseOnPanic<'_> {

@@ -1,7 +1,8 @@
-//! A bank in a process of its own on the real disk, which is killed at any moment and opened again.
+//! A bank in a process of its own on the real disk. The process is killed at any moment, and the bank is opened
+//! again.
 //!
 //! The process writes the number of each acknowledged transfer to its output. It is killed after a random number of
-//! them, also while it opens the database. What stands in the output by then was acknowledged.
+//! acknowledgements, also while it opens the database. A transfer was acknowledged if its number is in the output.
 
 use super::Summary;
 use super::clients::{Clients, Office};
@@ -19,7 +20,7 @@ use std::sync::Mutex;
 /// Acknowledgements before a kill, at most.
 const MOST_ACKNOWLEDGED: u64 = 1500;
 
-/// Transfers of a round have numbers from this number times the round on.
+/// The transfers of a round have numbers from this number times the number of the round on.
 const ROUND: Number = 1 << 32;
 
 /// Serves in this process until it is killed.
@@ -53,7 +54,7 @@ pub fn kill(clients: Clients, rounds: u64, seed: u64, program: &Path) -> Summary
         let found: BTreeSet<Number> = ledger.audit().expect("the disk works").into_iter().collect();
         let lost: Vec<_> = acknowledged.iter().chain(&unheard).filter(|number| !found.contains(number)).collect();
         assert!(lost.is_empty(), "{lost:?} are lost in round {round}, of {} acknowledged", acknowledged.len());
-        // What was not acknowledged in this round may be there, and then stays.
+        // A transfer of this round that was not acknowledged may be there. If it is, it must stay.
         unheard.extend(found.iter().filter(|number| **number >= round * ROUND && !acknowledged.contains(number)));
         let others = found.iter().filter(|number| !acknowledged.contains(number) && !unheard.contains(number)).count();
         assert_eq!(others, 0, "transfers appear that were not there before round {round}");

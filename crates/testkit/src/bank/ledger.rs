@@ -1,4 +1,4 @@
-//! The accounts and the records of transfers, as tables of a database. It does not know who transfers, and when.
+//! The accounts and the records of transfers, as tables of a database. It does not know who makes transfers, or when.
 
 use larch::transaction::{Attempt, TransactionOptions};
 use larch::{Builder, Database, Durability, Readable, Result, Table, Transaction};
@@ -126,7 +126,7 @@ impl Ledger {
     /// If an account does not hold what the records say.
     pub fn audit(&self) -> Result<Vec<Number>> {
         let tx = self.db.begin()?;
-        // Records are not in the order of their commits, so an account may be below zero on the way.
+        // Records are not in the order of their commits, so an account may be below zero while they are added up.
         let mut expected: BTreeMap<u32, i64> = (0..ACCOUNTS).map(|account| (account, FIRST_AMOUNT as i64)).collect();
         let mut numbers = Vec::new();
         for record in tx.iter(&self.records) {
@@ -156,7 +156,7 @@ impl Ledger {
     ///
     /// # Panics
     ///
-    /// If they do not hold together what they held at first.
+    /// If all accounts together do not hold what they held at first.
     pub fn expect_total(&self) -> Result<()> {
         let tx = self.db.begin()?;
         let mut total = 0;
@@ -164,8 +164,8 @@ impl Ledger {
             total += amount(Some(&row?.1[..]));
         }
         assert_eq!(total, FIRST_AMOUNT * u64::from(ACCOUNTS), "what all accounts hold together");
-        // Its commit would say that all it has read is durable. After a failed sync this is not known, while reads go
-        // on.
+        // A commit would say that all it has read is durable. After a failed sync this is not known, although reads
+        // go on.
         tx.rollback();
         Ok(())
     }

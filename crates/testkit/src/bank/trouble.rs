@@ -13,7 +13,8 @@ use rand::{RngExt, SeedableRng};
 use std::io::ErrorKind;
 use std::thread::{self, JoinHandle};
 
-/// Transfers that fail on a full disk before it has room again, and that are acknowledged before it is full again.
+/// How many transfers fail on a full disk before it has room again. It is also how many are acknowledged before the
+/// disk is full again.
 const ENOUGH: u64 = 40;
 
 fn builder(disk: &Arc<SimDisk>) -> Builder {
@@ -59,7 +60,7 @@ pub fn fill_the_disk(clients: Clients, rounds: u64, seed: u64) -> Summary {
     serving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let heard = office.heard();
     assert!(heard.unknown.is_empty(), "no sync failed, so every outcome is known: {:?}", heard.unknown);
-    // The bank is audited as it is, and after it was opened again.
+    // The bank is audited twice: as it is, and after it was opened again.
     audit(office.ledger(), &heard);
     drop(Arc::into_inner(office).expect("every client has ended"));
     audit(&Ledger::open(builder(&disk)).expect("the disk has room"), &heard);
@@ -79,7 +80,8 @@ pub fn fail_syncs(clients: Clients, rounds: u64, seed: u64) -> Summary {
             disk.lose_writes_of_failed_syncs();
         }
         let serving = serve(&office, clients, &mut rng);
-        // It ends when writes are refused. After the failed sync of a file that can be written again it goes on.
+        // The thread ends when writes are refused. If the failed sync was on a file that can be written again, it
+        // goes on.
         let mut failed = 0;
         while !serving.is_finished() {
             if disk.sync_count() >= failed {

@@ -1,5 +1,5 @@
-//! Readers of a table: of whole values or of some of their parts, now or at a snapshot. All of them return rows in one
-//! form, so that they can be compared.
+//! Readers of a table: of whole values or of some of their parts, now or at a snapshot. All of them return rows in
+//! the same form, so that rows can be compared.
 
 use super::rows::parts;
 use crate::model::KeyRange;
@@ -12,7 +12,7 @@ use std::ops::{Bound, Deref};
 /// What is read of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Its value, in a table without column groups or with one.
+    /// Its value, in a table with or without column groups.
     Whole,
     /// Its parts in these groups, in this order.
     Parts(Vec<usize>),
@@ -45,7 +45,7 @@ impl Wanted {
         Self::Parts(wanted)
     }
 
-    /// What is seen of a row if its value, all parts together, is `value`.
+    /// What is seen of a row whose value, all parts together, is `value`.
     fn of<'v>(&self, value: &'v [u8], groups: usize) -> Vec<&'v [u8]> {
         match self {
             Self::Whole => vec![value],
@@ -104,7 +104,7 @@ impl Reader {
         Self { table: table.clone(), snapshot: snapshot.cloned(), wanted, groups: names.len(), selection }
     }
 
-    /// What of a row should be seen whose value is `value`.
+    /// What should be seen of a row whose value is `value`.
     pub fn of<'v>(&self, value: &'v [u8]) -> Vec<&'v [u8]> {
         self.wanted.of(value, self.groups)
     }

@@ -1,4 +1,4 @@
-//! Keys, values and ranges from a small set, so that a history comes back to the same keys; and how values are cut in
+//! Keys, values and ranges from a small set, so that a history uses the same keys again; and how values are cut in
 //! parts.
 
 use super::History;
@@ -9,12 +9,12 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 use std::ops::Bound;
 
-/// The parts of `value` in a table of `groups` column groups: put together they are the value again. Where it is cut,
-/// the value says.
+/// The parts of `value` in a table of `groups` column groups. Put together, they are the value again. The value
+/// itself decides where it is cut.
 pub fn parts(value: &[u8], groups: usize) -> Vec<&[u8]> {
     let places = value.len() as u32 + 1;
     let hash = value.iter().fold(0x811c_9dc5u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    // Often at an end, so that parts are empty.
+    // The cuts are often at an end of the value, so that some parts are empty.
     let place = |cut: u32| (hash.rotate_left(11 * cut) % (places + places / 4)).min(places - 1) as usize;
     let mut cuts: Vec<usize> = (1..groups as u32).map(place).collect();
     cuts.sort_unstable();
@@ -61,8 +61,8 @@ pub fn build_add(files: &mut FileBuilder, groups: usize, key: &[u8], value: &[u8
 }
 
 impl History {
-    /// Mostly one of a few dozen short keys; sometimes one that differs from its neighbours after 64 bytes only, where
-    /// bounds are cut, one of bytes that sort at the edges, or a long one.
+    /// Mostly one of a few dozen short keys. Sometimes a key that differs from its neighbours only after 64 bytes,
+    /// where bounds are cut. Sometimes a key of bytes that sort at the edges, or a long key.
     pub fn key(&mut self) -> Vec<u8> {
         let rng = &mut self.rng;
         match rng.random_range(0..100) {
@@ -84,7 +84,7 @@ impl History {
         }
     }
 
-    /// A value like no other, unless it is empty: of a few bytes, of some, or as long as one may be.
+    /// A value that was not used before, unless it is empty. It has a few bytes, some more, or the maximal length.
     pub(super) fn value(&mut self) -> Vec<u8> {
         self.values += 1;
         let most = (self.options.write_buffer_bytes / 4) as usize;

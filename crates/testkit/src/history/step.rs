@@ -17,7 +17,7 @@ use std::task::{Context, Poll, Waker};
 
 const TABLES: [&str; 4] = ["apples", "beans", "cherries", "dates"];
 
-/// Bytes an op takes in memory besides key and value, at most.
+/// The most bytes that an op takes in memory besides key and value.
 const OP_BYTES: usize = 160;
 
 impl History {
@@ -70,7 +70,7 @@ impl History {
         }
     }
 
-    /// After a commit was acknowledged.
+    /// Updates the promises after a commit was acknowledged.
     fn acknowledge(&mut self, durability: Durability) {
         self.acknowledged = self.model.newest();
         if durability == Durability::Synced {
@@ -156,7 +156,7 @@ impl History {
         }
     }
 
-    /// Makes a submitted commit durable, in one of the three ways to wait for it.
+    /// Makes a submitted commit durable, by one of the three ways to wait for it.
     fn wait_for_commit(&mut self) -> Result<()> {
         let way = self.rng.random_range(0..3);
         let count = self.opened().commits.len();
@@ -193,7 +193,7 @@ impl History {
         Ok(())
     }
 
-    /// A reader, which says what of a table's rows is read, and at which version.
+    /// A reader. It says which parts of a table's rows are read, and at which version.
     fn reader(&mut self, table: &str) -> Reader {
         let view = self.view();
         let wanted = Wanted::any(&mut self.rng, self.stored[table].groups.len());
@@ -201,13 +201,13 @@ impl History {
         Reader::new(&tables[table], view.map(|view| &snapshots[view]), wanted)
     }
 
-    /// A snapshot, or now. By index, so that the history can be asked for more choices.
+    /// A snapshot, by its index, or `None` for now. An index leaves the history free for more choices.
     fn view(&mut self) -> Option<usize> {
         let count = self.opened().snapshots.len();
         self.rng.random_range(0..=count).checked_sub(1)
     }
 
-    /// A row, or some together, absent ones and the same one twice among them.
+    /// Reads a row, or several rows together. Absent keys are among them, and the same key twice.
     fn read_point(&mut self) -> Result<()> {
         let name = self.table();
         let reader = self.reader(&name);
@@ -311,7 +311,7 @@ impl History {
         Ok(())
     }
 
-    /// An iterator shows its own version, whatever happened since it was made.
+    /// Moves an iterator. It shows its own version, whatever happened since it was made.
     fn advance_iterator(&mut self) -> Result<()> {
         let Open { iterators, .. } = self.open.as_mut().expect("the database is open");
         let Some(i) = iterators.len().checked_sub(1).map(|last| self.rng.random_range(0..=last)) else { return Ok(()) };
@@ -341,7 +341,7 @@ impl History {
         Ok(())
     }
 
-    /// A cursor moves among the rows of its own version, whatever happened since it was made.
+    /// Moves a cursor among the rows of its own version, whatever happened since it was made.
     fn move_cursor(&mut self) -> Result<()> {
         let Some(last) = self.opened().cursors.len().checked_sub(1) else { return Ok(()) };
         let i = self.rng.random_range(0..=last);
@@ -394,7 +394,8 @@ impl History {
         Ok(())
     }
 
-    /// Rows in order, or in no order and with some twice; perhaps given up before the end.
+    /// Imports rows, either in order, or in no order and with some rows twice. The import may be given up before its
+    /// end.
     fn import(&mut self) -> Result<()> {
         let name = self.table();
         let count = self.rng.random_range(0..150);
@@ -436,7 +437,7 @@ impl History {
         Ok(())
     }
 
-    /// Files that were built beside the database, in some directories with keys in common.
+    /// Ingests files that were built beside the database, in several directories that have keys in common.
     fn ingest(&mut self) -> Result<()> {
         let name = self.table();
         let options = self.opened().tables[&name].options();
@@ -491,7 +492,7 @@ impl History {
         free.choose(&mut self.rng).copied()
     }
 
-    /// A table that sees the files of another.
+    /// Makes a table that shares the files of another table.
     fn clone_table(&mut self) -> Result<()> {
         let (name, Some(new)) = (self.table(), self.free_name()) else { return self.expect_no_clone() };
         self.table_in_doubt = Some(new.to_owned());
@@ -503,7 +504,7 @@ impl History {
         Ok(())
     }
 
-    /// A table that takes the rows of another from some key on.
+    /// Makes a table that takes the rows of another table from some key on.
     fn split_table(&mut self) -> Result<()> {
         let (name, key, Some(new)) = (self.table(), self.key(), self.free_name()) else {
             return self.expect_no_clone();
@@ -549,8 +550,8 @@ impl History {
         Ok(())
     }
 
-    /// Another index and compression and other filters for some table, whichever files it has. A crash leaves both as
-    /// they were or both changed.
+    /// Changes the index, compression and filters of some table, whichever files it has. After a crash, either all of
+    /// these are unchanged or all are changed.
     pub fn alter_table(&mut self) -> Result<()> {
         if self.opened().tables.is_empty() {
             return Ok(());
@@ -569,7 +570,7 @@ impl History {
         Ok(())
     }
 
-    /// Closed or only let go, nothing acknowledged is missing.
+    /// Closes or just drops the database, and opens it again. Nothing acknowledged may be missing.
     fn reopen(&mut self) -> Result<()> {
         if self.rng.random() {
             self.close()?;
@@ -579,7 +580,7 @@ impl History {
         self.recover()
     }
 
-    /// What is not allowed is refused and has no effect.
+    /// Checks that what is not allowed is refused and has no effect.
     fn refuse(&mut self) -> Result<()> {
         let name = self.table();
         let too_long = vec![b'v'; (self.options.write_buffer_bytes / 4) as usize + 1];

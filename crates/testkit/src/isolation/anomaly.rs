@@ -1,18 +1,19 @@
-//! What a broken engine showed: a name, and a story for who has to find the mistake. Anomalies are not found here.
+//! What a broken engine showed: a name, and an explanation for whoever has to find the mistake. Anomalies are not
+//! found here.
 
 use super::transaction::Transaction;
 use std::fmt;
 
-/// What kind of thing must not be. Those of cycles say in brackets what Adya or Elle call them.
+/// The kind of an anomaly. For anomalies that are cycles, the name by Adya or Elle stands in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A transaction saw a value that one wrote that did not commit, or that its writer took back (G1a).
+    /// A transaction saw a value whose writer did not commit, or took the value back before it committed (G1a).
     AbortedRead,
     /// A transaction saw a value that its writer replaced before it committed (G1b).
     IntermediateRead,
     /// A transaction saw a value that was committed after its snapshot.
     FutureRead,
-    /// A transaction saw an old value, or none, where its snapshot has another one.
+    /// A transaction saw an old value, or none, although its snapshot has another value.
     NotOfSnapshot,
     /// A transaction did not see what it wrote itself.
     MissedOwnWrite,
@@ -20,7 +21,7 @@ pub enum Kind {
     UnwrittenValue,
     /// The rows of a range were not in order, or not in the range.
     BrokenRange,
-    /// A commit has no place in the order of versions, or one before its own snapshot.
+    /// A commit has no place in the order of versions, or a place before its own snapshot.
     CommitOrder,
     /// Two transactions that overlap wrote one key, under snapshot isolation.
     OverlappingWrites,
@@ -28,15 +29,16 @@ pub enum Kind {
     DirtyWrite,
     /// Each transaction of the cycle sees or overwrites what the one before it wrote (G1c).
     CircularInformation,
-    /// A transaction read a key and then overwrote what another one had written to it in between (G-single).
+    /// A transaction read a key and then overwrote what another transaction had written to the key in between
+    /// (G-single).
     LostUpdate,
-    /// A transaction saw one thing of another one, but not all (G-single).
+    /// A transaction saw a part of what another transaction wrote, but not all of it (G-single).
     ReadSkew,
     /// Readers see independent writes in different orders (G-nonadjacent).
     LongFork,
-    /// Transactions read what others then overwrote (G2-item).
+    /// Transactions read what other transactions then overwrote (G2-item).
     WriteSkew,
-    /// As write skew, but of rows that came into a range or went out of it (G2).
+    /// Like write skew, but with rows that came into a range or went out of it (G2).
     Phantom,
 }
 
@@ -45,7 +47,7 @@ pub enum Kind {
 pub struct Anomaly {
     /// Its name.
     pub kind: Kind,
-    /// Whether it is one only because some transactions were acknowledged before others began.
+    /// Whether it is an anomaly only because some transactions were acknowledged before others began.
     pub needs_real_time: bool,
     /// The ids of the transactions that take part.
     pub transactions: Vec<u64>,

@@ -1,28 +1,28 @@
-//! Finds cycles of dependencies that are anomalies, in time linear in the graph, and a shortest one of each knot of
-//! them. It knows no names.
+//! Finds cycles of dependencies that are anomalies, in time linear in the size of the graph. For each knot of cycles
+//! it finds a shortest cycle. It knows no names of anomalies.
 //!
-//! A way through the graph is followed in *states*: a node, and whether the way came to it by an *rw*. A transaction
-//! that may be a pivot is not left by an *rw* if the way came by one. A cycle of states is then a cycle without an
-//! allowed pivot, and so an anomaly. A cycle of states may pass a transaction in both of its states; then the part
-//! between them that comes to it and leaves it without an *rw* is an anomaly by itself. Tarjan's algorithm finds the
-//! strongly connected components of the states.
+//! A path through the graph is followed in *states*. A state is a node, and whether the path came to the node by an
+//! *rw*. If a path came by an *rw* to a transaction that may be a pivot, it must not leave it by an *rw*. So a cycle
+//! of states is a cycle without an allowed pivot, which is an anomaly. A cycle of states may pass a transaction in
+//! both of its states. Then the part between them that comes to it and leaves it without an *rw* is an anomaly by
+//! itself. Tarjan's algorithm finds the strongly connected components of the states.
 
 use super::graph::{Dependency, Edge, SortedGraph};
 use std::collections::VecDeque;
 
-/// From how many states of a component the shortest cycle is looked for. A broken engine may put all transactions into
-/// one component, and each search costs as much as the component is large.
+/// The number of states of a component from which the shortest cycle is searched. A broken engine may put all
+/// transactions into one component, and the cost of each search grows with the component.
 const STARTS: usize = 200;
 
-/// Cycles that are anomalies: one for each knot. Edges lead from transaction to transaction; moments in between are
-/// left out. `allows_pivots` says for each transaction whether it may be a pivot.
+/// Cycles that are anomalies, one for each knot. Edges lead from transaction to transaction; moments between them are
+/// left out. For each transaction, `allows_pivots` says whether it may be a pivot.
 pub fn find(graph: &SortedGraph, allows_pivots: &[bool]) -> Vec<Vec<Edge>> {
     let states = States { graph, allows_pivots };
     let components = Components::of(&states);
     components.iter().map(|component| shortest_cycle(&states, component)).collect()
 }
 
-/// A node, times two, plus one if the way came by an *rw* to a transaction that may be a pivot.
+/// A node times two, plus one if the path came by an *rw* to a transaction that may be a pivot.
 type State = u32;
 
 struct States<'g> {
@@ -57,13 +57,13 @@ const DONE: u32 = u32::MAX - 1;
 
 /// Tarjan's algorithm, without recursion.
 struct Components {
-    /// For each state, the lowest numbered state that it can reach as far as is known. States are numbered as they are
-    /// met.
+    /// For each state, the lowest numbered state that it can reach, as far as known. States are numbered in the order
+    /// in which they are met.
     lowest: Vec<u32>,
     met: u32,
     /// States met, of components that are not complete.
     stack: Vec<State>,
-    /// The way to the present state: each with its number and its next edge.
+    /// The path to the present state: for each state, its number and its next edge.
     way: Vec<(State, u32, usize)>,
 }
 
@@ -72,7 +72,7 @@ impl Components {
     fn of(states: &States<'_>) -> Vec<Vec<State>> {
         let mut search = Self { lowest: vec![UNMET; states.count()], met: 0, stack: Vec::new(), way: Vec::new() };
         let mut components = Vec::new();
-        // An odd state is left for an even one, so each cycle has an even one.
+        // The state after an odd state is even, so each cycle has an even state.
         for root in (0..states.count() as State).step_by(2) {
             if search.lowest[root as usize] == UNMET {
                 search.enter(states, root);
@@ -146,8 +146,8 @@ struct Met {
     before: State,
 }
 
-/// Searches from one state after another for the shortest way back to it, within one component. Edges from moments have
-/// no length.
+/// Searches from one state after another for the shortest path back to it, within one component. Edges from moments
+/// have length zero.
 struct Search {
     is_inside: Vec<bool>,
     met: Vec<Met>,
@@ -194,7 +194,7 @@ impl Search {
             let Met { edge, before, .. } = self.met[state as usize];
             let edge = states.graph.edges[edge];
             match edges.last_mut() {
-                // Two edges that meet in a moment are one.
+                // Two edges that meet in a moment count as one edge.
                 Some(last) if last.why == Dependency::RealTime && last.from >= states.graph.transactions => {
                     last.from = edge.from;
                 }

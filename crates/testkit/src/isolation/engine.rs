@@ -1,11 +1,11 @@
 //! The engine as a store of marks. It does not judge what the engine shows.
 //!
-//! A value begins with the number of its mark, and the rest of it follows from the number, so that a value that is not
-//! whole is noticed. Table 1 keeps its values in column groups. How a row is read is drawn: by a call that waits, by
-//! one that tries first, or by a future.
+//! A value begins with the number of its mark. The rest of the value follows from the number, so an incomplete value
+//! is noticed. Table 1 keeps its values in column groups. How a row is read is drawn: by a call that waits, by a call
+//! that tries first, or by a future.
 //!
-//! A commit that fails did not take place, unless the engine says that nobody knows. That is the promise of the engine,
-//! and the history is checked with it.
+//! A transaction whose commit failed did not take place, unless the engine says that nobody knows. The engine
+//! promises this, and the history is checked for it.
 
 use super::indexes;
 use super::store::{Commit, OpenTransaction, Row, Store};
@@ -32,10 +32,10 @@ use std::task::{Context, Poll, Waker};
 /// The number of tables for transactions.
 pub const TABLES: u32 = 2;
 
-/// The number of a table that no transaction reads. Its rows fill the write buffer.
+/// The number of a table that no transaction reads. Its rows only fill the write buffer.
 pub const BALLAST: u32 = TABLES;
 
-/// A transaction of as many puts fits into the write buffer.
+/// The most puts of a transaction. A transaction of this many puts fits into the write buffer.
 const MOST_PUTS: u64 = 16;
 
 /// Bytes that a put takes in memory besides its value, at most.
@@ -91,7 +91,7 @@ pub struct EngineStore {
     /// Reads that are held back until this thread ends them.
     reads: Option<Arc<SimReads>>,
     rng: Mutex<Xoshiro256PlusPlus>,
-    /// How rows are read; each as often as it stands here.
+    /// The ways in which rows are read. The probability of each is the number of times that it stands here.
     forms: &'static [Form],
     /// The index by which table 0 is read now and then, if it is there.
     by_key: Mutex<Option<Index>>,
@@ -167,7 +167,7 @@ impl EngineStore {
         })
     }
 
-    /// The same where every read is a call that waits, and none reserves its key.
+    /// The same store, but every read is a call that waits, and no read reserves its key.
     pub fn reading_plainly(self) -> Self {
         Self { forms: &[Form::Waits], ..self }
     }
@@ -274,8 +274,8 @@ impl EngineStore {
         Ok(rows)
     }
 
-    /// The first rows of a read by index, from one end. Half of the reads are futures; half of the others from the
-    /// front are handed over.
+    /// The first rows of a read by index, from one end. Half of the reads are futures. Of the other reads from the
+    /// front, half are handed over.
     fn rows_by(&self, mut rows: RangeBy, direction: Direction, limit: usize) -> Result<Vec<Row>> {
         let mut given = Vec::new();
         if limit > 0 && direction == Direction::Forward && matches!(self.form(), Form::Waits) {
@@ -312,7 +312,7 @@ impl EngineStore {
     /// The value that a mark stands for.
     pub fn value(&self, mark: Mark) -> Vec<u8> {
         let mut value = mark.0.to_le_bytes().to_vec();
-        // Mostly short, now and then as long as may be.
+        // The values are mostly short, and now and then as long as a value may be.
         let more = match mark.0 % 16 {
             0 => self.longest_value,
             1 => self.longest_value / 4,
@@ -366,7 +366,7 @@ impl EngineStore {
         *self.forms.choose(&mut *self.rng.lock()).expect("there are some")
     }
 
-    /// The result of a future, for which this thread ends reads that are held back.
+    /// The result of a future. This thread ends the held-back reads for which the future waits.
     fn wait<T>(&self, future: impl Future<Output = T>) -> T {
         let Some(reads) = &self.reads else { return smol::block_on(future) };
         let mut future = std::pin::pin!(future);

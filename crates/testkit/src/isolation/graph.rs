@@ -1,8 +1,9 @@
 //! The dependencies between committed transactions. Which cycles of them are anomalies is not decided here.
 //!
-//! Nodes are the transactions by their index in the history, and after them *moments*: points in real time. A
-//! transaction that was acknowledged leads to the moment after it, a moment to the next one, and to the transactions
-//! that begin after it. So real time costs an edge or two for each transaction, and not one for each pair.
+//! Nodes are the transactions, by their index in the history, and after them *moments*, which are points in real
+//! time. Edges lead from an acknowledged transaction to the moment after it, and from a moment to the next moment and
+//! to the transactions that begin after it. So real time costs one or two edges for each transaction, and not one
+//! edge for each pair.
 
 use super::order::Order;
 use super::transaction::Transaction;
@@ -10,15 +11,16 @@ use super::transaction::Transaction;
 /// Why one transaction comes before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependency {
-    /// *ww*: the other one wrote the next version of a key.
+    /// *ww*: the second transaction wrote the next version of a key.
     Overwrites,
-    /// *wr*: the other one read what this one wrote.
+    /// *wr*: the second transaction read what the first one wrote.
     Reads,
-    /// *rw*: this one read a version, and the other one wrote the next one.
+    /// *rw*: the first transaction read a version, and the second one wrote the next version.
     ReadBefore,
-    /// *rw* of a range: a row came into the range that this one read, or went out of it, by the other one.
+    /// *rw* of a range: the second transaction made a row come into the range that the first one read, or go out of
+    /// it.
     RangeBefore,
-    /// *rt*: this one was acknowledged before the other one began.
+    /// *rt*: the first transaction was acknowledged before the second one began.
     RealTime,
 }
 
@@ -40,7 +42,7 @@ pub struct Edge {
     pub why: Dependency,
     /// Number of the key, if real time is not the reason.
     pub key: u32,
-    /// Index of the version that was written by `to`, or read by it, among those of the key.
+    /// Which version of the key was written or read by `to`: its index among the versions of the key.
     pub version: u32,
 }
 
@@ -77,7 +79,8 @@ impl Graph {
 
     /// Adds what follows from the order of events.
     pub fn add_real_time(&mut self, history: &[Transaction]) {
-        // In this order: if events have the same number, they are not known to be one after the other.
+        // The order of the variants matters: if events have the same number, they are not known to be one after the
+        // other.
         #[derive(PartialEq, Eq, PartialOrd, Ord)]
         enum What {
             Began,
@@ -91,7 +94,7 @@ impl Graph {
         events.sort_unstable();
         let why = Dependency::RealTime;
         let edge = |from, to| Edge { from, to, why, key: 0, version: 0 };
-        // A moment takes acknowledgements until a transaction begins; then it is closed.
+        // A moment takes acknowledgements until a transaction begins. Then it is closed.
         let (mut last, mut open): (Option<u32>, Option<u32>) = (None, None);
         for (_, what, transaction) in events {
             match what {
@@ -139,7 +142,7 @@ impl Graph {
 pub struct SortedGraph {
     /// Nodes below this number are transactions, the others moments.
     pub transactions: u32,
-    /// Where the edges of each node start, and at last where they end.
+    /// Where the edges of each node start. The last entry is where the edges of the last node end.
     starts: Vec<u32>,
     /// All edges, by the node that they come from.
     pub edges: Vec<Edge>,

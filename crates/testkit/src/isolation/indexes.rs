@@ -1,13 +1,14 @@
-//! The indexes of table 0 while its isolation is tested: one by which transactions read in place of the table, and one
-//! that moves its entries with every write. It knows no histories.
+//! The indexes of table 0 while its isolation is tested. Transactions read by one index in place of the table. The
+//! other index moves an entry with every write. This module knows no histories.
 
 use larch::index::{IndexKeys, IndexOptions};
 use larch::{Database, Error, Index, Result, Table};
 
-/// Its keys are those of the rows. So what a read by this index sees is what a read of the table sees.
+/// The keys of this index are the keys of the rows. So a read by this index sees what a read of the table sees.
 const BY_KEY: &[u8] = b"key";
 
-/// Its keys are the numbers of the marks. Every put moves an entry, and no two rows have the same one.
+/// The keys of this index are the numbers of the marks. Every put moves an entry, and no two rows have the same
+/// entry.
 const BY_MARK: &[u8] = b"mark";
 
 /// Bytes of the number of a mark, with which a value begins.

@@ -12,8 +12,8 @@ pub struct Keys<'h> {
 }
 
 impl<'h> Keys<'h> {
-    /// Every key that an operation of `history` names. A key that only bounds name is not among them: nobody knows of a
-    /// row there.
+    /// Every key that an operation of `history` names. Keys that are only bounds of ranges are not among them,
+    /// because nobody knows of a row there.
     pub fn of(history: &'h [Transaction]) -> Self {
         let mut known: HashSet<(u32, &[u8])> = HashSet::new();
         for operation in history.iter().flat_map(|transaction| &transaction.operations) {

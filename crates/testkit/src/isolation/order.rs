@@ -57,8 +57,8 @@ pub struct Order {
 }
 
 impl Order {
-    /// The order of `history`. Commits that cannot be ordered, and overlapping writes that `level` does not allow, are
-    /// added to `anomalies`.
+    /// The order of `history`. Two kinds of anomalies are added to `anomalies`: commits that cannot be ordered, and
+    /// overlapping writes that `level` does not allow.
     pub fn of(
         history: &[Transaction],
         keys: &Keys<'_>,

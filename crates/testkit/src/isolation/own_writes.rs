@@ -1,6 +1,7 @@
 //! The writes of one transaction so far, as its own reads see them. It knows no other transaction.
 //!
-//! One value serves many transactions, one after the other, so that beginning one costs nothing.
+//! One value of this type serves many transactions, one after the other, so that beginning a transaction costs
+//! nothing.
 
 use super::keys::Keys;
 use super::transaction::{Mark, Operation};
@@ -26,7 +27,7 @@ impl Write {
     }
 }
 
-/// The last write to a key, if the transaction it is of is the present one.
+/// The last write to a key, if it was made by the present transaction.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     transaction: u64,
@@ -39,7 +40,7 @@ pub struct OwnWrites {
     /// For each key.
     cells: Vec<Cell>,
     transaction: u64,
-    /// What each write replaced: its key, and what its cell was before.
+    /// What each write replaced: its key, and the former contents of the key's cell.
     replaced: Vec<(u32, Cell)>,
     /// How many writes came before each savepoint.
     savepoints: Vec<usize>,
@@ -59,8 +60,8 @@ impl OwnWrites {
         self.savepoints.clear();
     }
 
-    /// Takes an operation, if it is a write, a savepoint or a rollback. `taken_back` is given the marks that a rollback
-    /// takes away.
+    /// Applies an operation, if it is a write, a savepoint or a rollback. `taken_back` is called with the marks that
+    /// a rollback takes away.
     pub fn take(&mut self, operation: &Operation, keys: &Keys<'_>, taken_back: &mut dyn FnMut(Mark)) {
         match operation {
             Operation::Put { place, mark } => self.write(keys.of_place(place), Write::Put(*mark)),

@@ -9,7 +9,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use std::ops::Bound;
 
-/// A step of a transaction. The one before its first step is to begin.
+/// A step of a transaction. Before its first step, a transaction takes one more step: it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Read a row.
@@ -35,7 +35,7 @@ pub enum Step {
     EraseRange(u32, KeyRange),
     /// Give a key a new value if it has none.
     InsertNew(Place),
-    /// Give a key a new value if it has the one that this transaction saw there last.
+    /// Give a key a new value if its value is the value that this transaction last saw there.
     CompareAndSwap(Place),
     /// Make a savepoint.
     Savepoint,
@@ -65,14 +65,14 @@ pub enum Levels {
     Mixed,
 }
 
-/// Transactions, and who takes a step when.
+/// Transactions, and which of them takes a step when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Puts the rows that are there at the beginning, alone.
+    /// Puts the rows that exist at the beginning. It runs alone, before the others.
     pub first: PlannedTransaction,
     /// The others.
     pub transactions: Vec<PlannedTransaction>,
-    /// Which of them takes its next step. Where one stands for the first time, it begins.
+    /// Which transaction takes its next step. Where a transaction stands for the first time, it begins.
     pub order: Vec<usize>,
 }
 
@@ -112,7 +112,7 @@ impl Draw {
         Place { table: self.table(), key: self.key() }
     }
 
-    /// Some are empty, and some have bounds between keys.
+    /// A range. Some ranges are empty, and some have bounds between keys.
     fn range(&mut self) -> KeyRange {
         let (mut low, mut high) = (self.key(), self.key());
         if low > high && self.rng.random_range(0..10) > 0 {
@@ -202,7 +202,7 @@ impl Draw {
     /// At most `open` transactions are under way at once.
     fn order(&mut self, transactions: &[PlannedTransaction], open: usize) -> Vec<usize> {
         let mut waiting = (0..transactions.len()).peekable();
-        // Each with how many steps it has left; to begin is one more.
+        // Each transaction with the number of steps that it has left. Its beginning counts as one more step.
         let mut under_way: Vec<(usize, usize)> = Vec::new();
         let mut order = Vec::new();
         loop {

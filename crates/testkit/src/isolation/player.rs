@@ -1,7 +1,7 @@
 //! Plays planned transactions on a store and writes down what they did and saw. It does not judge that.
 //!
-//! [`play`] takes the steps of a plan in its order, on one thread. For real threads, give each of them a [`Player`] for
-//! one transaction after the other, all with the same [`Tally`].
+//! [`play`] takes the steps of a plan in the order of the plan, on one thread. For real threads, give each thread one
+//! [`Player`] after the other, all with the same [`Tally`].
 
 use super::plan::{Plan, PlannedTransaction, Step};
 use super::store::{Commit, OpenTransaction, Store};
@@ -34,21 +34,21 @@ impl Tally {
         Mark(self.marks.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The number of the next event: in one order for all threads, in which also what they learn from each other
-    /// stands.
+    /// The number of the next event. All threads share one order of events. It agrees with what threads learn from
+    /// each other.
     pub fn event(&self) -> u64 {
         self.events.fetch_add(1, Ordering::SeqCst)
     }
 }
 
-/// Plays a plan step by step, its first transaction before all others. After an error the transaction that met it is
+/// Plays a plan step by step; its first transaction runs before all others. If a transaction meets an error, it is
 /// given up, and the others go on.
 pub fn play<S: Store>(store: &S, plan: &Plan, tally: &Tally) -> Vec<Transaction> {
     play_beside(store, plan, tally, &mut |_| ControlFlow::Continue(()))
 }
 
-/// As [`play`]. Before each step `beside` may do something else with the store and add it to the history, or end the
-/// play. Then the transactions under way are dropped.
+/// As [`play`]. Before each step, `beside` may do something else with the store and add it to the history. It may
+/// also end the play; then the transactions under way are dropped.
 pub fn play_beside<S: Store>(
     store: &S,
     plan: &Plan,
@@ -69,7 +69,7 @@ pub fn play_beside<S: Store>(
             history.push(ended.record);
         }
     }
-    // The transactions that the end of the play, or a late beginning, left under way.
+    // These transactions were left under way because the play ended or because they began late.
     history.extend(players.into_iter().flatten().map(|player| player.record));
     history
 }

@@ -1,8 +1,9 @@
-//! A store with transactions in memory, to test the checker with: every version of every row, and a validation that can
-//! be broken on purpose. It has no files, and no faults.
+//! A store with transactions in memory, to test the checker. It has every version of every row, and a validation that
+//! can be broken on purpose. It has no files and no faults.
 //!
-//! Transactions keep their writes to themselves until they commit. A commit of a serializable transaction compares what
-//! it read with the commits after its snapshot, one under snapshot isolation what it wrote.
+//! Transactions keep their writes to themselves until they commit. A commit compares something with the commits after
+//! the transaction's snapshot: a serializable transaction compares what it read, and a transaction under snapshot
+//! isolation compares what it wrote.
 
 use super::store::{Commit, OpenTransaction, Row, Store};
 use super::transaction::{Direction, Isolation, Mark, Place};
@@ -94,7 +95,7 @@ enum Write {
 }
 
 impl Write {
-    /// The value to which it changes a row, if it changes the row.
+    /// The value that the commit gives a row, if the commit changes the row.
     fn at(&self, place: &Place) -> Option<Option<Mark>> {
         match self {
             Self::One(at, mark) => (at == place).then_some(*mark),
@@ -125,7 +126,7 @@ impl ReferenceTransaction<'_> {
         self.writes.iter().rev().find_map(|write| write.at(place))
     }
 
-    /// Whether a commit after the snapshot is in the way.
+    /// Whether a commit after the snapshot conflicts with this transaction.
     fn has_conflict(&self, rows: &Rows) -> bool {
         let has_changed = |place: &Place| rows.has_changed(place, self.snapshot);
         let within = |table: u32, range: &KeyRange| rows.places_within(table, range).iter().any(has_changed);
@@ -226,7 +227,7 @@ impl OpenTransaction for ReferenceTransaction<'_> {
     }
 
     fn commit(self) -> Result<Commit, Infallible> {
-        // Without writes it takes place at its snapshot.
+        // A transaction without writes takes place at its snapshot.
         if self.writes.is_empty() {
             return Ok(Commit::Done(None));
         }

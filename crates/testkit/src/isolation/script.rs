@@ -1,6 +1,5 @@
-//! Transactions in a text, played on the engine at both levels. It prints what they saw and how they ended, and the
-//! test compares that. No transaction may have an anomaly that its level forbids.
-//!
+//! Transactions in a text, played on the engine at both levels. The script prints what they saw and how they ended,
+//! and the test compares this output. No transaction may have an anomaly that its level forbids.
 //! ```text
 //! T0 w(x) w(y) c        runs first, alone
 //! T1 b r(x)             begins and reads; it goes on in a later line
@@ -30,7 +29,7 @@ use crate::options::TinyOptions;
 use os::Machine;
 use std::collections::BTreeMap;
 
-/// How many databases with other options a script is played on. All print the same.
+/// How many databases with different options a script is played on. All of them must print the same.
 const DATABASES: u64 = 4;
 
 /// Plays a script and says what became of it.
@@ -122,7 +121,7 @@ impl Script {
     }
 }
 
-/// A transaction without the numbers of its events and the name of its level, which say nothing here.
+/// A transaction without the numbers of its events and the name of its level, which mean nothing in a script.
 fn without_events(transaction: &Transaction) -> Transaction {
     let isolation = Isolation::Serializable;
     Transaction { began: None, acknowledged: None, isolation, ..transaction.clone() }

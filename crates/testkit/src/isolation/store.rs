@@ -1,5 +1,5 @@
-//! What a player needs of a transactional store. An adapter for the engine turns marks into values and back. No order
-//! of calls is decided here.
+//! What a player needs from a transactional store. An adapter for the engine turns marks into values and back. The
+//! order of calls is not decided here.
 
 use super::transaction::{Direction, Isolation, Mark, Place};
 use crate::model::KeyRange;
@@ -28,7 +28,7 @@ pub trait Store {
 pub enum Commit {
     /// The transaction took place, at this version if it wrote.
     Done(Option<Version>),
-    /// It did not take place, because another one wrote what it read or wrote.
+    /// It did not take place, because another transaction wrote what it read or wrote.
     Conflict,
     /// It did not take place, because the store could not write it.
     Failed,
@@ -58,7 +58,7 @@ pub trait OpenTransaction {
     /// Reads some rows together.
     fn multi_get(&mut self, table: u32, keys: &[Vec<u8>]) -> Result<Vec<Option<Mark>>, Self::Error>;
 
-    /// Reads a range up to `limit` rows, and asks for nothing beyond the last of these.
+    /// Reads at most `limit` rows of a range, and asks for nothing beyond the last row that it reads.
     fn range(
         &mut self,
         table: u32,
@@ -81,7 +81,7 @@ pub trait OpenTransaction {
         self.compare_and_swap(place, None, mark)
     }
 
-    /// Gives a key a value if it has the expected one, or none as expected, and returns what it had.
+    /// Gives a key a value if it has the expected value, or no value if none is expected. Returns what the key had.
     fn compare_and_swap(
         &mut self,
         place: &Place,
@@ -98,7 +98,7 @@ pub trait OpenTransaction {
     /// A point to go back to.
     fn savepoint(&mut self) -> Result<Self::Savepoint, Self::Error>;
 
-    /// Takes back the writes since a savepoint, which may be used again. Those made after it are not used any more.
+    /// Takes back the writes since a savepoint. The savepoint may be used again, but later savepoints may not.
     fn roll_back_to(&mut self, savepoint: &Self::Savepoint) -> Result<(), Self::Error>;
 
     /// Ends the transaction.

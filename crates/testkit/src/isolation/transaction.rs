@@ -3,8 +3,8 @@
 use crate::model::KeyRange;
 use larch::Version;
 
-/// Stands for a value, which carries this number. No two writes of a history write the same one, so it names its
-/// writer.
+/// Stands for a value, which carries this number. No two writes of a history write the same mark, so a mark
+/// identifies its writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark(pub u64);
 
@@ -22,7 +22,7 @@ pub struct Place {
 pub enum Isolation {
     /// Transactions see each other as if they had run one after the other.
     Serializable,
-    /// All reads are of one version, and no transaction that overlaps wrote what this one wrote.
+    /// All reads are of one version, and no overlapping transaction wrote what this transaction wrote.
     Snapshot,
 }
 
@@ -66,7 +66,7 @@ pub enum Operation {
         direction: Direction,
         /// The rows, in the order in which they were given.
         saw: Vec<(Vec<u8>, Mark)>,
-        /// Whether it ended at the last row given, and nothing was asked about the rest of the range.
+        /// Whether the read ended at the last row given, without asking about the rest of the range.
         stopped: bool,
     },
     /// Gave a key a value.
@@ -90,7 +90,8 @@ pub enum Operation {
     },
     /// Made a savepoint. Savepoints of a transaction are numbered from 0.
     Savepoint,
-    /// Took back the writes after the savepoint with this number. It may be used again, those made after it may not.
+    /// Took back the writes after the savepoint with this number. This savepoint may be used again, but later
+    /// savepoints may not.
     RollBackTo(usize),
 }
 
@@ -107,10 +108,10 @@ pub struct Transaction {
     pub operations: Vec<Operation>,
     /// How it ended.
     pub outcome: Outcome,
-    /// The number of the event that its client was about to begin it, if events were counted. No two events have one
-    /// number.
+    /// The number of the event "the client is about to begin the transaction", if events were counted. No two events
+    /// have the same number.
     pub began: Option<u64>,
-    /// The number of the event that its client had learned of its commit.
+    /// The number of the event "the client has learned of the commit".
     pub acknowledged: Option<u64>,
 }
 

@@ -1,19 +1,19 @@
-//! Transactions whose outcome nobody learned, and those that a crash lost. It knows crashes only by what was there
-//! afterwards.
+//! Transactions whose outcome nobody learned, and transactions that a crash lost. This module knows about a crash
+//! only what was there afterwards.
 
 use super::anomaly::Anomaly;
 use super::check;
 use super::transaction::{Operation, Outcome, Transaction};
 use larch::Version;
 
-/// How many ways to place transactions of unknown outcome are tried. Eight transactions whose commits were under way at
-/// once, of which four took place, have 8 · 7 · 6 · 5 ways.
+/// How many ways to place transactions of unknown outcome are tried. If the commits of eight transactions were under
+/// way at once and four took place, there are 8 · 7 · 6 · 5 ways.
 const TRIES: usize = 2000;
 
-/// As [`check`], but a transaction of unknown outcome took place at one of the versions `free`, or not at all, and at
-/// each of these versions one of them did. They are the versions that are there, by a database that was opened again or
-/// that refuses writes now, and that no other commit has. The anomalies are those of the best way to place them, and
-/// none if a way exists without any.
+/// As [`check`], but a transaction of unknown outcome may have taken place at one of the versions `free`, or not at
+/// all. At each of these versions one such transaction took place. `free` are the versions that exist and that belong
+/// to no other commit, as told by a database that was opened again or that refuses writes now. The anomalies are the
+/// anomalies of the best way to place the transactions. There are none if some way has none.
 pub fn check_with_unknown(history: &[Transaction], free: &[Version]) -> Vec<Anomaly> {
     let mut search = Search { history: history.to_vec(), free, tries: TRIES, best: None };
     search.place(0);
@@ -28,7 +28,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Tries all ways to give the versions from the one at `next` on to transactions.
+    /// Tries all ways to assign transactions to the versions, from the version at `next` on.
     fn place(&mut self, next: usize) {
         if self.best.as_ref().is_some_and(Vec::is_empty) || self.tries == 0 {
             return;
@@ -59,9 +59,9 @@ fn writes(transaction: &Transaction) -> bool {
     transaction.operations.iter().any(is_write)
 }
 
-/// Makes of a history the one that goes on after a crash that lost the commits after `version`: these transactions did
-/// not take place, and what they and those with a newer snapshot saw is forgotten. Check the history before, because
-/// what was seen was promised until the crash.
+/// Turns a history into the history that goes on after a crash which lost the commits after `version`. The lost
+/// transactions did not take place. What they saw is forgotten, and so is what transactions with a newer snapshot
+/// saw. Check the history before this call, because until the crash everything seen was promised.
 pub fn lose_after(history: &mut [Transaction], version: Version) {
     for transaction in history {
         let is_lost = matches!(transaction.outcome, Outcome::Committed(Some(at)) if at > version);

@@ -7,10 +7,10 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What the text of an injected error has, so that it is known again wherever it comes out.
+/// A part of the text of every injected error, by which the error is recognized wherever it is reported.
 pub const INJECTED: &str = "(injected)";
 
-/// The disk of the machine, of whose reads, writes and opens one in a given number fails.
+/// The disk of the machine, on which some reads, writes and opens fail: one in a given number.
 #[derive(Debug)]
 pub struct TroubledDisk {
     real: Arc<dyn Disk>,
@@ -27,7 +27,7 @@ struct Trouble {
 }
 
 impl Trouble {
-    /// A number that no thread gets twice, and each gets in no order.
+    /// A number that no thread gets twice. Each thread gets its numbers in no order.
     fn draw(&self) -> u64 {
         let mut z = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -91,7 +91,7 @@ impl Disk for TroubledDisk {
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
         self.trouble.strike_open()?;
         let file = self.real.open(path, access)?;
-        // What is read through the descriptor cannot be made to fail: every other file is read both ways.
+        // Reads through the descriptor cannot be made to fail. So only every second file gives its descriptor.
         let gives_descriptor = self.trouble.draw().is_multiple_of(2);
         Ok(Arc::new(TroubledFile { file, trouble: self.trouble.clone(), gives_descriptor }))
     }

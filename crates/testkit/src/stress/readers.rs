@@ -120,7 +120,7 @@ fn multi_get(snapshot: &Snapshot, round: &Round, rng: &mut impl Rng) -> Result<(
     Ok(())
 }
 
-/// The interval holds the exact number, which is that of both tables.
+/// Checks that the interval contains the exact number of rows, which is the same in both tables.
 fn count(snapshot: &Snapshot, round: &Round, from: &str) -> Result<()> {
     let (left, right) = (round.left.at(snapshot)?, round.right.at(snapshot)?);
     let (a, b) = (left.count_exact(from..)?, right.count_exact(from..)?);
@@ -130,7 +130,7 @@ fn count(snapshot: &Snapshot, round: &Round, from: &str) -> Result<()> {
     Ok(())
 }
 
-/// What a writer moves between its accounts keeps its sum.
+/// Checks the sum of a writer's accounts, which stays the same when the writer moves amounts.
 pub fn sum(snapshot: &Snapshot, accounts: &Table, writer: usize) -> Result<()> {
     let amounts = accounts.select([tables::AMOUNT])?.at(snapshot)?;
     let mut sum = 0;
@@ -153,8 +153,8 @@ fn digest(snapshot: &Snapshot, table: &Table, from: &str) -> Result<u64> {
     Ok(hasher.finish())
 }
 
-/// Opens the database read-only beside the writer, again and again. What it shows is one version; files of it that a
-/// compaction has removed meanwhile end a read with an error, never with other rows.
+/// Opens the database read-only beside the writer, again and again. It must show one version. If a compaction has
+/// removed files meanwhile, a read ends with an error, never with other rows.
 pub fn read_only(round: &Round, mut rng: Xoshiro256PlusPlus) {
     while round.goes_on() {
         let builder = Database::builder(&round.directory).machine(round.machine.clone());

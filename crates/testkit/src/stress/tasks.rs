@@ -1,5 +1,5 @@
-//! Readers that are futures: under an executor of one thread, under one of several, and some that are polled once and
-//! then left alone.
+//! Readers that are futures. Some run under an executor of one thread, some under an executor of several threads, and
+//! some are polled once and then left alone.
 
 use super::{Round, readers};
 use larch::rows::AtMost;
@@ -30,8 +30,9 @@ pub fn on_one_thread(round: &Round, mut rng: Xoshiro256PlusPlus) {
                 })
                 .collect();
             for (i, task) in tasks.into_iter().enumerate() {
-                // One in five ends wherever it is. It is waited for: an executor that is dropped while another thread
-                // wakes a cancelled task never drops the future, and then the snapshot in it keeps the database open.
+                // One task in five is cancelled wherever it is, and then waited for. Otherwise the executor might be
+                // dropped while another thread wakes the cancelled task. Then the future is never dropped, and the
+                // snapshot in it keeps the database open.
                 if i % 5 == 4 {
                     task.cancel().await;
                 } else {

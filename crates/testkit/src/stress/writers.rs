@@ -19,7 +19,7 @@ pub struct Writer {
     /// Commits so far; the value of a row is made from it.
     commits: u64,
     holds: Holdings,
-    /// After a commit of which it is not known whether it took effect: what it would lead to.
+    /// What the writer would hold after its last commit, if it is not known whether that commit took effect.
     perhaps: Option<Holdings>,
 }
 
@@ -116,7 +116,7 @@ impl Writer {
         self
     }
 
-    /// One commit: what it leads to if it takes effect, and whether it did.
+    /// Makes one commit. Returns what the writer holds if the commit takes effect, and the outcome of the commit.
     fn commit(&self, round: &Round, rng: &mut impl Rng) -> (Holdings, Result<()>) {
         let mut holds = self.holds.clone();
         let mut batch = round.db.batch();

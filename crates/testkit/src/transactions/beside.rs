@@ -1,5 +1,5 @@
-//! What happens beside transactions: conditional writes that stand alone, imports, rows that fill the write buffer,
-//! flushes and compactions. What it writes becomes a part of the history. Errors are the disk's: they are let pass.
+//! What happens beside transactions: conditional writes outside of transactions, imports, rows that fill the write
+//! buffer, flushes and compactions. Their writes become a part of the history. Errors of the disk are ignored.
 
 use crate::history::rows::{batch_insert, import_add};
 use crate::isolation::engine::{BALLAST, EngineStore, TABLES};
@@ -21,7 +21,7 @@ pub struct Beside<'s> {
     store: &'s EngineStore,
     tally: &'s Tally,
     rng: Xoshiro256PlusPlus,
-    /// Whether nobody else commits meanwhile, so that the newest version is that of the last write.
+    /// Whether nobody else commits meanwhile. Then the newest version is the version of the last write.
     is_alone: bool,
 }
 
@@ -63,7 +63,7 @@ impl<'s> Beside<'s> {
         vec![self.rng.random_range(KEYS)]
     }
 
-    /// Writes, and adds that to the history with the operations that the write names.
+    /// Makes a write, and adds it to the history with the operations that it stands for.
     fn write(
         &mut self,
         history: &mut Vec<Transaction>,
@@ -107,7 +107,7 @@ impl<'s> Beside<'s> {
             let mut saw = |saw: Option<Mark>| operations.push(Operation::Read { place: place.clone(), saw });
             match choice {
                 0 if table.contains_key(key)? => match table.insert_new(key, value) {
-                    // It wrote nothing, and what it read may be lost.
+                    // The write wrote nothing, and what it read may be lost.
                     Err(Error::OutcomeUnknown { .. }) => Ok(None),
                     is_new => is_new.map(|is_new| {
                         assert!(!is_new, "the key has a value");
@@ -152,7 +152,7 @@ impl<'s> Beside<'s> {
         let (marks, by_version) = ([self.tally.mark(), self.tally.mark()], self.rng.random());
         self.write(history, durability, |store, operations| {
             let mut batch = store.database().batch().durability(durability);
-            // The first key is only looked at, the second one looked at and written, the third one only written.
+            // The first key is only read, the second key is read and written, and the third key is only written.
             for place in &places[..2] {
                 let saw = expect(store, &mut batch, place, by_version)?;
                 operations.push(Operation::Read { place: place.clone(), saw });
@@ -198,7 +198,7 @@ impl<'s> Beside<'s> {
         });
     }
 
-    /// Drops an index or creates it, which is a number of commits that change no row.
+    /// Drops or creates an index. This makes a number of commits that change no row.
     fn index(&mut self, history: &mut Vec<Transaction>) {
         let before = self.store.database().version();
         let outcome = self.store.drop_or_create_index();

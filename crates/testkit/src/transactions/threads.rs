@@ -34,7 +34,7 @@ pub fn on_threads(seed: u64, threads: usize) -> Summary {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let (scratch, tally) = (Scratch::new("transactions"), Tally::new());
     let mut options = tiny_options(seed);
-    // Without syncs the threads come closer to each other.
+    // Without syncs, the threads meet more often.
     options.durability = if rng.random_range(0..4) == 0 { Durability::Synced } else { Durability::Buffered };
     let levels = levels(seed);
     let mut summary = Summary::default();
@@ -48,7 +48,7 @@ pub fn on_threads(seed: u64, threads: usize) -> Summary {
         indexes::expect_clean(store.database(), store.table(0));
         let there = store.database().version();
         if phase > 0 {
-            // The last reader of the phase before sees the database as it was opened again.
+            // The last reader of the previous phase sees the database as it was opened again.
             history.extend(Player::play(&store, &reader(), &tally));
             expect_clean(&history, base, there);
             summary.skews += if levels == Levels::All(Isolation::Snapshot) { skews(&history) } else { 0 };
@@ -66,8 +66,8 @@ pub fn on_threads(seed: u64, threads: usize) -> Summary {
     summary
 }
 
-/// Plays the transactions of a plan on threads, each the next one that nobody has begun. How many other things happened
-/// meanwhile.
+/// Plays the transactions of a plan on threads. Each thread takes the next transaction that no thread has begun.
+/// Returns how many other things happened meanwhile.
 fn play(
     store: &EngineStore,
     plan: &Plan,
