@@ -1,4 +1,4 @@
-//! The clients: each does one operation after the other, makes failed requests again, and checks what it reads.
+//! The clients. Each client does one operation after the other, repeats failed requests, and checks what it reads.
 
 #![allow(
     clippy::disallowed_types,
@@ -22,7 +22,7 @@ use os::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ycsb::Random;
 
-/// What one run does.
+/// The work of one run, which its clients share.
 #[derive(Debug)]
 pub struct Work {
     shared: Arc<Shared>,
@@ -32,13 +32,13 @@ pub struct Work {
 struct Shared {
     options: Options,
     favourites: Option<Favourites>,
-    /// No client begins another operation.
+    /// Whether the run is over, so that no client begins another operation.
     is_over: AtomicBool,
-    /// Operations that failed.
+    /// The number of operations that failed.
     errors: AtomicU64,
-    /// Rows that were not as they were written.
+    /// The number of rows that were read and differed from what was written.
     wrong_rows: AtomicU64,
-    /// The first of them, and why the run was ended.
+    /// The first wrong row, and the reason why the run was ended.
     said: Mutex<Said>,
 }
 
@@ -48,19 +48,19 @@ struct Said {
     limit: Option<String>,
 }
 
-/// What clients found besides times.
+/// What clients found, besides times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Rows that were not as they were written.
+    /// The number of rows that were read and differed from what was written.
     pub wrong_rows: u64,
-    /// The first of them, with what is wrong.
+    /// The first wrong row, and what is wrong with it.
     pub first_wrong_row: Option<String>,
-    /// The limit of errors that ended the run.
+    /// The limit of errors that was reached and ended the run.
     pub limit: Option<String>,
 }
 
 impl Work {
-    /// The work of `options`, which were checked.
+    /// The work for `options`, which must have been checked.
     pub fn new(options: Options) -> Self {
         let (is_over, errors, wrong_rows) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
         let favourites = (options.workload == Workload::Zipfian).then(|| Favourites::new(options.partition_count));
@@ -68,7 +68,7 @@ impl Work {
         Self { shared: Arc::new(Shared { options, favourites, is_over, errors, wrong_rows, said }) }
     }
 
-    /// What clients have found until now.
+    /// What clients have found so far.
     pub fn findings(&self) -> Findings {
         let said = self.shared.said.lock();
         Findings {
@@ -98,7 +98,8 @@ impl harness::Workload for Work {
         Worker {
             keys: Keys::new(options, self.shared.favourites.as_ref(), number, clients),
             random: Random::of_client(options.seed, number as u64),
-            // In a mixed run half of the clients begin with a read, if the table has rows.
+            // In a mixed run, half of the clients begin with a read. With a time series, all begin with a write,
+            // because the table may be empty.
             operations: if options.workload == Workload::Timeseries { 0 } else { number as u64 },
             shared: self.shared.clone(),
             task: Task::Write,
@@ -112,7 +113,7 @@ impl harness::Workload for Work {
     }
 }
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Task {
     Write,
@@ -130,13 +131,13 @@ pub struct Worker {
     operations: u64,
     task: Task,
     place: Place,
-    /// Rows that are written or asked for. A read from a bound has the bound here.
+    /// The rows to write or to read. If a read has a bound, this is the bound.
     cks: Vec<i64>,
     values: Strings,
     order: Option<Order>,
-    /// New attempts of the request at hand.
+    /// New attempts of the current request.
     attempts: u32,
-    /// Operations that failed since one did not.
+    /// The number of operations that failed one after the other, since the last success.
     errors_at_row: u64,
 }
 
@@ -146,7 +147,7 @@ fn now() -> i64 {
 }
 
 impl Worker {
-    /// The rows of a write. Those that are drawn twice are written once.
+    /// Draws the rows of a write. A row that is drawn twice is written once.
     fn take_rows(&mut self) {
         let options = &self.shared.options;
         let Place::Partition(pk) = self.place else { unreachable!("rows are of a partition") };
@@ -164,7 +165,7 @@ impl Worker {
         }
     }
 
-    /// The rows of a read, or its bound.
+    /// Draws the rows of a read, or its bound.
     fn take_restriction(&mut self) {
         let options = &self.shared.options;
         let count = match options.restriction {
@@ -178,7 +179,7 @@ impl Worker {
         self.order = orders[self.operations as usize % orders.len()];
     }
 
-    /// Looks at the rows that were read. Returns how many are not as they were written.
+    /// Checks the rows that were read. Returns how many differ from what was written.
     fn check(&self, reply: &Reply) -> u64 {
         let Place::Partition(pk) = self.place else { return 0 };
         let content = self.shared.options.mode.content();
@@ -196,7 +197,7 @@ impl Worker {
         wrong
     }
 
-    /// The operation failed.
+    /// Decides how the client goes on after an operation that failed.
     #[cold]
     fn fail(&mut self) -> Next {
         self.errors_at_row += 1;
@@ -220,7 +221,7 @@ impl Worker {
         Next::Failed
     }
 
-    /// How long the client waits before it makes the request again.
+    /// How long the client waits before it repeats the request.
     fn nap(&mut self) -> Duration {
         let retries = &self.shared.options.retries;
         let min = retries.min.as_secs_f64();
@@ -230,7 +231,7 @@ impl Worker {
     }
 }
 
-/// Each update of a row adds `ck` to its first counter, and one more to each after it.
+/// Each update of a row adds `ck` to the first counter, `ck + 1` to the second, and so on.
 fn check_counters(ck: i64, value: &[u8]) -> Result<(), String> {
     let Some(counters) = counters_of(value) else { return Err(format!("{} bytes are no counters", value.len())) };
     let updates = counters[1].wrapping_sub(counters[0]);

@@ -1,4 +1,4 @@
-//! What every database promises to the key-value driver, as one function that the tests of each of them call.
+//! What every database promises to the key-value driver, as a test that each database calls.
 
 #![allow(clippy::disallowed_methods, reason = "sessions add at the same time on threads of a real machine")]
 
@@ -9,15 +9,15 @@ use harness::{
 };
 use std::collections::BTreeMap;
 
-/// Rows of a partition, by clustering key, as a reply gives them.
+/// The rows of a partition by clustering key, as a reply returns them.
 type Given = Vec<(i64, Vec<u8>)>;
 
-/// Checks `scheme` on `target`, in which the tables `kv_values` and `kv_counters` may be made and are dropped in the
-/// end.
+/// Checks `scheme` on `target`. In `target`, the tables `kv_values` and `kv_counters` may be made. They are dropped
+/// in the end.
 ///
 /// # Panics
 ///
-/// It does not keep a promise.
+/// The database does not keep a promise.
 pub fn check(scheme: &Scheme, target: &str) {
     let target = Target::parse(target).expect("a good target");
     for threads in [1, 2] {
@@ -34,12 +34,12 @@ fn open(scheme: &Scheme, target: &Target, setup: &Setup) -> Box<dyn Database> {
     (scheme.open)(target, setup).unwrap_or_else(|why| panic!("it does not open: {why}"))
 }
 
-/// Partition keys and clustering keys at the ends of their range, and some between.
+/// Partition keys and clustering keys: some at the ends of their ranges, and some in between.
 const PKS: [i64; 7] = [i64::MIN, -1, 0, 1, 255, 3 << 32 | 1, i64::MAX];
 const CKS: [i64; 9] = [i64::MIN, -1_700_000_000_000_000_000, -256, -1, 0, 1, 2, 65_536, i64::MAX];
 
 fn value(pk: i64, ck: i64) -> Vec<u8> {
-    // Values of all lengths from 0 on, and of bytes that are no text.
+    // The values have all lengths from 0 on. Their bytes are not valid text.
     let length = (pk ^ ck).rem_euclid(61) as usize;
     (0..length).map(|at| (pk as u8) ^ (ck as u8).wrapping_add(at as u8)).collect()
 }
@@ -71,7 +71,7 @@ fn check_values(scheme: &Scheme, target: &Target, threads: usize) {
     check_scans(&mut session, PKS.len() as u64 * CKS.len() as u64);
     check_many_under_way(&mut session);
 
-    // A row in the place of another one.
+    // A row is replaced by another row.
     let (values, other) = (Strings::new(), b"another".as_slice());
     let mut values = values;
     values.push(other);
@@ -95,7 +95,7 @@ fn check_values(scheme: &Scheme, target: &Target, threads: usize) {
     database.close().expect("it closes");
 }
 
-/// All ways to read the rows of a partition that has [`CKS`].
+/// Reads the rows of a partition, which has [`CKS`], in all ways.
 fn check_reads(session: &mut Flown<'_>, pk: i64, value: &dyn Fn(i64) -> Vec<u8>) {
     let all: Given = CKS.iter().map(|ck| (*ck, value(*ck))).collect();
     for order in [None, Some(Order::Ascending), Some(Order::Descending)] {
@@ -110,7 +110,7 @@ fn check_reads(session: &mut Flown<'_>, pk: i64, value: &dyn Fn(i64) -> Vec<u8>)
             let mut given = session.read(pk, rows, order).unwrap_or_default();
             let mut expected = ordered(whole.clone());
             match order {
-                // In no order, rows that a limit leaves are any of them.
+                // If the read wants no order, a limit may keep any of the rows.
                 None => {
                     given.sort();
                     assert_eq!(given.len(), limit, "{text} of {pk}, in any order: {rows:?}");
@@ -144,7 +144,7 @@ fn check_reads(session: &mut Flown<'_>, pk: i64, value: &dyn Fn(i64) -> Vec<u8>)
     }
 }
 
-/// The parts of a scan have each row once.
+/// Checks that the parts of a scan together return each row once.
 fn check_scans(session: &mut Flown<'_>, rows: u64) {
     for parts in [1, 2, 3, 64] {
         let scanned: u64 = (0..parts).map(|part| session.scan(part, parts)).sum();
@@ -152,7 +152,7 @@ fn check_scans(session: &mut Flown<'_>, rows: u64) {
     }
 }
 
-/// As many requests as a session has slots are answered, each with its own rows.
+/// Starts a request in every slot of a session, and checks that each is answered with its own rows.
 fn check_many_under_way(session: &mut Flown<'_>) {
     let depth = session.flights.depth();
     let asked = |slot: u32| PKS[slot as usize % PKS.len()];
@@ -194,7 +194,7 @@ fn check_counters(scheme: &Scheme, target: &Target, threads: usize) {
     check_scans(&mut session, CKS.len() as u64);
     drop(session);
 
-    // Sessions that add to one row at the same time lose nothing.
+    // If several sessions add to one row at the same time, no addition is lost.
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -215,7 +215,7 @@ fn check_counters(scheme: &Scheme, target: &Target, threads: usize) {
     database.close().expect("it closes");
 }
 
-/// A session with one request after the other.
+/// A session that makes one request after the other.
 struct Flown<'d> {
     flights: Box<dyn Flights + 'd>,
 }
@@ -247,7 +247,7 @@ impl<'d> Flown<'d> {
         assert_eq!(result.unwrap_or_else(|why| panic!("{request:?}: {why}")), Outcome::Ok);
     }
 
-    /// Makes the request again as long as the database says that this may help.
+    /// Repeats the request as long as the database says that a repetition may help.
     fn until_done(&mut self, request: PartitionRequest<'_>) {
         for _ in 0..1000 {
             match self.call(request).0 {
@@ -264,7 +264,7 @@ impl<'d> Flown<'d> {
         self.done(PartitionRequest::Insert { pk, cks, values: &values });
     }
 
-    /// The rows; `None` if the partition has none.
+    /// Reads rows; `None` if the partition has none.
     fn read(&mut self, pk: i64, rows: PartitionRows<'_>, order: Option<Order>) -> Option<Given> {
         let (result, count, given) = self.call(PartitionRequest::Read { pk, rows, order });
         let outcome = result.unwrap_or_else(|why| panic!("{rows:?} of {pk}: {why}"));

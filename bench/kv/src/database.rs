@@ -1,7 +1,8 @@
-//! What a database is asked for by the key-value driver.
+//! The interface of a database for the key-value driver.
 //!
-//! It is a [`Store`] of the harness, whose sessions answer [`Request::Partition`](harness::Request::Partition) alone.
-//! So the loop, the clocks and the histograms are those of every other benchmark.
+//! A database is a [`Store`] of the harness, whose sessions answer only
+//! [`Request::Partition`](harness::Request::Partition). So it is driven by the same loop as every other benchmark,
+//! with the same clocks and histograms.
 
 use harness::{Failure, Opening, Store, Target};
 use std::fmt;
@@ -10,21 +11,21 @@ use std::time::Duration;
 /// A kind of database that can be opened.
 #[derive(Clone, Copy)]
 pub struct Scheme {
-    /// What stands before the colon of a target.
+    /// The text before the colon of a target.
     pub name: &'static str,
-    /// Whether the database is another process, so that the client's processor time is not the database's.
+    /// Whether the database is another process, so that its processor time is not in the client's.
     pub networked: bool,
-    /// Options of the driver that mean nothing for this database, by their names (`consistency-level`), each with the
-    /// reason as a clause: `Larch has one copy of the data`.
+    /// Options of the driver that have no meaning for this database, by their names (`consistency-level`). Each comes
+    /// with the reason as a clause: `Larch has one copy of the data`.
     pub unused: &'static [(&'static str, &'static str)],
-    /// Opens it.
+    /// Opens such a database.
     pub open: Open,
 }
 
-/// Opens a database, and makes the table of the run if it is not there and [`Setup::opening`] lets it.
+/// Opens a database. If the table of the run does not exist, it is made, unless [`Setup::opening`] forbids this.
 pub type Open = fn(&Target, &Setup) -> Result<Box<dyn Database>, Failure>;
 
-/// What the rows of a table are.
+/// The columns of a table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// `(pk bigint, ck bigint, v blob)`.
@@ -36,41 +37,40 @@ pub enum Content {
 /// How a database is opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// What may become of a table that is not there: with [`Opening::Existing`] nothing is made, neither the table nor
-    /// what it lies in.
+    /// What may be made. With [`Opening::Existing`], nothing is made: neither the table nor what contains it.
     pub opening: Opening,
-    /// The keyspace, or what a database has in its place.
+    /// The keyspace, or what a database has instead.
     pub keyspace: String,
     /// The table of the run.
     pub table: String,
-    /// What its rows are.
+    /// The columns of its rows.
     pub content: Content,
-    /// Requests under way at once, of all threads together; at least 1.
+    /// The number of requests under way at once, of all threads together; at least 1.
     pub concurrency: usize,
-    /// Threads, each with a session; at least 1.
+    /// The number of threads; at least 1. Each thread has a session.
     pub threads: usize,
-    /// Connections of all threads together; at least 1. A database in this process has none.
+    /// The number of connections of all threads together; at least 1. A database in this process has none.
     pub connections: usize,
-    /// A scan brings this number of rows at once.
+    /// The number of rows that a scan fetches at once.
     pub page_rows: u32,
-    /// A request that takes longer fails.
+    /// A request that takes longer than this fails.
     pub timeout: Duration,
-    /// What only some databases know.
+    /// Options that only some databases know.
     pub server: ServerOptions,
 }
 
 /// Options that only some databases know. `None`: not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerOptions {
-    /// How many copies have to answer: `quorum`, `one`, …
+    /// How many copies must answer: `quorum`, `one`, …
     pub consistency_level: Option<String>,
     /// How many copies a new keyspace has.
     pub replication_factor: Option<u32>,
     /// Whether messages are compressed.
     pub client_compression: Option<bool>,
-    /// How a server is chosen: `round-robin`, `host-pool` or `token-aware`.
+    /// The policy that chooses a server: `round-robin`, `host-pool` or `token-aware`.
     pub host_selection_policy: Option<String>,
-    /// Whether reads leave the cache of rows as it is.
+    /// Whether reads leave the server's row cache unchanged.
     pub bypass_cache: Option<bool>,
 }
 
@@ -92,18 +92,19 @@ impl Default for Setup {
 }
 
 impl Setup {
-    /// Requests that one session must be able to have under way.
+    /// The number of requests that one session must be able to have under way.
     pub fn requests_a_session(&self) -> usize {
         self.concurrency.div_ceil(self.threads.max(1)).max(1)
     }
 
-    /// Connections of one session.
+    /// The number of connections of one session.
     pub fn connections_a_session(&self) -> usize {
         self.connections.div_ceil(self.threads.max(1)).max(1)
     }
 }
 
-/// The failure of who would read a table that is not there; `place` is what it should be in.
+/// The failure if someone wants to read a table that does not exist. `place` is the place in which the table should
+/// be.
 #[cold]
 pub fn not_written(table: &str, place: impl fmt::Display) -> Failure {
     let text = format!("there is no table `{table}` in {place}: write it first, with -mode write or counter_update");
@@ -112,34 +113,34 @@ pub fn not_written(table: &str, place: impl fmt::Display) -> Failure {
 
 /// A database with one table of partitions.
 ///
-/// What is asked of a session ([`Store::session`]):
+/// What a session ([`Store::session`]) must do:
 ///
-/// * It is one of [`Flights`](harness::Flights), whose depth is at least [`Setup::requests_a_session`].
-/// * It answers every [`PartitionRequest`](harness::PartitionRequest). In a table of values `Add` need not work, and in
-///   a table of counters `Insert` need not.
-/// * Rows of a `Read` go to [`Reply::partition_row`](harness::Reply::partition_row) or
-///   [`Reply::partition_counters`](harness::Reply::partition_counters), rows of a `Scan` to
-///   [`Reply::scanned_row`](harness::Reply::scanned_row).
-/// * A read that meets no row is answered with [`Outcome::NotFound`](harness::Outcome::NotFound), everything else that
-///   was done with [`Outcome::Ok`](harness::Outcome::Ok).
-/// * A failure after which the same request may succeed has [`Harm::Again`](harness::Harm::Again): the driver makes it
-///   again. One after which the session is of no more use has [`Harm::Session`](harness::Harm::Session) and ends the
-///   run.
+/// * The session is a [`Flights`](harness::Flights), whose depth is at least [`Setup::requests_a_session`].
+/// * It answers every [`PartitionRequest`](harness::PartitionRequest). Two cases need not work: `Add` in a table of
+/// values, and `Insert` in a table of counters.
+/// * It gives the rows of a `Read` to [`Reply::partition_row`](harness::Reply::partition_row) or
+/// [`Reply::partition_counters`](harness::Reply::partition_counters). It gives the rows of a `Scan` to
+/// [`Reply::scanned_row`](harness::Reply::scanned_row).
+/// * If a read finds no row, the answer is [`Outcome::NotFound`](harness::Outcome::NotFound). For every other request
+/// that was done, it is [`Outcome::Ok`](harness::Outcome::Ok).
+/// * If the same request may succeed later, the failure has [`Harm::Again`](harness::Harm::Again), and the driver
+/// repeats the request. If the session cannot be used any more, the failure has
+/// [`Harm::Session`](harness::Harm::Session), and the run ends.
 ///
-/// [`Store::settings`] names engine, durability, cache and copies; [`Store::is_empty`] and [`Store::counters`] are of
-/// the table. [`crate::conformance::check`] checks all of it.
+/// [`Store::settings`] names engine, durability, cache and copies. [`Store::is_empty`] and [`Store::counters`] refer
+/// to the table. [`crate::conformance::check`] checks all of this.
 pub trait Database: Store {
     /// Removes all rows of the table.
     ///
     /// # Errors
     ///
-    /// The database cannot.
+    /// The database cannot do this.
     fn truncate(&self) -> Result<(), Failure>;
 
-    /// Removes the table. Nothing is asked of it afterwards but [`Store::close`].
+    /// Removes the table. After this, only [`Store::close`] is called.
     ///
     /// # Errors
     ///
-    /// The database cannot.
+    /// The database cannot do this.
     fn drop_table(&self) -> Result<(), Failure>;
 }

@@ -1,4 +1,4 @@
-//! Numbers that are drawn. It does not know what for.
+//! Draws numbers. This module does not know what they are for.
 
 use ycsb::Random;
 

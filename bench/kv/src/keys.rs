@@ -1,10 +1,10 @@
-//! Which rows an operation is about: the workloads of scylla-bench, and one more.
+//! The rows that an operation works on: the workloads of scylla-bench, and one more.
 //!
-//! * sequential: all rows, in order. Each client has a stretch of them.
+//! * sequential: all rows, in order. Each client has a range of them.
 //! * uniform: any row.
-//! * zipfian: a few partitions much more often than the others; any of their rows.
-//! * timeseries: each partition gets a row at a fixed rate, newer than all before it; readers draw from what has been
-//!   written.
+//! * zipfian: any row of a partition that is drawn. A few partitions are drawn much more often than the others.
+//! * timeseries: each partition gets rows at a fixed rate, and each row is newer than all rows before it. Readers
+//! draw from the rows that have been written.
 //! * scan: the parts of the table.
 
 #[cfg(test)]
@@ -22,26 +22,26 @@ fn below_signed(random: &mut Random, bound: i64) -> i64 {
 /// The keys of one client.
 #[derive(Debug)]
 pub enum Keys {
-    /// A stretch of all rows.
+    /// A range of all rows.
     Sequential(Stretch),
     /// Any row.
     Uniform(Shape),
     /// Any row of a partition that is drawn.
     Zipfian(Shape, Favourites),
-    /// Rows that a time series gets next.
+    /// The rows that are written next to a time series.
     Written(Series),
-    /// Rows that a time series has.
+    /// The rows that a time series has.
     Seen(Series, Distribution),
     /// Parts of the table.
     Parts {
-        /// The next one.
+        /// The next part.
         next: u32,
-        /// The one after the last.
+        /// The part after the last one.
         end: u32,
     },
 }
 
-/// All rows.
+/// The partitions and rows of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     first_pk: i64,
@@ -49,21 +49,21 @@ pub struct Shape {
     rows_a_partition: i64,
 }
 
-/// Partitions by how often they are drawn: number n of them about 1/n as often as the first. They are scattered over
-/// all.
+/// Partitions in the order of how often they are drawn: partition number n of this order is drawn about 1/n as often
+/// as the first. The partitions of this order are scattered over all partitions.
 #[derive(Clone, Debug)]
 pub struct Favourites {
     ranks: Arc<Zipfian>,
     partitions: u64,
-    /// It has no divisor with the number of partitions, so that each rank has a partition of its own.
+    /// The stride has no common divisor with the number of partitions, so that each rank has its own partition.
     stride: u64,
 }
 
 impl Favourites {
-    /// Keys of `partitions` partitions. Any number of partitions takes less than a second.
+    /// The order for `partitions` partitions. It takes less than a second for any number of partitions.
     pub fn new(partitions: i64) -> Self {
         let count = partitions.unsigned_abs();
-        // Near the golden ratio of the range, neighbours in rank lie far apart.
+        // If the stride is near the golden ratio of the range, neighbours in rank lie far apart.
         let golden = (count as f64 * 0.618) as u64;
         let stride = (golden.max(1)..).find(|stride| gcd(*stride, count) == 1).expect("1 more than a multiple is one");
         Self { ranks: Arc::new(Zipfian::new(0, partitions - 1)), partitions: count, stride }
@@ -79,40 +79,40 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A stretch of all rows, in the order of partitions and rows.
+/// A range of all rows, in the order of partitions and rows.
 #[derive(Debug)]
 pub struct Stretch {
     shape: Shape,
     begin: i64,
     end: i64,
     next: i64,
-    /// How often it is gone through after this time; `None`: without end.
+    /// How often the range is repeated after this time; `None`: without end.
     left: Option<u32>,
-    /// The partition of the operation at hand.
+    /// The partition of the current operation.
     partition: i64,
 }
 
-/// A time series. Row n of all goes to partition n mod partitions, so that each partition gets its rows at the same
+/// A time series. Row n of all rows goes to partition n mod partitions, so that each partition gets rows at the same
 /// rate.
 #[derive(Debug)]
 pub struct Series {
     shape: Shape,
-    /// Nanoseconds since 1970 of the first row of each partition.
+    /// The time of the first row of each partition, in nanoseconds since 1970.
     start: i64,
     /// Nanoseconds between two rows of a partition.
     period: i64,
-    /// The first row of this client, among those of all.
+    /// The number of this client's first row, among all rows.
     first: i64,
-    /// The next one.
+    /// The number of its next row.
     next: i64,
     step: i64,
     /// The partition that this client reads next.
     partition: i64,
-    /// Partition, generation and position of the row at hand.
+    /// The partition, generation and position of the current row.
     row: (i64, i64, i64),
 }
 
-/// What an operation is about.
+/// The part of the table that an operation works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A partition.
@@ -122,8 +122,8 @@ pub enum Place {
 }
 
 impl Keys {
-    /// The keys of client `number` of `clients`. `favourites` are there for [`Workload::Zipfian`], made once for all
-    /// clients.
+    /// The keys of client `number` of `clients`. For [`Workload::Zipfian`], `favourites` must be given; they are made
+    /// once for all clients.
     pub fn new(options: &Options, favourites: Option<&Favourites>, number: usize, clients: usize) -> Self {
         let shape = Shape {
             first_pk: options.partition_offset,
@@ -161,7 +161,8 @@ impl Keys {
         }
     }
 
-    /// Goes on to the next operation. `None`: no more operations come. `now` is the time in nanoseconds since 1970.
+    /// Goes on to the next operation. `None`: there are no more operations. `now` returns the time in nanoseconds
+    /// since 1970.
     #[inline]
     pub fn next_place(&mut self, random: &mut Random, now: impl FnOnce() -> i64) -> Option<Place> {
         Some(Place::Partition(match self {
@@ -180,7 +181,7 @@ impl Keys {
         }))
     }
 
-    /// The next place for an operation that reads between those that write. In a time series it reads what this client
+    /// The next place for a read, in a workload that also writes. In a time series, it is a place that this client
     /// has written.
     #[inline]
     pub fn next_place_beside(
@@ -195,7 +196,7 @@ impl Keys {
         }
     }
 
-    /// A row of the partition of the operation. In a time series it is the same however often it is asked for.
+    /// A row in the partition of the operation. In a time series, each call for an operation returns the same row.
     #[inline]
     pub fn next_row(&mut self, random: &mut Random) -> i64 {
         match self {
@@ -206,7 +207,7 @@ impl Keys {
         }
     }
 
-    /// Whether the operation can have another row.
+    /// Whether the operation can have another row, if it has `taken` rows.
     #[inline]
     pub fn has_row(&self, taken: usize) -> bool {
         match self {
@@ -242,13 +243,13 @@ impl Stretch {
     }
 }
 
-/// Nanoseconds between two rows of a partition that gets this number a second.
+/// The nanoseconds between two rows of a partition that gets this number of rows per second.
 pub fn period(rows_a_second: f64) -> i64 {
     ((1e9 / rows_a_second).round() as i64).max(1)
 }
 
 impl Series {
-    /// The newest row that has been written to each partition: its number among the rows of the partition.
+    /// The number of the newest row that has been written to each partition, counted within the partition.
     fn newest(&self, now: i64) -> i64 {
         (now.saturating_sub(self.start) / self.period).max(0)
     }
@@ -258,7 +259,7 @@ impl Series {
         (self.shape.first_pk + partition) << 32 | generation
     }
 
-    /// Newer rows have lesser keys, so that they come first.
+    /// Newer rows have lower keys, so that they come first.
     fn ck(&self) -> i64 {
         let (_, generation, position) = self.row;
         -(self.start + self.period * (generation * self.shape.rows_a_partition + position))
@@ -269,7 +270,7 @@ impl Series {
         self.at(self.next - self.step)
     }
 
-    /// Row `number` of all.
+    /// Goes to row `number` of all rows.
     fn at(&mut self, number: i64) -> i64 {
         let (partition, row) = (number % self.shape.partitions, number / self.shape.partitions);
         self.row = (partition, row / self.shape.rows_a_partition, row % self.shape.rows_a_partition);
@@ -283,7 +284,7 @@ impl Series {
         self.at(self.first + row * self.step)
     }
 
-    /// A row that all writers together have written until now, if they keep their rate.
+    /// A row that some writer has written until now, if all writers keep their rate.
     fn next_seen(&mut self, distribution: Distribution, random: &mut Random, now: i64) -> i64 {
         let newest = self.newest(now);
         let generation = distribution.draw(random, newest / self.shape.rows_a_partition + 1);
@@ -299,7 +300,8 @@ impl Distribution {
     fn draw(self, random: &mut Random, bound: i64) -> i64 {
         match self {
             Self::Uniform => below_signed(random, bound),
-            // The greatest are the newest and the likeliest: half of a normal distribution, cut at four deviations.
+            // Newer rows have greater numbers and are likelier. This is half of a normal distribution, cut at four
+            // deviations.
             Self::HalfNormal => {
                 let from_top = normal(random).abs().min(4.0) / 4.0;
                 ((bound as f64 * (1.0 - from_top)) as i64).min(bound - 1)
@@ -308,7 +310,7 @@ impl Distribution {
     }
 }
 
-/// A number of the standard normal distribution, after Box and Muller.
+/// A number of the standard normal distribution, by the method of Box and Muller.
 fn normal(random: &mut Random) -> f64 {
     let (radius, angle) = (1.0 - random.double(), random.double());
     (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()

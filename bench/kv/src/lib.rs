@@ -1,11 +1,11 @@
-//! The key-value driver: rows in partitions under the workloads of scylla-bench. Its options, its defaults and the
-//! lines that it prints are those of scylla-bench. A *partition* is the rows with the same first key, and the second
-//! key, the *clustering key*, orders the rows of a partition. `docs/benchmarks/kv.md` says what is different.
+//! The key-value driver: rows in partitions under the workloads of scylla-bench. Its options, defaults and printed
+//! lines follow scylla-bench. A *partition* is the set of rows with the same first key. The second key, the
+//! *clustering key*, orders the rows of a partition. `docs/benchmarks/kv.md` lists the differences.
 //!
-//! It knows no database: one that can be measured is a [`Database`], which the loop of the harness drives with
-//! [`harness::PartitionRequest`]s. From the bottom up: `database` is what is asked of one, `draw` draws numbers,
-//! `value` makes and checks values, `options` are those of the command line, `keys` draws rows, `client` does
-//! operations on them.
+//! This crate knows no database. A database that can be measured is a [`Database`], which the loop of the harness
+//! drives with [`harness::PartitionRequest`]s. From the bottom up: `database` is the interface of a database, `draw`
+//! draws numbers, `value` makes and checks values, `options` has the options of the command line, `keys` draws rows,
+//! and `client` does operations on the rows.
 
 pub mod client;
 pub mod conformance;

@@ -1,10 +1,10 @@
-//! The database that does nothing: what the client costs by itself.
+//! A database that does nothing. It shows what the client costs by itself.
 
 use crate::database::{Database, Scheme, Setup};
 use harness::noop::Noop;
 use harness::{Failure, Target};
 
-/// `noop:`.
+/// The scheme `noop:`.
 pub const SCHEME: Scheme = Scheme { name: "noop", networked: false, unused: &[], open };
 
 fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {

@@ -1,4 +1,4 @@
-//! The options of scylla-bench, with its defaults, and what does not go together.
+//! The options of scylla-bench, their defaults, and the combinations that are refused.
 
 #[cfg(test)]
 mod tests;
@@ -8,20 +8,20 @@ use crate::value::{Filler, RowSize};
 use harness::Order;
 use std::time::Duration;
 
-/// What is done.
+/// The kind of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Rows are written.
+    /// Writes rows.
     Write,
-    /// Rows are read.
+    /// Reads rows.
     Read,
-    /// Rows are written and read, in turn.
+    /// Writes and reads rows, in turn.
     Mixed,
-    /// The whole table is read, part by part.
+    /// Reads the whole table, part by part.
     Scan,
-    /// Counters are added to.
+    /// Adds to counters.
     CounterUpdate,
-    /// Counters are read.
+    /// Reads counters.
     CounterRead,
 }
 
@@ -38,7 +38,7 @@ impl Mode {
         }
     }
 
-    /// What the rows of its table are.
+    /// The columns of the rows in its table.
     pub fn content(self) -> Content {
         match self {
             Self::CounterUpdate | Self::CounterRead => Content::Counters,
@@ -57,16 +57,16 @@ impl Mode {
     }
 }
 
-/// Which rows it is done with.
+/// The rows that operations work on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// All, in order.
+    /// All rows, in order.
     Sequential,
-    /// Any.
+    /// Any rows.
     Uniform,
-    /// Newer and newer ones.
+    /// Rows that become newer and newer.
     Timeseries,
-    /// Some much more often than others.
+    /// Any rows, but some partitions much more often than others.
     Zipfian,
     /// The whole table.
     Scan,
@@ -85,45 +85,45 @@ impl Workload {
     }
 }
 
-/// How readers of a time series draw.
+/// The distribution with which readers of a time series draw rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution {
-    /// Any row is as likely as any other.
+    /// All rows are equally likely.
     Uniform,
-    /// Newer ones are likelier.
+    /// Newer rows are likelier.
     HalfNormal,
 }
 
-/// Which rows of a partition a read asks for.
+/// The rows of a partition that a read asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restriction {
-    /// This number of rows, from a row on.
+    /// This number of rows, from a given row on.
     LowerBound,
-    /// This number of rows, from the first on.
+    /// This number of rows, from the first row on.
     NoLowerBound,
-    /// From a row on, up to the key that is so much greater.
+    /// From a given row on, up to a key that is greater by this number.
     UpperBound,
     /// This number of single rows.
     In,
 }
 
-/// How failed requests are made again.
+/// How failed requests are repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
-    /// New attempts at most.
+    /// The most new attempts.
     pub number: u32,
-    /// The wait before the first of them is about half of this, and doubles.
+    /// The first wait is about half of this. Each later wait is about twice as long.
     pub min: Duration,
     /// The longest wait.
     pub max: Duration,
 }
 
 impl Retries {
-    /// The least wait and the longest, as in `80ms,1s`; one of them for both.
+    /// Parses the least and the longest wait, as in `80ms,1s`. A single time is used for both.
     ///
     /// # Errors
     ///
-    /// It is not that.
+    /// The text is not one time or two.
     pub fn parse_interval(text: &str) -> Result<(Duration, Duration), String> {
         let (min, max) = text.split_once(',').unwrap_or((text, text));
         let (min, max) = (duration(min.trim())?, duration(max.trim())?);
@@ -134,11 +134,11 @@ impl Retries {
     }
 }
 
-/// A time as Go writes it: `1m30s`, `500ms`; a number alone is seconds.
+/// Parses a time in Go's format: `1m30s`, `500ms`. A number without a unit is seconds.
 ///
 /// # Errors
 ///
-/// It is no time.
+/// The text is no time.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let bad = || format!("`{text}` is no time: write 500ms, 10s or 1m30s");
     let mut rest = text;
@@ -170,7 +170,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// A time as Go prints it: `0s`, `80ms`, `1m30s`.
+/// A time in the format in which Go prints it: `0s`, `80ms`, `1m30s`.
 pub fn go_time(time: Duration) -> String {
     let seconds = time.as_secs();
     let fraction = |value: f64, unit: &str| {
@@ -193,48 +193,48 @@ pub fn go_time(time: Duration) -> String {
     }
 }
 
-/// Everything that decides what is done.
+/// Everything that decides what a run does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// What is done.
+    /// The kind of operations.
     pub mode: Mode,
-    /// Which rows it is done with.
+    /// The rows that they work on.
     pub workload: Workload,
     /// The number of partitions.
     pub partition_count: i64,
-    /// The key of the first one.
+    /// The key of the first partition.
     pub partition_offset: i64,
-    /// Rows of a partition.
+    /// The number of rows in a partition.
     pub clustering_row_count: i64,
-    /// Bytes of the value of a row.
+    /// The number of bytes in a row's value.
     pub clustering_row_size: RowSize,
-    /// What values are made of; [`Filler::Checked`]: they are checked when they are read.
+    /// What values are made of. With [`Filler::Checked`], they are checked when they are read.
     pub filler: Filler,
-    /// Rows of a request.
+    /// The number of rows in a request.
     pub rows_per_request: u64,
-    /// Which rows a read asks for.
+    /// The rows that a read asks for.
     pub restriction: Restriction,
-    /// Orders of the reads, one after the other.
+    /// The orders of the reads. The reads take these orders in turn.
     pub select_order_by: Vec<Option<Order>>,
-    /// Parts that a scan has.
+    /// The number of parts of a scan.
     pub range_count: u32,
     /// How often a sequential workload goes through all rows; 0: without end.
     pub iterations: u32,
-    /// Clients.
+    /// The number of clients.
     pub concurrency: usize,
-    /// Operations a second of all clients; `None`: as many as there can be.
+    /// Operations per second of all clients together; `None`: as many as possible.
     pub max_rate: Option<f64>,
-    /// How failed requests are made again.
+    /// How failed requests are repeated.
     pub retries: Retries,
-    /// This number of operations of a client that fail one after the other ends the run; 0: any number is borne.
+    /// If this number of a client's operations fail one after the other, the run ends; 0: there is no limit.
     pub error_at_row_limit: u64,
-    /// This number of operations that fail ends the run; 0: any number is borne.
+    /// If this number of operations fail, the run ends; 0: there is no limit.
     pub error_limit: u64,
-    /// Rows a second that each partition of a time series gets, for its readers.
+    /// Rows per second that each partition of a time series gets. Readers need it.
     pub write_rate: Option<f64>,
     /// When a time series began: nanoseconds since 1970.
     pub start_timestamp: i64,
-    /// How readers of a time series draw.
+    /// The distribution with which readers of a time series draw rows.
     pub distribution: Distribution,
     /// The seed of everything that is drawn.
     pub seed: u64,
@@ -268,11 +268,11 @@ impl Options {
         }
     }
 
-    /// Complains about options that do not go together.
+    /// Refuses options that cannot be combined.
     ///
     /// # Errors
     ///
-    /// What does not go with what, and what to do.
+    /// The error says which options cannot be combined, and what to do.
     pub fn check(&self) -> Result<(), String> {
         let bad = |text: &str| Err(text.to_owned());
         let is_series = self.workload == Workload::Timeseries;
@@ -322,7 +322,7 @@ impl Options {
         }
     }
 
-    /// Rows a second that each partition of a time series gets.
+    /// Rows per second that each partition of a time series gets.
     pub fn rows_a_second_and_partition(&self) -> f64 {
         let written = self.max_rate.map(|rate| rate / self.partition_count as f64);
         match self.mode {

@@ -1,5 +1,5 @@
-//! Values of rows, as scylla-bench makes them: bytes drawn from the keys of the row, or zeros, or bytes that can be
-//! checked when the row is read.
+//! The values of rows, as scylla-bench makes them. They are bytes drawn from the keys of the row, or zeros, or bytes
+//! that can be checked when the row is read.
 //!
 //! ```text
 //!   checked, less than 24 bytes    size u8 | pk ^ ck i64, little endian | zeros            cut to size
@@ -13,9 +13,9 @@ mod tests;
 use crate::draw::below;
 use ycsb::Random;
 
-/// Bytes before the payload of a value that can be checked.
+/// The number of bytes before the payload of a value that can be checked.
 const HEADER_BYTES: usize = 24;
-/// Values with fewer bytes have no payload: the length that scylla-bench has a checksum from.
+/// Values with fewer bytes have no payload. From this length on, values of scylla-bench have a checksum.
 const LEAST_CHECKED_BYTES: usize = 57;
 const CRC_BYTES: usize = 4;
 
@@ -30,7 +30,7 @@ pub enum Filler {
     Checked,
 }
 
-/// How long values are.
+/// The lengths of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowSize {
     /// All have this number of bytes.
@@ -39,15 +39,15 @@ pub enum RowSize {
     Uniform(u64, u64),
 }
 
-/// More than this no value has: a mistake of the command line, not a value of a database.
+/// The most bytes that a value may have. If the command line asks for more, this is a mistake.
 const MOST_BYTES: u64 = 1 << 28;
 
 impl RowSize {
-    /// `4`, `fixed:4` or `uniform:1..100`.
+    /// Parses `4`, `fixed:4` or `uniform:1..100`.
     ///
     /// # Errors
     ///
-    /// It is none of them.
+    /// The text is none of these forms.
     pub fn parse(text: &str) -> Result<Self, String> {
         let bad =
             || format!("`{text}` is no size of a row: write 4, fixed:4 or uniform:1..100, of at most {MOST_BYTES}");
@@ -113,7 +113,7 @@ fn put_checked(pk: i64, ck: i64, size: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Marsaglia's xorshift of 64 bits. It begins with a mix of the keys.
+/// Marsaglia's xorshift of 64 bits. Its first state is a mix of the keys.
 fn put_random(pk: i64, ck: i64, size: usize, out: &mut Vec<u8>) {
     let mixed = pk.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ ck.cast_unsigned().rotate_left(32);
     let mut state = mixed.wrapping_mul(0xff51_afd7_ed55_8ccd).max(1);
@@ -129,11 +129,11 @@ fn put_random(pk: i64, ck: i64, size: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether `value` is what [`put`] has made for the row, with [`Filler::Checked`].
+/// Checks whether [`put`] has made `value` for the row with [`Filler::Checked`].
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// The error says what is wrong with the value.
 pub fn check(pk: i64, ck: i64, value: &[u8]) -> Result<(), String> {
     let size = value.len();
     if size < LEAST_CHECKED_BYTES {

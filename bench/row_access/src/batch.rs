@@ -9,38 +9,38 @@ pub enum Order {
     Made,
     /// By `mykey`.
     Key,
-    /// By `scratch`, which is random.
+    /// By `scratch`, which is a random number.
     Scratch,
-    /// By an expression of SQL. Only a database that understands SQL has it.
+    /// By an expression of SQL. Only a database that understands SQL can use it.
     Sql(String),
 }
 
 /// A row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The number by which rows are read. It has the index.
+    /// The number by which rows are read. It is indexed.
     pub mykey: i64,
-    /// A random number, which updates increase.
+    /// A random number. Updates increase it.
     pub scratch: i64,
 }
 
-/// The rows of one transaction: their keys are `step` apart, so that each batch has keys of the whole table.
+/// The rows of one transaction. Their keys are `step` apart, so that each batch has keys from all parts of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// The least key.
     pub first: i64,
-    /// From one key to the next.
+    /// The distance from one key to the next.
     pub step: i64,
-    /// How many rows.
+    /// The number of rows.
     pub rows: u64,
-    /// A random number of a row is from 0 to less than this.
+    /// The random number of a row is at least 0 and less than this.
     pub most_scratch: i64,
-    /// Decides the random numbers.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
 impl Batch {
-    /// Batch `number`, from 1, of the `count` batches of a table whose keys are `keys`.
+    /// Batch `number` of `count` batches, counted from 1. `keys` are the keys of the whole table.
     pub fn new(number: u64, count: u64, keys: &RangeInclusive<i64>, most_scratch: i64, seed: u64) -> Self {
         let first = keys.start() + number as i64 - 1;
         let step = count as i64;
@@ -48,17 +48,17 @@ impl Batch {
         Self { first, step, rows, most_scratch, seed }
     }
 
-    /// The keys, in their order.
+    /// The keys of the rows, in order.
     pub fn keys(&self) -> impl Iterator<Item = i64> {
         let (first, step) = (self.first, self.step);
         (0..self.rows as i64).map(move |row| first + row * step)
     }
 
-    /// The rows in this order.
+    /// The rows in the given order.
     ///
     /// # Errors
     ///
-    /// The order is one of SQL.
+    /// The order is an expression of SQL.
     pub fn rows(&self, order: &Order) -> Result<Vec<Row>, harness::Failure> {
         let scratch = |key: i64| {
             let random = mixed(self.seed ^ (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -74,14 +74,14 @@ impl Batch {
     }
 }
 
-/// The failure of a database that knows no SQL and is to order by `expression`.
+/// The failure of a database without SQL that is asked to order by `expression`.
 #[cold]
 pub fn no_sql(expression: &str) -> harness::Failure {
     let text = format!("orderby `{expression}` is an expression of SQL: write scratch, mykey or null");
     harness::Failure::session("target", text)
 }
 
-/// Writes the filler of row `key`, `bytes` digits of base 16, behind what is in `text`.
+/// Appends the filler of row `key` to `text`. The filler has `bytes` digits of base 16.
 pub fn push_filler(key: i64, bytes: usize, text: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let end = text.len() + bytes;
@@ -93,7 +93,8 @@ pub fn push_filler(key: i64, bytes: usize, text: &mut Vec<u8>) {
     }
 }
 
-/// A number that looks random, another one for each `number`: the last step of SplitMix64 (Steele, Lea, Flood 2014).
+/// A number that looks random. Each `number` gives a different one. It is the last step of SplitMix64 (Steele, Lea,
+/// Flood 2014).
 pub fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

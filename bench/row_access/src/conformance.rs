@@ -1,4 +1,4 @@
-//! What every database promises, as one function that the tests of each of them call.
+//! What every database promises, as a test that each database calls.
 
 use crate::database::{
     Access, Counted, Database, Inside, JOBS_TABLE, Opening, ReadWay, Scheme, Seen, Statement, TableForm,
@@ -17,7 +17,7 @@ const ROWS: u64 = 500;
 ///
 /// # Panics
 ///
-/// It does not keep a promise.
+/// The database does not keep a promise.
 pub fn check(scheme: &Scheme, target: &str) {
     let target = Target::parse(target).expect("a good target");
     let open = |opening| (scheme.open)(&target, opening).expect("it opens");
@@ -59,7 +59,7 @@ fn parameters(index_as_pk: bool) -> SetupParameters {
     }
 }
 
-/// The rows are those that were asked for, and statements see them.
+/// Checks that the table has the rows that were inserted, and that statements see them.
 fn check_table(database: &dyn Database, form: &TableForm) {
     let never = AtomicBool::new(false);
     for _ in 0..2 {
@@ -129,7 +129,7 @@ fn seen(rows: u64, max: u64) -> Seen {
     Seen { rows, max: Some(max as i64) }
 }
 
-/// Runs are written when they begin and when they end.
+/// Checks that each run is written to the table of runs when it begins and when it ends.
 fn check_jobs(database: &dyn Database) {
     let never = AtomicBool::new(false);
     let parameters = RunParameters {

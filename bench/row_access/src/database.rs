@@ -1,4 +1,4 @@
-//! What is asked of a database whose rows are accessed.
+//! The interface of a database whose rows are accessed.
 
 use crate::batch::{Batch, Order};
 use crate::history::Job;
@@ -9,25 +9,25 @@ use std::time::Duration;
 /// A kind of database that can be opened.
 #[derive(Clone, Copy)]
 pub struct Scheme {
-    /// What stands before the colon of a target.
+    /// The text before the colon of a target.
     pub name: &'static str,
     /// Whether the rows of a batch can be ordered by an expression of SQL.
     pub orders_by_sql: bool,
-    /// Opens it.
+    /// Opens such a database.
     pub open: Open,
 }
 
 /// Opens a database.
 pub type Open = fn(&Target, Opening) -> Result<Box<dyn Database>, Failure>;
 
-/// What may become of the database when it is opened.
+/// What may happen to the database when it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// It is made if it is not there.
+    /// It is made if it does not exist.
     OrCreate,
-    /// It is there.
+    /// It must exist.
     Existing,
-    /// It is there, nothing is written, and another process may have it open.
+    /// It must exist, and nothing is written. Another process may have it open.
     ReadOnly,
 }
 
@@ -36,15 +36,15 @@ pub enum Opening {
 pub struct TableForm {
     /// Its name.
     pub name: String,
-    /// Tablets of the table; 0: as the database has it.
+    /// The number of tablets of the table; 0: the database's own default.
     pub tablets: u32,
-    /// Tablets of the index; 0: as the database has it.
+    /// The number of tablets of the index; 0: the database's own default.
     pub index_tablets: u32,
-    /// `mykey` is the primary key, and the table has no other index.
+    /// Whether `mykey` is the primary key. Then the table has no other index.
     pub index_as_pk: bool,
-    /// Bytes of the filler of each row.
+    /// The number of bytes in each row's filler.
     pub filler: u32,
-    /// Rows that will be inserted.
+    /// The number of rows that will be inserted.
     pub rows: u64,
 }
 
@@ -65,72 +65,72 @@ pub fn index_of(table: &str) -> String {
 pub struct Access {
     /// The table.
     pub table: String,
-    /// Statements are prepared once. It has a meaning only on stores with statements.
+    /// Whether statements are prepared once. This only matters for stores that have statements.
     pub prepared: bool,
-    /// The index is read and not the rows.
+    /// Whether only the index is read, and not the rows.
     pub index_only: bool,
 }
 
-/// What is done with a range of keys.
+/// What is done with the rows of a key range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statement {
-    /// The rows are read.
+    /// Reads the rows.
     Read,
-    /// `scratch` of each row grows by 1.
+    /// Adds 1 to `scratch` of each row.
     Update,
 }
 
-/// A way to read the rows of a range that shows what the way of the database is worth.
+/// A way to read the rows of a range. It is compared with the way of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadWay {
-    /// It knows where all rows lie, and looks them up without the index: the most that the engine can do for scattered
-    /// rows.
+    /// The session knows where all rows lie, and looks them up without the index. The engine cannot read scattered
+    /// rows faster.
     KnownIds,
-    /// It looks up one row after the other, as the index names them: the least.
+    /// The session looks up one row after the other, as the index names them. This is the slowest way.
     OneByOne,
 }
 
-/// What a statement saw.
+/// What a statement has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Rows.
+    /// The number of rows.
     pub rows: u64,
-    /// The greatest `scratch`, or the greatest key where the index alone was read.
+    /// The greatest `scratch`. If only the index was read, the greatest key.
     pub max: Option<i64>,
 }
 
 /// A session that runs in the database.
 #[derive(Clone, Copy, Debug)]
 pub struct Inside<'p> {
-    /// How it accesses rows.
+    /// How the session accesses rows.
     pub access: &'p Access,
-    /// Ranges are drawn among this number of rows.
+    /// The number of rows among which ranges are drawn.
     pub tab_rows: u64,
-    /// Rows of a range.
+    /// The number of rows in a range.
     pub batch_rows: u64,
-    /// This number of rows in a hundred is updated.
+    /// The percentage of rows that are updated.
     pub pct_update: u32,
-    /// No batch begins later.
+    /// After this time, no batch begins.
     pub time: Duration,
-    /// Ranges are drawn as ybio does it.
+    /// Whether ranges are drawn as in ybio.
     pub compat: bool,
 }
 
-/// What a session in the database saw.
+/// What a session inside the database has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeenInside {
-    /// Batches.
+    /// The number of batches.
     pub batches: u64,
-    /// Rows that were updated.
+    /// The number of rows that were updated.
     pub updated: u64,
-    /// All rows.
+    /// All rows that were read or updated.
     pub seen: Seen,
 }
 
-/// What a table has.
+/// The counts of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// Rows.
+    /// The number of rows.
     pub rows: u64,
     /// The greatest `scratch`.
     pub scratch: Option<i64>,
@@ -138,24 +138,24 @@ pub struct Counted {
 
 /// A database whose rows are accessed.
 pub trait Database: Send + Sync {
-    /// What it is and how it is set.
+    /// The engine, and the settings with which it works.
     fn settings(&self) -> Vec<Setting>;
 
-    /// Makes the table and its index, both empty. An existing table is dropped first if `recreate`, and kept otherwise.
-    /// Returns what the database does not do as it was asked for, a sentence each.
+    /// Makes the table and its index, both empty. If the table exists, it is dropped first if `recreate`, and is kept
+    /// otherwise. Returns a sentence for each wish that the database does not fulfil.
     fn create(&self, form: &TableForm, recreate: bool) -> Result<Vec<String>, Failure>;
 
-    /// Inserts rows into a table that was made.
+    /// A loader that inserts rows into a table that was made.
     fn loader(&self, form: &TableForm, order: &Order) -> Result<Box<dyn Loader + '_>, Failure>;
 
-    /// Waits until the loaded rows are where they will stay.
+    /// Waits until the loaded rows have reached their final place.
     fn settle(&self, table: &str) -> Result<(), Failure>;
 
     /// A session for the calling thread.
     fn session(&self, access: &Access) -> Result<Box<dyn Session + '_>, Failure>;
 
-    /// A session that reads in another way than the database would, for comparison. It reads only. `None`: the database
-    /// has no such way.
+    /// A session that reads in another way than the database would, for comparison. It can only read. `None`: the
+    /// database does not have this way.
     fn session_reading(&self, table: &str, way: ReadWay) -> Result<Option<Box<dyn Session + '_>>, Failure> {
         let _ = (table, way);
         Ok(None)
@@ -164,31 +164,33 @@ pub trait Database: Send + Sync {
     /// Counts the rows of a table.
     fn count(&self, table: &str) -> Result<Counted, Failure>;
 
-    /// How the database finds the rows from `first` to `last`, in lines. An update is not carried out.
+    /// Explains in lines how the database finds the rows from `first` to `last`. An update is not carried out.
     fn access_path(&self, access: &Access, statement: Statement, first: i64, last: i64) -> Result<String, Failure>;
 
-    /// Pages read since the database was opened, from the disk or from the system; `None` if it does not count them.
+    /// The number of pages that were read from the disk or the system since the database was opened. `None` if the
+    /// database does not count them.
     fn page_reads(&self) -> Option<u64>;
 
-    /// What it has used of processors and disk outside of this process. A server says otherwise than this.
+    /// The processor time and disk bytes that the database has used outside this process. A server must override
+    /// this.
     fn used(&self) -> StoreUse {
         StoreUse::InProcess
     }
 
-    /// Makes the history of runs if it is not there. Processes that begin at the same time need not do it at the same
-    /// time, which not every database can.
+    /// Makes the table of runs if it does not exist. If several processes begin together, one process calls this
+    /// before, because some databases cannot make a table several times at once.
     fn make_jobs(&self) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Writes a job that has begun into the table of runs, which is made if it is not there. Returns the number that it
-    /// was given.
+    /// Writes a job that has begun into the table of runs, which is made if it does not exist. Returns the number
+    /// that the job was given.
     fn begin_job(&self, job: &Job) -> Result<i64, Failure>;
 
     /// Writes how a job ended.
     fn end_job(&self, job: &Job) -> Result<(), Failure>;
 
-    /// Runs a whole session by a procedure in the database, which draws the ranges itself and does not return before
+    /// Runs a whole session as a procedure in the database. The procedure draws the ranges itself, and returns when
     /// the time is over. `None`: the database has no procedures.
     fn run_inside(&self, inside: &Inside<'_>) -> Result<Option<SeenInside>, Failure> {
         let _ = inside;
@@ -198,11 +200,11 @@ pub trait Database: Send + Sync {
     /// The newest `limit` jobs, the newest first.
     fn jobs(&self, limit: u64) -> Result<Vec<Job>, Failure>;
 
-    /// Drops the tables whose names are `prefix` and digits, and the table of runs if `with_jobs`. Returns the names of
-    /// what it dropped.
+    /// Drops the tables whose names consist of `prefix` and digits. If `with_jobs`, also drops the table of runs.
+    /// Returns the names of the dropped tables.
     fn clean(&self, prefix: &str, with_jobs: bool) -> Result<Vec<String>, Failure>;
 
-    /// Ends it in good order.
+    /// Closes the database in good order.
     fn close(self: Box<Self>) -> Result<(), Failure>;
 }
 
@@ -214,7 +216,7 @@ pub trait Loader {
 
 /// One thread's access to the rows of a table.
 pub trait Session {
-    /// Does it with the rows whose keys are from `first` to `last`, in one transaction.
+    /// Runs `statement` on the rows whose keys are from `first` to `last`, in one transaction.
     fn access(&mut self, statement: Statement, first: i64, last: i64) -> Result<Seen, Failure>;
 }
 

@@ -1,4 +1,4 @@
-//! The table of runs: one row for each session, written when it begins and again when it ends.
+//! The table of runs. Each session has one row, which is written when the session begins and again when it ends.
 
 use crate::time::{Timestamp, interval};
 use serde::{Deserialize, Serialize};
@@ -6,43 +6,44 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 mod tests;
 
-/// A row of the table of runs. The columns are those of ybio; an end is missing while a session goes on or died.
+/// A row of the table of runs. Its columns are the same as in ybio. The end is missing if the session goes on or has
+/// died.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// Its number; 0 before it has one.
+    /// Its number; 0 before the number is given.
     pub job_id: i64,
-    /// When it began.
+    /// When the session began.
     pub start_time: Timestamp,
-    /// When it ended.
+    /// When the session ended.
     pub end_time: Option<Timestamp>,
-    /// Batches that were accessed.
+    /// The number of batches that were accessed.
     pub num_batches: Option<i64>,
-    /// Rows that were read or updated.
+    /// The number of rows that were read or updated.
     pub num_rows: Option<i64>,
-    /// This number of rows in a hundred was to be updated.
+    /// The percentage of rows that were to be updated.
     pub pct_update: i64,
     /// The greatest `scratch` that was seen.
     pub max_scratch: Option<i64>,
-    /// Statements were prepared.
+    /// Whether statements were prepared.
     pub prepared: bool,
-    /// The index alone was read.
+    /// Whether only the index was read.
     pub index_only: bool,
-    /// Ranges were drawn among this number of rows.
+    /// The number of rows among which ranges were drawn.
     pub tab_rows: i64,
-    /// Rows that were accessed together.
+    /// The number of rows that were accessed together.
     pub batch_size: i64,
     /// The table.
     pub table_name: String,
-    /// Rows that the table had, if they were counted.
+    /// The number of rows that the table had, if they were counted.
     pub table_rows: Option<i64>,
-    /// The greatest `scratch` that it had.
+    /// The greatest `scratch` in the table.
     pub table_scratch: Option<i64>,
     /// A note.
     pub comments: Option<String>,
 }
 
 impl Job {
-    /// Rows a second, of a job that ended.
+    /// Rows per second of a job that has ended.
     pub fn riops(&self) -> Option<i64> {
         let seconds = self.end_time?.since(self.start_time).as_secs_f64();
         (seconds > 0.0).then(|| (self.num_rows.unwrap_or(0) as f64 / seconds).round() as i64)
@@ -53,7 +54,8 @@ impl Job {
         Some((100.0 * seen as f64 / all as f64).round() as i64)
     }
 
-    /// How much of the table was read: `  45 %`, or how often, `  x2.5`. In six characters, as far as they are enough.
+    /// How much of the table was read (`  45 %`), or how many times (`  x2.5`). It has six characters, or more if six
+    /// are not enough.
     fn coverage(&self) -> Option<String> {
         let (read, all) = (self.num_rows?, self.table_rows.filter(|all| *all > 0)?);
         let text = match read > all {
@@ -64,14 +66,14 @@ impl Job {
     }
 }
 
-/// How the values of a column stand.
+/// The side to which the values of a column are aligned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Left,
     Right,
 }
 
-/// The columns of the results, with what they show of a job.
+/// A column of the results: its name, its alignment, and what it shows of a job.
 type Column = (&'static str, Side, fn(&Job) -> String);
 
 fn shown<T: ToString>(value: Option<T>) -> String {
@@ -104,7 +106,7 @@ const COLUMNS: [Column; 19] = [
     ("comments", Side::Left, |job| shown(job.comments.clone())),
 ];
 
-/// The table that ybio's query of results gives, as psql prints it.
+/// The result of ybio's query for results, as psql prints it.
 pub fn table(jobs: &[Job]) -> String {
     let cells: Vec<Vec<String>> =
         jobs.iter().map(|job| COLUMNS.iter().map(|(_, _, show)| show(job)).collect()).collect();

@@ -1,14 +1,14 @@
-//! Row access by the SLOB method: rows of a table are read, and some of them updated, by random ranges of a number that
-//! has an index, so that a range of the index leads to rows that are scattered over the table. What is measured is rows
-//! a second.
+//! Row access by the SLOB method. Rows of a table are read, and some of them are updated. They are selected by random
+//! ranges of an indexed number, so that a range of the index leads to rows that are scattered over the table. The
+//! result is the number of rows per second.
 //!
-//! It repeats ybio, which does this on PostgreSQL and YugabyteDB with two procedures of PL/pgSQL. The parameters, the
-//! lines that are printed and the columns of the history are those of ybio. `docs/benchmarks/rows.md` says what is
-//! different.
+//! It repeats ybio, which does this on PostgreSQL and YugabyteDB with two procedures in PL/pgSQL. The parameters, the
+//! printed lines and the columns of the history are the same as in ybio. `docs/benchmarks/rows.md` lists the
+//! differences.
 //!
-//! It knows no database: one that can be measured is a [`Database`]. From the bottom up: `parameters` are what ybio's
-//! procedures take, `batch` says which rows are inserted together, `database` what is asked of a database, `history` is
-//! its table of runs, `setup` and `run` are the two procedures.
+//! This crate knows no database: a database that can be measured is a [`Database`]. From the bottom up: `parameters`
+//! has the parameters of ybio's procedures, `batch` decides which rows are inserted together, `database` is the
+//! interface of a database, `history` is its table of runs, and `setup` and `run` are the two procedures.
 
 pub mod batch;
 pub mod conformance;

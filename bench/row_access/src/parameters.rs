@@ -16,19 +16,19 @@ pub struct SetupParameters {
     pub tab_prefix: String,
     /// The number in the name of the table.
     pub tab_num: u32,
-    /// Rows of the table.
+    /// The number of rows in the table.
     pub tab_rows: u64,
-    /// Rows that are inserted together.
+    /// The number of rows that are inserted together.
     pub batch_size: u64,
-    /// Tablets of the table; 0: as the database has it.
+    /// The number of tablets of the table; 0: the database's own default.
     pub tab_tablets: u32,
-    /// Tablets of the index; 0: as the database has it.
+    /// The number of tablets of the index; 0: the database's own default.
     pub ind_tablets: u32,
-    /// `mykey` is the primary key.
+    /// Whether `mykey` is the primary key.
     pub index_as_pk: bool,
-    /// Bytes of the filler of each row.
+    /// The number of bytes in each row's filler.
     pub filler: u32,
-    /// A table that exists is dropped.
+    /// Whether an existing table is dropped.
     pub recreate: bool,
     /// The order of the rows of a batch.
     pub orderby: Order,
@@ -58,19 +58,19 @@ pub struct RunParameters {
     pub tab_prefix: String,
     /// The number in the name of the table.
     pub tab_num: u32,
-    /// Ranges are drawn among this number of rows.
+    /// The number of rows among which ranges are drawn.
     pub tab_rows: u64,
-    /// Rows that are accessed together.
+    /// The number of rows that are accessed together.
     pub batch_size: u64,
-    /// No batch begins later.
+    /// After this time, no batch begins.
     pub run_duration: Duration,
-    /// This number of rows in a hundred is updated.
+    /// The percentage of rows that are updated.
     pub pct_update: u32,
-    /// Statements are prepared.
+    /// Whether statements are prepared.
     pub prepared: bool,
-    /// The index alone is read.
+    /// Whether only the index is read.
     pub index_only: bool,
-    /// The rows of the table are counted first.
+    /// Whether the rows of the table are counted first.
     pub initial_count: bool,
     /// A note for the history.
     pub comments: Option<String>,
@@ -108,11 +108,11 @@ impl SetupParameters {
         "orderby",
     ];
 
-    /// Sets parameter `name` to what `text` says.
+    /// Sets parameter `name` to the value that `text` describes.
     ///
     /// # Errors
     ///
-    /// No such parameter exists, or it cannot have that value.
+    /// There is no such parameter, or it cannot have this value.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), Failure> {
         let value = Value { name, text };
         match name {
@@ -138,7 +138,7 @@ impl SetupParameters {
         Ok(())
     }
 
-    /// The table that is made.
+    /// The table to make.
     pub fn form(&self) -> TableForm {
         TableForm {
             name: table_name(&self.tab_prefix, self.tab_num),
@@ -155,8 +155,8 @@ impl SetupParameters {
         self.tab_rows.div_ceil(self.batch_size)
     }
 
-    /// The keys of all rows. In ybio each batch is full, and the keys begin behind the number of batches: with `compat`
-    /// here, too.
+    /// The keys of all rows. In ybio, each batch is full, and the keys begin after the number of batches. With
+    /// `compat`, this function does the same.
     pub fn keys(&self, compat: bool) -> RangeInclusive<i64> {
         let batches = self.batches() as i64;
         match compat {
@@ -181,11 +181,11 @@ impl RunParameters {
         "comments",
     ];
 
-    /// Sets parameter `name` to what `text` says.
+    /// Sets parameter `name` to the value that `text` describes.
     ///
     /// # Errors
     ///
-    /// No such parameter exists, or it cannot have that value.
+    /// There is no such parameter, or it cannot have this value.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), Failure> {
         let value = Value { name, text };
         match name {
@@ -209,30 +209,30 @@ impl RunParameters {
         table_name(&self.tab_prefix, self.tab_num)
     }
 
-    /// Rows of a batch: no more than the table has.
+    /// The number of rows in a batch, which is at most the number of rows in the table.
     pub fn batch_rows(&self) -> u64 {
         self.batch_size.min(self.tab_rows)
     }
 }
 
-/// The name of a table has a number of four digits.
+/// The name of a table contains a number of four digits.
 const MOST_TABLES: u64 = 9999;
 const MOST_ROWS: u64 = 1 << 40;
 const MOST_TABLETS: u64 = 10_000;
-/// PostgreSQL's `char(n)` takes no more.
+/// The greatest length that PostgreSQL allows for `char(n)`.
 const MOST_FILLER: u64 = 10_485_760;
 
-/// `bench0001`.
+/// The name of a table: `bench0001`.
 pub fn table_name(prefix: &str, number: u32) -> String {
     format!("{prefix}{number:04}")
 }
 
-/// The pairs of an argument in ybio's spelling: `tab_rows=>1e6::int`, several of them with commas, or a whole
-/// `call setup(tab_num=>1,tab_rows=>1e6::int);`.
+/// Splits an argument in ybio's spelling into pairs. The argument is `tab_rows=>1e6::int`, or several of these with
+/// commas, or a whole `call setup(tab_num=>1,tab_rows=>1e6::int);`.
 ///
 /// # Errors
 ///
-/// Something else stands there.
+/// The argument has another form.
 pub fn pairs(argument: &str) -> Result<Vec<(String, String)>, Failure> {
     let bad = |what: &str| usage(format!("`{argument}`: {what}; write tab_rows=>1e6, or --tab-rows 1e6"));
     let mut text = argument.trim().trim_end_matches(';').trim_end();
@@ -248,7 +248,7 @@ pub fn pairs(argument: &str) -> Result<Vec<(String, String)>, Failure> {
     Ok(pairs)
 }
 
-/// The pieces of `text` between commas that stand neither in quotes nor in parentheses.
+/// Splits `text` at the commas that are neither in quotes nor in parentheses.
 fn split(text: &str) -> Vec<&str> {
     let (mut pieces, mut start, mut depth, mut is_quoted) = (Vec::new(), 0, 0_u32, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -267,7 +267,7 @@ fn split(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// What stands for a parameter.
+/// The text of a parameter's value.
 struct Value<'a> {
     name: &'a str,
     text: &'a str,
@@ -278,7 +278,7 @@ impl Value<'_> {
         usage(format!("parameter {} is `{}` and should be {allowed}", self.name, self.text))
     }
 
-    /// The text without quotes and without the type that it is cast to; `None` for `null`.
+    /// The text without quotes and without the type of its cast; `None` for `null`.
     fn string(&self) -> Option<String> {
         let text = self.text.trim();
         if let Some(rest) = text.strip_prefix('\'') {
@@ -307,7 +307,7 @@ impl Value<'_> {
         }
     }
 
-    /// The beginning of a name that needs no quotes in SQL.
+    /// The beginning of a name. It must not need quotes in SQL.
     fn prefix(&self) -> Result<String, Failure> {
         let text = self.string().unwrap_or_default();
         let is_name = text.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
@@ -337,7 +337,7 @@ fn seconds_of_clock(text: &str) -> Option<f64> {
     }
 }
 
-/// Numbers, each with a unit behind it; without a unit it is seconds.
+/// The seconds in a text of numbers, each followed by a unit. A number without a unit is seconds.
 fn seconds_of_units(text: &str) -> Option<f64> {
     let mut rest = text.trim();
     let mut seconds = None;

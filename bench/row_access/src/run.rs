@@ -1,4 +1,4 @@
-//! One session that accesses random ranges of keys for a time.
+//! One session, which accesses random key ranges for a given time.
 
 use crate::database::{Access, Database, Inside, Seen, SeenInside, Session, Statement};
 use crate::history::Job;
@@ -13,33 +13,33 @@ use ycsb::Random;
 #[cfg(test)]
 mod tests;
 
-/// How a session is run, beside its parameters.
+/// How a session is run, besides its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
-    /// Ranges are drawn, and lines printed, as ybio does it.
+    /// Whether ranges are drawn, and lines printed, as in ybio.
     pub compat: bool,
-    /// Decides the ranges.
+    /// The seed of the ranges.
     pub seed: u64,
-    /// The number of the session, which decides its ranges, too.
+    /// The number of the session. Its ranges depend on it, too.
     pub session: u64,
-    /// The session runs in the database.
+    /// Whether the session runs inside the database.
     pub in_server: bool,
-    /// A line is printed at most this often. Zero: for each batch.
+    /// The shortest time between two printed lines. If it is zero, each batch has a line.
     pub line_every: Duration,
 }
 
-/// What a session did.
+/// The result of a session.
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// Its row of the history.
+    /// The session's row of the history.
     pub job: Job,
-    /// Times of batches.
+    /// The times of batches.
     pub times: Times,
-    /// Rows that were updated.
+    /// The number of rows that were updated.
     pub updated: u64,
-    /// Batches that were begun again, because the database asked for it.
+    /// How many times a batch was begun again because the database asked for it.
     pub repeated: u64,
-    /// Rows of ranges that were not there.
+    /// The number of rows that were in ranges but did not exist.
     pub missing: u64,
 }
 
@@ -49,15 +49,16 @@ impl Default for Accessed {
     }
 }
 
-/// A batch with which another transaction interferes is begun again at most this often.
+/// How often a batch is begun again at most, if another transaction interferes.
 const MOST_REPEATS: u64 = 1000;
 
-/// Accesses rows until the time is over, at least once, or until `stop`. `say` receives the lines that ybio prints.
+/// Accesses rows until the time is over or `stop` is set, but at least one batch. `say` receives the lines that ybio
+/// prints.
 ///
 /// # Errors
 ///
-/// The errors of the database, and an error if the table has fewer rows than `tab_rows` and they were counted. The row
-/// of the history is left without an end.
+/// The errors of the database. It is also an error if the rows were counted, and the table has fewer rows than
+/// `tab_rows`. After an error, the row of the history has no end.
 pub fn run(
     database: &dyn Database,
     parameters: &RunParameters,
@@ -68,20 +69,20 @@ pub fn run(
     run_watched(database, parameters, manner, stop, say, &|_| {})
 }
 
-/// A batch that was done.
+/// A batch that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchDone {
     /// Whether its rows were updated.
     pub is_update: bool,
-    /// Rows that it had.
+    /// The number of its rows.
     pub rows: u64,
-    /// How long it took, in nanoseconds, with the drawing of its range.
+    /// How long it took, in nanoseconds, including the time to draw its range.
     pub nanos: u64,
-    /// Whether it was the last one.
+    /// Whether it was the last batch.
     pub is_last: bool,
 }
 
-/// The same, and `each` sees every batch when it is done. Sessions in the database show none.
+/// Does the same as [`run`], and calls `each` after every batch. Sessions inside the database do not call it.
 ///
 /// # Errors
 ///
@@ -119,7 +120,7 @@ pub fn run_watched(
     Ok(Ran { job, times: ran.times(), updated: ran.updated, repeated: ran.repeated, missing: ran.missing })
 }
 
-/// Lets the database run the session. Batches have no times there.
+/// Lets the database run the session. Then the times of batches are not known.
 fn run_inside(
     database: &dyn Database,
     parameters: &RunParameters,
@@ -151,7 +152,7 @@ fn run_inside(
     Ok(Ran { job, times: Times::default(), updated, repeated: 0, missing })
 }
 
-/// The row of the history, written.
+/// Writes the session's row of the history, and returns it.
 fn begun(database: &dyn Database, parameters: &RunParameters) -> Result<Job, Failure> {
     let table_name = parameters.table();
     let counted = parameters.initial_count.then(|| database.count(&table_name)).transpose()?;
@@ -181,7 +182,7 @@ fn begun(database: &dyn Database, parameters: &RunParameters) -> Result<Job, Fai
     Ok(job)
 }
 
-/// Nanoseconds to an hour, with three digits.
+/// A histogram from one nanosecond to an hour, with three digits.
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 3_600_000_000_000, 3).expect("an hour is more than a nanosecond")
 }
@@ -199,14 +200,14 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// The run of this session.
+    /// The ranges of this session.
     pub fn new(parameters: &RunParameters, manner: &Manner) -> Self {
         let random = Random::of_client(manner.seed, manner.session);
         Self { random, batch: parameters.batch_rows(), rows: parameters.tab_rows, compat: manner.compat }
     }
 
-    /// The first and the last key of a range. In ybio the first key is 1 to two less than rows minus the batch, so that
-    /// the last rows are never read.
+    /// The first and the last key of a range. In ybio, the greatest first key is two less than it could be, so the
+    /// last rows are never read.
     pub fn draw(&mut self) -> (i64, i64) {
         let starts = self.rows - self.batch;
         let first = match self.compat {
@@ -223,44 +224,44 @@ impl Ranges {
 /// What a session has done so far.
 #[derive(Clone, Debug)]
 pub struct Accessed {
-    /// Batches.
+    /// The number of batches.
     pub batches: u64,
-    /// Rows that were read or updated.
+    /// The number of rows that were read or updated.
     pub rows: u64,
-    /// Rows that were updated.
+    /// The number of rows that were updated.
     pub updated: u64,
-    /// Batches that were begun again, because the database asked for it.
+    /// How many times a batch was begun again because the database asked for it.
     pub repeated: u64,
-    /// Rows of ranges that were not there.
+    /// The number of rows that were in ranges but did not exist.
     pub missing: u64,
-    /// The greatest number that was seen.
+    /// The greatest number that a statement has returned.
     pub max: Option<i64>,
-    /// Time from the first begin to the last end.
+    /// The time from the beginning of the first batch to the end of the last one.
     pub nanos: u64,
     times: Histogram<u64>,
 }
 
-/// Receives what a session has done so far, what its last batch saw, the range of this batch, the time in nanoseconds,
-/// and whether it was the last one.
+/// Is called after each batch. It receives what the session has done so far, what the batch has seen, the range of
+/// the batch, its time in nanoseconds, and whether it was the last batch.
 pub type EachBatch<'e> = &'e mut dyn FnMut(&Accessed, Seen, (i64, i64), u64, bool);
 
 impl Accessed {
-    /// Nothing yet.
+    /// The state of a session that has done nothing yet.
     pub fn new() -> Self {
         Self { batches: 0, rows: 0, updated: 0, repeated: 0, missing: 0, max: None, nanos: 0, times: histogram() }
     }
 
-    /// Times of batches.
+    /// The times of batches.
     pub fn times(&self) -> Times {
         Times::from_hdr(&self.times)
     }
 
-    /// Rows a second.
+    /// Rows per second.
     pub fn rows_per_second(&self) -> f64 {
         self.rows as f64 * 1e9 / self.nanos.max(1) as f64
     }
 
-    /// Accesses ranges until the time of `parameters` is over, at least one, or until `stop`.
+    /// Accesses ranges until the time of `parameters` is over or `stop` is set, but at least one range.
     ///
     /// # Errors
     ///
@@ -292,8 +293,9 @@ impl Accessed {
         }
     }
 
-    /// A batch is updated if fewer rows than asked for would have been updated with half of it, so that the share is
-    /// right in the long run and nothing is drawn.
+    /// The statement for the next batch. A batch is an update if, with half of it counted as updated, still fewer
+    /// rows would have been updated than the percentage asks for. So the percentage is right in the long run, and no
+    /// random number is needed.
     fn next_statement(&self, parameters: &RunParameters) -> Statement {
         let batch = parameters.batch_rows() as f64;
         let share = 100.0 * (self.updated as f64 + 0.5 * batch) / (self.rows as f64 + batch);

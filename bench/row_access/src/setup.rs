@@ -1,4 +1,4 @@
-//! Makes a table and inserts its rows, a batch in each transaction.
+//! Makes a table and inserts its rows. Each batch is one transaction.
 
 use crate::batch::Batch;
 use crate::database::Database;
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Why a setup ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// All rows are there.
+    /// All rows were inserted.
     Loaded,
-    /// It was stopped before.
+    /// It was stopped before all rows were inserted.
     Stopped,
 }
 
-/// Makes the table and inserts its rows. `say` receives the lines that ybio prints, those of the progress once for each
-/// hundredth of the rows. The rows are decided by `seed`; with `compat` their keys are those of ybio.
+/// Makes the table and inserts its rows. `say` receives the lines that ybio prints; it gets a line about the progress
+/// after each hundredth of the rows. `seed` decides the rows. With `compat`, the keys are the same as in ybio.
 ///
 /// # Errors
 ///

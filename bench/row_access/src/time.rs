@@ -1,4 +1,4 @@
-//! Times as PostgreSQL prints them.
+//! Times in the format in which PostgreSQL prints them.
 
 #![allow(
     clippy::disallowed_types,
@@ -8,32 +8,32 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A moment: microseconds since 1970, of UTC.
+/// A moment: microseconds since 1970 in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Timestamp(pub i64);
 
 const DAY_MICROS: i64 = 86_400_000_000;
 
 impl Timestamp {
-    /// Now.
+    /// The current time.
     pub fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(since.as_micros() as i64)
     }
 
-    /// The time from `earlier` to this moment, none if it is later.
+    /// The time from `earlier` to this moment; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0).max(0).unsigned_abs())
     }
 
-    /// `2021-07-30 03:50:20.00427`, of UTC.
+    /// The text `2021-07-30 03:50:20.00427`, in UTC.
     pub fn text(self) -> String {
         let (year, month, day) = date(self.0.div_euclid(DAY_MICROS));
         format!("{year:04}-{month:02}-{day:02} {}", clock(self.0.rem_euclid(DAY_MICROS)))
     }
 }
 
-/// `00:10:00.010691`, and `1 day 02:00:00` if it is longer than a day.
+/// The text `00:10:00.010691`, or `1 day 02:00:00` if the time is longer than a day.
 pub fn interval(time: Duration) -> String {
     let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
     let clock = clock(micros % DAY_MICROS);

@@ -9,7 +9,7 @@ fn worker(options: Options) -> (Work, Worker) {
     (work, worker)
 }
 
-/// Answers the request at hand.
+/// Answers the current request.
 fn answer(worker: &mut Worker, result: Result<Outcome, Failure>, reply: &Reply) -> (Next, u64, u64) {
     let (mut note, mut retries) = (|_, _, _| {}, 0);
     let mut extra = Extra::new(&mut note, &mut retries);

@@ -10,7 +10,7 @@ fn no_time() -> i64 {
     panic!("this workload does not look at the clock")
 }
 
-/// All that a client draws until it has nothing left, as partition and rows.
+/// The partition and rows of each operation of a client, until no operation is left.
 fn drawn(options: &Options, number: usize, clients: usize, rows_per_request: usize) -> Vec<(i64, Vec<i64>)> {
     let mut keys = Keys::new(options, None, number, clients);
     let mut random = Random::of_client(3, number as u64);
@@ -127,7 +127,7 @@ fn readers_of_a_time_series_draw_rows_that_have_been_written() {
             assert!((generation * 11..(generation + 1) * 11).contains(&row) && row <= 24, "row {row}");
             newest += i32::from(row > 21);
         }
-        // Three rows of the newest generation: a third of the draws, or most of them.
+        // The newest generation has three rows. A third of the draws should find them, or most draws.
         let expected = if distribution == Distribution::Uniform { 3000..3700 } else { 8000..8400 };
         assert!(expected.contains(&newest), "{distribution:?}: {newest}");
     }

@@ -44,7 +44,7 @@ fn updates_are_as_many_as_asked_for_and_in_the_order_of_the_document() {
         }
         assert_eq!(ran.updated, 10 * updates, "{percent} %");
         if percent == 42 {
-            // "updated" is .0, 50.0, 33.3, 50.0, 40.0, 50.0, 42.9, 37.5, 44.4, 40.0 there.
+            // ybio prints the percentages .0, 50.0, 33.3, 50.0, 40.0, 50.0, 42.9, 37.5, 44.4, 40.0 for "updated".
             let updated = [false, true, false, true, false, true, false, false, true, false];
             assert_eq!(first[..10], updated);
         }
