@@ -1,5 +1,5 @@
-//! What every other folder uses: errors, options, events, bounds of keys, the bytes of a commit and of a record in a
-//! log. It knows no database.
+//! What every other folder uses: errors, options, events, bounds of keys, and the bytes of commits and log records.
+//! This folder knows no database.
 
 pub mod bounds;
 pub mod conflict;

@@ -35,12 +35,12 @@
 //!   [`scan_async`](Reader::scan_async) are futures for any executor, so that one thread can have thousands of reads
 //!   under way. A future can be dropped at any time.
 //!
-//! These are verbs of a [`Reader`], which a [`Table`] lends. Snapshots, transactions and [selections](Selection) have
-//! all of them, and the moves of a [`Cursor`] have all three forms.
+//! These are verbs of a [`Reader`], which a [`Table`] lends. Snapshots, transactions and [selections](Selection)
+//! have all of these verbs, and the moves of a [`Cursor`] have all three forms.
 //!
 //! # Three forms of a write
 //!
-//! A write waits while it has no room: the write buffer, or level 0 of its table, is full, or commits are slowed.
+//! A write waits in three cases: the write buffer is full, level 0 of its table is full, or commits are slowed.
 //!
 //! * [`Table::insert`], [`Batch::commit`] and [`Batch::submit`] wait with their thread.
 //! * [`Table::insert_async`], [`Batch::commit_async`] and [`Batch::submit_async`] are futures, which let other tasks
@@ -56,10 +56,10 @@
 //!
 //! # Indexes
 //!
-//! [`Table::index_by`] makes an [`Index`] of a table, which finds rows by other keys than their own. Every commit keeps
-//! it. A closure makes the keys, and the program gives it again after each open. [`Table::create_index`] makes an index
-//! that says itself what its keys are made of; a program [registers](Builder::extractors) what understands that, because
-//! the engine knows no types.
+//! [`Table::index_by`] makes an [`Index`] of a table, which finds rows by other keys than their own. Every commit
+//! keeps it. A closure makes the keys, and the program gives it again after each open. [`Table::create_index`] makes
+//! an index with a declaration, which says what its keys are made of. The engine knows no types, so a program
+//! [registers](Builder::extractors) extractors that understand declarations.
 //!
 //! # Bulk loads
 //!
@@ -68,14 +68,14 @@
 //!
 //! # Databases for a while
 //!
-//! [`Builder::temporary`] opens a database in a new directory, which is removed when the last handle is dropped, and
-//! [`Builder::in_memory`] one in the memory of the process.
+//! [`Builder::temporary`] opens a database in a new directory, which is removed when the last handle is dropped.
+//! [`Builder::in_memory`] opens a database in the memory of the process.
 //!
 //! # Memory
 //!
-//! [`Builder::cache_bytes`] is the memory for pages of every kind, and [`Builder::write_buffer_bytes`] that for rows
-//! that are not in files yet. Besides these, the engine uses at most 16 MiB for building, merging and reading ahead,
-//! and a few hundred bytes a file.
+//! [`Builder::cache_bytes`] is the memory for pages of every kind. [`Builder::write_buffer_bytes`] is the memory for
+//! rows that are not in files yet. In addition, the engine uses at most 16 MiB for building, merging and reading
+//! ahead, and a few hundred bytes for each file.
 //!
 //! A compaction does not make the cache cold: if pages of the old files were in use, the pages of the new files that
 //! replace them are loaded. [`Table::warm`] loads pages before the first read. The engine does so by itself for tables

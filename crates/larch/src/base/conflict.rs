@@ -3,8 +3,8 @@
 use sst::Version;
 use std::fmt;
 
-/// Another commit contradicts a transaction, so that it was not committed. None of its writes has taken effect. The
-/// same work can be done again in a new transaction, which sees the other commit;
+/// Another commit contradicts a transaction, so the transaction was not committed. None of its writes has taken
+/// effect. The same work can be done again in a new transaction, which sees the other commit.
 /// [`Database::transact`](crate::Database::transact) does so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -16,19 +16,20 @@ pub enum Conflict {
         /// The key. For a removed range it is the first key that matters, which need not have had a value.
         key: Box<[u8]>,
     },
-    /// A table that the transaction writes to got an index since it began, or lost one, so that its entries may not be
-    /// right.
+    /// A table to which the transaction writes got or lost an index after the transaction began. So the entries
+    /// among its writes may not be right.
     Indexes {
         /// Name of a table.
         table: String,
     },
-    /// The transaction began before the oldest commit with which it can be compared: it took too long beside many
-    /// writes to tables that it uses, or one of these was imported into or had a batch that is larger than the write
-    /// buffer, or any table was cloned, split, renamed or dropped meanwhile.
+    /// The transaction began before the oldest commit with which it can be compared. This has three causes. The
+    /// transaction took too long while there were many writes to tables that it uses. Or such a table got an import,
+    /// or a batch that is larger than the write buffer. Or any table was cloned, split, renamed or dropped
+    /// meanwhile.
     TooOld {
         /// The version at which it began.
         began: Version,
-        /// A transaction that began at this version, or later, can be compared.
+        /// Transactions that began at this version, or later, can be compared.
         oldest: Version,
     },
 }

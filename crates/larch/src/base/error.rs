@@ -91,12 +91,12 @@ pub enum Error {
     /// No table has this name.
     #[error("there is no table {0:?}; create it by opening the database for writing")]
     NoSuchTable(String),
-    /// The table was dropped after the handle of it was made. A table that was created later under its name is another
+    /// The table was dropped after its handle was made. A table that was created later under its name is another
     /// table.
     #[error("the table {0:?} was dropped; ask the database for a table of this name again, if there is a new one")]
     TableDropped(String),
-    /// A read of a database opened read-only needs files that a writer has replaced, and the newest files show another
-    /// version than the one it began at.
+    /// A read of a database opened read-only needs files that a writer has replaced. The newest files show another
+    /// version than the version at which the read began.
     #[error(
         "the read of {} at version {} cannot go on: a writer has replaced its files, and the newest version is {}; begin \
          the read again to see that one, or open the database for writing, where versions in use are kept",
@@ -105,13 +105,14 @@ pub enum Error {
     Outdated {
         /// The database.
         directory: PathBuf,
-        /// The version that the read began at.
+        /// The version at which the read began.
         read: Version,
         /// The newest version in files.
         newest: Version,
     },
-    /// A database that is open read-only beside its writer has fewer commits than it had: commits were lost, or an
-    /// older copy of the database, or another database, has taken its place. What was shown before is shown on.
+    /// A database that is open read-only beside its writer has fewer commits than earlier. Commits were lost, or an
+    /// older copy of the database, or another database, has taken its place. What was shown before this is still
+    /// shown.
     #[error(
         "the database {} has commits up to version {} now, and version {} was read before: it has lost commits, or an older \
          copy or another database has taken its place; open it again to see what it has",
@@ -125,7 +126,8 @@ pub enum Error {
         /// The newest version that the database has.
         newest: Version,
     },
-    /// Statistics of a table in a transaction that has written to it: they would not count its own rows.
+    /// Statistics of a table were asked in a transaction that has written to the table. They would not count its own
+    /// rows.
     #[error(
         "the transaction has written to table {0:?}, and statistics do not count its own rows; ask before the first write, or after \
          the commit"
@@ -188,8 +190,8 @@ pub enum Error {
     /// The directory for a copy of a database, or for files that are built, has files in it.
     #[error("{} is not empty; name a directory that is not there yet, or an empty one", .0.display())]
     CopyTarget(PathBuf),
-    /// The directory for a database, for a copy of one, for backups or for files that are built lies within a database,
-    /// or within the backups that it is restored from.
+    /// The directory lies within a database, or within the backups from which it is restored. It was to be used for
+    /// a database, for a copy of a database, for backups or for files that are built.
     #[error(
         "{} lies in {}, whose files all belong to a database or to backups of one; name a directory outside of it",
         directory.display(), database.display()
@@ -230,7 +232,7 @@ pub enum Error {
     NoSuchBackup {
         /// The directory.
         directory: PathBuf,
-        /// The number that was asked for; `None` for the newest.
+        /// The number that was asked for. `None` if the newest backup was asked for.
         number: Option<u64>,
         /// The numbers of the backups that are there.
         there: Vec<u64>,
@@ -277,7 +279,7 @@ pub enum Error {
         /// What is not known here.
         what: String,
     },
-    /// The values in built files are split into other column groups than those of the table.
+    /// The values in built files are split into other column groups than the values of the table.
     #[error(
         "values of the files in {} {}, those of table {table} {}; build the files with the groups of the table, or take them into another \
          table",
@@ -293,8 +295,8 @@ pub enum Error {
         /// Its groups.
         groups: Box<[String]>,
     },
-    /// A worker could not do a compaction, or has written files that are not those of the compaction. The database does
-    /// the compaction itself.
+    /// A worker could not do a compaction, or has written files that do not belong to the compaction. The database
+    /// does the compaction itself.
     #[error("the compaction of {} failed: {why}; the database does it itself", result.display())]
     WorkerFailed {
         /// What the worker has written.
@@ -316,14 +318,14 @@ pub enum Error {
         /// The last conflict.
         conflict: Conflict,
     },
-    /// The body of [`transact_async`](crate::Database::transact_async) has returned, and its
+    /// The body of [`transact_async`](crate::Database::transact_async) has returned, but its
     /// [`Attempt`](crate::transaction::Attempt) still lives: something else keeps it. Nothing was committed.
     #[error(
         "the body of transact_async returned and did not let its transaction go; drop the attempt before the body returns, also \
          in tasks and values that outlive the body"
     )]
     AttemptKept,
-    /// A batch that expects something was committed without asking for it.
+    /// A batch that expects something was committed with a function that does not look at expectations.
     #[error("the batch expects values of keys, which its commit does not look at; commit it with commit_if")]
     HasConditions,
     /// A transaction does not have the savepoint.
@@ -441,8 +443,8 @@ pub enum Error {
     /// No index can have this name.
     #[error("an index cannot be named {0:?}; a name has 1 to 255 bytes and no control characters")]
     BadIndexName(String),
-    /// An index that does not have the entries of all rows yet was to be read, or one that did not have them at the
-    /// version of a snapshot or transaction.
+    /// An index was read before it had the entries of all rows. Or a snapshot or transaction has read an index at a
+    /// version at which the index did not have all entries.
     #[error(
         "index {index} of table {table} was not built yet at that moment; read it when that is done, in a snapshot or transaction that \
          begins afterwards"
@@ -481,7 +483,7 @@ pub enum Error {
     },
 }
 
-/// The bytes of a key that a message shows.
+/// How many bytes of a key a message shows.
 const SHOWN_KEY_BYTES: usize = 64;
 
 /// The beginning of a key.
@@ -534,7 +536,7 @@ impl Error {
         Self::Page(pages::Error::io(action, file, source))
     }
 
-    /// The file that is missing, if that is the error.
+    /// The missing file, if the error is that a file is missing.
     pub(crate) fn missing_file(&self) -> Option<&Path> {
         match self {
             Self::Page(pages::Error::Io { file, source, .. }) if source.kind() == ErrorKind::NotFound => Some(file),
@@ -553,9 +555,9 @@ impl Error {
         }
     }
 
-    /// Whether the same call may succeed later, without a change of the program and without a new open: no room was
-    /// left, a store was away, other transactions were in the way, another process uses something, or the files of a
-    /// read were replaced.
+    /// Whether the same call may succeed later, without a change of the program and without a new open. The causes
+    /// are: no room was left, a store was away, other transactions were in the way, another process uses something,
+    /// or the files of a read were replaced.
     pub fn is_retryable(&self) -> bool {
         self.is_disk_full()
             || matches!(self.kind(), os::store::UNAVAILABLE | ErrorKind::TimedOut)
@@ -570,7 +572,7 @@ impl Error {
             )
     }
 
-    /// What `std::io` calls such an error; [`ErrorKind::Other`] where it has no word for it.
+    /// The kind that `std::io` gives to such an error. [`ErrorKind::Other`] if it has no word for it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Page(pages::Error::Io { source, .. }) | Self::Log(LogError::Io { source, .. }) => source.kind(),
@@ -590,7 +592,7 @@ impl Error {
         }
     }
 
-    /// Whether bytes on disk are not those that were written.
+    /// Whether the bytes on disk are not the bytes that were written.
     pub fn is_corruption(&self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! Events tell a program what the engine does. They go to a hook of the program and, with the feature `tracing`, to the
-//! crate of that name. The engine does not know what the program does with them.
+//! Events tell a program what the engine does. They go to a hook of the program. With the feature `tracing` they
+//! also go to the crate `tracing`. The engine does not know what the program does with events.
 //!
 //! An event is built only when something listens. The hook is called on the thread that does the work. A hook that
 //! panics does not disturb the engine: the panic is caught and the event is lost.
@@ -18,15 +18,15 @@ use std::time::Duration;
 pub enum Event {
     /// The database was opened.
     Opened {
-        /// For what, and with which options, in words.
+        /// What the database was opened for, and with which options, in words.
         with: String,
         /// Files that the manifest names.
         files: u64,
         /// Logs that were replayed.
         logs: u64,
-        /// Commits found in them.
+        /// Commits found in these logs.
         commits: u64,
-        /// Files that the recovered rows were written to.
+        /// Files to which the recovered rows were written.
         recovered_files: u64,
         /// The newest version.
         version: Version,
@@ -82,9 +82,9 @@ pub enum Event {
     FileMoved {
         /// Name of the table.
         table: String,
-        /// Where it was.
+        /// The level where the file was.
         from: usize,
-        /// Where it is.
+        /// The level where the file is now.
         to: usize,
     },
     /// Rows were imported.
@@ -96,11 +96,11 @@ pub enum Event {
         /// Their bytes.
         bytes: u64,
     },
-    /// A database that [follows](crate::Builder::follow) another process shows new files of it.
+    /// A database that [follows](crate::Builder::follow) another process shows new files of this process.
     FilesShown {
         /// The newest version that it shows.
         version: Version,
-        /// How long it took to load pages of them before and after that.
+        /// How long it took to load pages of the files, before and after they were shown.
         time: Duration,
     },
     /// Commits begin to wait for background work.
@@ -108,11 +108,11 @@ pub enum Event {
         /// What they wait for.
         reason: StallReason,
     },
-    /// Commits no longer wait for it.
+    /// Commits no longer wait for background work.
     Resumed {
         /// What they waited for.
         reason: StallReason,
-        /// How long, from the first commit that waited.
+        /// How long commits waited, counted from the first commit that waited.
         time: Duration,
     },
     /// Background work failed; the engine tries it again by itself.
@@ -133,7 +133,7 @@ pub enum Event {
         /// Why.
         error: String,
     },
-    /// The background scrub found a page that cannot be read, or whose bytes are not those that were written.
+    /// The background scrub found a page that cannot be read, or whose bytes are not the bytes that were written.
     Damaged {
         /// Name of the table.
         table: String,

@@ -1,17 +1,17 @@
-//! What a program registers so that the engine can keep its indexes: for the declaration of an index, something that
-//! makes the keys of a row. It knows no types and no storage.
+//! What a program registers so that the engine can keep its indexes: for the declaration of an index, an extractor
+//! that makes the keys of a row. This module knows no types and no storage.
 
 use os::sync::Arc;
 use std::fmt;
 
-/// Makes the keys of one index from the rows of its table. A program registers what makes one from the declaration of
-/// an index, see [`Builder::extractors`](crate::Builder::extractors).
+/// Makes the keys of one index from the rows of its table. A program registers a function that makes such an
+/// extractor from the declaration of an index, see [`Builder::extractors`](crate::Builder::extractors).
 ///
-/// The keys of a row must follow from its bytes alone, now and in each later release of the program: an entry is found
-/// again, to be removed, by making its key again.
+/// The keys of a row must follow from its bytes alone, now and in each later release of the program: to remove an
+/// entry, its key is made again.
 pub trait IndexKeys: Send + Sync {
-    /// Numbers of the [column groups](crate::TableOptions::groups) that the keys are made of, from 0. In a table
-    /// without groups 0 is the whole value. If none exists, the key of a row is enough.
+    /// Numbers of the [column groups](crate::TableOptions::groups) from which the keys are made, counted from 0. In
+    /// a table without groups, 0 is the whole value. If the list is empty, the key of a row is enough.
     fn groups(&self) -> &[usize];
 
     /// Gives each key of a row to `emit`; a row without keys is not in the index. A key that is given twice counts
@@ -34,7 +34,7 @@ pub trait IndexKeys: Send + Sync {
 /// extractor is asked for it.
 pub const BY_CLOSURE: &[u8] = b"larch: a closure of the program";
 
-/// Makes the keys of an index by a closure, of the key and the value of a row.
+/// Makes the keys of an index with a closure, from the key and the value of a row.
 pub struct ByClosure<F>(pub F);
 
 impl<F: Fn(&[u8], &[u8], &mut dyn FnMut(&[u8])) + Send + Sync> IndexKeys for ByClosure<F> {
@@ -53,7 +53,7 @@ impl<F: Fn(&[u8], &[u8], &mut dyn FnMut(&[u8])) + Send + Sync> IndexKeys for ByC
     }
 }
 
-/// Makes what makes the keys of an index.
+/// Makes the extractor of an index from its declaration.
 type Make = dyn Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync;
 
 /// The extractors that a program has registered.
@@ -66,7 +66,7 @@ impl Extractors {
         Self(Some(Arc::new(make)))
     }
 
-    /// What makes the keys of the index with this `declaration`.
+    /// The extractor of the index with this `declaration`.
     ///
     /// # Errors
     ///

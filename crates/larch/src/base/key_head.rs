@@ -1,5 +1,5 @@
-//! The head of a key: its first eight bytes as a number, which most comparisons of two keys end at. It knows no keys
-//! that have something in common: where they do, the caller cuts that off.
+//! The head of a key: its first eight bytes as a number. Most comparisons of two keys need only the heads. If keys
+//! have a common prefix, the caller must cut it off: this module does not know prefixes.
 
 use std::cmp::Ordering;
 
@@ -20,8 +20,9 @@ pub fn head(key: &[u8]) -> u64 {
 /// Longer keys are left to the system's comparison of bytes, which is faster for them.
 const LONGEST_IN_NUMBERS: usize = 64;
 
-/// The order of two keys with equal [heads](head). Keys of a table mostly have one length, and often more than a head
-/// in common; these are compared as numbers of eight bytes, which takes less than a call of the system's comparison.
+/// The order of two keys with equal [heads](head). Keys of a table mostly have one length, and often have more than
+/// a head in common. Such keys are compared as numbers of eight bytes, which takes less time than a call of the
+/// system's comparison.
 #[inline]
 pub fn order_after_head(a: &[u8], b: &[u8]) -> Ordering {
     let bytes = a.len();
@@ -37,7 +38,7 @@ pub fn order_after_head(a: &[u8], b: &[u8]) -> Ordering {
         }
         (a_rest, b_rest) = (a_after, b_after);
     }
-    // The last eight bytes overlap with those before, which are equal.
+    // The last eight bytes overlap with the bytes before them, which are equal.
     let last = |key: &[u8]| u64::from_be_bytes(*key.last_chunk().expect("eight bytes or more"));
     last(a).cmp(&last(b))
 }

@@ -1,5 +1,5 @@
-//! The operations of one commit as bytes, which are the same in memory and in the log. It knows no versions, knows
-//! tables only by their ids, and compares keys as bytes.
+//! The operations of one commit as bytes. The bytes are the same in memory and in the log. This module knows no
+//! versions, knows tables only by their ids, and compares keys as bytes.
 //!
 //! ```text
 //! batch:  op | op | …
@@ -12,7 +12,7 @@
 //! 3 range erase    start     exclusive end; empty: no end
 //! ```
 //!
-//! varint: seven bits a byte, low ones first, the high bit set on all but the last; at most five bytes.
+//! varint: seven bits a byte, low bits first. The high bit is set in all bytes but the last. At most five bytes.
 //!
 //! Invariants: the bytes of a [`BatchOps`] always decode, because bytes from a file are checked before they are taken.
 //! Order matters: a later op on the same key wins, and a range erase hides the earlier ops in its range.
@@ -69,9 +69,9 @@ pub struct OpsError {
 pub struct BatchOps {
     bytes: Vec<u8>,
     count: u32,
-    /// How many of them erase ranges.
+    /// How many of the ops erase ranges.
     range_erases: u32,
-    /// Whether a range erase came after other ops, and `resolve` was not called since.
+    /// Whether a range erase came after other ops, and `resolve` was not called since then.
     is_unresolved: bool,
 }
 
@@ -92,7 +92,7 @@ impl BatchMark {
 }
 
 impl<'a> Op<'a> {
-    /// The key, unless it is a range.
+    /// The key of the op. `None` for a range erase.
     pub fn key(self) -> Option<&'a [u8]> {
         match self {
             Self::Put { key, .. } | Self::Erase { key } => Some(key),
@@ -100,7 +100,7 @@ impl<'a> Op<'a> {
         }
     }
 
-    /// Whether it decides what `key` has.
+    /// Whether the op decides what `key` has.
     pub fn writes_to(&self, key: &[u8]) -> bool {
         match *self {
             Self::Put { key: written, .. } | Self::Erase { key: written } => written == key,
@@ -115,8 +115,8 @@ impl BatchOps {
         Self::default()
     }
 
-    /// Replaces its ops by the `count` ops that `bytes` encode, after checking them. It uses its memory again, so that
-    /// a reader of many batches allocates once. After an error it has no ops.
+    /// Replaces the batch's ops with the `count` ops that `bytes` encode, after checking them. The memory of the
+    /// batch is used again, so a reader of many batches allocates once. After an error the batch has no ops.
     ///
     /// # Errors
     ///
@@ -168,7 +168,7 @@ impl BatchOps {
         self.begin(ERASE, table, key);
     }
 
-    /// Appends an erase of the keys in `start..end`; if `end` is empty, of all keys from `start` on.
+    /// Appends an erase of the keys in `start..end`. If `end` is empty, it erases all keys from `start` on.
     pub fn range_erase(&mut self, table: u32, start: &[u8], end: &[u8]) {
         self.is_unresolved |= self.count > 0;
         self.range_erases += 1;
@@ -241,7 +241,7 @@ impl BatchOps {
         BatchMark { bytes: self.bytes.len() - ops.rest.len(), count, range_erases, is_unresolved }
     }
 
-    /// Removes all ops after `mark`. The batch was not resolved since it was there.
+    /// Removes all ops after `mark`. The batch must not have been resolved since `mark` was made.
     pub fn rewind(&mut self, mark: &BatchMark) {
         self.bytes.truncate(mark.bytes);
         (self.count, self.range_erases, self.is_unresolved) = (mark.count, mark.range_erases, mark.is_unresolved);
@@ -252,17 +252,17 @@ impl BatchOps {
         self.count
     }
 
-    /// How many of them erase ranges.
+    /// How many of the ops erase ranges.
     pub fn range_erases(&self) -> u32 {
         self.range_erases
     }
 
-    /// Whether it has no ops.
+    /// Whether the batch has no ops.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The encoding.
+    /// The encoded ops.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -275,8 +275,8 @@ impl BatchOps {
         self.is_unresolved = false;
     }
 
-    /// Whether the ops mean the same if all of them get one version, because no range erase comes after an op that it
-    /// hides.
+    /// Whether the ops mean the same if all of them get one version. This is so if no range erase comes after an op
+    /// that it hides.
     pub fn is_resolved(&self) -> bool {
         !self.is_unresolved
     }
@@ -334,8 +334,8 @@ impl<'a> Iterator for Ops<'a> {
 
 impl ExactSizeIterator for Ops<'_> {}
 
-/// The places of the ops that no later range erase hides. It goes from the last op to the first, with the union of the
-/// ranges that it has met.
+/// The places of the ops that no later range erase hides. It goes from the last op to the first. On the way it
+/// collects the union of the ranges that it has met.
 fn visible_ops(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut rest = bytes;
@@ -378,7 +378,7 @@ impl<'a> Spans<'a> {
             return;
         }
         let (mut start, mut end) = (start, end);
-        // The span before may reach into this one. Spans that start inside become part of it.
+        // The span before this span may reach into it. Spans that start inside become part of it.
         let before = self.0.range((table, [].as_slice())..=(table, start)).next_back();
         if let Some((&(_, before_start), &before_end)) = before
             && (before_end.is_empty() || start <= before_end)
@@ -402,7 +402,7 @@ fn later_end<'a>(a: &'a [u8], b: &'a [u8]) -> &'a [u8] {
     if a.is_empty() || b.is_empty() { &[] } else { a.max(b) }
 }
 
-/// Takes the first op off `rest`, or returns what is wrong with it.
+/// Takes the first op off `rest`, or returns what is wrong with this op.
 fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     let (&[kind, a, b, c, d], after) = rest.split_first_chunk().ok_or("ends within its kind and table")?;
     *rest = after;
@@ -421,7 +421,7 @@ fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     Ok((table, op))
 }
 
-/// Takes a length and as many bytes off `rest`; `None` if they do not decode.
+/// Takes a length and as many bytes off `rest`. `None` if they do not decode.
 fn split_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let mut length = 0u64;
     for shift in [0, 7, 14, 21, 28] {

@@ -1,5 +1,5 @@
-//! The options of a database, which are chosen when it is opened, and of a table, which are chosen when it is created.
-//! They are values: what uses them is elsewhere.
+//! The options of a database, which are chosen when it is opened, and the options of a table, which are chosen when
+//! it is created. Options are values. The code that uses them is elsewhere.
 
 use super::error::{Error, Result};
 use super::event::{Bytes, EventHook};
@@ -11,25 +11,26 @@ use sst::format::varint;
 use sst::{BuildOptions, Compression, FilterKind, PageIndexKind};
 use std::fmt;
 
-/// When a commit returns. [`Batch::submit`](crate::Batch::submit) returns before it is durable, whatever is chosen
-/// here.
+/// When a commit returns. [`Batch::submit`](crate::Batch::submit) returns before the commit is durable, whatever is
+/// chosen here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// When it is on stable storage: it survives a power failure. The default.
+    /// When the commit is on stable storage: it survives a power failure. The default.
     #[default]
     Synced,
-    /// When the operating system has it: it survives the end of the process, but perhaps not a power failure.
+    /// When the operating system has the commit: it survives the end of the process, but perhaps not a power
+    /// failure.
     Buffered,
 }
 
-/// What a database that follows a writer in another process shows of it.
+/// What a database that follows a writer in another process shows of the writer's database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
     /// What the writer has put in files. Rows in its memory are not visible.
     Files,
-    /// Every commit, some milliseconds after it, and perhaps before it is durable. The rows that the writer has not put
-    /// in files yet take as much memory here as there, beside the cache: about the write buffer of the writer, and as
-    /// much once more for each moment that a snapshot, a range or a transaction keeps.
+    /// Every commit, some milliseconds after it, and perhaps before it is durable. Rows that the writer has not put
+    /// in files yet take as much memory here as in the writer, in addition to the cache: about the write buffer of
+    /// the writer. They take as much once more for each moment that a snapshot, a range or a transaction keeps.
     Commits,
 }
 
@@ -60,11 +61,11 @@ pub struct Options {
     pub read_only: bool,
     /// Whether and how a database opened read-only follows the process that writes to it.
     pub follow: Option<Follow>,
-    /// Whether it loads pages of new files before it shows them.
+    /// Whether a follower loads pages of new files before it shows the files.
     pub follow_preloads: bool,
-    /// Whether compactions are left to workers in other processes while some live.
+    /// Whether compactions are left to workers in other processes while at least one worker lives.
     pub compaction_workers: bool,
-    /// Whether the flat index is read where a file has both.
+    /// Whether the flat index is read if a file has both kinds of index.
     pub prefer_flat_index: bool,
     /// Whether the thread that polls a future reads a lone page itself.
     pub reads_in_poll: bool,
@@ -130,7 +131,7 @@ impl Options {
     }
 }
 
-/// What a database is opened for, and with which of the options that people choose.
+/// What a database is opened for, and the options that people choose.
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.read_only, self.follow) {
@@ -164,20 +165,21 @@ impl fmt::Display for Options {
 /// Shape of the levels of every table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelOptions {
-    /// The number of files in level 0 that starts a compaction. More files are merged at once, so that fewer bytes are
-    /// written, but each of them costs every read a look. So a third of them (four, if this is 4 to 12) is
-    /// enough in a table that has not been written for some seconds, or is read so often that the looks cost more than
-    /// a compaction.
+    /// The number of files in level 0 that starts a compaction. With a larger number, more files are merged at once,
+    /// so fewer bytes are written, but every read has to look into each of these files. A third of this number
+    /// (four, if this is 4 to 12) is enough in two cases: the table has not been written for some seconds, or it is
+    /// read so often that the looks cost more than a compaction.
     pub level0_files: usize,
-    /// The number of files in level 0 from which writes are slowed. At 48, or at twice `level0_files` if that is more,
-    /// they wait.
+    /// The number of files in level 0 from which writes are slowed. Writes wait at 48 files, or at twice
+    /// `level0_files` if this is more.
     pub slow_files: usize,
-    /// About the size of the uppermost level below 0, in bytes. A table with less than twice as many has one level
-    /// below 0.
+    /// About the size of the uppermost level below 0, in bytes. A table with less than twice this number of bytes
+    /// has one level below 0.
     pub base_bytes: u64,
     /// How many times as large a level is as the level above it, at most.
     pub growth: u64,
-    /// Size of a file in the uppermost level below 0, in bytes; deeper levels double it up to four times.
+    /// Size of a file in the uppermost level below 0, in bytes. Each deeper level doubles the size, up to four times
+    /// this size.
     pub file_bytes: u64,
 }
 
@@ -189,13 +191,13 @@ impl Default for LevelOptions {
 
 /// Which filters the files of a table get.
 ///
-/// A filter says for nearly every key that is absent from a file that it is absent, without reading rows. Filters are
-/// pages in the cache like others. They are read only where reads often look for absent keys, and no read waits for
-/// them.
+/// For nearly every key that is absent from a file, the filter says that the key is absent, without reading rows.
+/// Filters are pages in the cache like other pages. They are read only where reads often look for absent keys, and
+/// no read waits for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filters {
-    /// The filter of files with other files below them, which lack most keys that are looked for: files of flushes, and
-    /// of all compactions except those to the deepest level that has files.
+    /// The filter of files with other files below them. Such files lack most keys that are looked for. They are the
+    /// files of flushes, and of all compactions except compactions to the deepest level that has files.
     pub upper: FilterKind,
     /// The filter of files with nothing below them, and of imports.
     pub deepest: FilterKind,
@@ -214,7 +216,7 @@ impl Default for Filters {
     }
 }
 
-/// As one of `none`, `12` and `20`, or two with a comma between them: upper and deepest.
+/// Written as one of `none`, `12` and `20`, or as two of them with a comma between them: upper and deepest.
 impl fmt::Display for Filters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |kind: FilterKind| match kind {
@@ -240,21 +242,24 @@ pub struct TableOptions {
     pub node_bytes: u32,
     /// Which kind of index files get.
     pub index: PageIndexKind,
-    /// Whether pages are compressed: LZ4 costs little, zstd makes files smaller and reads of pages that are not in
-    /// memory slower. Index nodes and filters never are. Pages in memory take the same, whatever they take in files.
+    /// Whether pages are compressed. LZ4 costs little. Zstd makes files smaller, but reads of pages that are not in
+    /// memory slower. Index nodes and filters are never compressed. In memory, pages always take their uncompressed
+    /// size.
     pub compression: Compression,
     /// Bytes that the application keeps with the table; the engine does not look at them.
     pub metadata: Vec<u8>,
-    /// Names of the column groups that the values of the table are split into, in order; none if values are whole. They
-    /// are at most 16, each of 1 to 64 letters, digits, `_`, `-` and `.` of ASCII. They cannot be changed later.
+    /// Names of the column groups into which the values of the table are split, in order. None if values are whole.
+    /// There are at most 16 names. Each has 1 to 64 letters, digits, `_`, `-` and `.` of ASCII. They cannot be
+    /// changed later.
     pub groups: Vec<String>,
     /// Filters over keys. Default 20 bits a key in upper files, 12 in the deepest.
     pub filters: Filters,
-    /// Length of a prefix in bytes: filters hold the prefix of each key as well. A range whose keys all have the same
-    /// prefix then opens no file without such keys. At most 1,024; 0, the default, for none.
+    /// Length of a prefix in bytes: filters hold the prefix of each key as well. If all keys of a range have the
+    /// same prefix, the range opens no file without such keys. At most 1,024. The default is 0, which means no
+    /// prefix.
     pub filter_prefix_bytes: u16,
-    /// Whether the table is to be in memory. Its pages are loaded after open and when files are written. They stay as
-    /// long as the pages of all such tables together are within [their share](crate::Builder::in_memory_bytes) of the
+    /// Whether the table is to be in memory. Its pages are loaded after open and when files are written. They stay
+    /// while the pages of all such tables together are within [their share](crate::Builder::in_memory_bytes) of the
     /// cache. If the table is larger, its index nodes and some of its rows are in memory. Default false.
     pub in_memory: bool,
 }
@@ -295,7 +300,7 @@ impl TableOptions {
         self.check_groups()
     }
 
-    /// Checks them for a table whose files `release` must be able to read.
+    /// Checks the options for a table whose files `release` must be able to read.
     pub(crate) fn check_for(&self, release: Release) -> Result<()> {
         self.check()?;
         match self.compression {
@@ -385,8 +390,8 @@ impl TableOptions {
         varint::put(out, self.filter_prefix_bytes.into());
     }
 
-    /// Takes an encoding off the front of `bytes`. The bytes around it have a checksum, so an unknown choice is one of
-    /// a newer release.
+    /// Takes an encoding off the front of `bytes`. The bytes around it have a checksum, so an unknown choice comes
+    /// from a newer release.
     pub(crate) fn decode(bytes: &mut &[u8]) -> Result<Self, Unreadable> {
         let malformed = || Unreadable::from("the options do not decode");
         let numbers = take_numbers(bytes).ok_or_else(malformed)?;

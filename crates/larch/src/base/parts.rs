@@ -1,5 +1,5 @@
 //! The parts of a row in one value. The log, the memtables and the sort buffers of imports hold rows of tables with
-//! column groups in this form; files hold the parts apart. It does not know which group is which.
+//! column groups in this form. Files hold the parts apart. This module does not know which group is which.
 //!
 //! ```text
 //! length of each part but the last, varint | parts, back to back        with one group or none: the value itself
@@ -11,7 +11,7 @@ use std::ops::{Deref, Range};
 /// The largest number of column groups of a table.
 pub const MAX_GROUPS: usize = sst::MAX_GROUPS + 1;
 
-/// The bytes of the parts, without their lengths. This counts as the length of the value.
+/// The number of bytes of the parts, without their encoded lengths. It counts as the length of the value.
 pub fn bytes(parts: &[impl AsRef<[u8]>]) -> usize {
     parts.iter().map(|part| part.as_ref().len()).sum()
 }

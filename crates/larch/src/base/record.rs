@@ -1,6 +1,6 @@
-//! The records of the write-ahead log and of the manifest: a file is a header and records, and each record has a
-//! checksum, the id of its log, and how much of the log was known to be durable when it was written. It does not know
-//! what the payloads mean.
+//! The records of the write-ahead log and of the manifest. A file is a header and records. Each record has a
+//! checksum, the id of its log, and how much of the log was known to be durable when the record was written. This
+//! module does not know what the payloads mean.
 //!
 //! ```text
 //! file:    header (64 bytes) | record | record | …                 records start at multiples of 8
@@ -12,10 +12,10 @@
 //! - The synced end in a record is never past the record's own offset, because it was known before the record was
 //!   written.
 //! - The header is durable before the first record is written, so a bad header before records is corruption.
-//! - A sync of a log first makes the log before it durable, so a synced end past a log's header says this of both.
-//! - A reader gives a prefix of what was appended, byte for byte. It ends early without an error only if nothing proves
-//!   that the missing bytes were ever durable. With such a proof it returns [`LogError::Corrupt`], and returns it again
-//!   when asked again.
+//! - A sync of a log first makes the log before it durable, so a synced end past a log's header holds for both logs.
+//! - A reader gives a prefix of what was appended, byte for byte. If bytes are missing, it ends without an error
+//!   only if nothing proves that they were ever durable. With such a proof it returns [`LogError::Corrupt`], and
+//!   returns it again when asked again.
 //!
 //! Thread safety: one thread appends, and any thread syncs through [`LogFile`]. A reader belongs to one thread.
 
@@ -87,7 +87,8 @@ impl LogError {
         Self::Corrupt { file: file.to_owned(), offset, why: why.into() }
     }
 
-    /// The error about bytes at `offset` of `file` that cannot be read: damage, or something of a newer release.
+    /// The error about bytes at `offset` of `file` that cannot be read: they are damaged, or a newer release has
+    /// written them.
     pub fn unreadable(file: &Path, offset: u64, unreadable: Unreadable) -> Self {
         match unreadable {
             Unreadable::Corrupt(why) => Self::corrupt(file, offset, why),

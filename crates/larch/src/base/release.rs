@@ -1,10 +1,10 @@
-//! The releases of Larch, and which features of the formats each of them reads. With
+//! The releases of Larch, and which features of the formats each release reads. With
 //! [`Builder::compat`](crate::Builder::compat) a database writes only what an older release can read, so that going
 //! back to that release stays possible.
 //!
 //! Code that wants to use a feature asks [`Release::features`] first, and does without the feature if its bit is
-//! missing. A new feature bit gets a line in [`FEATURES`] with the release that brings it; a test compares the table
-//! with the bits that the decoders know.
+//! missing. For a new feature bit, add a line to [`FEATURES`] with the release that brings it. A test compares the
+//! table with the bits that the decoders know.
 
 use super::record::{BEGIN_RECORD, EDIT_FIELDS, LogKind};
 use std::fmt;
@@ -16,10 +16,11 @@ use std::str::FromStr;
 pub enum Release {
     /// 0.1, the first one.
     V0_1,
-    /// 0.2. Filters are made of blocks, pages may be compressed by zstd; a log may begin before the one before it is
-    /// durable.
+    /// 0.2. Filters are made of blocks, and pages may be compressed by zstd. A log may begin before the previous log
+    /// is durable.
     V0_2,
-    /// A release with a feature that no real release has, for tests that older releases do not get it.
+    /// A release with a feature that no real release has, for tests which show that older releases do not get the
+    /// feature.
     #[cfg(test)]
     Later,
 }
@@ -54,16 +55,16 @@ impl Release {
     /// Every release, the oldest first.
     pub const ALL: &[Self] = &[Self::V0_1, Self::V0_2];
 
-    /// The newest one: this one.
+    /// The newest release, which is this release.
     pub const NEWEST: Self = Self::V0_2;
 
-    /// Whether it reads a manifest with indexes. Their edits need no feature bit: a release that does not know the
-    /// number of an edit refuses the manifest by this number.
+    /// Whether the release reads a manifest with indexes. The edits of indexes need no feature bit: a release that
+    /// does not know the number of an edit refuses the manifest because of this number.
     pub(crate) fn reads_indexes(self) -> bool {
         self >= Self::V0_2
     }
 
-    /// Whether it reads pages compressed by zstd, and the options of a table that asks for them.
+    /// Whether the release reads pages compressed by zstd, and the options of a table that asks for such pages.
     pub(crate) fn reads_zstd(self) -> bool {
         self.features(Format::Sst) & sst::ZSTD != 0
     }
@@ -85,7 +86,7 @@ impl LogKind {
     }
 }
 
-/// `0.2`.
+/// Written as `0.2`.
 impl fmt::Display for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

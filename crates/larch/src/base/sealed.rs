@@ -1,4 +1,5 @@
-//! The beginning and the end of a list that is written whole, as a file of its own. It does not know what it lists.
+//! The beginning and the end of a list that is written whole, as a file of its own. This module does not know what
+//! it lists.
 //!
 //! ```text
 //!  0  magic                 8
@@ -21,7 +22,7 @@ const CRC_BYTES: usize = 4;
 /// A longer list is damaged. An entry has 60 to 500 bytes, so this is room for half a million files at least.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// A list about `id` with these feature bits, whose content `write` appends.
+/// A list about `id` with these feature bits. `write` appends its content.
 pub fn seal(magic: &[u8; 8], features: u32, id: u64, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = magic.to_vec();
     out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -33,8 +34,8 @@ pub fn seal(magic: &[u8; 8], features: u32, id: u64, write: impl FnOnce(&mut Vec
     out
 }
 
-/// The id and the content of what [`seal`] has made, if it has no other required features than those that are `known`.
-/// `what` is said of bytes with another magic.
+/// The id and the content of a list that [`seal`] has made. The list must have no required features other than the
+/// `known` features. If the bytes have another magic, the error says `what`.
 ///
 /// # Errors
 ///
@@ -61,7 +62,7 @@ pub fn features_of(bytes: &[u8]) -> u32 {
     bytes[12..].first_chunk().map_or(0, |bits| u32::from_le_bytes(*bits))
 }
 
-/// The bytes of the list at `path`, or why they are too many.
+/// The bytes of the list at `path`. If they are too many, returns a message about this.
 ///
 /// # Errors
 ///
@@ -74,7 +75,7 @@ pub fn read(disk: &dyn Disk, path: &Path) -> io::Result<Result<Vec<u8>, String>>
     disk.read_all(path).map(Ok)
 }
 
-/// What the tests of all lists ask of them.
+/// Checks that the tests of all lists share.
 #[cfg(test)]
 pub mod tests {
     use super::CRC_BYTES;
@@ -91,7 +92,7 @@ pub mod tests {
         }
     }
 
-    /// The same list after a change, with the right checksum.
+    /// The same list after a change. The checksum is correct.
     pub fn changed(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         bytes.truncate(bytes.len() - CRC_BYTES);
         change(&mut bytes);

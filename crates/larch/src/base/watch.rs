@@ -1,6 +1,6 @@
-//! How far long work is, and whether it goes on: the one shape in which all long work tells the first and asks for the
-//! second. Work that is ended undoes what it has not finished: new files that no table sees are removed, and the files
-//! that they were to replace stay.
+//! How far long work is, and whether it goes on. All long work tells its progress and asks whether to go on in this
+//! one way. Work that is ended early undoes what it has not finished: new files that no table sees are removed, and
+//! the files that they were to replace stay.
 
 use super::error::{Error, Result};
 use std::cell::{Cell, RefCell};
@@ -17,11 +17,11 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// What the callback of long work answers each time that it sees [`Progress`]: nothing, and the work goes on; or a
-/// [`ControlFlow`], whose `Break` ends the work with [`Error::Cancelled`].
+/// What the callback of long work answers each time that it sees [`Progress`]. If it returns nothing, the work goes
+/// on. It may also return a [`ControlFlow`], whose `Break` ends the work with [`Error::Cancelled`].
 ///
-/// The callback is asked at each page or after some rows, also when nothing has changed since, by the thread that does
-/// the work. So a flag that another thread sets, or a time that has passed, ends the work soon:
+/// The thread that does the work calls the callback at each page or after some rows, even if nothing has changed
+/// since the last call. So a flag that another thread sets, or a time that has passed, ends the work soon:
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -62,7 +62,7 @@ impl GoOn for ControlFlow<()> {
 
 /// One piece of long work, as its callback watches it. Once the callback has ended the work, it is not asked again.
 pub(crate) struct Watch<'w> {
-    /// The name of the work in the error about its end.
+    /// The name of the work, for the error that says that it was ended.
     work: &'static str,
     goes_on: RefCell<&'w mut dyn FnMut(Progress) -> bool>,
     at: Cell<Progress>,
@@ -70,12 +70,12 @@ pub(crate) struct Watch<'w> {
 }
 
 impl<'w> Watch<'w> {
-    /// Of work that begins now.
+    /// A watch of work that begins now.
     pub fn new(work: &'static str, goes_on: &'w mut dyn FnMut(Progress) -> bool) -> Self {
         Self { work, goes_on: RefCell::new(goes_on), at: Cell::default(), is_over: Cell::new(false) }
     }
 
-    /// Tells how far the work is. Whether it goes on.
+    /// Tells the callback how far the work is. Returns whether the work goes on.
     pub fn tell(&self, done: u64, total: u64) -> bool {
         self.at.set(Progress { done, total });
         !self.is_over()
@@ -90,7 +90,7 @@ impl<'w> Watch<'w> {
         self.is_over.get()
     }
 
-    /// Ends the work with an error when it must end.
+    /// Returns an error if the work must end.
     ///
     /// # Errors
     ///

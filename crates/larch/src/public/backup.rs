@@ -1,8 +1,8 @@
 //! Copies of a database: checkpoints, which share files with it, and backups, which need only what is new.
 //!
 //! [`Database::checkpoint`](crate::Database::checkpoint) makes a database in another directory of the same disk, and
-//! links the files that both have. [`Database::backup`](crate::Database::backup) copies into a directory of
-//! [`Backups`], of which each file is copied once, however many backups have it.
+//! links the files that both databases have. [`Database::backup`](crate::Database::backup) copies files into a
+//! directory of [`Backups`]. There each file is copied once, however many backups have it.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

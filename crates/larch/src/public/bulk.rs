@@ -1,8 +1,8 @@
 //! Bulk loads: rows that go straight into sorted files, past the log and the write buffer.
 //!
 //! [`Table::import`](crate::Table::import) takes rows in any order and sorts them.
-//! [`Builder::build_files`](crate::Builder::build_files) makes files of a table where no database is, on any machine,
-//! and [`Table::ingest`](crate::Table::ingest) takes such files into a table without reading a row. The table shows all
+//! [`Builder::build_files`](crate::Builder::build_files) makes files of a table without a database, on any machine.
+//! [`Table::ingest`](crate::Table::ingest) takes such files into a table without reading a row. The table shows all
 //! rows at once, or none.
 //!
 //! ```

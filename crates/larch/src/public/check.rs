@@ -1,7 +1,8 @@
 //! Whether a database is sound, and what its files hold.
 //!
 //! [`Database::check`](crate::Database::check) reads every page of every file and reports each [`Problem`]. [`dump`]
-//! shows a file as text. If a database is damaged, [`repair`](crate::repair::repair) saves what can be read of it.
+//! shows a file as text. If a database is damaged, [`repair`](crate::repair::repair) saves everything in it that can
+//! be read.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,5 @@
-//! What reads hand out, and what they can be told: parts of rows, rows of a page together, directions, and how much to
-//! read ahead.
+//! What reads hand out, and which choices a read takes: parts of rows, several rows of a page together, directions,
+//! and how much to read ahead.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

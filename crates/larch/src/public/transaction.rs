@@ -1,4 +1,4 @@
-//! What a [`Transaction`](crate::Transaction) can be told, and what conditional writes answer.
+//! The choices that a [`Transaction`](crate::Transaction) takes, and the answers of conditional writes.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

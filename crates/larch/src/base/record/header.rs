@@ -1,4 +1,4 @@
-//! The header of a log file: its first 64 bytes. It does not read or write files.
+//! The header of a log file: its first 64 bytes. This module does not read or write files.
 //!
 //! ```text
 //!  0  magic "LARCHLOG"              8
@@ -13,8 +13,8 @@
 //! 60  crc32c of bytes 0..60         u32
 //! ```
 //!
-//! Numbers are little-endian. The length and the place of the checksum are the same in every format version, so that a
-//! damaged header can be told apart from a newer one.
+//! Numbers are little-endian. The length and the place of the checksum are the same in every format version. So a
+//! damaged header can be told apart from a newer header.
 
 use sst::format::features::{self, Unreadable};
 
@@ -28,8 +28,8 @@ const CRC_AT: usize = 60;
 /// The feature bit of a manifest whose edits are numbered fields with their lengths.
 pub const EDIT_FIELDS: u32 = 1 << 16;
 
-/// The feature bit of a write-ahead log whose first record names the previous log. It began before that log was
-/// durable.
+/// The feature bit of a write-ahead log whose first record names the previous log. The log began before the previous
+/// log was durable.
 pub const BEGIN_RECORD: u32 = 1 << 16;
 
 /// What the records of a log file are.
@@ -43,7 +43,7 @@ pub enum LogKind {
 }
 
 impl LogKind {
-    /// The feature bits of such files that this code knows.
+    /// The feature bits of such files that this release knows.
     pub fn features(self) -> u32 {
         match self {
             Self::WriteAhead => BEGIN_RECORD,
@@ -69,12 +69,13 @@ pub struct Previous {
     pub end: KnownEnd,
 }
 
-/// Where a log ends, as the next log says. Everything above it was never written.
+/// Where a log ends according to the next log. Everything above this end was never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownEnd {
     /// In bytes from the start of the file.
     pub at: u64,
-    /// Whether everything below it was durable before the next log said so. A header says only such ends.
+    /// Whether everything below the end was durable before the next log named this end. A header names only durable
+    /// ends.
     pub is_durable: bool,
 }
 
@@ -84,15 +85,15 @@ impl Previous {
         self.number != 0 && self.end.at >= HEADER_BYTES as u64
     }
 
-    /// Whether a log that says this of itself tells that an older log `number`, which says `own`, does not count: a
-    /// recovery has dropped its commits, because commits before them were lost.
+    /// Whether a log with this `Previous` says that an older log `number`, with the `Previous` `own`, does not
+    /// count. Then a recovery has dropped the older log's commits, because commits before them were lost.
     pub fn drops(&self, number: u64, own: Option<Previous>) -> bool {
         self.end.is_durable && number > self.number && own.is_some_and(|own| !own.end.is_durable)
     }
 }
 
 impl KnownEnd {
-    /// The end of a log that is durable up to it.
+    /// The end of a log that is durable up to this end.
     pub fn durable(at: u64) -> Self {
         Self { at, is_durable: true }
     }
@@ -103,12 +104,12 @@ impl KnownEnd {
 pub struct Header {
     /// What the records are.
     pub kind: LogKind,
-    /// A random number, not 0. All records have it too, so that a record of another file is not taken for one of this
-    /// file.
+    /// A random number, not 0. All records of the file have it too, so that a record of another file is not taken
+    /// for a record of this file.
     pub log_id: u64,
     /// The number of the file, not 0.
     pub number: u64,
-    /// The log that this one continues, if the header names it.
+    /// The log that this log continues, if the header names it.
     pub previous: Option<Previous>,
     /// The feature bits. Unknown bits among the low 16 are ignored.
     pub features: u32,

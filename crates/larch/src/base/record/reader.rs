@@ -1,5 +1,5 @@
-//! Reads the records of a log file. At the first bad record it decides whether this is a torn tail or corruption. It
-//! does not know what the payloads mean.
+//! Reads the records of a log file. At the first bad record it decides whether the record is a torn tail or
+//! corruption. This module does not know what the payloads mean.
 //!
 //! A crash may leave anything in the part that was not synced: missing bytes, zeros, later records without earlier
 //! ones. So a bad record at offset `o` ends the log without an error, unless something proves that bytes at or past `o`
@@ -38,7 +38,7 @@ pub struct Record<'a> {
 /// Why a log ended before its file did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tear {
-    /// Where the unfinished write starts, which is the end of the log.
+    /// Where the unfinished write starts. This is the end of the log.
     pub offset: u64,
     /// What is wrong with it.
     pub why: &'static str,
@@ -51,8 +51,8 @@ pub struct RecordReader {
     path: PathBuf,
     /// `None` if the creation of the file was torn. Then it has no records.
     header: Option<Header>,
-    /// Nothing is read from this offset on: it is the caller's `known_end`, or the length of the file at the open if
-    /// that is less.
+    /// Nothing is read from this offset on. It is the lesser of two values: the caller's `known_end`, and the length
+    /// that the file had at the open.
     limit: u64,
     known_end: Option<KnownEnd>,
     /// Where the next record starts.
@@ -60,7 +60,7 @@ pub struct RecordReader {
     /// See [`RecordReader::proven_end`].
     proven_end: u64,
     window: Window,
-    /// How the log has ended, once it has.
+    /// How the log has ended. `None` until it has ended.
     log_end: Option<LogEnd>,
 }
 
@@ -88,8 +88,9 @@ impl Window {
 }
 
 impl RecordReader {
-    /// Opens a log of the given kind. `known_end` is where the next log says that this one ended: nothing above it is
-    /// read, and if it is durable, everything below it must be there and valid. It is `None` if no next log exists.
+    /// Opens a log of the given kind. `known_end` is where this log ended according to the next log: nothing above
+    /// it is read. If `known_end` is durable, everything below it must be there and valid. It is `None` if no next
+    /// log exists.
     ///
     /// # Errors
     ///
@@ -121,8 +122,9 @@ impl RecordReader {
         Ok(reader)
     }
 
-    /// Reads the header. It was durable before the first record was written, so a bad header is a torn creation only in
-    /// a file without records: a file that is shorter than the header, or as long as the header without its checksum.
+    /// Reads the header. The header was durable before the first record was written. So a bad header is a torn
+    /// creation only in a file without records: the file is shorter than the header, or as long as the header
+    /// without its checksum.
     fn read_header(&mut self, file_bytes: u64, kind: LogKind) -> Result<()> {
         let mut bytes = [0; HEADER_BYTES];
         let present = file_bytes.min(HEADER_BYTES as u64) as usize;
@@ -154,19 +156,19 @@ impl RecordReader {
         &self.path
     }
 
-    /// Where the next record starts; after the last one, the end of the log.
+    /// Where the next record starts. After the last record it is the end of the log.
     pub fn end(&self) -> u64 {
         self.offset
     }
 
-    /// Everything below this offset was durable, as `known_end` or the greatest synced end of the records read so far
-    /// proves. What lies beyond can be read now, but an earlier process may have failed to sync it.
+    /// Everything below this offset was durable. `known_end` or the greatest synced end of the records read so far
+    /// proves this. What lies beyond can be read now, but an earlier process may have failed to sync it.
     pub fn proven_end(&self) -> u64 {
         self.proven_end
     }
 
-    /// Looks in the whole log for a record which proves that the log was synced, and the log before it with it. Returns
-    /// the proof.
+    /// Looks in the whole log for a record which proves that this log was synced. It then proves the same of the log
+    /// before this log. Returns the proof.
     ///
     /// # Errors
     ///
@@ -178,7 +180,7 @@ impl RecordReader {
         }
     }
 
-    /// After the last record: the unfinished write that was cut off, if the log ended with one.
+    /// The unfinished write that was cut off, if the log ended with such a write. To be asked after the last record.
     pub fn tear(&self) -> Option<&Tear> {
         match &self.log_end {
             Some(LogEnd::Torn(tear)) => Some(tear),
@@ -214,9 +216,9 @@ impl RecordReader {
         }
     }
 
-    /// Looks at the file again, for a reader beside the process that appends to it: records that were appended,
-    /// finished or put in the place of an unfinished one since the last look are read, too. It does nothing after an
-    /// error.
+    /// Looks at the file again, for a reader beside the process that appends to the file. It then reads the records
+    /// that came since the last look: they were appended, finished, or put in the place of an unfinished record. It
+    /// does nothing after an error.
     ///
     /// # Errors
     ///
@@ -229,9 +231,9 @@ impl RecordReader {
         if file_bytes < self.offset {
             return Err(LogError::corrupt(&self.path, file_bytes, "the file became shorter than what was read of it"));
         }
-        // The torn bytes may be a record that was just being written. Or they are a record that could not be written
-        // whole, which is cut back, so that the next one stands at its place. Then the file may be as long as before,
-        // or shorter.
+        // There are two cases. The torn bytes may be a record that was just being written. Or they are a record that
+        // could not be written whole and is cut off again, so that the next record stands at its place. Then the
+        // file may be as long as at the last look, or shorter.
         if file_bytes != self.limit || matches!(self.log_end, Some(LogEnd::Torn(_))) {
             self.limit = file_bytes;
             self.window.bytes.clear();
@@ -264,8 +266,8 @@ impl RecordReader {
         }))
     }
 
-    /// The header of the record at `offset` and the place of its payload in the window, or what is wrong with the
-    /// record.
+    /// The header of the record at `offset` and the place of its payload in the window. If the record is bad,
+    /// returns what is wrong with it.
     fn record_at(&mut self, offset: u64) -> Result<Result<(RecordHeader, Range<usize>), &'static str>> {
         if self.limit - offset < RECORD_HEADER_BYTES as u64 {
             return Ok(Err("the file ends within a record's header"));
@@ -284,12 +286,12 @@ impl RecordReader {
         Ok(Ok((header, payload..payload + header.payload_bytes as usize)))
     }
 
-    /// Looks for a valid record after the bad one at `bad` which proves that bytes past `bad` were durable, and returns
-    /// the proof.
+    /// Looks after the bad record at `bad` for a valid record which proves that bytes past `bad` were durable.
+    /// Returns the proof.
     ///
-    /// Records start at multiples of 8, so it tries every such place. It computes the checksum of a candidate only if
-    /// the candidate would be a proof, so that the search reads the tail about once, whatever lies there. A copy of an
-    /// older record inside a value proves nothing, because its synced end lies before `bad`.
+    /// Records start at multiples of 8, so it tries every such place. It computes the checksum of a candidate only
+    /// if the candidate would be a proof. So the search reads the tail about once, whatever lies there. A copy of an
+    /// older record inside a value proves nothing, because the synced end in it lies before `bad`.
     fn proof_after(&mut self, bad: u64) -> Result<Option<String>> {
         let log_id = self.log_id();
         let mut offset = bad + RECORD_ALIGN_BYTES as u64;
@@ -320,7 +322,7 @@ impl RecordReader {
         Ok(None)
     }
 
-    /// The checksum of a part of the file, which is read in chunks without changing the window.
+    /// The checksum of a part of the file. The part is read in chunks without changing the window.
     fn crc_of(&self, range: Range<u64>) -> Result<u32> {
         let mut bytes = vec![0; CHUNK_BYTES.min((range.end - range.start) as usize)];
         let mut crc = Digest::new(CrcAlgorithm::Crc32Iscsi);
@@ -331,11 +333,11 @@ impl RecordReader {
             crc.update(&bytes[..count]);
             offset += count as u64;
         }
-        // A sum of 32 bits, in the type that serves all widths.
+        // The checksum has 32 bits. The type serves all widths.
         Ok(crc.finalize() as u32)
     }
 
-    /// Brings `range`, which ends at or before the limit, into the window, and returns its place there.
+    /// Brings `range` into the window, and returns its place there. The range must end at or before the limit.
     fn load(&mut self, range: Range<u64>) -> Result<Range<usize>> {
         if let Some(at) = self.window.find(&range) {
             return Ok(at);
@@ -343,7 +345,7 @@ impl RecordReader {
         let length = (range.end - range.start).max(CHUNK_BYTES as u64).min(self.limit - range.start) as usize;
         self.window.bytes.clear();
         self.window.bytes.shrink_to(length.max(CHUNK_BYTES));
-        // The length comes from the record's header, and may be as great as that of the file.
+        // The length comes from the record's header, and may be as great as the length of the file.
         let no_memory = |_| LogError::io("read", &self.path, io::ErrorKind::OutOfMemory.into());
         self.window.bytes.try_reserve_exact(length).map_err(no_memory)?;
         self.window.bytes.resize(length, 0);

@@ -1,5 +1,5 @@
-//! Makes the end of a log durable that an earlier process has left, so that another log may say where it ends, or
-//! records may be appended to it. It does not know what the records mean.
+//! Makes the end of a log durable that an earlier process has left. After that another log may say where this log
+//! ends, or records may be appended to it. This module does not know what the records mean.
 
 use super::{LogError, Result};
 use os::{Access, Disk};
@@ -11,8 +11,9 @@ const REWRITE_BYTES: u64 = 1 << 20;
 
 /// Cuts a log off at `tail.end` and makes the rest durable. It writes in place, and so takes no room on the disk.
 ///
-/// Nothing proves that the `tail` is durable. If an earlier process failed to sync it, the system may show it and yet
-/// never write it, and a sync would succeed without saving it. So the tail is written again before the sync.
+/// Nothing proves that the `tail` is durable. If an earlier process failed to sync it, the system may show the tail
+/// and yet never write it. A sync would then succeed without saving the tail. So the tail is written again before
+/// the sync.
 ///
 /// # Errors
 ///

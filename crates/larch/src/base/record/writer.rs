@@ -1,9 +1,11 @@
-//! Appends records to a new file. It does not decide which thread makes them durable, and when.
+//! Appends records to a new file. This module does not decide when the records become durable, and which thread does
+//! it.
 //!
-//! Invariants: `appended_end` is stored after the bytes below it were written. `synced_end` is stored after a sync that
-//! began after these bytes were written. Both only grow. If an append fails, the file is cut back to the last whole
-//! record, and this is made durable before the next record is written. After a failed sync every append and sync is
-//! refused. A sync of a log first makes the log before it durable, so that `synced_end` says the same of both.
+//! Invariants: `appended_end` is stored after the bytes below it were written. `synced_end` is stored after a sync
+//! that began after these bytes were written. Both ends only grow. If an append fails, the file is cut back to the
+//! last whole record, and this cut is made durable before the next record is written. After a failed sync every
+//! append and sync is refused. A sync of a log first makes the log before it durable, so `synced_end` holds for both
+//! logs.
 //!
 //! Thread safety: a [`RecordWriter`] belongs to one thread. Its [`LogFile`] is shared.
 
@@ -15,21 +17,21 @@ use os::{Access, Disk, File};
 
 use super::{HEADER_BYTES, Header, LogError, RECORD_HEADER_BYTES, Result, padded_record_bytes};
 
-/// The length of the longest payload: its own length and that of the padded record must fit in a u32.
+/// The length of the longest payload. The lengths of the payload and of the padded record must fit in a u32.
 pub const MAX_PAYLOAD_BYTES: usize = u32::MAX as usize - 64;
 
-/// If the scratch buffer grows beyond this for a record, the memory is returned after it.
+/// If a record makes the scratch buffer larger than this, the memory is returned after the record.
 const MAX_SCRATCH_BYTES: usize = 1 << 20;
 
-/// A log file that is being written, as the threads see it that make it durable.
+/// A log file that is being written, as the threads that make it durable see it.
 #[derive(Debug)]
 pub struct LogFile {
     file: Arc<dyn File>,
     path: PathBuf,
     appended_end: AtomicU64,
     synced_end: AtomicU64,
-    /// Held during a sync. The system reports a failure to one sync only: if two ran at a time, the other one would
-    /// succeed. In it is the log before this one, as long as that may not be durable.
+    /// Held during a sync. The system reports a failure to one sync only: if two syncs ran at a time, the other sync
+    /// would succeed. It holds the log before this log, as long as that log may not be durable.
     syncing: Mutex<Option<Arc<LogFile>>>,
     /// The error of the sync that failed.
     failed: OnceLock<LogError>,
@@ -51,7 +53,7 @@ impl LogFile {
         self.synced_end.load(Ordering::Acquire)
     }
 
-    /// Makes everything appended so far durable, and the log before this one, and returns the end of this one.
+    /// Makes everything appended so far durable, and first the log before this log. Returns the end of this log.
     ///
     /// # Errors
     ///
@@ -90,7 +92,7 @@ pub struct RecordWriter {
     file: Arc<LogFile>,
     log_id: u64,
     end: u64,
-    /// The synced end in the last record; the end of the header, which is durable, before the first.
+    /// The synced end in the last record. Before the first record it is the end of the header, which is durable.
     stated_end: u64,
     scratch: Vec<u8>,
     /// Whether an append failed, so that a part of a record may lie after `end`.
@@ -121,8 +123,8 @@ impl EmptyLog {
         Ok(Self { file, path: path.to_owned(), is_allocated_ahead: false })
     }
 
-    /// Asks for room for a log of `bytes`, so that appends need not look for it while the disk is busy. On a full disk,
-    /// or where the file system cannot, appends look for room as always.
+    /// Asks for room for a log of `bytes`, so that appends need not look for room while the disk is busy. If the
+    /// disk is full or the file system cannot do this, appends look for room as always.
     pub fn allocate_ahead(&mut self, bytes: u64) {
         self.is_allocated_ahead = true;
         if self.file.allocate_ahead(bytes).is_err() {
@@ -161,8 +163,8 @@ impl RecordWriter {
         Self::at(file, path, log_id, HEADER_BYTES as u64)
     }
 
-    /// A writer for the log at `path`, which an earlier process has left. It ends at `end`, and everything in it is
-    /// durable.
+    /// A writer for the log at `path`, which was left by an earlier process. The log ends at `end`, and everything
+    /// in it is durable.
     ///
     /// # Errors
     ///
@@ -196,11 +198,11 @@ impl RecordWriter {
         self.mend()?;
         let synced_end = self.file.synced_end();
         encode(&mut self.scratch, self.log_id, synced_end, parts);
-        // A panic in the write may leave a part of the record, as an error does.
+        // If the write panics, a part of the record may be left, as after an error.
         self.is_torn = true;
         if let Err(error) = self.file.file.write_at(&self.scratch, self.end) {
-            // It is cut off at once, because it takes space on a disk that may be full. If this fails, the next append
-            // tries again.
+            // The part is cut off at once, because it takes space on a disk that may be full. If the cut fails, the
+            // next append tries again.
             self.cut().ok();
             return Err(LogError::io("append to", &self.file.path, error));
         }
@@ -215,14 +217,14 @@ impl RecordWriter {
         Ok(self.end)
     }
 
-    /// Notes that this log continues `before`, which takes no more records and may not be durable yet. No record was
-    /// appended.
+    /// Notes that this log continues `before`. That log takes no more records and may not be durable yet. No record
+    /// may have been appended to this log.
     pub fn follow(&mut self, before: Arc<LogFile>) {
         assert_eq!(self.end, HEADER_BYTES as u64, "a log follows another one from its beginning");
         *self.file.syncing.lock() = Some(before);
     }
 
-    /// If an append has failed, makes it durable that it has left nothing.
+    /// If an append has failed, cuts off what it has left, and makes the cut durable.
     ///
     /// # Errors
     ///
@@ -241,8 +243,8 @@ impl RecordWriter {
         self.file.file.set_len(self.end).map_err(|error| LogError::io("cut", &self.file.path, error))
     }
 
-    /// Appends a record without a payload, which proves how much of the log is durable. From then on a reader can tell
-    /// damage of the last durable record from a write that was never finished.
+    /// Appends a record without a payload, which proves how much of the log is durable. From then on a reader can
+    /// tell whether the last durable record is damaged or a write was never finished.
     ///
     /// # Errors
     ///
@@ -251,12 +253,12 @@ impl RecordWriter {
         self.append(&[])
     }
 
-    /// Releases the buffer in which it encodes records.
+    /// Releases the buffer in which the writer encodes records.
     pub fn give_back(&mut self) {
         self.scratch = Vec::new();
     }
 
-    /// Gives the room back that was allocated ahead and is not used.
+    /// Gives back the room that was allocated ahead and is not used.
     ///
     /// # Errors
     ///
@@ -265,7 +267,7 @@ impl RecordWriter {
         if std::mem::take(&mut self.is_allocated_ahead) { self.cut() } else { Ok(()) }
     }
 
-    /// The memory of this buffer, in bytes.
+    /// The memory of the buffer in which the writer encodes records, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.scratch.capacity() as u64
     }
@@ -275,7 +277,7 @@ impl RecordWriter {
         &self.file
     }
 
-    /// How much of the log is durable, as the last record says.
+    /// How much of the log is durable according to the last record.
     pub fn stated_end(&self) -> u64 {
         self.stated_end
     }
@@ -286,7 +288,7 @@ impl RecordWriter {
     }
 }
 
-/// Encodes a record into `record`, in place of what was there.
+/// Encodes a record into `record`, and replaces what was there.
 ///
 /// ```text
 /// crc u32 | payload bytes u32 | log id u64 | synced end u64 | payload | zeros to a multiple of 8
