@@ -1,5 +1,5 @@
-//! A check in progress: what is checked, and what was found so far. It does not know in which order the parts of a file
-//! are checked.
+//! A check in progress: what is checked, and what was found so far. It does not know in which order the parts of a
+//! file are checked.
 
 use super::report::FileReport;
 use crate::read::{Sst, Whole};
@@ -12,13 +12,13 @@ pub(super) struct Check<'a, S: ?Sized> {
     pub sst: &'a Sst,
     pub whole: Whole<'a, S>,
     pub progress: &'a mut dyn FnMut(u64),
-    /// Offset, length and kind of every page.
+    /// The offset, length and kind of every page.
     pub extents: Vec<(u64, u32, PageKind)>,
     pub report: FileReport,
     pub found: RowFacts,
 }
 
-/// What the rows and pages add up to, to be compared with the meta.
+/// The sums over the rows and pages, which are compared with the meta.
 #[derive(Default)]
 pub(super) struct RowFacts {
     pub versions: Option<(Version, Version)>,
@@ -37,14 +37,15 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         self.sst.meta.file_bytes.saturating_sub(BLOCK_BYTES as u64)
     }
 
-    /// A page of no tree, verified by being read.
+    /// A page that belongs to no tree. Reading it verifies it.
     pub fn page(&mut self, at: &Address, kind: PageKind) -> Result<PageRef> {
         let page = self.whole.page_at(at, kind)?;
         self.count(&page, at, kind)?;
         Ok(page)
     }
 
-    /// Counts a page as a part of the file. A release that does not know its codec must refuse the file.
+    /// Counts a page as a part of the file, and checks its codec: a release that does not know the codec must
+    /// refuse the file.
     pub fn count(&mut self, page: &PageRef, at: &Address, kind: PageKind) -> Result<()> {
         if header_of(page).codec == Codec::Zstd {
             self.found.has_zstd = true;
@@ -66,7 +67,7 @@ fn header_of(page: &PageRef) -> PageHeader {
     PageHeader::decode(page).expect("a page in memory has been decoded")
 }
 
-/// A page knows its height above the data pages.
+/// Checks that a page has the right height above the data pages in its header.
 pub(super) fn check_level<S: PageSource + ?Sized>(
     check: &Check<'_, S>,
     page: &PageRef,

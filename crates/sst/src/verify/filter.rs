@@ -1,5 +1,5 @@
-//! The filter of a file, walked in step with the main tree: it denies no key and no prefix, and each is found in the
-//! partition that covers its row. It does not know the values of rows.
+//! Walks the filter of a file in step with the main tree. It checks that the filter denies no key and no prefix,
+//! and that each is found in the partition that covers its row. It does not know the values of rows.
 
 use super::check::Check;
 use super::tree_walk::{DataPage, TreeWalk};
@@ -8,14 +8,14 @@ use crate::format::filter::{FilterLayout, hash_key, hash_prefix};
 use crate::format::meta::FilterTree;
 use pages::{PageKind, PageSource, Result};
 
-/// The walk; nothing where a file has no filter.
+/// The walk; `None` if a file has no filter.
 pub(super) struct FilterWalk(Option<PartitionWalk>);
 
 struct PartitionWalk {
     filter: FilterTree,
     walk: TreeWalk,
     here: Option<DataPage<FilterLayout>>,
-    /// Prefix of the key before; empty if it had none.
+    /// The prefix of the key before; empty if that key had none.
     prefix: Vec<u8>,
 }
 
@@ -24,7 +24,7 @@ impl FilterWalk {
         Self(filter.map(|filter| PartitionWalk { walk: walk(&filter), filter, here: None, prefix: Vec::new() }))
     }
 
-    /// The next row of the main tree has this key.
+    /// Checks the key of the next row of the main tree.
     pub fn key<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>, row: u64, key: &[u8]) -> Result<()> {
         let Some(walk) = &mut self.0 else { return Ok(()) };
         let is_first = row.is_multiple_of(walk.filter.partition_rows.into());
@@ -67,7 +67,7 @@ impl FilterWalk {
         Ok(())
     }
 
-    /// After the last row: no partition is left.
+    /// Checks, after the last row, that no partition is left.
     pub fn end<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<()> {
         let Some(walk) = &mut self.0 else { return Ok(()) };
         match walk.walk.next::<_, FilterLayout>(check)? {

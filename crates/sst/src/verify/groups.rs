@@ -1,6 +1,6 @@
-//! The column groups of a file: their own trees, the totals of the main tree in which their pages and values are
-//! counted, and that an erase has no parts. It does not know which rows are erases: the main tree and the history say
-//! that later.
+//! Checks the column groups of a file: their trees, the totals of the main tree in which their pages and values are
+//! counted, and that an erase has no parts. It does not know which rows are erases: the main tree and the history
+//! tell it later.
 
 use super::check::Check;
 use super::tree_walk::DataPage;
@@ -11,37 +11,37 @@ use crate::format::meta::{Tree, TreeKind};
 use crate::read::RowPlace;
 use pages::{Address, PageRef, PageSource, Result, retry};
 
-/// What lies beside the main tree and belongs to its rows, in column groups.
+/// What lies in column groups beside the main tree and belongs to its rows.
 #[derive(Default)]
 pub(super) struct Beside {
     newest: GroupSide,
     older: GroupSide,
 }
 
-/// Parts of newest versions, or of older ones.
+/// The parts of newest versions, or the parts of older versions.
 #[derive(Default)]
 struct GroupSide {
     events: Events,
-    /// Rows of which some part is not empty.
+    /// The rows with a part that is not empty.
     filled: RowSet,
 }
 
-/// Bytes, each with the number of rows from which on they are counted.
+/// Numbers of bytes, each with the number of rows from which on the bytes are counted.
 #[derive(Default)]
 struct Events {
-    /// They are sorted before they are counted.
+    /// Entries are sorted before they are counted.
     due: Vec<(u64, u64)>,
     next: usize,
     counted: u64,
 }
 
 impl Beside {
-    /// Bytes that were written when the main tree had `rows` rows and the history `older`.
+    /// The bytes that were written when the main tree had `rows` rows and the history had `older` rows.
     pub fn through(&mut self, rows: u64, older: u64) -> u64 {
         self.newest.events.through(rows) + self.older.events.through(older)
     }
 
-    /// The file ends: everything is written.
+    /// At the end of the file, everything is written.
     pub fn end(&mut self) {
         self.through(u64::MAX, u64::MAX);
     }
@@ -57,7 +57,7 @@ impl Events {
     }
 }
 
-/// Row ids, a bit for each up to the greatest.
+/// A set of row ids: one bit for each id up to the greatest.
 #[derive(Default)]
 struct RowSet(Vec<u64>);
 
@@ -76,7 +76,7 @@ impl RowSet {
 }
 
 impl<S: PageSource + ?Sized> Check<'_, S> {
-    /// All trees of all groups.
+    /// Checks all trees of all groups.
     pub(super) fn groups(&mut self) -> Result<Beside> {
         let mut beside = Beside::default();
         for (trees, group) in self.sst.meta.groups.iter().zip(1..) {
@@ -92,7 +92,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(beside)
     }
 
-    /// The row at `place` is an erase: no group has a part of it.
+    /// Checks that no group has a part of the row at `place`, which is an erase.
     pub(super) fn no_parts(&self, beside: &Beside, place: RowPlace) -> Result<()> {
         let (side, row, kind): (_, _, fn(u8) -> TreeKind) = match place {
             RowPlace::Newest(row) => (&beside.newest, row, TreeKind::Group),
@@ -131,7 +131,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
                     side.filled.insert(row);
                 }
             }
-            // A page is closed by the row after its last.
+            // A page is closed by the row after its last row.
             side.events.due.push((layout.first_row() + layout.rows() as u64 + 1, at.bytes.into()));
         }
         Ok(())

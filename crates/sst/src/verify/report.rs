@@ -10,13 +10,13 @@ pub struct FileReport {
     pub rows: u64,
     /// Rows of the main tree that are erases.
     pub erased: u64,
-    /// Older versions.
+    /// Older versions of rows.
     pub older_versions: u64,
     /// Range erases.
     pub range_erases: u64,
     /// Zeros between pages.
     pub padding_bytes: u64,
-    /// Length of the file, footer included.
+    /// The length of the file, including the footer.
     pub file_bytes: u64,
 }
 
@@ -35,7 +35,7 @@ impl FileReport {
         self.pages[kind.index()]
     }
 
-    /// Pages of all kinds, the footer not among them.
+    /// The pages of all kinds, without the footer.
     pub fn all_pages(&self) -> PageTotals {
         self.pages.iter().fold(PageTotals::default(), |sum, kind| PageTotals {
             pages: sum.pages + kind.pages,

@@ -1,12 +1,12 @@
-//! One tree of a file, page by page in the order of its keys, every index node compared with what is found under it.
-//! It does not know what rows say; its caller adds to the totals what only rows tell.
+//! Walks one tree of a file, page by page in the order of its keys. Every index node is compared with what is found
+//! under it. It does not know what rows say; its caller adds to the totals what only rows tell.
 //!
-//! It does not go down by [`Subtree`](crate::Subtree), which takes rows and totals from the parent: what parents say is
-//! what is checked here, so the rows of a page are counted from the pages before it.
+//! It does not go down by [`Subtree`](crate::Subtree), which takes rows and totals from the parent. What parents
+//! say is checked here, so the rows of a page are counted from the pages before it.
 //!
-//! The keys of every page lie between the separators beside it, and the upper separator of a page is the lower one of
-//! the next. So keys are in order across pages too, and, as every page has rows, separators lie between those of the
-//! node above.
+//! The keys of every page must lie between the separators around the page, and the upper separator of a page is the
+//! lower separator of the next. So keys are in order across pages, too. As every page has rows, separators also lie
+//! between the separators of the node above.
 
 use super::check::{Check, check_level};
 use crate::KeyRange;
@@ -21,16 +21,17 @@ use pages::{Address, PageKind, PageRef, PageSource, Result};
 pub(super) struct TreeWalk {
     kind: TreeKind,
     tree: Tree,
-    /// The same tree as its pages are read.
+    /// The same tree, for reading its pages.
     whole: WholeTree,
     state: WalkState,
-    /// Nodes from the root to the page given last.
+    /// The nodes from the root to the page that was returned last.
     path: Vec<OpenNode>,
-    /// Keys between the separators around the page given last.
+    /// The keys between the separators around the page that was returned last.
     keys: KeyRange,
-    /// The flat list beside a B-tree, compared child by child.
+    /// The flat list beside a B-tree, which is compared child by child.
     list: Option<PageRef>,
-    /// What the pages so far add up to. Erased rows and group bytes are added by the caller, for all but the flat walk.
+    /// The totals of the pages so far. The caller adds erased rows and group bytes, except in the walk over the
+    /// flat list.
     pub(super) totals: Totals,
     data_pages: u64,
     index_bytes: u64,
@@ -55,13 +56,13 @@ pub(super) struct DataPage<L = Layout> {
 struct OpenNode {
     page: PageRef,
     at: Address,
-    /// The child on the path; none before the first.
+    /// The child on the path; `None` before the first child.
     child: Option<usize>,
-    /// Keys between the separators before and after the whole node.
+    /// The keys between the separators before and after the whole node.
     keys: KeyRange,
 }
 
-/// A page to open: where, and the keys between the separators around it.
+/// A page to open: its address, and the keys between the separators around it.
 struct NextPage {
     at: Address,
     keys: KeyRange,
@@ -98,7 +99,7 @@ impl TreeWalk {
         if self.tree.btree.is_some() { PageKind::Index } else { PageKind::Flat }
     }
 
-    /// The next data page; `None` after the last, when everything about the tree has been checked.
+    /// The next data page; `None` after the last page, when everything about the tree has been checked.
     pub fn next<S: PageSource + ?Sized, L: PageRows>(
         &mut self,
         check: &mut Check<'_, S>,
@@ -128,17 +129,17 @@ impl TreeWalk {
         Ok(Some(data))
     }
 
-    /// Keys between the separators before and after the page given last.
+    /// The keys between the separators before and after the page that was returned last.
     pub fn keys(&self) -> &KeyRange {
         &self.keys
     }
 
-    /// Whether no page follows the one given last.
+    /// Whether no page follows the page that was returned last.
     pub fn is_at_last_page(&self) -> bool {
         self.path.iter().all(|open| open.child.is_some_and(|child| child + 1 == IndexNode::new(&open.page).children()))
     }
 
-    /// The flat list beside a B-tree, to be compared on the way.
+    /// Opens the flat list beside a B-tree, which is compared during the walk.
     fn open_list<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<()> {
         let Tree { btree: Some(_), flat: Some(flat), .. } = self.tree else { return Ok(()) };
         if flat.height == 0 {
@@ -166,7 +167,7 @@ impl TreeWalk {
         Ok(())
     }
 
-    /// Nodes have separators where rows have keys.
+    /// Checks that nodes have separators exactly if rows have keys.
     fn check_form<S: PageSource + ?Sized>(&self, check: &Check<'_, S>, page: &PageRef) -> Result<()> {
         if IndexNode::new(page).is_by_row() == self.kind.is_by_row() {
             return Ok(());
@@ -205,12 +206,13 @@ impl TreeWalk {
         Ok(DataPage { page, layout, at })
     }
 
-    /// Whether its pages have keys that can be compared with separators here.
+    /// Whether its pages have keys that can be compared with separators.
     fn has_keys(&self) -> bool {
         !self.kind.is_by_row() && self.kind != TreeKind::Filter
     }
 
-    /// Whether the flat list, if one exists, has the page where the tree has it, behind the same separator.
+    /// Whether the flat list has the page at the same place as the tree, after the same separator. True if there is no
+    /// flat list.
     fn is_listed(&self, at: &Address, before: &[u8]) -> bool {
         let Some(list) = &self.list else { return true };
         let (list, i) = (IndexNode::new(list), self.data_pages as usize);
@@ -224,7 +226,8 @@ impl TreeWalk {
         separator == before
     }
 
-    /// Leaves the page given last: compares the totals of everything that ends with it, and steps to the next child.
+    /// Leaves the page that was returned last: compares the totals of everything that ends with it, and steps to
+    /// the next child.
     fn leave<S: PageSource + ?Sized>(&mut self, check: &Check<'_, S>) -> Result<Option<NextPage>> {
         if let Some(list) = &self.list {
             let said = IndexNode::new(list).child(self.data_pages as usize - 1).totals;
@@ -281,7 +284,7 @@ impl TreeWalk {
 }
 
 impl<S: PageSource + ?Sized> Check<'_, S> {
-    /// A walk over a tree that is read beside others, which have `all_bytes` of data pages with it.
+    /// A walk over a tree that is read beside others. Together they have `all_bytes` of data pages.
     pub fn walk(&self, kind: TreeKind, tree: Tree, all_bytes: u64) -> TreeWalk {
         TreeWalk::new(kind, tree, self.whole.readahead().share(tree.totals.bytes, all_bytes))
     }

@@ -1,11 +1,11 @@
-//! Values that lie outside their pages: each of their chunks is read, and they are as long as the reference says. It
-//! does not know the rows that they belong to.
+//! Checks values that lie outside their pages: it reads each of their chunks, and compares their length with the
+//! reference. It does not know to which rows the values belong.
 
 use super::check::{Check, check_level};
 use crate::format::OutsideValue;
 use pages::{Address, HEADER_BYTES, PageKind, PageRef, PageSource, Result};
 
-/// Addresses of the chunks of a value that a page has `stored`; none if it lies in the page.
+/// The addresses of the chunks of a value that a page has `stored`; empty if the value lies in the page.
 pub(super) fn chunks_of(stored: &[u8], outside: bool) -> Vec<Address> {
     if !outside {
         return Vec::new();
@@ -13,11 +13,11 @@ pub(super) fn chunks_of(stored: &[u8], outside: bool) -> Vec<Address> {
     OutsideValue::new(stored).expect("a validated page's references decode").chunks().collect()
 }
 
-/// Chunks to be read one after the other.
+/// Chunks that are read one after the other.
 pub(super) struct Values<'c> {
     chunks: &'c [Address],
     next: usize,
-    /// The first not asked for ahead.
+    /// The first chunk that was not asked for ahead.
     asked: usize,
 }
 
@@ -28,7 +28,7 @@ impl<'c> Values<'c> {
 }
 
 impl<S: PageSource + ?Sized> Check<'_, S> {
-    /// Reads the chunks of the value that `page` has `stored`, if it lies outside; says how many bytes they take.
+    /// If the value that `page` has `stored` lies outside, reads its chunks. Returns how many bytes they take.
     pub fn value(&mut self, page: &PageRef, stored: &[u8], outside: bool, values: &mut Values<'_>) -> Result<u64> {
         if !outside {
             self.found.user_bytes += stored.len() as u64;
@@ -38,7 +38,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         let (mut bytes, mut stored_bytes) = (0, 0);
         for at in reference.chunks() {
             if values.next >= values.asked {
-                // The first is read in this round anyway.
+                // The first chunk is read in this round anyway.
                 let next = values.chunks.get(values.next + 1..).unwrap_or_default();
                 values.asked = values.next + 1 + self.whole.ask_next(PageKind::Value, next);
             }

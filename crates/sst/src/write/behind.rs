@@ -1,10 +1,11 @@
-//! One write of a file at a time on another thread, while the caller fills the next buffer. It knows no pages.
+//! Writes one piece of a file at a time on another thread, while the caller fills the next buffer. It knows no
+//! pages.
 //!
-//! * A write that no thread has begun when the caller needs its buffer is made by the caller. So the caller waits only
-//!   for a write that is under way, and threads that are busy, or none, do no harm.
+//! * If no thread has begun a write when the caller needs its buffer, the caller makes the write itself. So the
+//!   caller waits only for a write that is under way, and it does no harm if threads are busy or missing.
 //! * An error of a write is returned by the next call. Nothing is written after it.
 //!
-//! A value that is dropped leaves a write that is under way to end by itself.
+//! If this value is dropped while a write is under way, that write ends by itself.
 
 use os::sync::{Arc, Condvar, Mutex};
 use os::{Buffer, File, Threads};
@@ -50,25 +51,26 @@ impl WritesBehind {
         Self { threads, slot: Arc::new(Slot { file, write: Mutex::new(Write::None), ended: Condvar::new() }) }
     }
 
-    /// Has the first `filled` bytes of `buffer` written at `offset`. The write before has [ended](Self::finish).
+    /// Has the first `filled` bytes of `buffer` written at `offset`. The write before it must have
+    /// [ended](Self::finish).
     pub fn begin(&self, buffer: Buffer, filled: usize, offset: u64) {
         *self.slot.write.lock() = Write::Waiting(FullBuffer { buffer, filled, offset });
         let slot = Arc::clone(&self.slot);
         self.threads.hand_over(Box::new(move || slot.run()));
     }
 
-    /// Sees the last write to its end, and gives its buffer; `None` if no write was under way.
+    /// Waits for the end of the last write, and returns its buffer; `None` if no write was under way.
     ///
     /// # Errors
     ///
-    /// Why it failed.
+    /// The error of the write.
     pub fn finish(&self) -> io::Result<Option<Buffer>> {
         self.slot.finish()
     }
 }
 
 impl Slot {
-    /// Makes the write that waits, if the caller has not made it.
+    /// Makes the waiting write, if the caller has not made it itself.
     fn run(&self) {
         let mut write = self.write.lock();
         if !matches!(*write, Write::Waiting(_)) {
@@ -107,7 +109,7 @@ impl Slot {
     }
 }
 
-/// Ends a write that panics: the caller does not wait for it for ever.
+/// Ends a write that panics, so that the caller does not wait for it for ever.
 struct EndOnPanic<'s>(&'s Slot);
 
 impl Drop for EndOnPanic<'_> {

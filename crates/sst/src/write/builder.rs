@@ -1,6 +1,6 @@
-//! One file from rows in order: newest versions in the main tree, older ones in the history, range erases in a tree of
-//! their own, the parts of other column groups in trees beside the first two, large values outside their pages, and a
-//! filter over the keys. It does not know which versions are still needed.
+//! Makes one file from rows in order. Newest versions go to the main tree, older versions to the history, and range
+//! erases to their own tree. The parts of other column groups go to trees beside the first two, large values
+//! outside their pages, and a filter covers the keys. It does not know which versions are still needed.
 
 use super::file_writer::FileWriter;
 use super::filter::FilterRows;
@@ -19,12 +19,12 @@ use pages::{HEADER_BYTES, PageKind, Result};
 use std::cmp::Ordering;
 use std::path::PathBuf;
 
-/// Writes one file. Rows are added by key ascending and version descending, range erases by start ascending, in any
-/// mixture; nothing is readable before [`SstBuilder::finish`].
+/// Writes one file. Rows are added by key ascending and version descending, range erases by start ascending. Rows
+/// and range erases may be mixed in any way. Nothing can be read before [`SstBuilder::finish`].
 #[derive(Debug)]
 pub struct SstBuilder {
     options: BuildOptions,
-    /// Longer values lie outside their pages, as the options say.
+    /// Values longer than this lie outside their pages, as the options say.
     inline_bytes: usize,
     writer: FileWriter,
     file_id: u64,
@@ -36,14 +36,14 @@ pub struct SstBuilder {
     first_key: Vec<u8>,
     /// The version that was added last.
     last_version: Version,
-    /// From the first start to the greatest end of the range erases.
+    /// The range from the first start to the greatest end of the range erases.
     erased: Option<KeyRange>,
     oldest: Version,
     newest: Version,
     value_bytes: u64,
     user_bytes: u64,
     chunk: Vec<u8>,
-    /// Two keys of a page that is copied; kept for their memory.
+    /// Two keys of a page that is copied. They are kept only to use their memory again.
     page_keys: (Vec<u8>, Vec<u8>),
     origin: Vec<u8>,
 }
@@ -56,7 +56,7 @@ struct Group {
 }
 
 impl SstBuilder {
-    /// Writes to `file`, new and empty, whose checksums are seeded with `file_id`.
+    /// Writes to `file`, which must be new and empty. Its checksums are seeded with `file_id`.
     pub fn new(file: Arc<dyn File>, path: PathBuf, file_id: u64, options: BuildOptions) -> Self {
         assert!(options.max_node_children >= 3, "a node needs room to split");
         assert!(options.node_bytes as usize <= MAX_NODE_BYTES, "a reader takes no larger nodes");
@@ -88,21 +88,21 @@ impl SstBuilder {
         }
     }
 
-    /// Has `threads` write to the disk while rows are added. It takes 128 KiB more.
+    /// Lets `threads` write to the disk while rows are added. This takes 128 KiB more memory.
     pub fn with_writes_behind(mut self, threads: Arc<dyn Threads>) -> Self {
         self.writer.write_behind(threads);
         self
     }
 
-    /// Has it be a part of a larger file, from `offset` on, a multiple of a block, and up to the length that its meta
-    /// says. Parts of one file have one `file_id`. The caller syncs the file.
+    /// Makes the file a part of a larger file. The part begins at `offset`, a multiple of a block, and has the
+    /// length that its meta says. Parts of one file have the same `file_id`. The caller syncs the file.
     pub fn at_offset(mut self, offset: u64) -> Self {
         self.writer.begin_at(offset);
         self
     }
 
-    /// Has the file say in its footer where it comes from, in at most [`MAX_ORIGIN_BYTES`] that only the caller reads.
-    /// It does not where [`BuildOptions::features`] do not allow it.
+    /// Has the footer say where the file comes from, in at most [`MAX_ORIGIN_BYTES`] bytes that only the caller
+    /// reads. If [`BuildOptions::features`] do not allow this, the footer does not say it.
     pub fn with_origin(mut self, origin: Vec<u8>) -> Self {
         assert!(origin.len() <= MAX_ORIGIN_BYTES, "the footer has room for so much");
         if self.options.features & ORIGIN != 0 {
@@ -121,9 +121,9 @@ impl SstBuilder {
         self.main.rows() == 0 && self.range_erases.rows() == 0
     }
 
-    /// Length of the file if it were finished now, to a page or so.
+    /// The approximate length of the file if it were finished now; it may be wrong by a page or so.
     pub fn file_bytes(&self) -> u64 {
-        // For each row: plain sums, where chained iterators took a tenth of a row's time.
+        // This runs for each row. Plain sums are used because chained iterators took a tenth of a row's time.
         let mut bytes = self.writer.offset() + self.filter.as_ref().map_or(0, FilterRows::waiting_bytes);
         for rows in [&self.main, &self.history, &self.range_erases] {
             bytes += rows.tree().waiting_bytes();
@@ -134,8 +134,8 @@ impl SstBuilder {
         bytes + BLOCK_BYTES as u64
     }
 
-    /// Memory the builder takes: the writer's buffer, what compresses pages, open pages, closed nodes and partitions
-    /// that wait for their extents.
+    /// The memory that the builder takes: the writer's buffer, the memory for compressing pages, open pages, and
+    /// the closed nodes and partitions that wait for their extents.
     pub fn memory_bytes(&self) -> u64 {
         let trees = [&self.main, &self.history, &self.range_erases].map(KeyedRows::memory_bytes);
         let groups = self.groups.iter().flat_map(|group| [group.newest.memory_bytes(), group.older.memory_bytes()]);
@@ -146,17 +146,18 @@ impl SstBuilder {
         (size_of::<Self>() + self.groups.capacity() * size_of::<Group>() + all) as u64
     }
 
-    /// Key of the last row; empty if none exists.
+    /// The key of the last row; empty if there is no row.
     pub fn last_key(&self) -> &[u8] {
         self.main.last_key()
     }
 
-    /// Adds a version of a row: its parts, one for each column group with the main one first; those of an erase are
-    /// empty or absent. The first version of a key is its newest; the others go to the history.
+    /// Adds a version of a row. `parts` has one part for each column group, the main group first; the parts of an
+    /// erase are empty or absent. The first version of a key that is added is its newest; the others go to the
+    /// history.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`](pages::Error::Io) if the file cannot be written; it is to be removed then.
+    /// [`Error::Io`](pages::Error::Io) if the file cannot be written; then the caller must remove it.
     pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {
         assert!(key.len() <= MAX_KEY_BYTES, "the caller checked the key's length");
         let is_whole = parts.len() == 1 + self.groups.len() || parts.is_empty() && kind == RowKind::Erase;
@@ -174,7 +175,8 @@ impl SstBuilder {
         let is_older = order == Ordering::Equal;
         let before = self.value_bytes;
         if !is_older {
-            // If this row closes a page, the page's total covers the rows before it, not this one's value.
+            // If this row closes a page, the total of the page covers the rows before this row, and not the value
+            // of this row.
             self.main.elsewhere = self.bytes_beside_main();
         }
         let main = parts.first().copied().unwrap_or_default();
@@ -209,13 +211,14 @@ impl SstBuilder {
         Ok(())
     }
 
-    /// Adds all rows of a page of another file, with its bytes as they are. Its keys come after all keys so far.
-    /// Returns false, and adds nothing, if its rows are to be added one after the other, because its length or that of
+    /// Adds all rows of a page of another file by copying its bytes. Its keys must come after all keys so far. If
+    /// the length of this page or of the open page does not suit this file, it adds nothing and returns false; then
+    /// the caller adds the rows one after the other.
     /// the open page is not what this file wants.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`](pages::Error::Io) if the file cannot be written; it is to be removed then.
+    /// [`Error::Io`](pages::Error::Io) if the file cannot be written; then the caller must remove it.
     pub fn add_page(&mut self, page: &CopiedPage) -> Result<bool> {
         let (mut key, mut last) = std::mem::take(&mut self.page_keys);
         page.read_row(0, &mut key);
@@ -246,15 +249,15 @@ impl SstBuilder {
         Ok(takes)
     }
 
-    /// Whether [`SstBuilder::take_back`] can take a put with these parts out again: it can if all of its value lies in
-    /// one page.
+    /// Whether [`SstBuilder::take_back`] can remove a put with these parts. It can if the whole value lies in one
+    /// page.
     #[inline]
     pub fn can_take_back(&self, parts: &[&[u8]]) -> bool {
         self.groups.is_empty() && matches!(parts, [value] if value.len() <= self.inline_bytes)
     }
 
-    /// Takes out the row that was added last, so that its key can be added again with another value. It is one that
-    /// [can be taken back](SstBuilder::can_take_back), and has no older version.
+    /// Removes the row that was added last, so that its key can be added again with another value. The row must be
+    /// one that [can be taken back](SstBuilder::can_take_back), and must have no older version.
     pub fn take_back(&mut self) {
         let row_bytes = self.main.take_back();
         self.user_bytes -= row_bytes as u64;
@@ -266,7 +269,7 @@ impl SstBuilder {
         }
     }
 
-    /// Stored bytes of closed pages that belong to main rows and are not of the main tree.
+    /// The stored bytes of closed pages that belong to main rows but are not in the main tree.
     #[inline]
     fn bytes_beside_main(&self) -> u64 {
         let mut bytes = self.value_bytes + self.history.tree().page_bytes();
@@ -276,13 +279,14 @@ impl SstBuilder {
         bytes
     }
 
-    /// Writes a value that is too long for a page of rows to pages of its own, and returns the reference to them.
+    /// If a value is too long for a page of rows, writes it to its own pages and returns the reference to them.
     #[inline]
     fn store(&mut self, value: &[u8]) -> Result<Option<Vec<u8>>> {
         if value.len() > self.inline_bytes { self.write_outside(value).map(Some) } else { Ok(None) }
     }
 
-    /// Adds a range erase over `keys` at each of `versions`, newest first. Ranges do not overlap and arrive in order.
+    /// Adds a range erase over `keys` at each of `versions`, newest first. Ranges must not overlap, and must be
+    /// added in order.
     ///
     /// ```text
     /// row: key = start, version = newest; value = end present u8 | end, length-prefixed | older versions: count, each varint
@@ -290,7 +294,7 @@ impl SstBuilder {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`](pages::Error::Io) if the file cannot be written; it is to be removed then.
+    /// [`Error::Io`](pages::Error::Io) if the file cannot be written; then the caller must remove it.
     pub fn add_range_erase<K: AsRef<[u8]>>(&mut self, keys: &KeyRange<K>, versions: &[Version]) -> Result<()> {
         let (start, end) = (keys.start.as_ref(), keys.end.as_ref().map(AsRef::as_ref));
         let (newest, older) = versions.split_first().expect("a range erase has a version");
@@ -313,7 +317,7 @@ impl SstBuilder {
         self.range_erases.add(&mut self.writer, &self.options, start, *newest, RowKind::Erase, stored)?;
         self.chunk = value;
         let erased = self.erased.get_or_insert_with(|| KeyRange { start: start.to_vec(), end: Some(Vec::new()) });
-        // They arrive in order.
+        // Range erases arrive in order.
         erased.end = end.map(<[u8]>::to_vec);
         Ok(())
     }
@@ -335,11 +339,12 @@ impl SstBuilder {
         Ok(reference)
     }
 
-    /// Writes the rest, makes the file durable and describes it. The caller makes the file's name durable.
+    /// Writes the rest, makes the file durable and returns its description. The caller makes the file's name
+    /// durable.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`](pages::Error::Io) if the file cannot be written or synced; it is to be removed then.
+    /// [`Error::Io`](pages::Error::Io) if the file cannot be written or synced; then the caller must remove it.
     pub fn finish(mut self) -> Result<Meta> {
         for Group { newest, older } in &mut self.groups {
             newest.finish_pages(&mut self.writer, &self.options)?;
@@ -347,11 +352,11 @@ impl SstBuilder {
         }
         self.history.finish_pages(&mut self.writer, &self.options)?;
         self.range_erases.finish_pages(&mut self.writer, &self.options)?;
-        // Everything beside the main tree is closed now, so that its last totals are exact.
+        // Everything beside the main tree is closed now, so the last totals of the main tree are exact.
         self.main.elsewhere = self.bytes_beside_main();
         let (writer, options) = (&mut self.writer, &self.options);
         self.main.finish_pages(writer, options)?;
-        // The index region: everything but the data pages, together, the main tree's root last.
+        // The index region has everything but the data pages, in one place. The root of the main tree comes last.
         let mut groups = Vec::with_capacity(self.groups.len());
         for Group { newest, older } in &mut self.groups {
             let older = older.finish_index(writer, options)?;

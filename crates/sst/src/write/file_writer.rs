@@ -1,4 +1,5 @@
-//! Pages to bytes in a file: alignment, checksums, and large writes around the system's page cache. It knows no rows.
+//! Writes pages as bytes to a file: with alignment and checksums, in large writes around the system's page cache.
+//! It knows no rows.
 
 use super::behind::WritesBehind;
 use os::sync::Arc;
@@ -7,12 +8,14 @@ use pages::page::{Packer, Packing, pack_page, seal_page};
 use pages::{Address, Codec, Compression, Error, PACK_BYTES, PageKind, Result};
 use std::path::PathBuf;
 
-/// Bytes gathered before they are written: enough for the sequential rate of the disk. More would delay the reads that
-/// wait behind a write. A virtual disk wrote 1.7 GB/s in pieces of this size and 2.9 GB/s in pieces of 1 MiB; beside
-/// writes at 160 MB/s, one read in a hundred took 250 us with these pieces and 390 us with the larger ones.
+/// How many bytes are gathered before they are written: enough for the sequential rate of the disk. More would
+/// delay the reads that wait behind a write. A virtual disk wrote 1.7 GB/s in pieces of this size and 2.9 GB/s in
+/// pieces of 1 MiB. During writes at 160 MB/s, one read in a hundred took 250 us with pieces of this size and 390
+/// us with the larger ones.
 const BUFFER_BYTES: usize = 128 << 10;
 
-/// Bytes reserved at first: most files of a flush of many tables are small, and a buffer is zeroed before it is used.
+/// The bytes that are reserved at first. Most files of a flush of many tables are small, and a buffer is zeroed
+/// before it is used.
 const FIRST_BUFFER_BYTES: usize = 16 << 10;
 
 /// Appends pages to a new file.
@@ -23,14 +26,14 @@ pub struct FileWriter {
     file_id: u64,
     buffer: Buffer,
     filled: usize,
-    /// Offset of the buffer's first byte.
+    /// The offset of the buffer's first byte in the file.
     flushed: u64,
     packer: Packer,
     /// Whether some page is compressed by zstd.
     has_zstd: bool,
-    /// Who writes full buffers; `None` if this thread does.
+    /// Writes full buffers; `None` if this thread does that.
     behind: Option<WritesBehind>,
-    /// Whether others write to the file, too, and the caller syncs it.
+    /// Whether others also write to the file, and the caller syncs it.
     is_part: bool,
 }
 
@@ -51,13 +54,13 @@ impl FileWriter {
         }
     }
 
-    /// Begins at `offset`, behind what others have written. The caller syncs the file.
+    /// Begins at `offset`, after the bytes that others write. The caller syncs the file.
     pub fn begin_at(&mut self, offset: u64) {
         assert!(self.offset() == 0 && offset.is_multiple_of(BLOCK_BYTES as u64), "a part begins with a block");
         (self.flushed, self.is_part) = (offset, true);
     }
 
-    /// Has `threads` write full buffers while the next ones fill. It takes a second buffer.
+    /// Lets `threads` write full buffers while the next ones are filled. This needs a second buffer.
     pub fn write_behind(&mut self, threads: Arc<dyn Threads>) {
         self.behind = Some(WritesBehind::new(threads, Arc::clone(&self.file)));
     }
@@ -72,13 +75,14 @@ impl FileWriter {
         self.has_zstd
     }
 
-    /// Memory of what is gathered, and of what compresses pages.
+    /// The memory of the gathered bytes, and the memory for compressing pages.
     pub fn memory_bytes(&self) -> usize {
         let buffers = if self.behind.is_some() && self.flushed > 0 { 2 } else { 1 };
         buffers * self.buffer.capacity() + self.packer.memory_bytes()
     }
 
-    /// Stores `page` (its header reserved) and leaves it with the bytes as stored.
+    /// Stores `page`, in which room for the header is reserved. Afterwards, `page` has the bytes as they are
+    /// stored.
     pub fn write_page(
         &mut self,
         page: &mut Vec<u8>,
@@ -121,7 +125,7 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Writes what is gathered.
+    /// Writes the gathered bytes.
     fn flush(&mut self) -> Result<()> {
         let outcome = match &self.behind {
             Some(behind) => behind.finish().map(|free| {
@@ -136,8 +140,8 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Writes what is left and makes the file durable, unless it is a part of one; its name is the caller's to make
-    /// durable.
+    /// Writes the rest and makes the file durable, unless it is a part of a larger file. The caller makes the
+    /// file's name durable.
     pub fn finish(&mut self) -> Result<()> {
         if self.filled > 0 {
             self.flush()?;

@@ -1,8 +1,8 @@
-//! The filter of a file, built as its keys arrive: their hashes wait until they are enough for a partition. It knows no
-//! values and no versions.
+//! Builds the filter of a file as its keys arrive: their hashes wait until there are enough for a partition. It
+//! knows no values and no versions.
 //!
-//! Closed partitions wait in memory and are written together, as closed leaf nodes are. So pages of rows lie beside
-//! each other, and a file of less than about 800,000 keys has its filter at its end.
+//! Closed partitions wait in memory and are written together, as closed leaf nodes are. So pages of rows are next
+//! to each other, and a file with less than about 800,000 keys has its filter at its end.
 
 use super::file_writer::FileWriter;
 use super::options::BuildOptions;
@@ -12,7 +12,7 @@ use crate::format::key;
 use crate::format::meta::{BLOCK_FILTER, FilterTree, TreeKind};
 use pages::Result;
 
-/// Partitions that wait for their extent, in bytes.
+/// The bytes of partitions that wait for their extent.
 const EXTENT_BYTES: usize = 1 << 20;
 
 /// The filter being built.
@@ -21,18 +21,18 @@ pub struct FilterRows {
     kind: FilterKind,
     prefix_bytes: u16,
     partition_rows: u32,
-    /// Hashes of the keys in the open partition, and of their prefixes, each at least once.
+    /// The hashes of the keys in the open partition and of the prefixes of these keys, each at least once.
     hashes: Vec<u64>,
-    /// The number of keys before the last row came.
+    /// The number of hashes before the last row came.
     before_last: usize,
-    /// Rows in it.
+    /// The number of rows in the open partition.
     open_rows: u32,
-    /// Rows before it.
+    /// The number of rows before the open partition.
     rows: u64,
-    /// Separator before it.
+    /// The separator before the open partition.
     separator: Vec<u8>,
     closed: Vec<Closed>,
-    /// Bytes of their pages and separators.
+    /// The bytes of the pages and separators of the closed partitions.
     closed_bytes: usize,
     tree: TreeBuilder,
 }
@@ -41,14 +41,15 @@ pub struct FilterRows {
 #[derive(Debug)]
 struct Closed {
     page: Vec<u8>,
-    /// Before it.
+    /// The separator before the partition.
     separator: Vec<u8>,
-    /// Rows through it.
+    /// The number of rows up to the end of the partition.
     rows: u64,
 }
 
 impl FilterRows {
-    /// The filter that `options` want, if any. A file for a reader that does not know its form has none.
+    /// The filter that `options` ask for, if any. A file whose reader does not know the form of the filter gets
+    /// none.
     pub fn new(options: &BuildOptions) -> Option<Self> {
         if options.filter == FilterKind::None || options.features & BLOCK_FILTER == 0 {
             return None;
@@ -74,7 +75,8 @@ impl FilterRows {
         &self.tree
     }
 
-    /// Bytes that closed partitions and nodes still add to the file, with the separators that wait with them.
+    /// The bytes that closed partitions and nodes will still add to the file, including the separators that wait
+    /// with them.
     pub fn waiting_bytes(&self) -> u64 {
         self.closed_bytes as u64 + self.tree.waiting_bytes()
     }
@@ -93,7 +95,8 @@ impl FilterRows {
         self.rows == 0
     }
 
-    /// Adds the key of the next row, which comes after the key that `last` gives, if one exists.
+    /// Adds the key of the next row, which comes after the key that `last` gives. `last` gives nothing for the
+    /// first row.
     ///
     /// The end of a partition does not depend on prefixes. But a prefix belongs to the first partition that has keys
     /// with it. Let P be a prefix of `prefix_bytes` bytes and k the first key that begins with it.
@@ -127,7 +130,7 @@ impl FilterRows {
         Ok(())
     }
 
-    /// Takes the key of the last row out, so that it can be added again.
+    /// Removes the key of the last row, so that it can be added again.
     pub fn take_back(&mut self) {
         self.hashes.truncate(self.before_last);
         self.open_rows -= 1;
@@ -159,7 +162,7 @@ impl FilterRows {
         Ok(())
     }
 
-    /// Writes what is left of the filter and of its index; `None` without keys.
+    /// Writes the rest of the filter and of its index; `None` if there are no keys.
     pub fn finish(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Option<FilterTree>> {
         if self.open_rows > 0 {
             self.close(writer, options)?;

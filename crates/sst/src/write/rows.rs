@@ -1,5 +1,5 @@
-//! Pages of one tree, built as its rows arrive: a page is closed when the next row does not fit. Rows come with keys,
-//! or, as parts of a column group, without them. It does not know what the rows mean.
+//! Builds the pages of one tree as its rows arrive: a page is closed when the next row does not fit. Rows of most
+//! trees have keys; rows that are parts of a column group have none. It does not know what the rows mean.
 
 use super::file_writer::FileWriter;
 use super::options::BuildOptions;
@@ -12,7 +12,7 @@ use crate::format::meta::{Tree, TreeKind};
 use crate::row::{RowKind, Version};
 use pages::Result;
 
-/// A value, or the reference to one that lies outside.
+/// A value, or the reference to a value that lies outside.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredBytes<'v> {
     /// Its bytes.
@@ -43,14 +43,14 @@ pub struct KeyedRows {
     closed_key: Vec<u8>,
     /// Separator before the open page.
     separator: Vec<u8>,
-    /// Erased rows of a copied page that is in `scratch`. It is not written before more rows come, or the end: what is
-    /// said to lie elsewhere after the last page includes what the end closes.
+    /// The number of erased rows of a copied page, which is in `scratch`. The page is not written before more rows
+    /// come, or the end: the total of what lies elsewhere, as of the last page, includes what the end closes.
     copied: Option<u64>,
-    /// The target length of the open page, if that is not the one of all pages.
+    /// The target length of the open page, if it differs from the target length of all pages.
     open_bytes: Option<usize>,
     tree: TreeBuilder,
-    /// Stored bytes of what belongs to the rows so far and lies elsewhere. A page that a row closes is told what this
-    /// is when the row comes.
+    /// The stored bytes of everything that belongs to the rows so far and lies elsewhere. If a row closes a page,
+    /// the page gets this number as it is when the row comes.
     pub elsewhere: u64,
     scratch: Vec<u8>,
 }
@@ -75,7 +75,7 @@ impl KeyedRows {
         self.page.next_row()
     }
 
-    /// Key of the last row; empty if none exists.
+    /// The key of the last row; empty if there is no row.
     pub fn last_key(&self) -> &[u8] {
         self.page.last_key().unwrap_or(&self.closed_key)
     }
@@ -91,7 +91,7 @@ impl KeyedRows {
         self.page.memory_bytes() + keys + self.scratch.capacity() + self.tree.memory_bytes()
     }
 
-    /// Adds a row; keys grow.
+    /// Adds a row. Its key must be greater than the keys before it.
     #[inline]
     pub fn add(
         &mut self,
@@ -117,7 +117,8 @@ impl KeyedRows {
         Ok(())
     }
 
-    /// Takes the last row out, which is a put without older versions. Returns the bytes of key and value.
+    /// Removes the last row, which must be a put without older versions. Returns the number of bytes of its key and
+    /// value.
     pub fn take_back(&mut self) -> usize {
         self.page.take_back()
     }
@@ -135,7 +136,7 @@ impl KeyedRows {
         self.page.mark_history();
     }
 
-    /// Begins a page whose first key is `key`, after the one that was closed last.
+    /// Begins a page whose first key is `key`, after the page that was closed last.
     fn begin_page(&mut self, key: &[u8]) {
         self.separator.clear();
         if self.rows() > 0 {
@@ -156,9 +157,9 @@ impl KeyedRows {
         self.tree.add_page(writer, options, &mut self.scratch, &self.separator, rows)
     }
 
-    /// Whether a page that begins with `key` may be added as it is, which closes the open page: both have to be at
-    /// least half full, so that pages do not get smaller from file to file. If the open page has fewer rows, and those
-    /// of the next page do not fit into it, then it is going to take about half of all these rows.
+    /// Whether a page that begins with `key` may be copied, which closes the open page. Both pages must be at least
+    /// half full, so that pages do not become smaller from file to file. If the open page has less, but the rows of
+    /// the next page do not fit into it, the open page will take about half of the rows of both.
     pub fn takes_page(&mut self, options: &BuildOptions, page: &CopiedPage, key: &[u8]) -> bool {
         let (most, half) = (options.page_bytes as usize, options.page_bytes as usize / 2);
         if page.bytes() > most || page.bytes() < half || page.rows() > options.max_page_rows {
@@ -171,7 +172,7 @@ impl KeyedRows {
         if open >= half {
             return true;
         }
-        // A byte a row, because a page is closed by an estimate that is never too low.
+        // One byte is added for each row, because a page is closed by an estimate that is never too low.
         let both = open + page.bytes() + page.rows();
         if both > most {
             self.open_bytes = Some(both / 2);
@@ -179,7 +180,7 @@ impl KeyedRows {
         false
     }
 
-    /// Adds a page as it is, whose first key is `first` and whose last one is `last`.
+    /// Adds a copied page, whose first key is `first` and whose last key is `last`.
     pub fn add_page(
         &mut self,
         writer: &mut FileWriter,
@@ -203,19 +204,19 @@ impl KeyedRows {
         self.tree.add_page(writer, options, &mut self.scratch, &self.separator, rows)
     }
 
-    /// Writes the pages that are not written yet, without the index.
+    /// Writes the pages that are not written yet, but not the index.
     pub fn finish_pages(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
         self.write_copied(writer, options)?;
         if self.page.rows() > 0 { self.close_page(writer, options) } else { Ok(()) }
     }
 
-    /// Writes what is left of the index and describes the tree; `None` if it has no rows.
+    /// Writes the rest of the index and describes the tree; `None` if the tree has no rows.
     pub fn finish_index(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Option<Tree>> {
         self.tree.finish(writer, options)
     }
 }
 
-/// A tree of parts of rows.
+/// A tree of the parts of rows.
 #[derive(Debug)]
 pub struct PartRows {
     page: GroupPageBuilder,
@@ -241,7 +242,7 @@ impl PartRows {
         self.page.memory_bytes() + self.scratch.capacity() + self.tree.memory_bytes()
     }
 
-    /// Adds the part of the next row. `elsewhere` are the stored bytes of its value pages.
+    /// Adds the part of the next row. `elsewhere` is the number of stored bytes of its value pages.
     pub fn add(
         &mut self,
         writer: &mut FileWriter,
@@ -266,12 +267,12 @@ impl PartRows {
         self.tree.add_page(writer, options, &mut self.scratch, &[], rows)
     }
 
-    /// Writes the open page, without the index.
+    /// Writes the open page, but not the index.
     pub fn finish_pages(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<()> {
         if self.page.rows() > 0 { self.close_page(writer, options) } else { Ok(()) }
     }
 
-    /// Writes what is left of the index and describes the tree; `None` if it has no rows.
+    /// Writes the rest of the index and describes the tree; `None` if the tree has no rows.
     pub fn finish_index(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Option<Tree>> {
         self.tree.finish(writer, options)
     }

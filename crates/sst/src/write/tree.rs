@@ -1,9 +1,9 @@
-//! The index over the pages of one tree, built as they are closed: the address and the totals of a page go to the node
-//! above it. A node is closed when children for two nodes wait, so that the last two nodes of a level can share theirs
-//! evenly. It does not know what the pages hold.
+//! Builds the index over the pages of one tree as they are closed: the address and the totals of a page go to the
+//! node above it. A node is closed when enough children for two nodes wait. So the last two nodes of a level can
+//! divide their children evenly. It does not know what the pages hold.
 //!
 //! Closed leaf nodes wait in memory and are written together, as an extent, so that the index of a file lies in one
-//! place. Everything above a leaf is written with the extent that completes it.
+//! place. The nodes above a leaf are written with the extent that completes them.
 
 use super::file_writer::FileWriter;
 use super::options::BuildOptions;
@@ -13,13 +13,15 @@ use crate::format::node::{Child, NodeBuilder, Totals};
 use pages::page::Packing;
 use pages::{Address, Compression, PageKind, Result};
 
-/// Closed leaf nodes that wait for their extent, in bytes: files below about 800 MB get one, at the tail.
+/// The bytes of closed leaf nodes that wait for their extent. Files below about 800 MB get one extent, at their
+/// end.
 const EXTENT_BYTES: usize = 1 << 20;
-/// Huge separators may grow a node to [`MAX_NODE_BYTES`] for the sake of this many children.
+/// If separators are huge, a node may grow up to [`MAX_NODE_BYTES`] to get this many children.
 const WANTED_CHILDREN: usize = 4;
-/// Separators of one node as they wait, whole: the prefix a node stores once may be most of them. Eight of the longest.
+/// The most bytes of the waiting separators of one node. They are kept whole, although most of their bytes may be
+/// in the prefix, which a node stores once. This is eight of the longest separators.
 const MAX_SEPARATOR_BYTES: usize = 512 << 10;
-/// A flat list stops at this size; a file that would exceed it gets a tree instead.
+/// The largest flat list. A file that would need a larger one gets a tree instead.
 const MAX_FLAT_BYTES: usize = 4 << 20;
 
 #[derive(Debug)]
@@ -43,11 +45,11 @@ pub struct TreeBuilder {
 /// Rows of a page that is being closed.
 #[derive(Clone, Copy, Debug)]
 pub struct ClosingPage {
-    /// Rows of the tree up to its last one.
+    /// The rows of the tree up to the last row of this page.
     pub rows: u64,
-    /// How many of its own rows are erases.
+    /// How many rows of this page are erases.
     pub erased: u64,
-    /// Stored bytes of what belongs to the rows so far and lies elsewhere.
+    /// The stored bytes of everything that belongs to the rows so far and lies elsewhere.
     pub elsewhere: u64,
 }
 
@@ -57,9 +59,10 @@ struct TreeLevel {
     waiting: NodeBuilder,
     /// Separator before the first waiting child.
     separator: Vec<u8>,
-    /// Number of waiting children at which their size is looked at again.
+    /// The number of waiting children at which their size is computed again.
     look_again: usize,
-    /// And bytes of their separators, for the next ones may be longer than those before.
+    /// The bytes of their separators at which it is computed again, because later separators may be longer than
+    /// earlier ones.
     look_again_bytes: usize,
 }
 
@@ -103,7 +106,7 @@ impl TreeBuilder {
         self.has_samples
     }
 
-    /// Bytes that closed nodes still add to the file, with the separators that wait with them.
+    /// The bytes that closed nodes will still add to the file, including the separators that wait with them.
     pub fn waiting_bytes(&self) -> u64 {
         self.closed_bytes as u64
     }
@@ -119,7 +122,7 @@ impl TreeBuilder {
             + self.flat.as_ref().map_or(0, NodeBuilder::memory_bytes)
     }
 
-    /// Writes the data page that is `page` and enters it; `separator` lies between it and the one before.
+    /// Writes the data page `page` and adds it to the index. `separator` lies between it and the page before.
     pub fn add_page(
         &mut self,
         writer: &mut FileWriter,
@@ -128,7 +131,7 @@ impl TreeBuilder {
         separator: &[u8],
         rows: ClosingPage,
     ) -> Result<()> {
-        // A filter does not get smaller.
+        // A filter cannot be compressed.
         let compression = if self.kind == TreeKind::Filter { Compression::None } else { options.compression };
         let address = writer.write_page(page, self.kind.page_kind(), 0, compression, Packing::Block)?;
         self.data_pages += 1;
@@ -145,7 +148,8 @@ impl TreeBuilder {
         }
         if let Some(flat) = &mut self.flat {
             flat.add(separator, child);
-            // Checksum, head, tail offset and a generous residual: the list may not outgrow a page in memory.
+            // The checksum, the head, the tail offset and a generous residual: the list must not become larger than
+            // a page in memory may be.
             self.flat_bytes += separator.len() + 40;
             if self.flat_bytes > MAX_FLAT_BYTES {
                 self.replace_flat_by_btree(writer, options)?;
@@ -193,7 +197,8 @@ impl TreeBuilder {
                 (here.look_again, here.look_again_bytes) = (0, 0);
                 self.close_node(writer, options, level, fit)?;
             } else {
-                // Half the children still expected: the size is computed a handful of times a node.
+                // Half of the children that are still expected: so the size is computed only a few times for each
+                // node.
                 let missing = (2 * options.node_bytes as usize).saturating_sub(bytes) / (bytes / count).max(1);
                 here.look_again = count + (missing / 2).clamp(1, options.max_node_children / 2 + 1);
                 here.look_again_bytes = separator_bytes + options.node_bytes as usize;
@@ -202,7 +207,7 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Closes a node of the first `count` waiting children of `level`.
+    /// Closes a node with the first `count` waiting children of `level`.
     fn close_node(
         &mut self,
         writer: &mut FileWriter,
@@ -245,7 +250,7 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Writes what is left of the index and describes the tree; `None` if it has no pages.
+    /// Writes the rest of the index and describes the tree; `None` if the tree has no pages.
     pub fn finish(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Option<Tree>> {
         if self.data_pages == 0 {
             return Ok(None);
@@ -283,7 +288,7 @@ impl TreeBuilder {
             while self.levels[level].waiting.children() > 0 {
                 let waiting = &self.levels[level].waiting;
                 let (left, fit) = (waiting.children(), fitting(waiting, options));
-                // What fits one node becomes one; two nodes' worth is split evenly.
+                // If the rest fits one node, it becomes one node. If it needs two, it is divided evenly.
                 let count = if fit == left { left } else { fit.min(left.div_ceil(2)) };
                 self.close_node(writer, options, level, count)?;
             }
@@ -308,7 +313,8 @@ impl TreeLevel {
     }
 }
 
-/// How many of the waiting children a node takes: as many as its target allows, at least two where two exist.
+/// How many of the waiting children a node takes: as many as its target length allows, but at least two if there
+/// are two.
 fn fitting(waiting: &NodeBuilder, options: &BuildOptions) -> usize {
     let all = waiting.children();
     let fits = |count: usize| {
