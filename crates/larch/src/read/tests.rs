@@ -1,7 +1,7 @@
-//! Reads of tables with column groups against a model, through every kind of selection, source and size of cache, and
-//! what they cost.
+//! Reads of tables with column groups, and what these reads cost. They are compared with a model, for every kind of
+//! selection, source and size of cache.
 //!
-//! Files are written here, level by level: how the engine itself writes them is tested with its writers.
+//! These tests write files themselves, level by level. How the engine writes files is tested with its writers.
 
 use super::multi::AnswerBytes;
 use super::{PartRange, multi};
@@ -62,8 +62,8 @@ fn put(table: &Table, key: &[u8], row: &[impl AsRef<[u8]>]) {
     commit(table, |ops, id| ops.put(id, key, &value));
 }
 
-/// Writes what the table has in memory to files of `level`, with at most `rows` keys each; range erases to the last. No
-/// other table has rows in memory.
+/// Writes the rows that the table has in memory to files of `level`, with at most `rows` keys each. The last file
+/// gets the range erases. No other table may have rows in memory.
 fn flush(table: &Table, level: u8, rows: u64) {
     let core = table.core();
     let old = {
@@ -128,7 +128,7 @@ fn key(rng: &mut StdRng) -> Vec<u8> {
     key
 }
 
-/// Some empty, some so long that they lie outside their pages.
+/// A row with some empty parts, and some parts so long that they lie outside their pages.
 fn row(rng: &mut StdRng) -> Row {
     let mut part = || {
         let bytes = [0, 3, 20, 60, 100, 700][rng.random_range(0..6)];
@@ -158,8 +158,8 @@ fn change(rng: &mut StdRng, table: &Table, model: &mut Model, ranges: bool) {
     }
 }
 
-/// A table with files in two levels, four of level 0 that overlap, rows in memory and range erases everywhere; and what
-/// some snapshots of it show, the newest last.
+/// A table with files in two levels, four overlapping files in level 0, rows in memory and range erases everywhere.
+/// Returns what some snapshots of the table show, the newest last.
 fn history(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Model)> {
     let mut model = Model::new();
     let mut shown = Vec::new();
@@ -209,7 +209,7 @@ fn check_point_reads(rng: &mut StdRng, selection: &Selection, model: &Model, gro
     }
 }
 
-/// Takes rows from both ends in turn as `rng` says; every form of a row must say the same.
+/// Takes rows from both ends in turn as `rng` says. Every form of a row must say the same.
 #[track_caller]
 fn check_range(rng: &mut StdRng, mut range: PartRange, expected: &[(Vec<u8>, Row)]) {
     let mut left = expected;
@@ -459,7 +459,8 @@ fn numbered(i: u32) -> Vec<u8> {
     format!("key {i:08}").into_bytes()
 }
 
-/// Tables with the same hot parts in one file each, with two other groups and without.
+/// Tables whose hot parts are the same and lie in one file each. One table has two further groups, the other table
+/// has none.
 fn hot_and_cold() -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = open(&disk, 1 << 20);
@@ -497,7 +498,7 @@ impl Cost {
     }
 }
 
-/// What `read` costs with nothing in memory.
+/// What `read` costs if nothing is in memory.
 fn cost(disk: &Arc<SimDisk>, table: &str, read: impl FnOnce(&Table)) -> Cost {
     let db = open(disk, 64 << 20);
     read(&db.existing_table(table).expect("a name").expect("it is there"));
@@ -601,7 +602,7 @@ fn many_keys_and_their_parts_take_as_many_rounds_as_the_longest_ways() {
     assert_eq!(together.rounds, one.rounds + 1, "one by one: {}", one_by_one.rounds);
 }
 
-/// A session that notes how many bytes are pinned at most.
+/// A session that notes the largest number of pinned bytes.
 struct Watched {
     session: Session,
     most_pinned: Cell<u64>,
@@ -642,7 +643,8 @@ fn many_keys_pin_a_quarter_of_the_cache_at_most() {
         let (most, usage) = (source.most_pinned.get(), db.metrics().cache);
         println!("cache {cache_bytes}: pinned {most}, {usage:?}");
         assert!(usage.used_bytes <= cache_bytes + (16 << 10), "{usage:?}");
-        // What values of earlier batches hold, and what the batch pins, each a quarter; or the way of one key.
+        // A quarter for what values of earlier batches hold, and a quarter for what the batch pins. Or the way of
+        // one key.
         assert!(most <= (cache_bytes / 2).max(64 << 10), "{most} bytes pinned of a cache of {cache_bytes}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the hook is given, and what a hook that panics does: nothing.
+//! What the hook is given. A hook that panics changes nothing.
 
 use super::*;
 use crate::options::Release;

@@ -115,7 +115,7 @@ fn random_bytes_never_panic() {
     }
 }
 
-/// Contents after the ops, one after the other.
+/// The contents after the ops, if the ops are done one after the other.
 fn in_order(ops: &BatchOps, before: &BTreeMap<(u32, Vec<u8>), Vec<u8>>) -> BTreeMap<(u32, Vec<u8>), Vec<u8>> {
     let mut rows = before.clone();
     for (table, op) in ops {

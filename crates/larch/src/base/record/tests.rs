@@ -28,7 +28,8 @@ enum End {
     Corrupt(u64),
 }
 
-/// Reads the whole file: the payloads and how it ends. An error must stay.
+/// Reads the whole file. Returns the payloads and how the file ends. If it is an error, a second call must give the
+/// same error.
 fn read(disk: &SimDisk, known_end: Option<u64>) -> (Vec<Vec<u8>>, End) {
     read_to(disk, known_end.map(KnownEnd::durable))
 }
@@ -145,7 +146,8 @@ fn short_reads_do_not_matter() {
     }
 }
 
-/// A log of records of 0..40 bytes, synced after some: payloads, offsets, and the synced end that the file proves.
+/// A log of records of 0..40 bytes, synced after some of the records. Returns the payloads, the offsets, and the
+/// synced end that the file proves.
 fn small_log(disk: &SimDisk) -> (Vec<Vec<u8>>, Vec<u64>, u64) {
     let mut writer = writer(disk);
     let (mut payloads, mut offsets, mut proven_end) = (Vec::new(), Vec::new(), 0);
@@ -281,7 +283,7 @@ fn zeros_after_the_last_record_are_a_torn_tail() {
     assert_eq!(read(&disk, None), (payloads, End::Torn(end)));
 }
 
-/// `distance` bytes lie between a bad record and the one that proves it to have been durable.
+/// `distance` bytes lie between a bad record and the record which proves that the bad record was durable.
 fn check_distant_proof(distance: usize) {
     let disk = SimDisk::new(1);
     let mut writer = writer(&disk);
@@ -298,7 +300,7 @@ fn check_distant_proof(distance: usize) {
     let image = disk.image();
     image.flip_bit(PATH, bad + 30, 1);
     assert_eq!(read(&image, None), (vec![b"good".to_vec()], End::Corrupt(bad)), "distance {distance}");
-    // The length of the bad record lies: the proof is still found.
+    // The length of the bad record is wrong, but the proof is still found.
     let image = disk.image();
     image.flip_bit(PATH, bad + 6, 0);
     assert_eq!(read(&image, None), (vec![b"good".to_vec()], End::Corrupt(bad)), "distance {distance}");
@@ -309,8 +311,8 @@ fn check_distant_proof(distance: usize) {
 
 #[test]
 fn proof_is_found_at_any_distance() {
-    // The search starts 8 bytes after the bad record and reads 1 MiB at a time: let the proof straddle the chunks'
-    // ends.
+    // The search starts 8 bytes after the bad record and reads 1 MiB at a time. Here the proof lies across the ends
+    // of these chunks.
     for around in [1 << 20, 2 << 20] {
         for distance in (around - 48..around + 32).step_by(8) {
             check_distant_proof(distance);
@@ -524,7 +526,7 @@ fn after_a_failed_sync_every_append_and_sync_is_refused() {
     assert_eq!(writer.append(&[b"two"]).expect_err("it is final").to_string(), error);
 }
 
-/// Appends, syncs, and crashes at some point; twice, to see that recovering is repeatable.
+/// Appends, syncs, and crashes at some point. It does so twice, because recovery must be repeatable.
 fn check_crash(seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     let disk = SimDisk::new(seed);
@@ -574,7 +576,7 @@ fn a_crash_while_creating_leaves_no_log_or_an_empty_one() {
     }
 }
 
-/// Random bytes change anywhere: what is read is always a prefix of what was written, and nothing panics.
+/// Random bytes change anywhere. Every read gives a prefix of what was written, and nothing panics.
 #[test]
 fn no_change_of_bytes_yields_a_wrong_payload() {
     for seed in seeds(300) {
@@ -593,8 +595,8 @@ fn no_change_of_bytes_yields_a_wrong_payload() {
     }
 }
 
-/// The seeds of a random test, printed so that the captured output of a failure names the one that failed last.
-/// `SEED=n cargo test -p larch-db name_of_test` runs that one alone.
+/// The seeds of a random test. Each seed is printed, so that the captured output of a failure names the failed seed
+/// last. `SEED=n cargo test -p larch-db name_of_test` runs seed `n` alone.
 pub(crate) fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let chosen: Option<u64> = std::env::var("SEED").ok().map(|seed| seed.parse().expect("SEED is a number"));
     let range = chosen.map_or(0..count, |seed| seed..seed + 1);

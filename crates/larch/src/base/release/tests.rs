@@ -21,7 +21,7 @@ fn open(disk: &Arc<SimDisk>, compat: Option<Release>) -> crate::Result<Database>
     }
 }
 
-/// Features of the manifest in use, and what it says for which release it was written.
+/// The features of the manifest in use, and the release for which it says that it was written.
 fn manifest(disk: &Arc<SimDisk>) -> (u32, Option<String>) {
     let machine = Machine::simulated_on(disk.clone(), 1);
     let path: PathBuf = ManifestLog::current(&machine, Path::new("db")).expect("it is there");

@@ -1,4 +1,4 @@
-//! What databases promise that no program has named a directory for.
+//! What databases promise if the program has named no directory for them.
 #![allow(clippy::disallowed_methods, reason = "the database lies on the machine's disk")]
 
 use super::*;

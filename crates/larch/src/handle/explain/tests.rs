@@ -1,5 +1,5 @@
-//! An explained read is the read: what it says is what the counters say, and what they say is what they say of the
-//! read.
+//! An explained read does the same as the read itself. Its numbers agree with the counters, and the counters agree
+//! with the counters of the read itself.
 
 use super::*;
 use crate::base::options::{LevelOptions, TableOptions};
@@ -26,7 +26,7 @@ fn table(db: &Database, index: PageIndexKind) -> Table {
     db.table_with("t", options).expect("the disk works")
 }
 
-/// Parts some of which lie outside their pages.
+/// Writes rows. Some of their parts lie outside their pages.
 fn write(rng: &mut StdRng, table: &Table) {
     let key = format!("{:04}", 100 + rng.random_range(0..300));
     if rng.random_range(0..8) == 0 {
@@ -36,8 +36,8 @@ fn write(rng: &mut StdRng, table: &Table) {
     table.insert_parts(key, &[part(), part(), part()]).expect("the disk works");
 }
 
-/// A table with deep files and some of level 0, with older versions for snapshots, range erases if they are wanted, and
-/// rows in memory.
+/// Fills a table: deep files and some files of level 0, with older versions for snapshots, range erases if the
+/// caller wants them, and rows in memory.
 fn fill(seed: u64, db: &Database, table: &Table, range_erases: bool) -> Vec<Snapshot> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut snapshots = Vec::new();
@@ -58,7 +58,7 @@ fn fill(seed: u64, db: &Database, table: &Table, range_erases: bool) -> Vec<Snap
     snapshots
 }
 
-/// What is asked of both of two databases.
+/// A question that both of two databases are asked.
 #[derive(Debug)]
 enum Question {
     Get(String),
@@ -123,7 +123,7 @@ fn explained(explanation: &Explanation, kind: PageKind) -> (u64, u64, u64) {
     })
 }
 
-/// Asks two databases that are the same the same questions: one is read, the other explains.
+/// Asks two equal databases the same questions: the first database is read, the second database explains.
 #[track_caller]
 fn check(seed: u64, cache_bytes: u64, index: PageIndexKind, range_erases: bool) {
     println!("seed {seed}, cache of {cache_bytes} bytes, {index:?}, range erases: {range_erases}");

@@ -70,7 +70,7 @@ impl Extractor {
     }
 }
 
-/// A key of an index that no other one begins with.
+/// A key of an index that is no prefix of another key.
 pub(super) fn ended(word: impl AsRef<[u8]>) -> Vec<u8> {
     [word.as_ref(), &[0]].concat()
 }
@@ -194,7 +194,7 @@ fn rows_come_in_the_order_of_the_index_from_either_end() {
     let expected: Vec<Vec<u8>> = (0..300).rev().map(|number| format!("{number:03}").into_bytes()).collect();
     assert_eq!(words().collect::<Vec<_>>(), expected);
     assert_eq!(words().rev().collect::<Vec<_>>(), expected.iter().rev().cloned().collect::<Vec<_>>());
-    // From both ends in turn, until they meet.
+    // Rows are taken from both ends in turn, until the ends meet.
     let (mut both, mut front, mut back) = (index.range_by(..), Vec::new(), Vec::new());
     loop {
         let Some(row) = both.next() else { break };
@@ -226,7 +226,7 @@ fn rows_that_are_handed_over_are_those_that_a_range_by_index_gives() {
     let all: Vec<_> = all.iter().map(|(entry, value)| (entry.index_key(), entry.row_key(), &**value)).collect();
     let owned =
         |(entry, value): (IndexEntry, Value)| (entry.index_key().to_vec(), entry.row_key().to_vec(), value.to_vec());
-    // Numbers of rows that are handed over, and then given from the front and from the back, in turn.
+    // How many rows are handed over, and how many rows are then given from the front and from the back, in turn.
     for (handed, front, back) in [(1000, 0, 0), (1, 0, 0), (7, 0, 0), (100, 1, 0), (130, 0, 3), (3, 2, 1), (0, 1, 1)] {
         for limit in [u64::MAX, 200, 1, 0] {
             let mut rows = index.range_by(..).limit(limit);
@@ -318,7 +318,7 @@ fn a_unique_index_judges_the_outcome_of_writes_and_not_their_order() {
         let table = db.table(&format!("t{rows}")).expect("the disk works");
         let index = create(&table, "value", "value", true).expect("it is built");
         let value = |number: u32| [&number.to_be_bytes()[..], &[7; 60]].concat();
-        // All rows take the value of the next one, so that each write but the last one meets another row.
+        // Each row takes the value of the next row, so that each write but the last one meets another row.
         let rotated =
             |write: &mut dyn FnMut(u32, Vec<u8>)| (0..rows).for_each(|row| write(row, value((row + 1) % rows)));
         let mut batch = db.batch();
@@ -489,7 +489,7 @@ fn a_future_gives_what_a_range_gives_and_loses_nothing_when_it_is_dropped() {
     let scanned = smol::block_on(async {
         let (mut scan, mut all) = (index.scan_by_async(..), Vec::new());
         loop {
-            // Polled once and dropped, then again until it is done.
+            // The future is polled once and dropped. Then a new future is polled until it is done.
             if let Some(row) = smol::future::poll_once(scan.next()).await.flatten() {
                 all.push(row);
             }

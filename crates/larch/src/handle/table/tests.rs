@@ -26,7 +26,7 @@ fn table(db: &Database, name: &str, groups: &[&str]) -> Table {
     db.table_with(name, TableOptions { groups, ..TableOptions::default() }).expect("the disk works")
 }
 
-/// Writes a row in each possible way, and returns what they say, which must be the same.
+/// Writes a row in each possible way. All ways must give the same answer, which is returned.
 #[track_caller]
 fn written(db: &Database, table: &Table, key: &[u8], parts: &[&[u8]]) -> Option<String> {
     let mut batch = db.batch();

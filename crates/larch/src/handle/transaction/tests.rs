@@ -1,4 +1,4 @@
-//! What transactions promise: they see their own writes, and one that commits had the database for itself.
+//! What transactions promise: they see their own writes, and a transaction that commits had the database for itself.
 
 mod executors;
 mod model;
@@ -31,7 +31,7 @@ fn keys(range: Range) -> String {
     keys.collect::<Vec<_>>().join(" ")
 }
 
-/// What a transaction that has done `work` finds at its commit, if `meanwhile` another one commits.
+/// What a transaction that has done `work` finds at its commit, if another transaction commits `meanwhile`.
 #[track_caller]
 fn check(
     options: &TransactionOptions,

@@ -1,5 +1,5 @@
-//! Rows that a range takes from their pages without merging are the rows of its version, whatever lies in other
-//! sources, from whichever end they are taken, and whatever happens between two of them.
+//! Rows that a range takes from their pages without merging are the rows of its version. This holds whatever lies in
+//! other sources, from whichever end they are taken, and whatever happens between two rows.
 
 use super::forms::{Borrowed, Held, batch, next, open_held, together};
 use super::*;
@@ -17,7 +17,7 @@ pub(super) fn numbered(i: usize) -> Vec<u8> {
     format!("k{i:04}").into_bytes()
 }
 
-/// Mostly small; now and then one lies outside its page.
+/// A mostly small row. Now and then it lies outside its page.
 fn row(rng: &mut StdRng) -> Row {
     let mut part = |most| vec![rng.random_range(b'a'..=b'z'); rng.random_range(0..=most)];
     let most = if part(50).len() == 50 { 700 } else { 20 };
@@ -35,8 +35,8 @@ fn change(rng: &mut StdRng, table: &Table, model: &mut Model, key: Vec<u8>) {
     }
 }
 
-/// Most rows in the deepest level; above it and in memory some in clusters and some anywhere. No range erases. What
-/// some snapshots show, the newest last.
+/// Writes most rows to the deepest level. Above it and in memory are some clusters of rows and some rows anywhere.
+/// There are no range erases. Returns what some snapshots show, the newest last.
 fn clusters(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Model)> {
     let mut model = Model::new();
     let mut shown = Vec::new();
@@ -62,8 +62,9 @@ fn clusters(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Mo
     shown
 }
 
-/// Rows of five files and of memory, where they are few or many, lie between each other; many keys are in several,
-/// erased in some, and ranges are erased in some. What some snapshots show, the newest last.
+/// Writes rows of five files and of memory that lie between each other, in some places few and in others many. Many
+/// keys are in several sources. Some sources erase keys or ranges. Returns what some snapshots show, the newest
+/// last.
 pub(super) fn interleaved(rng: &mut StdRng, db: &Database, table: &Table) -> Vec<(Snapshot, Model)> {
     let mut model = Model::new();
     let mut shown = Vec::new();
@@ -101,9 +102,9 @@ fn rows_that_follow_in_the_pages_of_several_files_are_those_of_a_model() {
     check_followed(interleaved, [3, 4]);
 }
 
-/// Reads what `write` has written, in all forms and from both ends, and compares each row with the model. At least one
-/// in `one_in` of the lent rows must come from a streak, both among rows in the main group and among rows with parts
-/// beside it.
+/// Reads what `write` has written, in all forms and from both ends, and compares each row with the model. At least
+/// one in `one_in` of the lent rows must come from a streak. The first number is for rows in the main group, the
+/// second number for rows with parts beside it.
 fn check_followed(write: fn(&mut StdRng, &Database, &Table) -> Vec<(Snapshot, Model)>, one_in: [u64; 2]) {
     let mut total = [Borrowed::default(), Borrowed::default()];
     for seed in 0..8 {
@@ -191,8 +192,8 @@ fn check_followed(write: fn(&mut StdRng, &Database, &Table) -> Vec<(Snapshot, Mo
     }
 }
 
-/// An idle range keeps the page that it follows, and neither files nor memory of an old view; a new view in the middle
-/// of a page does not end what it follows.
+/// An idle range keeps the page that it follows, but neither files nor memory of an old view. If a new view comes in
+/// the middle of a page, the range goes on following the page.
 #[test]
 fn a_range_in_the_middle_of_a_page_keeps_that_page_alone() {
     let disk = SimDisk::new(1);

@@ -1,6 +1,6 @@
-//! The forms of a read — one that waits, one that says that it would fault, a future — give the same rows, whichever of
-//! them takes the next, whatever is in memory, while files and memory change; and one that is dropped leaves nothing
-//! behind.
+//! A read has three forms: it waits, it says that it would fault, or it is a future. All forms give the same rows,
+//! whichever form takes the next row, whatever is in memory, while files and memory change. A future that is dropped
+//! leaves nothing behind.
 
 use super::*;
 use crate::base::bounds;
@@ -30,8 +30,8 @@ pub(super) fn open_held(disk: &Arc<SimDisk>, cache_bytes: u64, seed: u64) -> Hel
     Held { reads, db }
 }
 
-/// Rows that were given as borrowed ones, those of them that needed no merging, and those that were given beside others
-/// in a batch.
+/// Counts of rows that were lent: all lent rows, the lent rows that needed no merging, and the rows that were given
+/// together in a batch.
 #[derive(Default)]
 pub(super) struct Borrowed {
     pub rows: u64,
@@ -47,7 +47,7 @@ fn nobody() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }
 
-/// Polls until it is done; `between` polls some reads end or something else happens.
+/// Polls until the future is done. Between two polls, `between` ends some reads or does something else.
 fn run<T>(future: impl Future<Output = T>, mut between: impl FnMut()) -> T {
     let mut future = pin!(future);
     loop {
@@ -58,7 +58,7 @@ fn run<T>(future: impl Future<Output = T>, mut between: impl FnMut()) -> T {
     }
 }
 
-/// Whether the future is done after `polls` polls, between which a read ends.
+/// Whether the future is done after `polls` polls. Between two polls a read ends.
 fn is_done_after(polls: u32, reads: &SimReads, future: impl Future<Output = ()>) -> bool {
     let mut future = pin!(future);
     (0..polls).any(|_| {
@@ -74,8 +74,8 @@ fn given(row: Option<(crate::Key, Parts)>) -> Next {
     row.map(|(key, parts)| (key.to_vec(), bytes(&parts)))
 }
 
-/// The next rows, up to a hundred, handed over in one call; `None` at the end if fewer follow. Now and then something
-/// happens between two of them.
+/// The next rows, up to a hundred, handed over in one call. `None` if the range ends before that many rows. Now and
+/// then something happens between two rows.
 pub(super) fn together(rng: &mut StdRng, rows: &mut RangeRows, direction: Direction, happen: &dyn Fn()) -> Vec<Next> {
     let most = rng.random_range(1..=100);
     let mut given = Vec::new();
@@ -125,7 +125,8 @@ fn pushed<T>(mut all: Vec<T>, next: T) -> Vec<T> {
     all
 }
 
-/// The next row, in forms as `rng` says until one gives it. `happen` is called while a poll is pending.
+/// The next row. The forms are tried as `rng` says until a form gives the row. `happen` is called while a poll is
+/// pending.
 pub(super) fn next(
     rng: &mut StdRng,
     rows: &mut RangeRows,
@@ -176,13 +177,13 @@ fn all_forms_of_a_range_together_give_each_row_once_while_files_change() {
                 reads.step();
             };
             let mut now = shown.last().expect("the newest").1.clone();
-            // Something written, and now and then a flush. Both may compact, on a machine without threads, and so wait
-            // for memory that a reader half done on the same thread would have.
+            // Writes something, and now and then flushes. On a machine without threads both may compact. Then they
+            // wait for memory that a half-done read on the same thread would have.
             let mut happen = |rng: &mut StdRng| match rng.random_range(0..60) {
                 0..8 => super::change(rng, &table, &mut now, true),
                 8 => {
                     super::change(rng, &table, &mut now, true);
-                    // A range from its end to its start is nothing that was written.
+                    // A range from its end to its start is no write.
                     if table.core().views.newest().memory[0].table(table.id()).is_some() {
                         flush(&table, 0, u64::MAX);
                     }
@@ -370,7 +371,7 @@ fn what_would_fault_touches_no_disk_and_opens_no_file() {
     let usage = db.metrics().cache;
     assert_eq!((usage.pinned_bytes, usage.in_flight_bytes, usage.open_files, usage.frames), (0, 0, 0, 0));
 
-    // The range is where it was; what it needs for all its rows comes with the first.
+    // The range is where it was. With the first row it loads what all its rows need.
     assert_eq!(range.next().expect("a row").expect("the disk works").0[..], *numbered(7));
     assert_eq!(range.next().expect("a row").expect("the disk works").0[..], *numbered(8));
     let before = disk.counts();

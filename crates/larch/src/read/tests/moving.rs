@@ -1,5 +1,5 @@
-//! A cursor stands where one over a model does, in whichever form it is moved, whatever is in memory, and while files
-//! and memory change; and a move that is not done leaves it where it was.
+//! A cursor stands where a cursor over a model stands, in whichever form it is moved, whatever is in memory, and
+//! while files and memory change. A move that is not done leaves the cursor where it was.
 
 use super::forms::{Held, open_held};
 use super::*;
@@ -94,7 +94,8 @@ fn nobody() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }
 
-/// Makes the move in some form; `Break` if it was given up on the way. `happen` is called while a poll is pending.
+/// Makes the move in some form. `Break` if the move was given up on the way. `happen` is called while a poll is
+/// pending.
 fn in_any_form(rng: &mut StdRng, cursor: &mut PartCursor, to: &Move, happen: &dyn Fn()) -> ControlFlow<(), bool> {
     match rng.random_range(0..8) {
         0..3 => ControlFlow::Continue(to.go(cursor).expect("the disk works")),
@@ -126,7 +127,7 @@ fn lent(cursor: &PartCursor) -> Option<(Vec<u8>, Row)> {
     Some((key?, parts?))
 }
 
-/// What writes a table for a test, and the keys that it uses.
+/// Writes a table for a test.
 type Writes = fn(&mut StdRng, &Database, &Table) -> Vec<(Snapshot, Model)>;
 
 /// Moves cursors over what `write` has written, with pages of this size, and compares each place with the model.
@@ -155,7 +156,7 @@ fn check_moves(write: Writes, key: fn(&mut StdRng) -> Vec<u8>, page_bytes: u32) 
                     (selection.cursor(), model.range::<Vec<u8>, _>(..))
                 };
                 let rows: Vec<(Vec<u8>, Row)> = rows.map(|(key, row)| (key.clone(), picked(row, groups))).collect();
-                // At the start, at a row, of which the first is 1, or at the end.
+                // 0 is the start, 1 is the first row, and so on; the number after the last row is the end.
                 let (mut place, mut run, mut is_kept) = (0_usize, Move::Next, true);
                 for count in 0..150 {
                     match rng.random_range(0..60) {

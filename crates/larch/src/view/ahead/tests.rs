@@ -1,4 +1,4 @@
-//! How often reads wait for what is far away: once while everything that is under way arrives.
+//! How often reads of a far store wait: once for everything that is under way together.
 
 use super::{MACHINE_BYTES, ahead_bytes};
 use crate::{Builder, Database, Table};
@@ -11,7 +11,7 @@ const DIRECTORY: &str = "db";
 const ROWS: u32 = 40_000;
 const VALUE_BYTES: usize = 400;
 
-/// Reads that all take the same time, whatever is under way together.
+/// Reads that all take the same time, however many are under way together.
 struct FarReads {
     latency: Duration,
     state: Mutex<FarReadsState>,
@@ -128,7 +128,8 @@ fn a_scan_waits_less_often_the_further_away_it_reads() {
         assert!(most_bytes as u64 <= (64 << 20) / 4, "{millis} ms: {most_bytes} bytes were under way");
         trips.push(waits);
     }
-    // 16 MB. From near: 16 KiB after the first page, then twice as much each time, and windows of 8 MiB in the end.
+    // The data has 16 MB. A reader that is near asks for 16 KiB after the first page, then twice as much each time,
+    // and in the end for windows of 8 MiB.
     assert!(trips[0] >= 11, "{trips:?}");
     assert!(trips[1] <= trips[0] - 3, "{trips:?}: what comes in 5 ms are 320 KiB");
     assert!(trips[2] < trips[1] && trips[3] <= trips[2], "{trips:?}");

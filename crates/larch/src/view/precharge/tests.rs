@@ -1,4 +1,4 @@
-//! A run of several files: what is asked for is what the cursor of a level touches.
+//! Precharge of a run of several files: it asks for the pages that the cursor of a level touches.
 
 use super::*;
 use crate::manifest::Level;
@@ -60,7 +60,8 @@ fn build(options: BuildOptions, history: bool, prefer_flat: bool) -> Vec<Arc<DbF
 
 type Asked = BTreeSet<(PageKind, u64, u64)>;
 
-/// Pages are in memory once they came in a round; remembers which were asked for and which were looked at.
+/// Pages are in memory once they came in a round. Remembers which pages were asked for and which pages were looked
+/// at.
 struct Touch {
     pages: Resident,
     loaded: RefCell<BTreeSet<(u64, u64)>>,
@@ -161,7 +162,8 @@ impl PageSource for Touch {
     fn release(&self) {}
 }
 
-/// Reads as a range does: rows that are not erased until they are enough, with the parts of all groups.
+/// Reads as a range does: it reads rows that are not erased until it has enough of them, with the parts of all
+/// groups.
 fn read(source: &Touch, run: &Level, wanted: &ReadPlan<'_>, readahead: Readahead) {
     let forward = wanted.direction == Direction::Forward;
     let far = if forward { wanted.high } else { wanted.low };
@@ -275,7 +277,7 @@ fn check(source: &Touch, run: &Level, wanted: &ReadPlan<'_>) {
     assert!(!found.missing && !found.noted, "it is not done after {bound} rounds: {wanted:?}");
     let asked = Touch::rows_of(&source.asked);
     assert!(asked.is_superset(&expected), "{wanted:?}: {:?} are missing", expected.difference(&asked));
-    // The parts of the newest version are not touched for rows that are erased, or read in an older version.
+    // If a row is erased, or read in an older version, the parts of its newest version are not touched.
     let is_main = |(kind, ..): &(PageKind, u64, u64)| !matches!(kind, PageKind::Group);
     let vain: Vec<_> = asked.difference(&expected).filter(|page| is_main(page)).collect();
     assert!(vain.is_empty(), "{wanted:?}: {vain:?} in vain");
@@ -323,7 +325,7 @@ fn a_walk_over_files_asks_ahead_from_one_into_the_next_for_what_it_touches() {
                             read(&source, &run, &wanted, readahead);
                             let asked = source.asked.borrow();
                             assert!(asked.is_superset(&needed), "{wanted:?} {readahead:?}");
-                            // No parts of erased rows are read, but they come with their neighbours.
+                            // Parts of erased rows are not read, but they come together with their neighbours.
                             let is_part =
                                 |page: &&(PageKind, u64, u64)| groups != Groups::MAIN && page.0 != PageKind::Data;
                             let vain: Vec<_> = asked.difference(&needed).filter(|page| !is_part(page)).collect();
@@ -334,7 +336,7 @@ fn a_walk_over_files_asks_ahead_from_one_into_the_next_for_what_it_touches() {
                 }
             }
         }
-        // All files fit into the window: what is waited for are the ways down, one after the other at most.
+        // All files fit into the window, so the reader waits only for the ways down: at most one after the other.
         for direction in [Direction::Forward, Direction::Backward] {
             source.start(false);
             let wanted = ReadPlan { direction, groups: Groups::first(1 + groups), ..ReadPlan::ALL };

@@ -126,7 +126,7 @@ fn a_transaction_conflicts_if_an_index_is_dropped_before_its_writes_move_into_fi
     }
     let conflict = tx.commit().expect("the disk works").expect_err("its entries may not be right");
     assert!(matches!(conflict, Conflict::Indexes { .. } | Conflict::TooOld { .. }), "{conflict}");
-    // A table of the user's that is dropped is named as before.
+    // A dropped table of the user is still named in the error.
     let mut tx = db.begin().expect("it begins");
     tx.insert(&table, "a", "1").expect("it is taken");
     db.drop_table("t").expect("the disk works");

@@ -1,4 +1,4 @@
-//! What stays in the cache of what a handle reads.
+//! Which of the pages that a handle reads stay in the cache.
 
 use crate::base::options::TableOptions;
 use crate::handle::database::Database;
@@ -43,7 +43,7 @@ fn open(disk: &Arc<SimDisk>) -> Database {
 
 type Read = fn(&Database, &Table) -> usize;
 
-/// Every way to read; each says how many rows it found, which are what they should be.
+/// Every way to read. Each way says how many rows it found, and the number must be right.
 const READS: [(&str, Read); 8] = [
     ("get", |_, table| {
         let all = table.select(["hot", "cold"]).expect("they are its groups");

@@ -1,4 +1,5 @@
-//! What is said of a table that was dropped: the same by every way to read and write, and by what was open before.
+//! The error about a table that was dropped. Every way to read and write gives the same error, and so does
+//! everything that was open before the drop.
 
 use super::*;
 use crate::handle::snapshot::Snapshot;
@@ -176,7 +177,7 @@ fn every_form_of_reading_and_writing_a_dropped_table_says_that_it_was_dropped() 
     for (form, run) in forms() {
         is_refused(run(&made), form);
     }
-    // A table of the same name is another one, for handles, snapshots and selections of the first.
+    // A new table of the same name is another table for the handles, snapshots and selections of the first table.
     let anew = table(&made.db, "t", &[]);
     anew.insert("f001", "another").expect("the disk works");
     for (form, run) in forms() {
@@ -200,7 +201,7 @@ fn an_import_that_ends_after_its_table_was_dropped_says_so() {
     }
 }
 
-/// Whatever was open goes on to give rows or ends with the error; it never ends as if no more rows followed.
+/// Everything that was open goes on to give rows or ends with the error. It never ends as if no more rows followed.
 #[test]
 fn what_is_open_when_its_table_is_dropped_ends_with_that_error() {
     for taken in [0, 1, 2, 3, 50, 99, 100, 101, 150, 199] {

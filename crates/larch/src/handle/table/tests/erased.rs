@@ -1,5 +1,5 @@
-//! Erased rows in a database that is left alone: background work takes them away, and what a seek reads is counted. The
-//! machine has no threads, so background work is done when the test drives it.
+//! Erased rows in a database that is left alone. Background work takes them away, and the test counts what a seek
+//! reads. The machine has no threads, so background work is done when the test drives it.
 
 use super::*;
 use crate::Readable;
@@ -17,7 +17,7 @@ fn key(i: u32) -> [u8; 4] {
     i.to_be_bytes()
 }
 
-/// Rows in the deepest level, all but the last of which are then erased one by one.
+/// Writes rows to the deepest level. Then all rows but the last one are erased one by one.
 fn erase(db: &Database) -> Table {
     let table = db.table("t").expect("the disk works");
     for i in 0..=ROWS {
@@ -90,7 +90,7 @@ fn erased_rows_that_a_snapshot_sees_through_are_not_merged_over_and_over() {
     assert_eq!(db.metrics().compactions, before, "nothing could be gained");
     assert_eq!(snapshot.get(&table, key(7)).expect("the disk works").as_deref(), Some(&b"a value"[..]));
     drop(snapshot);
-    // It was the last reader that saw what they hide, and nobody calls anything.
+    // The snapshot was the last reader that saw the rows under the erases. Nobody calls anything.
     drive(&db);
     assert_eq!(table.stats().expect("the table is there").erased_rows, 0);
     assert_eq!(db.metrics().compactions, before + 1);

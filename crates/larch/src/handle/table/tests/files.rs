@@ -1,4 +1,5 @@
-//! What files hold of rows in parts, read from the files themselves, after each of the ways in which rows get there.
+//! What files hold of rows in parts. It is read from the files themselves, after each of the ways in which rows get
+//! there.
 
 use crate::base::ops::BatchOps;
 use crate::base::options::{Durability, LevelOptions, TableOptions};
@@ -94,7 +95,7 @@ fn parts_of(session: &Session, cursor: &mut SstCursor, row: &Row, count: usize) 
     found
 }
 
-/// Compares what the files say at each version with what they should, and checks the files.
+/// Compares the rows that the files show at each version with the expected rows, and checks the files.
 #[track_caller]
 fn check(db: &Database, table: &Table, expected: &[(Version, &Rows)]) {
     db.flush().expect("the disk works");
@@ -166,7 +167,7 @@ fn travel(options: &TableOptions) {
     check(&db, &table, &[(db.version(), &rows)]);
     assert_eq!(history(&table), 0);
 
-    // What is in the log only goes to files when the database is opened again.
+    // Rows that are only in the log go to files when the database is opened again.
     write(&db, &table, &mut rows, 0, 4, 3);
     drop((table, db));
     let db = builder(&disk).open().expect("the disk works");

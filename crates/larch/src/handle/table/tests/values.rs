@@ -53,7 +53,7 @@ fn check_rounds(db: &Database, reason: Reason, window_bytes: u64, parts: u64, re
     let values = u64::from(ROWS) * parts;
     let reads = after.pages(reason, PageKind::Value).faults - before.pages(reason, PageKind::Value).faults;
     assert!(reads <= values, "{reads} reads of {values} values");
-    // Half a window each time, and the first rounds of each of the files, whose windows have to grow.
+    // Half a window each time, and the first rounds of each file, whose windows have to grow.
     let bound = values * VALUE_MEMORY / (window_bytes / 2) + 3 * 20;
     let rounds = after.rounds(reason) - before.rounds(reason);
     assert!(rounds <= bound, "{rounds} rounds of at most {bound} for {values} values");

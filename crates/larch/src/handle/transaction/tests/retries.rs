@@ -96,8 +96,8 @@ fn work_that_reads_a_busy_range_is_done_in_the_end_because_other_commits_wait() 
         let done: Result<()> = db.transact(|tx| {
             attempts += 1;
             let rows = tx.iter(&table).count();
-            // Two commits of the other thread end meanwhile, of which the second one has begun here, unless it has to
-            // wait.
+            // Two commits of the other thread end meanwhile, unless the other thread has to wait. The second commit
+            // has begun after this moment.
             let begun = commits.load(Ordering::SeqCst);
             while commits.load(Ordering::SeqCst) < begun + 2 && !holds() {
                 thread::yield_now();
@@ -108,7 +108,7 @@ fn work_that_reads_a_busy_range_is_done_in_the_end_because_other_commits_wait() 
         });
         is_over.store(true, Ordering::SeqCst);
         done.expect("it has the database for itself at last");
-        // Each commit that was under way when it began to hold the writer may come between once more.
+        // Each commit that was under way when the transaction began to hold the writer may come between once more.
         assert!((3..30).contains(&attempts), "{attempts}");
     });
     assert!(table.contains_key("rows").expect("the disk works") && !holds());
@@ -121,7 +121,7 @@ fn a_writer_that_is_held_too_long_goes_on() {
     let reserved = &db.core().writes.reserved;
     let clock = &*db.core().env.machine.clock;
     let (mut forgotten, mut next) = (Reservation::default(), Reservation::default());
-    // The thread that holds it does not wait for itself, so another one does.
+    // The thread that holds the writer does not wait for itself, so another thread does.
     thread::scope(|scope| {
         scope.spawn(|| reserved.hold_writer(&mut forgotten, std::time::Duration::from_millis(20), clock));
     });
@@ -198,7 +198,7 @@ fn a_task_that_waits_for_a_reserved_key_lets_the_task_run_that_has_it() {
     let (_directory, db, table) = real();
     let (times, is_over) = (std::cell::Cell::new(0_u32), std::cell::Cell::new(false));
     let executor = smol::LocalExecutor::new();
-    // It has the key until it has run ten times; on one thread it runs only if the other one lets it.
+    // This task has the key until it has run ten times. On one thread it runs only if the other task lets it.
     let holder = executor.spawn(async {
         let mut tx = db.begin().expect("it begins");
         tx.get_for_update_async(&table, "a").await.expect("the disk works");
