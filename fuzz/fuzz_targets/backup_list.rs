@@ -1,5 +1,6 @@
-//! The list of a backup that decodes has names that stay in its directory, and is read back as it is written. The bytes
-//! are sealed with the right checksum, so that damage is looked for behind it.
+//! If bytes decode to the list of a backup, its names stay within the backup's directory, and the list is read back
+//! as it is written. The bytes are sealed with the right checksum, so that the fuzzer reaches the code behind the
+//! checksum.
 #![no_main]
 
 use larch::fuzz::BackupList;

@@ -1,4 +1,4 @@
-//! Ops that decode are those that were written, and resolving them keeps what they mean.
+//! If bytes decode to ops, these are the ops that were written. Resolving ops keeps their meaning.
 #![no_main]
 
 use larch::fuzz::{BatchOps, Op};
@@ -52,7 +52,8 @@ fn written(ops: &BatchOps) -> BatchOps {
     again
 }
 
-/// At one version a put wins over a range erase. After resolving that gives what the order says.
+/// At one version a put wins over a range erase. After resolving, this rule must give the same result as the order of
+/// the ops.
 fn check_resolved(mut ops: BatchOps) {
     let expected = state(&ops);
     ops.resolve();

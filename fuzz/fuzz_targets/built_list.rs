@@ -1,5 +1,5 @@
-//! If bytes decode to a list of built files, the list is written and read back the same, and its sums do not overflow.
-//! The bytes are sealed with the right checksum, so that damage is looked for behind it.
+//! If bytes decode to a list of built files, the list is written and read back the same, and its sums do not
+//! overflow. The bytes are sealed with the right checksum, so that the fuzzer reaches the code behind the checksum.
 #![no_main]
 
 use larch::fuzz::BuiltList;

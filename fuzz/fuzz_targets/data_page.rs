@@ -1,4 +1,4 @@
-//! A page of rows, or of parts of rows, that passes the check can be read and searched, all of it.
+//! If a page of rows, or of parts of rows, passes the check, all of it can be read and searched.
 #![no_main]
 
 use larch_fuzz::Input;

@@ -1,4 +1,4 @@
-//! A text that is an extractor reads back, and what it makes of any row is a key of its declaration.
+//! If a text is an extractor, it reads back the same. The keys that it makes of any row are keys of its declaration.
 #![no_main]
 
 use larch_fuzz::Input;

@@ -1,4 +1,5 @@
-//! A filter that passes the check can be asked about anything, and one that was built denies nothing that went in.
+//! If a filter passes the check, it can be asked about anything. A filter that was built here denies no key that was
+//! added to it.
 #![no_main]
 
 use larch_fuzz::Input;

@@ -27,7 +27,7 @@ struct History {
     disk: Arc<SimDisk>,
     options: TableOptions,
     cache_bytes: u64,
-    /// The state after each commit; the first is that of the empty database.
+    /// The state after each commit. The first state is the empty database.
     states: Vec<State>,
     /// How many commits must survive a crash.
     durable: usize,
@@ -183,7 +183,7 @@ impl History {
         Ok(())
     }
 
-    /// The database has made a commit; `change` is what it did.
+    /// Notes that the database has made a commit. `change` does the same to the model.
     fn commit(&mut self, is_synced: bool, change: impl FnOnce(&mut State)) {
         let mut state = self.newest().clone();
         change(&mut state);
@@ -194,7 +194,7 @@ impl History {
         }
     }
 
-    /// The machine crashes and keeps of what was not durable nothing, or some.
+    /// Crashes the machine. Of what was not durable, it keeps either nothing or some.
     fn crash(&mut self, keeping_nothing: bool) {
         if keeping_nothing {
             self.disk.crash_keeping_nothing();
@@ -205,7 +205,7 @@ impl History {
         self.reopen();
     }
 
-    /// Opens the database, which holds a prefix of the commits with all that are durable.
+    /// Opens the database. It must hold a prefix of the commits that contains all durable commits.
     fn reopen(&mut self) {
         self.runs += 1;
         let db = Database::builder("db")

@@ -1,4 +1,4 @@
-//! Any bytes as a log: a prefix of what was written, or an error that stays.
+//! Any bytes as a log: reading gives a prefix of what was written, or an error that stays.
 #![no_main]
 
 use larch::fuzz::{
@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
             let last = KnownEnd::durable(log.len() as u64);
             assert_eq!(read(&log, None), (versions.clone(), true));
             assert_eq!(read(&log, Some(last)), (versions.clone(), true));
-            // Cut or changed, and not sealed again: what comes back is what was written, as far as it goes.
+            // The log is cut or changed, and not sealed again. What comes back must be a prefix of what was written.
             log.truncate(log.len() - input.below(log.len().min(256)));
             input.change(&mut log, 3);
             assert!(versions.starts_with(&read(&log, None).0));
@@ -91,7 +91,7 @@ fn sealed(mut input: Input<'_>) -> Vec<u8> {
     log
 }
 
-/// Makes the checksums right that can be found.
+/// Corrects all checksums that can be found.
 fn seal(log: &mut [u8]) {
     let Some((header, mut records)) = log.split_at_mut_checked(HEADER_BYTES) else { return };
     let (body, crc) = header.split_last_chunk_mut::<4>().expect("a header is longer");

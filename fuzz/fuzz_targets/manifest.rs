@@ -1,4 +1,4 @@
-//! Any bytes as a manifest: a file set that describes itself again, or an error.
+//! Any bytes as a manifest: reading gives an error, or a file set that can be written and read again.
 #![no_main]
 
 use larch::fuzz::{

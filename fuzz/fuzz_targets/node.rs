@@ -1,4 +1,4 @@
-//! A node that passes the check can be read and searched, all of it.
+//! If a node passes the check, all of it can be read and searched.
 #![no_main]
 
 use larch_fuzz::Input;

@@ -1,5 +1,6 @@
-//! A sheet of a journal that decodes can be applied or is refused, and the table that it makes is read as it is
-//! written. The bytes are sealed with the right checksum, so that damage is looked for behind it.
+//! If bytes decode to a sheet of a journal, the sheet is applied or refused, and the table that it makes is read as
+//! it is written. The bytes are sealed with the right checksum, so that the fuzzer reaches the code behind the
+//! checksum.
 #![no_main]
 
 use larch_fuzz::Input;

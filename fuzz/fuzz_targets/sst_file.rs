@@ -1,4 +1,4 @@
-//! Any bytes as an SST opened by its footer: dumped, verified, read, and never a panic.
+//! Any bytes as an SST that is opened by its footer. It is dumped, verified and read, and this must never panic.
 #![no_main]
 
 use larch_fuzz::Input;
@@ -25,10 +25,11 @@ use std::path::Path;
 
 const PATH: &str = "file.sst";
 
-/// Where the checksums of its children lie in a node; see the picture in `format/node.rs`.
+/// Where a node has the checksums of its children; see the picture in `format/node.rs`.
 const CHECKSUMS_AT: usize = 136;
 
-/// Rows that are read and pages that are sealed: a file that names one page a million times is not worth the time.
+/// The most rows that are read and the most pages that are sealed. A file that names one page a million times is not
+/// worth the time.
 const MOST: usize = 2_000;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -36,7 +37,7 @@ fuzz_target!(|bytes: &[u8]| {
     match input.byte() % 4 {
         0 => drop(read(input.rest())),
         1 => {
-            // Changed and not sealed again: a check notices, unless nothing changed.
+            // The file is changed and not sealed again. A check must notice this, unless nothing was changed.
             let whole = built(&mut input).0;
             let mut file = whole.clone();
             input.change(&mut file, 2);
@@ -109,7 +110,7 @@ fn parts(value: &[u8], groups: usize) -> Vec<&[u8]> {
     [value, b"cold", value].into_iter().take(1 + groups).collect()
 }
 
-/// Makes the checksum of every page right that can be reached, from the bottom up.
+/// Corrects the checksum of every page that can be reached, from the bottom up.
 fn seal(file: &mut [u8], meta: &mut Meta) {
     let (id, mut left) = (meta.file_id, MOST);
     let groups = meta.groups.iter_mut().flat_map(|GroupTrees { newest, older }| [newest, older]);
@@ -126,7 +127,7 @@ fn seal_page(file: &mut [u8], id: u64, at: Address, height: u8, left: &mut usize
     *left = left.checked_sub(1)?;
     let start = usize::try_from(at.offset).ok()?;
     let range = start..start.checked_add(at.bytes as usize).filter(|&end| end <= file.len())?;
-    // Only what is valid as it lies says where its children are; a compressed page mostly does not.
+    // Only a page that is valid as stored says where its children are. A compressed page mostly does not.
     let memory_bytes = u32::from_le_bytes(*file[range.clone()].get(4..)?.first_chunk()?) as usize;
     let page = file[range.clone()].get(..memory_bytes).unwrap_or_default().to_vec();
     let mut children: Vec<(usize, Address, u8)> = Vec::new();
@@ -269,7 +270,8 @@ fn statistics(sst: &Arc<Sst>, source: &Resident) {
             drop(retry(source, || sst.totals_between(source, low, high)));
             drop(retry(source, || sst.exact_between(source, low, high)));
             drop(retry(source, || sst.rows_between(source, low, high)));
-            // A file that says it has more is not worth the time: everything heavier than a resolution is looked at.
+            // A file that claims to have more rows is not worth the time, because everything heavier than a
+            // resolution is looked at.
             let total = sst.meta.main.map_or(0, |tree| tree.totals.rows);
             for (metric, resolution) in [(Metric::Rows, total / 50 + 1), (Metric::Bytes, 4096)] {
                 let found = stats::histogram(source, &[HistogramSource::File(sst)], low, high, metric, resolution);

@@ -1,4 +1,4 @@
-//! Footer and meta: what decodes, comes back when it is encoded again.
+//! Footer and meta: if bytes decode, encoding the result gives the same bytes again.
 #![no_main]
 
 use larch_fuzz::Input;
@@ -127,7 +127,8 @@ fn extension(input: &mut Input<'_>) -> Vec<u8> {
     extension
 }
 
-/// A tree of `rows` rows: of one page, which all its roots are, or with a B-tree, a list or both above its pages.
+/// A tree of `rows` rows. Either it has one page, which serves as all its roots, or it has a B-tree, a list or both
+/// above its pages.
 fn tree(input: &mut Input<'_>, rows: u64) -> Tree {
     let data_pages = input.number();
     tree_of(input, rows, data_pages)

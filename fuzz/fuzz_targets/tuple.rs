@@ -1,4 +1,5 @@
-//! Any bytes have a text that reads back, and a key that is read is the one that is written.
+//! Any bytes have a text that reads back as the same bytes. If bytes are read as a key, writing the key gives the
+//! same bytes.
 #![no_main]
 
 use larch_fuzz::Input;

@@ -1,6 +1,8 @@
-//! What the targets share: values taken from the fuzzer's bytes, and bytes changed as they say. It knows no format.
+//! What the targets share: values taken from the fuzzer's bytes, and bytes that are changed as the fuzzer's bytes
+//! say. It knows no format.
 
-/// The fuzzer's bytes, taken from the front. When they run out every value is 0, so that a short input is a simple one.
+/// The fuzzer's bytes, taken from the front. When they run out, every value is 0, so a short input gives a simple
+/// test.
 #[derive(Clone, Debug)]
 pub struct Input<'a>(&'a [u8]);
 
@@ -38,7 +40,7 @@ impl<'a> Input<'a> {
         choices[self.below(choices.len())]
     }
 
-    /// A number: small, at the upper end of what it can be, or anything.
+    /// A number that is small, near the upper end of its type, or any number.
     pub fn number(&mut self) -> u64 {
         match self.byte() {
             small @ 0..0xc0 => u64::from(small),
@@ -56,7 +58,7 @@ impl<'a> Input<'a> {
         bytes
     }
 
-    /// A key: short, of few letters, so that keys meet and share beginnings; now and then a long one.
+    /// A key. It is mostly short and of few letters, so that keys meet and share prefixes; now and then it is long.
     pub fn key(&mut self) -> Vec<u8> {
         let shape = self.byte();
         let mut key = match shape {

@@ -1,4 +1,5 @@
-//! The memory of a process follows the limit of its arena. One test, since all of a process's memory is looked at.
+//! The memory of a process follows the limit of its arena. There is only one test, because it looks at all memory of
+//! the process.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "threads of its own")]
 

@@ -1,5 +1,5 @@
-//! A hit in the cache allocates nothing, whoever asks and however, nor does unpacking a page: counted by an allocator
-//! that counts.
+//! Neither a hit in the cache nor unpacking a page allocates, whoever asks and however. An allocator that counts
+//! checks this.
 
 use kit::allocations::{Counting, Thread};
 use os::sync::Arc;

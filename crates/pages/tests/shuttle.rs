@@ -134,8 +134,8 @@ impl Flying {
         session
     }
 
-    /// A task on a thread of its own that makes `steps`, hints at a page after each, and at last goes away in the midst
-    /// of one.
+    /// A task on a thread of its own. It makes `steps`, hints at a page after each step, and at last goes away in the
+    /// middle of a step.
     fn task(&self, admit: Admit, steps: Vec<Vec<usize>>) -> thread::JoinHandle<Result<()>> {
         let (this, reads) = (self.numbered.clone(), Arc::clone(&self.reads));
         thread::spawn(move || {
@@ -165,7 +165,7 @@ impl Flying {
                 }
             }
             drop(session);
-            // What it leaves under way the disk ends.
+            // The disk ends the reads that the task left under way.
             reads.finish();
             Ok(())
         })

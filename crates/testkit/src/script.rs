@@ -61,7 +61,8 @@ struct OpenDatabase {
 
 impl Script {
     /// A script on four databases: one with default options, one with small pages in large files, and two with small
-    /// pages in tiny files, one for each index kind.
+    /// pages in tiny files. Of the last two, one has trees only, and the other has both indexes and prefers the flat
+    /// one.
     pub fn on_all_options() -> Self {
         let usual = TinyOptions {
             cache_bytes: 1 << 20,

@@ -1,5 +1,5 @@
-//! A table whose options change: old files stay readable, new files have the new options, and a crash leaves one or the
-//! other.
+//! A table whose options change. Old files stay readable, and new files have the new options. A crash leaves either
+//! the old or the new options.
 
 use larch::check::DumpDetail;
 use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
@@ -148,7 +148,7 @@ fn compacting_after_an_alter_rewrites_once_though_the_database_was_closed() {
         let left = table.stats().expect("the table is there").data_pages;
         assert!(left < pages / 4, "{left} pages of 4 KiB, {pages} of 256 B");
         check_rows(&db, &table);
-        // What files do not show gives no cause to write them again.
+        // If an option does not show in files, its change gives no cause to write files again.
         table.alter(|options| options.metadata.push(b'm')).expect("the disk works");
     }
 }

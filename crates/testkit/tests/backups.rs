@@ -1,6 +1,6 @@
-//! Backups in a store: made, removed and restored, while processes die at any request, two of them work at once, and
-//! the store loses, delays and repeats what it is asked. What is acknowledged can be restored, and nothing stays that
-//! no backup has.
+//! Backups in a store are made, removed and restored. Meanwhile processes die at any request, two processes work at
+//! once, and the store loses, delays and repeats requests. Every acknowledged backup can be restored, and no object
+//! stays that belongs to no backup.
 
 use larch::Database;
 use larch::backup::Backups;
@@ -33,7 +33,7 @@ struct World {
     is_home_in_store: bool,
     db: Database,
     rows: Rows,
-    /// What the database was at each version of which a backup was begun.
+    /// The rows of the database at each version at which a backup was begun.
     was: BTreeMap<u64, Rows>,
     /// The numbers of backups that were acknowledged and not removed.
     acknowledged: BTreeSet<u64>,
@@ -95,7 +95,7 @@ impl World {
         (Backups::at(KEPT_AT).on(&machine), client)
     }
 
-    /// As [`World::process`], of one that may die.
+    /// As [`World::process`], but the process may die.
     fn mortal(&mut self) -> Backups {
         let (backups, client) = self.process();
         if self.rng.random_range(0..2) == 0 {
@@ -104,7 +104,7 @@ impl World {
         backups
     }
 
-    /// Without trouble, and long enough after it that no answer is old.
+    /// Calls `act` without trouble, long enough after the last trouble that no answer is old.
     fn calmly<T>(&mut self, act: impl FnOnce(&mut World) -> T) -> T {
         self.store.set_trouble(StoreTrouble::default());
         self.clock.advance(KEPT / 4);
@@ -131,7 +131,7 @@ impl World {
         });
     }
 
-    /// The database as a process sees it that makes a backup: here, or opened beside it.
+    /// The database for a process that makes a backup: open in this process, or opened beside it.
     fn source(&mut self) -> Database {
         self.was.insert(self.db.version().0, self.rows.clone());
         match self.rng.random() {
@@ -202,7 +202,7 @@ impl World {
         })
     }
 
-    /// Every backup can be restored, and is what the database was.
+    /// Checks that every backup can be restored and has the rows that the database had.
     fn look(&mut self) {
         let (there, seed) = (self.list(), self.seed);
         assert!(self.acknowledged.iter().all(|number| there.contains(number)), "seed {seed}: {:?}, not {there:?}", {
@@ -242,7 +242,7 @@ impl World {
         }
     }
 
-    /// In the end nothing is left beside what one backup has.
+    /// Checks at the end that nothing is left except the objects of one backup.
     fn end(mut self) -> Counts {
         self.look();
         self.trouble = StoreTrouble::default();
@@ -306,7 +306,7 @@ fn a_backup_in_a_store_is_whole_or_not_there_and_leaves_nothing_behind() {
     }
 }
 
-/// What a killed restore has left is never taken for a database, and nothing of it is removed later.
+/// The remains of a killed restore are never taken for a database, and nothing of them is removed later.
 #[test]
 fn a_restore_to_a_store_that_was_killed_is_repeated_after_the_place_was_dropped() {
     for requests in 0.. {
@@ -351,7 +351,7 @@ fn a_restore_to_a_store_that_was_killed_is_repeated_after_the_place_was_dropped(
     }
 }
 
-/// What is at a place decides before anything at it is changed.
+/// What already exists at the target decides, before anything there is changed.
 #[test]
 fn a_database_in_a_store_is_not_taken_over_by_a_backup_or_a_restore_to_its_place() {
     let (clock, seed) = (Arc::new(SimClock::new()), 1);

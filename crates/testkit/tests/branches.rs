@@ -1,6 +1,6 @@
-//! Branches of databases in a store: all write on, are branched again, taken over, compacted and dropped, while
-//! processes die at any request and the store loses, delays and repeats what it is asked. Each test is a way in which a
-//! file could be removed that a branch needs, or stay that nobody needs.
+//! Branches of databases in a store. All of them are written to, branched again, taken over, compacted and dropped.
+//! Meanwhile processes die at any request, and the store loses, delays and repeats requests. Each test is a way in
+//! which a needed file could be removed, or a file that nobody needs could stay.
 
 use larch::{Database, Durability};
 use objects::{KEPT, MADE_WITHIN, Outside, StoreDisk, branch, branches, drop_database};
@@ -36,7 +36,7 @@ struct World {
     prefixes: Vec<String>,
     trouble: StoreTrouble,
     counts: Counts,
-    /// What branches may have that seem to have failed, and may be there or come later.
+    /// The possible rows of branches whose making seems to have failed. Such a branch may exist, or appear later.
     begun: BTreeMap<String, Vec<Rows>>,
     tells: bool,
 }
@@ -55,10 +55,10 @@ struct Counts {
 /// A database, and what it may have.
 struct Db {
     prefix: String,
-    /// One of these. More than one after a commit whose outcome is not known.
+    /// The database has one of these. There are several after a commit whose outcome is not known.
     may_have: Vec<Rows>,
     writer: Option<Process>,
-    /// The processes from which others have taken over, and which may not know it.
+    /// Processes from which other processes have taken over. They may not know it.
     fenced: Vec<Process>,
 }
 
@@ -122,7 +122,7 @@ impl World {
         Process { client, machine, db: None }
     }
 
-    /// The store and the process of whoever makes or drops something, which dies after some requests, or does not.
+    /// The store and the process for someone who makes or drops something. The process may die after some requests.
     fn hand(&mut self) -> (Arc<dyn Store>, Outside, Machine, bool) {
         let process = self.process("");
         let (outside, client) = self.outside();
@@ -140,7 +140,7 @@ impl World {
         }
     }
 
-    /// Without trouble, and long enough after it that no answer is old.
+    /// Calls `act` without trouble, long enough after the last trouble that no answer is old.
     fn calmly<T>(&mut self, act: impl FnOnce(&mut World) -> T) -> T {
         self.store.set_trouble(StoreTrouble::default());
         self.clock.advance(KEPT / 4);
@@ -149,7 +149,7 @@ impl World {
         outcome
     }
 
-    /// Compares what is in a database with what may be in it, and settles what it is.
+    /// Compares what is in a database with what may be in it. From then on it is known what the database has.
     fn compare(&mut self, place: usize, db: &Database, after: &str) {
         let seed = self.seed;
         let rows = rows(db).unwrap_or_else(|error| panic!("seed {seed}, {after}: {error}"));
@@ -347,7 +347,7 @@ impl World {
                 let database = &self.databases[place];
                 let process = if fenced { database.fenced.first() } else { database.writer.as_ref() };
                 if let Some(db) = process.and_then(|process| process.db.as_ref()) {
-                    // What a writer that was fenced wants to do fails, or changes nothing.
+                    // What a fenced writer tries to do fails, or changes nothing.
                     let outcome = if self.rng.random() { db.flush() } else { db.compact() };
                     outcome.unwrap_or_default();
                 }
@@ -357,7 +357,8 @@ impl World {
         }
     }
 
-    /// All databases are what they should be; then all are dropped, and nothing is left of them.
+    /// Checks that all databases have the right rows. Then drops all of them, and checks that nothing is left of
+    /// them.
     fn end(mut self) -> Counts {
         let seed = self.seed;
         self.trouble = StoreTrouble::default();
@@ -375,7 +376,7 @@ impl World {
             let report = db.check(|_| {}).unwrap_or_else(|error| panic!("seed {seed}, {prefix}: {error}"));
             assert!(report.problems.is_empty(), "seed {seed}, {prefix}: {:?}", report.problems);
         }
-        // Branches were made again and again of what was there; those that were not finished are given up now.
+        // Branches were begun again and again from what was there. The unfinished branches are given up now.
         self.clock.advance(MADE_WITHIN);
         for place in 0..self.databases.len() {
             let prefix = self.databases[place].prefix.clone();
@@ -393,7 +394,7 @@ impl World {
             let useless = after.iter().filter(|name| !files.contains(name)).count() as u64;
             assert!(useless <= needed, "seed {seed}, {prefix}: {after:?}, and {needing:?} beside {files:?}");
         }
-        // In any order; one that is needed is refused, and comes later.
+        // The order is random. A database that is still needed is refused, and comes later.
         let mut left = std::mem::take(&mut self.prefixes);
         for _ in 0..left.len() + 1 {
             left.retain(|prefix| {

@@ -253,7 +253,7 @@ fn opening_16_000_files_reads_the_manifest_once_and_nothing_else() {
     let after = disk.counts();
     assert_eq!(db.metrics().files, report.files);
     assert_eq!(sst_counts(&disk), ssts_before, "no SST is read");
-    // A record that does not end in the reader's window of 1 MiB is read from its start again.
+    // If a record does not end in the reader's window of 1 MiB, the record is read again from its start.
     let read_bytes = after.read_bytes - before.read_bytes;
     assert!(read_bytes <= other_bytes + (1 << 20), "{read_bytes} bytes read of {other_bytes} that are not in SSTs");
     // A new manifest with the same files, and a log header.
@@ -264,7 +264,7 @@ fn opening_16_000_files_reads_the_manifest_once_and_nothing_else() {
 #[test]
 fn a_range_opens_no_file_beyond_its_bounds() {
     let disk = SimDisk::new(1);
-    // A file is cut after its first page: a dozen files of a few dozen rows, one page each.
+    // A file is cut after its first page. So there are a dozen files of a few dozen rows, with one page each.
     let levels = LevelOptions { file_bytes: 1, ..LevelOptions::default() };
     let open = || builder(&disk).levels(levels).open().expect("the disk works");
     let db = open();
@@ -272,7 +272,7 @@ fn a_range_opens_no_file_beyond_its_bounds() {
     import(&db.table_with("t", options).expect("the disk works"), 400);
     db.close().expect("the disk works");
 
-    // Where the files end, from whole scans that count pages: a file is one page.
+    // Find where the files end: whole scans count pages, and each file is one page.
     let db = open();
     let table = db.table("t").expect("the disk works");
     let mut firsts = Vec::new();
@@ -307,14 +307,14 @@ fn a_range_opens_no_file_beyond_its_bounds() {
     };
     check(&firsts[0], &firsts[1], rows_between(0, 1), 1);
     check(&firsts[3], &firsts[5], rows_between(3, 5), 2);
-    // The end may be in the next file: only it can tell.
+    // The end may be in the next file, and only that file can tell.
     check(&firsts[3], &[&firsts[4][..], b"\0"].concat(), rows_between(3, 4) + 1, 2);
     check(b"a", &firsts[1], rows_between(0, 1), 1);
     check(b"", b"b", 0, 0);
 }
 
-/// Imports the even keys twice over each other and writes some odd ones: three files that overlap, the oldest the
-/// largest.
+/// Imports the even keys twice and then writes some odd keys. This makes three files that overlap; the oldest file is
+/// the largest.
 fn overlapping() -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = builder(&disk).open().expect("the disk works");
@@ -338,7 +338,8 @@ fn overlapping() -> Arc<SimDisk> {
 fn many_cold_keys_take_as_many_rounds_as_the_longest_way_has_pages() {
     let disk = overlapping();
     let open = || builder(&disk).open().expect("the disk works");
-    // What only the oldest file has, or none: so all files are asked, one key at a time too.
+    // Each key is in the oldest file only, or in no file. So all files are asked, also when keys are asked one at a
+    // time.
     let keys = (0..64).map(|i| (i % 8 == 3, i * 7919 % 20_000));
     let keys = keys.map(|(absent, i)| key(2 * i + u32::from(absent && i % 5 != 0 && i % 7 != 0)));
     let keys: Vec<Vec<u8>> = keys.collect();

@@ -1,5 +1,5 @@
-//! Open descriptors of SSTs stay within `open_files`, those that are kept and those that are in use together, however
-//! many reads are under way.
+//! The number of open descriptors of SSTs stays within `open_files`, however many reads are under way. Descriptors
+//! that are kept open and descriptors in use count together.
 
 #![allow(clippy::disallowed_methods, reason = "descriptors are the machine's, and so are the threads that use them")]
 
@@ -34,7 +34,7 @@ fn filled(machine: &Machine, directory: &Path, cache: Option<&Cache>) -> (Databa
     let builder = Database::builder(directory).machine(machine.clone()).levels(levels).open_files(OPEN_FILES);
     let builder = match cache {
         Some(cache) => builder.cache(cache),
-        // So little that most reads are of the disk.
+        // The cache is so small that most reads go to the disk.
         None => builder.cache_bytes(1 << 20),
     };
     let db = builder.open().expect("the disk works");
@@ -101,8 +101,8 @@ fn machines() -> Vec<Machine> {
     machines
 }
 
-/// One test at a time. A sample looks at one descriptor after the other, so it is exact only if SSTs alone come and go:
-/// each gets the lowest number that is free, and `n` of them have `n` numbers.
+/// Only one test runs at a time. A sample looks at one descriptor after the other, so it is exact only if nothing but
+/// SSTs is opened and closed. Each descriptor gets the lowest free number, so `n` descriptors have `n` numbers.
 #[cfg(target_os = "linux")]
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: OnceLock<Mutex<()>> = OnceLock::new();

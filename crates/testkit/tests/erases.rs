@@ -50,7 +50,7 @@ fn is_void((low, high): &Range) -> bool {
     }
 }
 
-/// The rows of `table` in some range and from both ends, and some keys, are those of `model`.
+/// Checks that `model` agrees with the rows of `table` in some range, from both ends, and with some keys.
 fn check(rng: &mut StdRng, table: &Table, snapshot: &Snapshot, model: &Model, keys: u32) {
     let mut range = random_range(rng, keys);
     while is_void(&range) {
@@ -169,7 +169,7 @@ fn filled(db: &Database) -> Table {
     table
 }
 
-/// Erases the keys right after each of `rows`, of which none has a row.
+/// Erases the keys right after each of `rows`. None of the erased keys has a row.
 fn erase_between(db: &Database, table: &Table, rows: impl IntoIterator<Item = u32>) {
     let mut batch = db.batch().durability(Durability::Buffered);
     for i in rows {
@@ -284,7 +284,7 @@ fn a_compaction_reads_each_page_of_range_erases_once() {
         table.compact().expect("the disk works");
         let after = db.metrics().pages.pages(Reason::Compaction, PageKind::RangeErase);
         let looks = after.hits + after.faults - before.hits - before.faults;
-        // A few of each file are looked at to see whether they cut off some of the others.
+        // A few pages of each file are looked at, to see whether they cut off some of the other pages.
         println!("{looks} looks at {pages} pages of range erases");
         assert!(looks <= 3 * pages, "{looks} looks at {pages} pages of range erases");
         drop(snapshot);

@@ -1,5 +1,5 @@
-//! Scans with a cache that evicts much: a few pages all the time, or all pages now and then. The tables have column
-//! groups, older versions, range erases and rows in memory, made by a history.
+//! Scans with a cache that evicts much: either a few pages all the time, or all pages now and then. A history makes
+//! the tables. They have column groups, older versions, range erases and rows in memory.
 
 use larch::{Database, Key, Result};
 use rand::rngs::Xoshiro256PlusPlus;
@@ -42,7 +42,7 @@ fn between_rows(rng: &mut Xoshiro256PlusPlus, db: &Database, between: Between) {
     }
 }
 
-/// Takes all rows, each from the end that `forward` chooses; they are those expected, each once and in its place.
+/// Takes all rows. For each row, `forward` chooses the end. Each expected row must come once and in its place.
 fn expect_each_row_once(
     rng: &mut Xoshiro256PlusPlus,
     (db, reader): (&Database, &Reader),
@@ -75,7 +75,8 @@ fn expect_each_row_once(
     }
 }
 
-/// Scans all tables at all versions that can be read, four times each. Rows scanned, and the pages it took.
+/// Scans all tables at all readable versions, four times each. Returns the number of rows and the pages that the
+/// scans touched.
 fn scan_everything(seed: u64, cache_bytes: u64, between: Between) -> (u64, Touched) {
     println!("seed {seed}, {cache_bytes} bytes of memory, {between:?} between rows");
     let mut options = TinyOptions::of(seed);

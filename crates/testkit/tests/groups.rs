@@ -1,4 +1,5 @@
-//! What reading some parts of rows costs on a whole database, counted in pages: what is not asked for is not touched.
+//! What it costs on a whole database to read some parts of rows, counted in pages: parts that are not asked for are
+//! not touched.
 
 use larch::options::{LevelOptions, PageIndexKind};
 use larch::stats::PageKind;
@@ -69,7 +70,8 @@ mod a_large_cold_group {
         disk
     }
 
-    /// Pages that `of_split` reads of the table in parts and `of_alone` of the other one, each from an empty cache.
+    /// Pages that `of_split` reads of the table in parts, and pages that `of_alone` reads of the other table. Each
+    /// starts with an empty cache.
     fn compare(
         disk: &Arc<SimDisk>,
         what: &str,
@@ -86,7 +88,7 @@ mod a_large_cold_group {
         let by_alone = Touched::by(&db, || of_alone(&alone));
         println!("{what}: {by_split:?}, alone {by_alone:?}");
         assert_eq!(by_split.of(PageKind::Group).all(), 0, "{what}: pages of the cold group");
-        // Hits differ by what a step finds again after a miss.
+        // The numbers of hits differ, because a step finds some pages again after a miss.
         let reads = |touched: &Touched| {
             let of_rows = PageKind::ALL.into_iter().filter(|kind| ![PageKind::Index, PageKind::Flat].contains(kind));
             of_rows.map(|kind| (kind, touched.of(kind).reads, touched.of(kind).bytes)).collect::<Vec<_>>()
@@ -95,8 +97,8 @@ mod a_large_cold_group {
         let of_index = |kind| [&by_split, &by_alone].map(|touched| touched.of(kind).reads);
         let ([flat, flat_alone], [nodes, nodes_alone]) = (of_index(PageKind::Flat), of_index(PageKind::Index));
         assert_eq!(flat, flat_alone, "{what}: flat indexes");
-        // Addresses and totals of pages that lie between others' take a few bytes more: the same 1839 children are
-        // three leaf nodes in one tree and two in the other, and each is read once.
+        // If a page lies between pages of other trees, its address and totals take a few bytes more. So the same 1839
+        // children fill three leaf nodes in one tree and two in the other. Each node is read once.
         assert!((nodes_alone..=nodes_alone + 1).contains(&nodes), "{what}: nodes {nodes} {nodes_alone}");
         by_split
     }
@@ -214,7 +216,7 @@ mod a_long_history {
         format!("key {i:05}").into_bytes()
     }
 
-    /// Parts of a row at a version: of lengths that differ, some empty, some beyond a page.
+    /// The parts of a row at a version. Their lengths differ; some are empty, and some are longer than a page.
     fn parts(i: u64, version: u64, groups: usize) -> Vec<Vec<u8>> {
         let part = |group: u64| {
             let bytes = match (i + 3 * version + 7 * group) % 23 {
@@ -276,7 +278,7 @@ mod a_long_history {
         found.iter().map(|part| &part[..]).eq(expected.iter().map(|part| &part[..]))
     }
 
-    /// Reads every row of `selection` in every way; they are those of `version`.
+    /// Reads every row of `selection` in every way. The rows must be the rows of `version`.
     fn read_all(selection: &Selection, version: u64, groups: usize, chosen: &[usize]) {
         let expected: Vec<_> = (0..ROWS).map(|i| picked(i, version, groups, chosen)).collect();
         let keys: Vec<_> = (0..ROWS).map(key).collect();
@@ -315,7 +317,8 @@ mod a_long_history {
         assert_eq!(values.collect::<Vec<_>>(), expected.into_iter().rev().collect::<Vec<_>>());
     }
 
-    /// Reads the newest of everything; every kind of page that was touched, from an empty cache and from a full one.
+    /// Reads the newest version of everything, first with an empty cache and then with a full one. Returns the
+    /// touched pages of every kind.
     fn touched_by_newest(db: &Database, table: &Table) -> Vec<Touched> {
         let groups = table.options().groups.len();
         let mut all = Vec::new();
@@ -356,8 +359,8 @@ mod a_long_history {
                 assert_eq!(stats.history_rows, ROWS * (VERSIONS - 1), "it is still in the file");
                 drop((table, db));
 
-                // Without a history it takes about the same index nodes too: totals of what lies elsewhere take some
-                // room in nodes, so that a node may have a child less.
+                // Without a history, the file has about the same number of index nodes, too. Totals of what lies
+                // elsewhere take some room in nodes, so a node may have one child less.
                 let db = open(&SimDisk::new(1));
                 let (table, _) = written(&db, small_pages(index, groups), VERSIONS - 1..VERSIONS);
                 let without = touched_by_newest(&db, &table);

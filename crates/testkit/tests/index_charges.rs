@@ -1,5 +1,6 @@
-//! Index pages are not charged to a read: its limits count rows and data pages alone, so that the same read brings the
-//! same data pages whatever index the files have. And the rows of a table are reported alike under every index.
+//! Index pages are not charged to a read. The limits of a read count only rows and data pages. So the same read
+//! brings the same data pages whatever index the files have. And the report of a table's rows is the same under every
+//! index.
 
 use larch::options::{LevelOptions, PageIndexKind};
 use larch::rows::AtMost;
@@ -12,7 +13,7 @@ use os::sync::Arc;
 const ROWS: u32 = 6_000;
 const GROUPS: [&str; 2] = ["hot", "cold"];
 
-/// What files have, how tall their trees are, and which index is read where they have both.
+/// Which indexes files have, how tall their trees are, and which index is read if a file has both.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     index: PageIndexKind,
@@ -83,8 +84,9 @@ fn reads(db: &Database, read: impl FnOnce()) -> (u64, u64) {
     (after.0 - before.0, after.1 - before.1)
 }
 
-/// Does `read` in a database with nothing in memory for every shape, and compares what it gives and which data pages it
-/// reads, which may differ by `slack`; how many these were, and how many index pages for each shape.
+/// Does `read` for every shape, in a database with nothing in memory. Compares what it returns and how many data
+/// pages it reads; these numbers may differ by `slack`. Returns this number, and the number of index pages for each
+/// shape.
 #[track_caller]
 fn compare(disks: &[(Shape, Arc<SimDisk>)], slack: u64, read: impl Fn(&Table) -> Vec<Vec<u8>>) -> (u64, Vec<u64>) {
     let mut expected = None;
@@ -169,7 +171,7 @@ fn a_scan_with_readahead_reads_the_same_data_under_every_index() {
     }
 }
 
-/// What a table's stats say of its rows and their memory; what they say of its index is left out.
+/// What a table's stats say about its rows and their memory, without what they say about its index.
 fn of_rows(stats: &TableStats) -> impl PartialEq + std::fmt::Debug + use<> {
     let levels: Vec<(usize, u64, u64)> =
         stats.levels.iter().map(|level| (level.level, level.files, level.rows)).collect();

@@ -1,5 +1,5 @@
-//! The owners that metrics name hold what the process has grown by. One test, since all of a process's allocations
-//! count.
+//! The memory that metrics report by owner is the memory by which the process has grown. There is only one test,
+//! because all allocations of the process count.
 
 #![allow(clippy::disallowed_methods, reason = "a directory of its own on the real disk")]
 
@@ -148,7 +148,7 @@ fn owners_hold_what_the_process_has_grown_by() {
         db.flush().expect("the disk works");
         let mut most = 0;
         let look = &mut |_| {
-            // The pages that are read ahead are as many as have room, and are counted by themselves.
+            // As many pages are read ahead as have room. They are counted separately.
             let pages = db.metrics().memory().compaction_bytes;
             most = most.max(memory_bytes().saturating_sub(before + pages));
             check("compacting range erases", &db, before);

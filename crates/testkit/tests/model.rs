@@ -5,7 +5,7 @@ use os::Machine;
 use testkit::history::History;
 use testkit::rerun::Rerun;
 
-/// A prime number of steps, so that no phase falls in with the end.
+/// A prime number of steps, so that no periodic work always coincides with the end.
 const STEPS: usize = 397;
 
 #[test]

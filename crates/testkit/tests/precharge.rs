@@ -1,4 +1,5 @@
-//! Ranges whose end is known are read in one round of the disk a level of the index, over all files and groups at once.
+//! A range whose end is known is read in one round of the disk for each level of the index, over all files and groups
+//! at once.
 
 use kit::Scratch;
 use larch::options::{LevelOptions, PageIndexKind};
@@ -54,7 +55,7 @@ fn counts(db: &Database) -> (u64, u64) {
     (metrics.pages.all_rounds(), metrics.page_reads)
 }
 
-/// Reads 1,000 rows in the middle with all parts, and says how many rounds and page reads it took.
+/// Reads 1,000 rows in the middle with all parts. Returns how many rounds and page reads this took.
 fn read_thousand(db: &Database, table: &Table, limit: Option<u64>, backward: bool) -> (u64, u64) {
     let (from, to) = (key(7_000), key(8_000));
     let before = counts(db);
@@ -84,7 +85,8 @@ fn a_range_of_a_thousand_rows_over_four_files_and_three_groups_takes_as_many_rou
             let table = db.table("t").expect("it is there");
             let height = u64::from(table.stats().expect("the disk works").index_height);
             assert!(height >= if index == PageIndexKind::Flat { 1 } else { 3 });
-            // The way down, once more where a range begins or ends with a page, and the way down the groups.
+            // One way down the tree, one more if a range begins or ends at the border of a page, and one way down the
+            // groups.
             let bound = 2 * (height + 1) + (height + 1);
 
             let (rounds, reads) = read_thousand(&db, &table, Some(1_000), backward);

@@ -1,5 +1,5 @@
-//! Databases that releases wrote are read for ever. They lie in `testdata/releases`, one folder a release, and were
-//! written by `cargo x compat --write-golden`; none of them is ever written again.
+//! Databases that earlier releases wrote can be read for ever. They lie in `testdata/releases`, one folder for each
+//! release. `cargo x compat --write-golden` wrote them, and none of them is ever written again.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the databases lie in the source tree")]
 
@@ -38,7 +38,7 @@ fn a_database_of_every_release_is_read_and_taken_over() {
         let (machine, disk) = Machine::simulated(1);
         copied(&folder, &disk, Path::new("release"));
         specimen::check(&machine, Path::new("release"), true);
-        // Twice: what the first open wrote of it is read as well.
+        // Check twice, because the second check also reads what the first open wrote.
         specimen::check(&machine, Path::new("release"), false);
         specimen::check(&machine, Path::new("release"), false);
     }

@@ -1,4 +1,5 @@
-//! A repair saves everything that can be read, says what it could not, and leaves the damaged database alone.
+//! A repair saves everything that can be read, reports what it could not save, and leaves the damaged database
+//! unchanged.
 
 use larch::options::{LevelOptions, PageIndexKind, Release};
 use larch::repair::{Loss, RepairReport};
@@ -138,7 +139,8 @@ fn rows_of_damaged_pages_are_listed_and_all_others_are_saved() {
         let (disk, rows, sst) = one_file(index);
         let bytes = disk.read_all(&sst).expect("the disk works").len() as u64;
         let (mut losses, mut whole) = (0, 0);
-        // A bit in every other block, the footer last: there the manifest knows all that the footer says.
+        // Flip a bit in every other block, and last in the footer. If only the footer is damaged, the manifest knows
+        // all that it says.
         for block in (0..bytes / 4096).step_by(2).chain([bytes / 4096 - 1]) {
             let disk = disk.image();
             disk.flip_bit(&sst, block * 4096 + 40, 3);

@@ -1,4 +1,5 @@
-//! Work on a database in a store writes what it reads again on this machine, and leaves nothing there.
+//! Work on a database in a store writes temporary data to this machine, reads it there again, and leaves nothing
+//! behind.
 
 use larch::machine::Machine;
 use larch::{Database, Readable as _};
@@ -68,7 +69,7 @@ fn the_sorted_runs_of_an_import_into_a_store_stay_on_this_machine() {
     let report = import(&db).expect("there is no trouble");
     assert!(report.runs > 5, "{} runs are merged", report.runs);
     let made = world.objects() as u64;
-    // The rows before the first that is out of order were written where they were to stay.
+    // The rows before the first row that was out of order were written directly to their final place.
     assert!(made <= report.files + 1, "{made} objects for {} files", report.files);
     let counts = world.store.counts();
     assert!(counts.gets - before.gets < 30, "{} reads", counts.gets - before.gets);

@@ -1,5 +1,5 @@
-//! Text scripts; REWRITE=1 writes down what they say. Those in `testdata/any` give the same output on every database
-//! they run on, those in `testdata/files` print what depends on options.
+//! Text scripts. REWRITE=1 writes their output to the files. Scripts in `testdata/any` give the same output on every
+//! database on which they run. Scripts in `testdata/files` print what depends on options.
 
 use testkit::script::Script;
 

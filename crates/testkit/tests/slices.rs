@@ -125,7 +125,8 @@ fn a_hole_in_a_file_is_a_slice_until_a_compaction_comes() {
     let db = open(&disk);
     let table = filled(&db, &[]);
     let (before, written) = (stats(&table), db.metrics().compaction_bytes);
-    // Less than half of a file, wherever files end, so that none is rewritten because the table sees little of it.
+    // The range is less than half of a file, wherever files end. So no file is rewritten because the table sees only
+    // a little of it.
     table.remove_range(key(1000)..key(1050)).expect("the disk works");
     db.flush().expect("the disk works");
     let after = stats(&table);
@@ -215,8 +216,8 @@ fn a_split_takes_rows_from_one_table_to_another_but_not_from_snapshots() {
     }
 }
 
-/// A file of level 6 with erases up to where the next one begins, which is older: cut there, it must go, for the order
-/// of the level is that of the bounds.
+/// A file of level 6 has erases up to where the next file begins, and the next file is older. If the first file is
+/// cut there, the next file must go, because the order of the level is the order of the bounds.
 #[test]
 fn a_file_that_is_cut_down_to_a_bound_leaves_the_order_of_its_level() {
     let disk = SimDisk::new(1);

@@ -1,5 +1,6 @@
-//! What is said of ranges without reading them is true: intervals hold what a scan finds, what is called exact is,
-//! parts of a split are the whole; and it costs what was promised, counted in pages.
+//! What statistics say about ranges without reading them is true. Intervals contain what a scan finds. Numbers that
+//! are called exact are exact. The parts of a split make up the whole. Each call costs what was promised, counted in
+//! pages.
 
 #![allow(clippy::disallowed_methods, reason = "parts of a range are read in threads of the machine")]
 
@@ -239,7 +240,7 @@ fn key(i: u32) -> Vec<u8> {
     format!("row {i:06}").into_bytes()
 }
 
-/// Pages that statistics asked for, found or read: index nodes, and all others.
+/// Pages that statistics asked for, whether they were in memory or read: first index nodes, then all other pages.
 fn asked(db: &Database, ask: impl FnOnce()) -> (u64, u64) {
     let of_kinds = |is_index: bool| {
         let pages = db.metrics().pages;
@@ -301,7 +302,8 @@ fn nth_reads_a_few_pages_of_one_file_and_finds_what_a_scan_counts() {
         });
         let (nth, value) = found.expect("there are more rows");
         assert_eq!((&nth[..], &value[..]), (&key(low + n)[..], &[b'v'; 50][..]));
-        // Both ends of the range, and the row; the rest is the same pages again.
+        // The pages are those at both ends of the range and the page of the row. Further reads use the same pages
+        // again.
         assert!(touched.of(PageKind::Data).reads <= 5, "{touched:?}");
     }
     let (_, others) = asked(&db, || {
@@ -329,7 +331,7 @@ fn rows_in_memory_are_counted_exactly_and_few_of_them_leave_a_file_uncertain_by_
     let mut count = 0;
     let touched = Touched::by(&db, || count = table.count_exact(..).expect("the disk works"));
     assert_eq!(count, rows);
-    // Three rows next to each other: the same pages for all of them.
+    // The three rows are next to each other, so the same pages serve all of them.
     assert!(touched.of(PageKind::Data).reads <= 5 * 2, "{touched:?}");
 
     let alone = db.table("alone").expect("the disk works");

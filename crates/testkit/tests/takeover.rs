@@ -1,6 +1,6 @@
-//! Databases in a store: writers take over from each other at any moment, while the store loses, delays and repeats
-//! what it is asked, and processes die. Followers read meanwhile, and a worker compacts. Each test is a way in which
-//! commits could be lost or mixed.
+//! Databases in a store. Writers take over from each other at any moment, while the store loses, delays and repeats
+//! requests, and processes die. Followers read meanwhile, and a worker compacts. Each test is a way in which commits
+//! could be lost or mixed.
 
 use larch::options::LevelOptions;
 use larch::worker::CompactionWorker;
@@ -23,7 +23,7 @@ struct Process {
     machine: Machine,
     client: Arc<SimStoreClient>,
     db: Option<Database>,
-    /// Which opening of the database this is, of all processes.
+    /// The number of this opening of the database, counted over all processes.
     opening: usize,
     has_failed: bool,
 }
@@ -58,7 +58,7 @@ fn trouble(rng: &mut Xoshiro256PlusPlus) -> StoreTrouble {
     StoreTrouble::drawn(rng, 100, (KEPT / 4, Duration::from_millis(100)))
 }
 
-/// Writes number `number` and a value that is long now and then.
+/// Writes a row with the number `number`. Its value is long now and then.
 fn commit(db: &Database, number: u64, bytes: usize) -> larch::Result<()> {
     let table = db.table("t")?;
     let mut batch = db.batch().durability(Durability::Synced);
@@ -120,7 +120,7 @@ fn take_over(seed: u64) -> [u64; 3] {
             5 => clock.advance(Duration::from_secs(rng.random_range(0..100))),
             6 => store.deliver_late(),
             7 => {
-                // A reader sees whole commits, and none of a writer that was fenced.
+                // A reader sees only whole commits, and no commit of a fenced writer.
                 if let Ok(db) = follower.open_as(true)
                     && let Ok((found, newest)) = numbers(&db)
                 {
@@ -128,7 +128,7 @@ fn take_over(seed: u64) -> [u64; 3] {
                 }
             }
             24..27 => {
-                // So does one that follows the commits, whatever it has missed.
+                // The same holds for a follower, whatever it has missed.
                 match &followed {
                     None => followed = following.open_by(|builder| builder.follow(Follow::Commits)).ok(),
                     Some(db) => _ = db.catch_up(),

@@ -1,5 +1,5 @@
-//! Many threads on the real machine, tiny options, background work all the time. The interleaving of threads is not
-//! known, so what is checked holds for any order. Ends by counts.
+//! Many threads on the real machine, with tiny options and background work all the time. The interleaving of threads
+//! is not known, so the checks hold for any order. The test ends after a fixed number of steps.
 
 #![allow(clippy::disallowed_methods, reason = "threads of the machine are what is tested")]
 
@@ -13,7 +13,7 @@ use std::thread;
 const WRITERS: usize = 4;
 const READERS: usize = 3;
 const COMMITS: u64 = 300;
-/// Rows a writer keeps around besides its counter.
+/// Rows that a writer keeps beside its counter.
 const ROWS: u64 = 40;
 
 fn open(directory: &Scratch, cache_bytes: u64) -> Database {
@@ -62,7 +62,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// At one version both tables agree, counters never go back, and each writer's rows are the window it keeps.
+    /// At one version, both tables agree, counters never decrease, and each writer's rows are the window that it
+    /// keeps.
     fn look(&mut self, db: &Database, (left, right): (&Table, &Table)) -> Result<()> {
         let snapshot = db.snapshot();
         assert!(snapshot.version() >= self.version, "versions never go back");
@@ -137,7 +138,7 @@ fn readers_see_whole_commits_in_order_while_everything_moves() {
         });
         assert_eq!(db.version(), Version(WRITERS as u64 * COMMITS));
     }
-    // Let go without closing: the log has what the files have not.
+    // The database was dropped without being closed, so the log has what the files do not have.
     let db = open(&directory, 1 << 20);
     let (left, right) = (db.table("left").unwrap(), db.table("right").unwrap());
     let mut seen = Seen::default();
@@ -147,7 +148,7 @@ fn readers_see_whole_commits_in_order_while_everything_moves() {
     assert!(report.problems.is_empty(), "{}", report.problems[0]);
 }
 
-/// Counts a thread as done, by a panic too: the others must not wait for it.
+/// Counts a thread as done, also if it panics, because the other threads must not wait for it.
 struct Done<'a>(&'a AtomicUsize);
 
 impl Drop for Done<'_> {
@@ -159,7 +160,7 @@ impl Drop for Done<'_> {
 #[test]
 fn tables_and_imports_come_and_go_while_others_write() {
     let directory = Scratch::new("tables");
-    // Less than the threads pin together: they take turns.
+    // The budget is less than the threads pin together, so they take turns.
     let db = &open(&directory, 24 << 10);
     let steady = &db.table_with("steady", options()).unwrap();
     let working = &AtomicBool::new(true);
@@ -260,7 +261,7 @@ fn rows_are_there_while_the_way_they_are_stored_changes() {
     }
 }
 
-/// Tells the other threads to end, by a panic too.
+/// Tells the other threads to end, also if this thread panics.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {

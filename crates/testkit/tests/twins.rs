@@ -9,7 +9,7 @@ const STEPS: usize = 397;
 
 const SEEDS: u64 = 30;
 
-/// A table with files of different indexes is rare.
+/// Many seeds are needed, because a table with files of different indexes is rare.
 const MIXED_SEEDS: u64 = 45;
 
 #[test]

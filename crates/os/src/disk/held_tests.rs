@@ -1,5 +1,5 @@
-//! A directory that is held is the same one, wherever it is moved; and what was removed is not written to. On the real
-//! disk and on the simulated one.
+//! A held directory stays the same directory, wherever it is moved. Nothing is written to a removed directory. The
+//! tests run on the real disk and on the simulated disk.
 
 use crate::real::RealDisk;
 use crate::real::tests::Scratch;
@@ -158,7 +158,7 @@ fn nothing_is_changed_once_the_lock_file_was_removed() {
         }
         write(&*other, &db.join("new"), "other");
         other.remove(&db.join("LOCK")).expect("its holder removes it");
-        // It has given up its right, and excludes nobody any more.
+        // It has given up its right, and no longer excludes any process.
         write(&*other, &db.join("last"), "other");
         drop((lock, second));
         place.rm("db");

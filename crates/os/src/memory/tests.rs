@@ -63,7 +63,7 @@ fn check_contents(buffer: &Buffer, number: u64) {
     }
 }
 
-/// What the parts of the state say of each other.
+/// Checks that the parts of the state agree with each other.
 fn check_state(state: &ArenaState) {
     let (mut backed, mut taken) = (0, 0);
     for (number, slab) in state.slabs.iter().enumerate() {
@@ -92,7 +92,8 @@ fn check_state(state: &ArenaState) {
     assert_eq!((state.backed, state.used + spare), (backed, taken));
 }
 
-/// Buffers of many lengths come and go, and the limit changes. An exact arena refuses only what is above its limit.
+/// Buffers of many lengths come and go, and the limit changes. An exact arena refuses a buffer only if it would
+/// exceed the limit.
 fn check_random(seed: u64, limits: Range<u64>, operations: usize, exact: bool) {
     println!("seed {seed}, limits {limits:?}, exact {exact}");
     let mut random = StdRng::seed_from_u64(seed);

@@ -1,4 +1,4 @@
-//! What the simulated machine promises, and what it is known to do to those who ask for less.
+//! What the simulated machine promises, and what it does to callers who rely on more than that.
 
 use super::{DiskCounts, SimClock, SimDisk, SimThreads};
 use crate::sync::atomic::{AtomicU64, Ordering};

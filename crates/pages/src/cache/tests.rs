@@ -1,4 +1,4 @@
-//! What is promised of memory: the budget, who waits for whom, what stays and what goes.
+//! What the cache promises about memory: the budget, which session waits for which, which pages stay and which go.
 #![allow(clippy::disallowed_methods, reason = "these tests are about threads that meet in the cache")]
 
 use super::*;
@@ -97,8 +97,8 @@ fn those_who_wait_for_a_reader_that_panics_read_for_themselves() {
     assert_eq!((numbered.disk.counts().reads, cache.usage().used_bytes), (2, BLOCK_COST));
 }
 
-/// Steps of `depth` pages each, fetched one after the other, in a cache of `budget_pages`; returns the most the cache
-/// ever used when a page was read, in bytes.
+/// Runs steps of `depth` pages, fetched one after the other, in a cache of `budget_pages`. Returns the most bytes
+/// that the cache used at any read of a page.
 fn crowd(seed: u64, threads: u64, budget_pages: u64, depth: usize, admit: Admit) -> u64 {
     let numbered = Numbered::blocks(40);
     let cache = PageCache::new(budget_pages * BLOCK_COST, 8, accept);
@@ -439,8 +439,8 @@ fn a_page_that_unpacks_to_more_than_was_guessed_is_charged_for_all_of_it() {
     }
 }
 
-/// Pages of 1 MiB that pack to a few KiB, and a cache for two of them, which has room for what all are expected to
-/// take.
+/// Pages of 1 MiB that pack to a few KiB, and a cache for two such pages. The cache has room for the size that all of
+/// them are expected to unpack to.
 fn unpacking() -> (Numbered, Arc<PageCache>, Arc<PagedFile>) {
     let numbered = Numbered::write(&[PageKind::Data; 20], 1 << 20, crate::Compression::Lz4, crate::Packing::Tight);
     let cache = PageCache::new(3 << 20, 8, accept);

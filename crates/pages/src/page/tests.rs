@@ -84,7 +84,8 @@ fn a_plain_page_is_used_where_it_was_read() {
     assert_eq!(adopted.as_ptr(), address);
 }
 
-/// As long as a 255th of a page in memory, or longer: this bounds the memory for a value by what its chunks say.
+/// The stored page has at least a 255th of its length in memory. So what the chunks of a value say bounds the memory
+/// for the value.
 #[test]
 fn a_page_that_zstd_makes_too_dense_is_stored_by_lz4() {
     for bytes in [1000, 8000, 16_000, 100_000, (1 << 20) + HEADER_BYTES, MAX_PAGE_BYTES] {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 const LOOK: usize = 64;
 
-/// A cache of nothing: pages are numbers, their bytes are made up.
+/// A cache without content: pages are numbers, and their lengths are made up.
 struct Owner {
     budget: u64,
     policy: Policy<u32>,
@@ -61,7 +61,7 @@ impl Owner {
         assert!(before.is_none(), "page {page} is resident");
     }
 
-    /// Uses a page of one byte, which comes in if it is not there. Whether it was.
+    /// Uses a page of one byte. If the page is not there, it comes in. Returns whether it was there.
     fn ask(&mut self, page: u32, class: Class) -> bool {
         match self.resident.get_mut(&page) {
             Some(page) => page.uses = (page.uses + 1).min(3),
@@ -365,7 +365,7 @@ fn memory_is_forty_bytes_a_page_at_worst() {
 }
 
 impl<T: Copy> Policy<T> {
-    /// Every line leads from its oldest to its newest and back, and its bytes are theirs.
+    /// Checks each line: it leads from its oldest page to its newest and back, and its count of bytes is right.
     fn check(&self) {
         let mut pages = 0;
         for (number, line) in self.lines.iter().enumerate() {

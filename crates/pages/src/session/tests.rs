@@ -191,8 +191,8 @@ fn pages_read_ahead_take_a_bounded_share_of_memory() {
     (1..100).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
     all_of(&session, &numbered, &file, &[0]).expect("no faults");
     assert_eq!((session.page_reads(), cache.usage().used_bytes), (11, 10 * BLOCK_COST));
-    // While none of them is taken, others are turned away; in the end they make room for those, and go with the
-    // session.
+    // While none of them is taken, other pages are turned away. In the end they make room for the others, and are
+    // gone with the session.
     for round in 1..=GIVEN_UP_ROUNDS as usize {
         (50..100).for_each(|number| assert!(numbered.ahead(&session, &file, number)));
         all_of(&session, &numbered, &file, &[39 + round]).expect("no faults");
@@ -207,7 +207,8 @@ fn pages_read_ahead_take_a_bounded_share_of_memory() {
 fn a_session_with_memory_of_its_own_waits_for_no_room_in_the_cache_and_takes_none() {
     let numbered = Numbered::blocks(60);
     let (cache, file) = setup(&numbered, 4);
-    // Has the threads' turn: whoever needs room in the cache waits for it, on this thread for ever.
+    // This session has the threads' turn. Whoever needs room in the cache waits for the turn, and on this thread
+    // would wait for ever.
     let pinning = Session::new(&cache, Reason::Point, Admit::Keep);
     (0..6).for_each(|number| assert!(numbered.page(&pinning, &file, number).is_err()));
     pinning.fetch().expect("no faults");

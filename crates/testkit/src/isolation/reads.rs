@@ -1,5 +1,5 @@
-//! Compares every read with the transaction's snapshot and its own writes, and adds the dependencies of what was read.
-//! What it read decides a dependency, not what it should have read.
+//! Compares every read with the transaction's snapshot and its own writes, and adds the dependencies that follow from
+//! reads. A dependency follows from what a transaction read, not from what it should have read.
 
 use super::anomaly::{Anomaly, Kind};
 use super::graph::{Dependency, Edge, Graph};
@@ -10,7 +10,7 @@ use super::transaction::{Direction, Mark, Operation, Transaction};
 use crate::model::KeyRange;
 use std::ops::{Bound, Range};
 
-/// Checks the reads of all transactions of `history`, and adds edges for those of committed ones to `graph`.
+/// Checks the reads of all transactions of `history`. Adds edges to `graph` for the reads of committed transactions.
 pub fn check(history: &[Transaction], keys: &Keys<'_>, order: &Order, graph: &mut Graph, anomalies: &mut Vec<Anomaly>) {
     let mut own = OwnWrites::new(keys.len());
     for (index, transaction) in (0..).zip(history) {
@@ -143,8 +143,8 @@ impl Reads<'_, '_> {
         }
     }
 
-    /// Up to which version of `key` a wrong read saw, as a count of versions; `None` if it saw a value that is not a
-    /// version. A read that wrongly saw nothing counts as one of the newest earlier version that shows nothing.
+    /// How many versions of `key` a wrong read saw. `None` if it saw a value that is not a version. If a read wrongly
+    /// saw nothing, it counts as a read of the newest earlier version that shows nothing.
     fn version_seen(&self, key: u32, saw: Option<Mark>, in_snapshot: usize) -> Option<usize> {
         let versions = self.order.versions(key);
         if saw.is_some() {

@@ -1,5 +1,5 @@
-//! Each anomaly by its name, in a history written by hand, and what the checker says of it at each level. Random
-//! histories are in the files below.
+//! A history written by hand for each named anomaly, and what the checker says of it at each level. Random histories
+//! are in the files below.
 
 mod played;
 mod serial;
@@ -147,7 +147,7 @@ fn rows_that_go_out_of_ranges_are_phantoms() {
 
 #[test]
 fn a_range_that_was_stopped_was_not_read_to_its_end() {
-    // In T1 the range ended before c, in T2 after it.
+    // In T1 the range ended before c, and in T2 it ended after c.
     let forward = |rows: &str| {
         format!(
             "T0: b@0 w(a)=1 w(b)=2 c@1
@@ -188,7 +188,7 @@ fn bounds_of_ranges_count_as_they_are_written() {
 
 #[test]
 fn readers_that_see_two_writers_in_different_orders_are_a_long_fork() {
-    // Each reader has one of the writes alone, which no snapshot has.
+    // Each reader sees one of the two writes alone, which no snapshot has.
     let history = "
         T0: b@0 w(x)=1 w(y)=2 c@1
         T1: b@1 w(x)=3 c@2
@@ -200,7 +200,8 @@ fn readers_that_see_two_writers_in_different_orders_are_a_long_fork() {
 
 #[test]
 fn a_reader_of_one_half_of_each_dirty_write_finds_it() {
-    // The last write to x is of T1, that to y of T2 (G0). In the order of versions, x shows an old value.
+    // T1 has the last write to x, and T2 has the last write to y (G0). In the order of versions, x shows an old
+    // value.
     let history = "
         T1: b@0 w(x)=1 w(y)=2 c@1
         T2: b@1 w(x)=3 w(y)=4 c@2
@@ -278,7 +279,7 @@ fn a_reader_can_show_that_writers_are_not_serializable() {
 
 #[test]
 fn a_pivot_needs_snapshot_isolation_to_be_allowed() {
-    // T2 is the pivot: an rw comes from T3, which saw T1 but not T2, and one leads to T1.
+    // T2 is the pivot: one rw comes from T3, which saw T1 but not T2, and another rw leads to T1.
     let history = |pivot: &str, others: &str| {
         format!(
             "T0: b@0 w(x)=1 w(y)=2 c@1
@@ -303,7 +304,7 @@ fn who_begins_after_an_acknowledgement_sees_the_commit() {
     expect(&history(4), &[ReadSkew], &[ReadSkew]);
     let found = check(&parse(&history(4)));
     assert!(found[0].needs_real_time && found[0].to_string().contains("rt: T1 was acknowledged before T2 began"));
-    // By way of transactions that read and write nothing, and of others in between.
+    // The cycle goes through transactions that read and write nothing, and through other transactions in between.
     let history = "
         T1: b@0#1 w(x)=1 c@1#2
         T2: b@1#3 c#4

@@ -1,4 +1,5 @@
-//! What is promised while pages are on their way: whoever reads, in whatever order they come, whoever goes away.
+//! What is promised while pages are on their way: whichever session reads, in whatever order pages come, and
+//! whichever session goes away.
 
 use super::*;
 use crate::PagedFile;
@@ -442,7 +443,7 @@ fn random_tasks_read_what_the_disk_has_whenever_they_are_dropped() {
     }
 }
 
-/// A precharge ends when its pages are in memory; a scan does not wait for those that it asked for ahead.
+/// A precharge ends when its pages are in memory. A scan does not wait for pages that it asked for ahead.
 #[test]
 fn a_precharge_waits_for_what_it_asks_for_and_a_scan_does_not() {
     for (reason, is_here) in [(Reason::Precharge, true), (Reason::Scan, false)] {

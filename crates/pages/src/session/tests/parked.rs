@@ -1,13 +1,13 @@
-//! What is promised about futures that are not polled: they stop no other future and no thread, and end when they are
-//! polled again.
+//! What is promised about futures that are not polled: they stop no other future and no thread, and they end when
+//! they are polled again.
 
 use super::flying::{Held, Woken, poll};
 use super::*;
 use std::task::{Wake, Waker};
 
 impl Held {
-    /// Polls whenever it was woken until all the pages of one step are there. Reads end only while it waits to be
-    /// woken.
+    /// Polls the session whenever it was woken, until all pages of one step are there. Reads end only while the
+    /// session waits to be woken.
     fn run(&self, session: &mut Session, pages: &[usize]) {
         let woken = Arc::<Woken>::default();
         while !self.ask(session, pages) {

@@ -99,7 +99,7 @@ fn one_wrong_row_in_a_history_is_found() {
     }
 }
 
-/// Makes one read of `history` wrong; `None` if the one that was drawn has nothing to spoil.
+/// Makes one read of `history` wrong. `None` if the drawn read has nothing to spoil.
 fn spoil(history: &mut [Transaction], rng: &mut Xoshiro256PlusPlus) -> Option<String> {
     let put = |operation: &Operation| match operation {
         Operation::Put { place, mark } => Some((place.key.clone(), *mark)),
