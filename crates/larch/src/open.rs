@@ -60,7 +60,8 @@ pub fn open(
     if !has_database {
         check_outside(&*machine.disk, &directory)?;
     }
-    // A writer looks again under the lock. This first look only avoids that it makes a directory and then refuses it.
+    // A writer looks again under the lock. This first look only avoids making a directory that is refused
+    // afterwards.
     if (options.read_only || !options.create) && !has_database {
         return Err(Error::NotADatabase(directory));
     }
@@ -132,7 +133,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     // This comes before anything is made: without threads writers would wait for flushes for ever.
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
     machine.disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
-    // From here on every file of the database is one of the directory that is locked.
+    // From here on every file of the database is a file of the locked directory.
     let machine = hold(&machine, &directory)?;
     let lock = lock(&machine, &directory)?;
     let opener = opener(&machine, &directory, &options, cache);
@@ -140,7 +141,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     let mut files = if ManifestLog::exists(&machine, &directory)? {
         ManifestLog::read(&machine, &ManifestLog::current(&machine, &directory)?, &opener)?
     } else if ManifestLog::is_unfinished_copy(&machine, &directory)? {
-        // It was begun after the first look, and its process has ended since.
+        // The copy was begun after the first look, and its process has ended since.
         return Err(Error::UnfinishedCopy(directory));
     } else if machine.disk.exists(&directory.join(LIST)).map_err(|error| Error::io("look in", &directory, error))? {
         // Files that were built for other databases are not what is left of one.
@@ -157,10 +158,11 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     let dropped = drop_unfinished_indexes(&mut files, &opener);
     files.check_readable_by(options.compat)?;
     files.written_for = Some(options.compat.to_string());
-    // On a store, another process may open the database beside this one. Then its epoch is another, so that its files
-    // have other names.
+    // On a store, another process may open the database at the same time. That process gets another epoch, so that
+    // its files have other names.
     files.epoch = lock.holder().map_or(files.epoch + 1, |holder| holder.max(files.epoch + 1));
-    // It skips the numbers of all files that an earlier writer may have left behind, so that none is overwritten.
+    // This skips the numbers of all files that an earlier writer may have left behind, so that no such file is
+    // overwritten.
     files.next_number =
         listed.iter().filter_map(ListedFile::number).map(|number| number + 1).fold(files.next_number, u64::max);
     let last = files.last_version;
@@ -172,7 +174,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     }
     let tables: Vec<TableId> = dropped.iter().map(|(table, _)| *table).collect();
     let begun = Beginning { core: &core, listed: &listed, dropped: &tables }.begin()?;
-    // The old manifest names the files of an index until the first edit is in it.
+    // The old manifest still names the files of a dropped index until the first edit is written to it.
     let kept = dropped.into_iter().flat_map(|(_, names)| names).filter(|_| begun.is_old_manifest);
     remove_orphans(&core, listed, kept.collect(), &begun);
     core.env.report(|| Event::Opened {
@@ -187,7 +189,8 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     jobs::begin(&core);
     core.at_close.set(save_warm_state).expect("a database is opened once");
     if core.views.newest().memory.len() > 1 {
-        // The first try is made here, so that a process that ends soon does not leave all to the next one.
+        // The first try is made here, so that a process that ends soon does not leave all the work to the next
+        // process.
         flush::attempt(&core);
     }
     // If this fails, the next put reports that the disk is full.
@@ -219,7 +222,7 @@ fn drop_unfinished_indexes(files: &mut FileSet, opener: &FileOpener) -> Vec<(Tab
     dropped
 }
 
-/// Takes the lock of the directory. If a close in this process is about to release it, it waits for that.
+/// Takes the lock of the directory. If a close in this process is about to release the lock, waits for this close.
 fn lock(machine: &Machine, directory: &Path) -> Result<Box<dyn Lock>> {
     let path = directory.join(LOCK);
     loop {
@@ -236,8 +239,8 @@ fn lock(machine: &Machine, directory: &Path) -> Result<Box<dyn Lock>> {
     }
 }
 
-/// Removes the files that earlier writers left behind, out of those that were `listed`: SSTs that the manifest does not
-/// name and that are not `kept`, and manifests and logs that are of no use any more.
+/// Of the `listed` files, removes those that earlier writers left behind: SSTs that the manifest does not name and
+/// that are not `kept`, and manifests and logs that nothing uses any more.
 fn remove_orphans(core: &Core, listed: Vec<ListedFile>, kept: Vec<String>, begun: &Begun) {
     let view = core.views.newest();
     let live: BTreeSet<String> = view

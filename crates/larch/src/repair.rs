@@ -1,11 +1,11 @@
 //! Saves what can be read of a damaged database into a new one. The damaged database is only read: the repair takes no
 //! lock, and writes and removes nothing there. It does not know how pages are read.
 //!
-//! What is known comes from three places. The manifest says which files count, which table they belong to, which part
-//! of them the table sees, and where imports stand in the order of commits. It is read up to its first damage. If it is
-//! damaged or missing, every SST in the directory counts, and its footer names the table that it was written for. Logs
-//! are replayed up to their first damage. Levels do not matter: for each key the newest version in any file or log is
-//! saved, unless a newer range erase hides it.
+//! The information comes from three places. The manifest says which files count, which table they belong to, which
+//! part of them the table sees, and where imports stand in the order of commits. It is read up to its first damage.
+//! If it is damaged or missing, every SST in the directory counts, and its footer names the table that it was
+//! written for. Logs are replayed up to their first damage. Levels do not matter: for each key the newest version in
+//! any file or log is saved, unless a newer range erase hides it.
 //!
 //! A page that cannot be read is skipped with the rows below it, and listed in the report. If only a value or a part
 //! lies in such a page, only its row is skipped. Older versions may show again if the erase or the version that hid
@@ -31,9 +31,9 @@ use std::path::Path;
 /// The write buffer of the new database, in bytes: large enough for values that were written with any write buffer.
 const WRITE_BUFFER_BYTES: u64 = 8 << 30;
 
-/// Saves what can be read of the database in `damaged` into a new one in `new`, which must be empty or not exist. No
-/// process may write to `damaged` meanwhile, and the repair writes nothing there. `watch` sees how many rows were saved,
-/// and says whether to go on.
+/// Saves what can be read of the database in `damaged` into a new database in the directory `new`, which must be
+/// empty or not exist. No process may write to `damaged` meanwhile, and the repair writes nothing there. `watch`
+/// sees how many rows were saved, and says whether to go on.
 ///
 /// It saves the newest version of each key that can be read, and no older versions. It reads all files and logs, holds
 /// the rows of all logs in memory, and needs disk space for about two copies of the rows.

@@ -1,6 +1,6 @@
-//! Statistics of a table: how much a range holds, how it is spread, where to cut it. Estimates come from memory and
-//! index nodes. Exact numbers need two data pages of a file where only this file has keys, and a merge where several
-//! files have keys.
+//! Statistics of a table: how much a range holds, how its rows are spread, and where to cut it. Estimates come from
+//! memory and index nodes. Where only one file has keys, exact numbers need two of its data pages. Where several
+//! files have keys, exact numbers need a merge.
 
 pub mod estimate;
 pub mod exact;

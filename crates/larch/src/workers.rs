@@ -13,12 +13,13 @@
 //! ```
 //!
 //! They exchange nothing but files in the directory `workers`, see `docs/format/workers.md`. The numbers of the new
-//! files are taken by the writer when it offers the job, and no other job gets them. So whatever a worker writes after
-//! the writer has taken a job back meets no file of others. No manifest names it, and it is removed.
+//! files are taken by the writer when it offers the job, and no other job gets them. So a file that a worker writes
+//! after the writer has taken its job back never has the name of another file. No manifest names such a file, and it
+//! is removed.
 //!
 //! A worker may die at any point: then its beats end, and the writer takes the job back and merges itself, or offers
-//! the merge again. If the writer dies, its jobs are void: the next writer has another epoch, which is part of their
-//! names.
+//! the merge again. If the writer dies, its jobs are void: the next writer has another epoch, and the epoch is part
+//! of the name of a job.
 
 pub mod beat;
 pub mod worker;

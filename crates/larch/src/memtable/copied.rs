@@ -18,8 +18,8 @@ pub struct CopiedRows {
     rows: Vec<CopiedRow>,
     /// The row that comes next.
     next: usize,
-    /// Whether the copies end at the end of the walk: all rows up to there were copied, or rows at the far end were
-    /// left out.
+    /// Whether the copies reach the end of the walk for which they were made. If not, rows at the far end were left
+    /// out.
     is_cut: bool,
 }
 

@@ -10,7 +10,7 @@
 //! log              a new one                          with the room of the reserve; else the first commit begins it
 //! ```
 //!
-//! What is in memory then is flushed as any frozen memtables are: the flush is tried again until the disk has room.
+//! Rows that stay in memory are flushed like any frozen memtables: the flush is tried again until the disk has room.
 
 use super::idle::IDLE_TIME;
 use crate::base::error::{Error, Result};
@@ -33,9 +33,9 @@ use std::path::{Path, PathBuf};
 pub struct Begun {
     /// The number of the manifest.
     pub manifest: u64,
-    /// Whether the manifest is that of an earlier process.
+    /// Whether the manifest was begun by an earlier process.
     pub is_old_manifest: bool,
-    /// The numbers of the logs that are needed, with the one that takes commits.
+    /// The numbers of the logs that are needed, including the log that takes commits.
     pub logs: BTreeSet<u64>,
     /// How many logs were read.
     pub logs_read: u64,
@@ -68,9 +68,9 @@ impl Beginning<'_> {
         }
     }
 
-    /// Begins with the recovered rows in files. After an error all is as before, except that the manifest may be a new
-    /// one with the same file set; but after [`Error::OutcomeUnknown`] all that was written stays, and the next open
-    /// finds out what of it counts.
+    /// Begins with the recovered rows in files. After an error all is as before, except that the manifest may be a
+    /// new one with the same file set. But after [`Error::OutcomeUnknown`] all written files stay, and the next open
+    /// finds out which of them count.
     fn with_files(&self) -> Result<Begun> {
         let core = self.core;
         let recovered = replay(core, &core.env.directory, self.listed, &core.env.place())?;
@@ -116,7 +116,7 @@ impl Beginning<'_> {
             commits: recovered.commits,
             files: 0,
         };
-        // Without rows nothing has to be flushed. Then the logs go with the first flush of the new one.
+        // Without rows nothing has to be flushed. Then the old logs are removed with the first flush of the new log.
         let older_logs = if recovered.rows.is_empty() { std::mem::take(&mut recovered.needed) } else { Vec::new() };
         let (writer, memory) = match (self.create_log(numbers.log, recovered.previous, newest, older_logs), recovered) {
             (Ok((writer, active)), Recovered { rows, .. }) => {
@@ -137,8 +137,8 @@ impl Beginning<'_> {
         Ok(begun)
     }
 
-    /// Numbers for a manifest and a log, the file set that is in view with the next number after these, and the newest
-    /// version if that of the newest recovered commit is `recovered`.
+    /// Returns numbers for a manifest and a log; the file set in view, with the next number after these; and the
+    /// newest version. `recovered` is the version of the newest recovered commit.
     fn numbered(&self, recovered: Version) -> (Numbers, FileSet, Version) {
         let writes = &self.core.writes;
         let numbers = Numbers { manifest: writes.new_number(), log: writes.new_number() };
@@ -160,7 +160,8 @@ impl Beginning<'_> {
         })
     }
 
-    /// A new manifest or, if the disk has no room for it, that of an earlier process; and whether it is the latter.
+    /// A new manifest or, if the disk has no room for it, the manifest of an earlier process. The second value is
+    /// true for the manifest of an earlier process.
     fn manifest_without_room(&self, number: u64, files: &FileSet) -> Result<(ManifestLog, bool)> {
         let env = &self.core.env;
         let old = self.current_manifest()?;
@@ -211,7 +212,7 @@ impl Beginning<'_> {
         self.core.env.opener.leftovers.remove(&log_path(&self.core.env.directory, number));
     }
 
-    /// Shows `files` and `memory`, and has commits go to `writer` and edits to `manifest` from now on.
+    /// Shows `files` and `memory`. From now on commits go to `writer` and edits go to `manifest`.
     fn show(&self, files: FileSet, manifest: ManifestLog, writer: Writer, memory: Vec<Arc<MemSet>>, newest: Version) {
         let core = self.core;
         let (leftovers, weak) = (&core.env.opener.leftovers, Arc::downgrade(core));

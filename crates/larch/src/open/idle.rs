@@ -1,6 +1,7 @@
-//! The job of an idle database: it closes the log and the manifest, releases buffers, freezes memtables with many
-//! erased rows, or that may hide much of the files, so that a flush and a compaction give this space back, and removes
-//! files that followers do not read any more. It does not know how that is done, and never waits for a lock.
+//! The job of an idle database. It closes the log and the manifest, and releases buffers. It freezes memtables that
+//! have many erased rows or that may hide much of the files, so that a flush and a compaction give this space back.
+//! It also removes files that followers do not read any more. It does not know how that is done, and never waits for
+//! a lock.
 
 use crate::base::error::Error;
 use crate::core::{Core, StopOnPanic};
@@ -19,7 +20,8 @@ pub struct IdleJob {
     core: Weak<Core>,
     /// How often the files had been used at the last poll.
     seen: AtomicU64,
-    /// The next version when freezing memtables failed last. It is not tried again before a new commit.
+    /// When freezing memtables failed last, this was the next version. Freezing is not tried again before a new
+    /// commit.
     failed_at: AtomicU64,
 }
 
@@ -62,7 +64,8 @@ impl IdleJob {
     /// held: its holder may be waiting for background work, so this job must not wait for the lock.
     fn tidy_up(&self, core: &Core) -> bool {
         let Some(mut writer) = core.writes.writer.try_lock() else { return false };
-        // Dropped before the locks: a thread that waits for one sees that writes are refused.
+        // The guard is dropped before the locks, so that a thread that waits for a lock sees that writes are
+        // refused.
         let _guard = StopOnPanic::new(core);
         if let Some(writer) = writer.as_mut() {
             let next = writer.next_version().0;
@@ -70,8 +73,8 @@ impl IdleJob {
             if self.failed_at.load(Ordering::Relaxed) != next && freeze_idle(core, writer).is_err() {
                 self.failed_at.store(next, Ordering::Relaxed);
             }
-            // The job that synced the beginning of the log may not have had the lock. If the note fails, no commit is
-            // lost.
+            // The job that synced the beginning of the log may have failed to get the lock. If the note fails, no
+            // commit is lost.
             writer.prove_begin().ok();
             writer.give_back();
             core.env.held.log.store(0, Ordering::Relaxed);

@@ -16,8 +16,8 @@ use os::process::ProcessOrigin;
 use os::sync::Arc;
 use std::time::Duration;
 
-/// Most compactions of a database beside each other. The pool keeps a thread free for flushes, so that fewer run on a
-/// machine with few processors.
+/// The maximum number of compactions of a database that run at the same time. The pool keeps a thread free for
+/// flushes, so fewer compactions run on a machine with few processors.
 const MOST_COMPACTIONS: usize = 4;
 
 /// Begins the background work of a database that was opened for writing.

@@ -52,7 +52,8 @@ pub struct DamagedDatabase {
 }
 
 impl DamagedDatabase {
-    /// Finds out which tables and files exist. It reads the manifest and, if that is damaged, the footers of SSTs.
+    /// Finds out which tables and files exist. It reads the manifest and, if the manifest is damaged, the footers of
+    /// SSTs.
     ///
     /// # Errors
     ///
@@ -152,7 +153,7 @@ impl DamagedDatabase {
             };
             let FileOrigin { table, name: table_name, groups, index_of, is_run, built } = origin::decode(&origin);
             let (id, table_name) = match built {
-                // Ids from the greatest on downwards are of no table.
+                // No table has one of the greatest ids, so they are taken from the greatest one downwards.
                 Some(built) => {
                     let next = TableId(TableId::ELSEWHERE.0 - built_ids.len() as u32);
                     (*built_ids.entry(built).or_insert(next), Some(format!("built-{built:016x}")))
@@ -275,8 +276,9 @@ fn from_footer(
     DamagedTable { name, options, files: Vec::new() }
 }
 
-/// Reads the manifest up to its first damage. Returns its file set, and whether it is undamaged. Damage of the manifest
-/// alone loses no rows, because the files are still there. So the report lists it as a guess and not as a loss.
+/// Reads the manifest up to its first damage. Returns its file set, and whether it is undamaged. Damage of the
+/// manifest alone loses no rows, because the files are still there. So the report lists this damage as a guess and
+/// not as a loss.
 fn manifest(
     machine: &Machine,
     damaged: &Path,

@@ -32,7 +32,8 @@ pub struct Loss {
     /// The range of keys in which rows are lost: from the first key to before the second. The second is `None` if the
     /// end is not known. `None` if nothing is known about the keys.
     pub keys: Option<(Vec<u8>, Option<Vec<u8>>)>,
-    /// How many rows were lost, by the totals of the file. Other files may have newer or older versions of them.
+    /// How many rows were lost, by the totals of the file. Other files may have newer or older versions of these
+    /// rows.
     pub rows: u64,
     /// What is wrong, with the page and its offset.
     pub why: String,

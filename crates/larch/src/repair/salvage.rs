@@ -1,5 +1,5 @@
-//! Gives the rows of one file that can be read, by key. A page that cannot be read is noted and skipped with the rows
-//! below it. It does not know other files.
+//! Gives the readable rows of one file in key order. If a page cannot be read, it is noted and skipped together with
+//! the rows below it. It does not know other files.
 
 use super::report::Loss;
 use crate::manifest::DbFile;

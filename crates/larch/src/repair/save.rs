@@ -40,7 +40,7 @@ impl RowSource<'_> {
     }
 }
 
-/// Saves the rows of `damaged`, whose rows in logs are in `memtable`, as a table of `db`. What is lost goes to
+/// Saves the rows of `damaged` as a table of `db`. Its rows from logs are in `memtable`. Losses are added to
 /// `report`.
 ///
 /// # Errors
@@ -151,7 +151,7 @@ fn rows_in(memtable: &Memtable, groups: usize) -> Box<dyn Iterator<Item = Salvag
     }))
 }
 
-/// Cuts range erases into fragments: a memtable does that, and takes them from the oldest to the newest.
+/// Cuts range erases into fragments. A memtable does that; it has to get them from the oldest to the newest.
 fn cut(erases: Vec<RangeErase>) -> Memtable {
     let mut by_age: Vec<(Version, usize)> =
         erases.iter().enumerate().filter_map(|(i, erase)| Some((*erase.versions.first()?, i))).collect();

@@ -1,11 +1,11 @@
-//! How much a range contains, as intervals: from memory, from the manifest for files that lie in the range as a whole,
-//! and from index nodes for the other files. No data page is read.
+//! Estimates how much a range contains, as intervals. The numbers come from memory, from the manifest for files that
+//! lie completely in the range, and from index nodes for the other files. No data page is read.
 //!
 //! A reader of one source alone sees its rows without its erases. A reader of several sources sees at most all their
-//! puts together. It sees at least the puts of any one source, without those that newer sources erase. Both
-//! limits hold for a cluster of stretches as a whole, and for each stretch of it. The stretches give the better limits
-//! where sources only touch. The whole gives the better limits where sources lie over each other, because each cut
-//! makes the rows of the page that it falls in uncertain.
+//! puts together. It sees at least the puts of any one source that newer sources do not erase. Both limits hold for
+//! a cluster of stretches as a whole, and for each single stretch. The stretches give the better limits where
+//! sources only touch. The whole gives the better limits where sources lie over each other, because each cut makes
+//! the rows of the page that it falls in uncertain.
 
 use super::memory::{self, MemoryRows};
 use super::stretches::{MEMORY, Placed, Sight, Stretches, files_in};
@@ -32,7 +32,7 @@ struct SourceTally {
     puts_low: u64,
     /// Puts that a reader may see.
     puts_high: u64,
-    /// Keys that may hide those of older sources.
+    /// Keys that may hide the same keys of older sources.
     erased_high: u64,
 }
 
@@ -63,7 +63,7 @@ impl Questions {
 struct Sum {
     /// The stretches of a cluster, or of a part of it.
     stretches: Range<usize>,
-    /// File, how its rows are seen, number of the question.
+    /// For each term: the file, how its rows are seen, and the number of the question.
     terms: Vec<(usize, Sight, usize)>,
 }
 
@@ -158,8 +158,8 @@ fn count_in(session: &Session, table: TableView<'_>, stretches: &Stretches<'_>) 
     Ok(total)
 }
 
-/// The questions to each file in these stretches. Neighbouring stretches in which its rows are seen alike are one
-/// question.
+/// The questions to each file in these stretches. Neighbouring stretches in which the rows of the file are seen in
+/// the same way make one question.
 fn terms(stretches: &Stretches<'_>, numbers: Range<usize>, questions: &mut Questions) -> Vec<(usize, Sight, usize)> {
     let mut terms = Vec::new();
     // Pieces that may go on in the next stretch.

@@ -1,8 +1,8 @@
-//! How many rows a reader sees in a range, exactly, and which row is number `n`.
+//! The exact number of rows that a reader sees in a range, and which row is number `n`.
 //!
 //! Where only one file has keys, its index and two of its data pages are enough. Where several files have keys, or
-//! range erases hide some, their keys are merged; values are not read. A few rows in memory over a file cut it into
-//! pieces between them.
+//! range erases hide some, their keys are merged; values are not read. A few rows in memory over a file cut the file
+//! into pieces that lie between these rows.
 
 use super::memory::MemoryRows;
 use super::stretches::{Sight, Stretch, Stretches};
@@ -14,8 +14,8 @@ use pages::{PageKind, Session, retry};
 use sst::{Direction, Groups, Readahead, RowKind};
 use sst::{KeyRange, next_string};
 
-/// Up to this number of rows in memory over a file, each row ends a piece of the file, which costs up to two data
-/// pages. Beyond that, the keys between the first and the last of them are merged.
+/// If at most this many rows in memory lie over a file, each row ends a piece of the file, and a piece costs up to
+/// two data pages. If more rows lie over it, the keys between the first and the last of these rows are merged.
 const MEMORY_ROWS: usize = 16;
 
 /// Keys that are counted in one way.
@@ -23,7 +23,7 @@ const MEMORY_ROWS: usize = 16;
 enum CountPiece<'v> {
     /// Only memory has keys here.
     Memory(KeyRange),
-    /// Only this file has keys here, and a reader sees all that it says.
+    /// Only this file has keys here, and a reader sees all its rows.
     File(&'v DbFile, KeyRange),
     /// Several sources have keys here, or some keys may be hidden.
     Merged(KeyRange),
@@ -156,7 +156,7 @@ fn in_file(session: &Session, file: &DbFile, span: &KeyRange) -> Result<u64> {
     Ok(totals.rows.saturating_sub(totals.erased))
 }
 
-/// The key of row `n` among the rows of a file that a reader sees; these are more than `n`.
+/// The key of row `n` among the rows of a file that a reader sees. There are more than `n` such rows.
 fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span: &KeyRange, n: u64) -> Result<Vec<u8>> {
     let sst = &file.sst;
     let rows = retry(session, || sst.rows_between(session, span.low(), span.high()))?;

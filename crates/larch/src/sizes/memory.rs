@@ -122,7 +122,7 @@ pub fn runs(memtable: &Memtable, span: &KeyRange, rows: u64, bytes: u64) -> Vec<
     runs
 }
 
-/// Key number `n`, counted from 0, of those in a memtable from `start` on.
+/// Key number `n`, counted from 0, among the keys in a memtable from `start` on.
 pub fn nth_key(memtable: &Memtable, start: &[u8], n: u64) -> Option<Vec<u8>> {
     let mut left = n;
     let mut last: Option<MemRow> = None;

@@ -15,8 +15,8 @@ use sst::KeyRange;
 use sst::stats::{self, CutPoint, Estimate, Histogram, HistogramSource, MemoryRun, Metric};
 use std::collections::BTreeSet;
 
-/// The buckets for each part of a histogram from which split points are chosen. The size of a part is then wrong by at
-/// most a sixteenth of a part on either side, and by a data page of each file.
+/// Split points are chosen from a histogram with this many buckets for each part. Then each end of a part is wrong
+/// by at most a sixteenth of a part and by a data page of each file.
 const BUCKETS_A_PART: u64 = 8;
 
 /// The runs of rows in memory for each bucket of a histogram.
@@ -120,7 +120,7 @@ pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, pa
             .min_by_key(|&i| ends[i].1.abs_diff(target));
         let Some(nearest) = nearest else { break };
         let (point, _) = ends[nearest];
-        // A point that is nearer to the target of the next part is left to that part.
+        // If a point is nearer to the target of the next part, the next part gets it.
         let after = (u128::from(total) * u128::from(part + 1) / u128::from(parts)) as u64;
         if part + 1 < parts && ends[nearest].1.abs_diff(after) < ends[nearest].1.abs_diff(target) {
             continue;
@@ -133,8 +133,9 @@ pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, pa
     Ok(points)
 }
 
-/// Cut points of `span` between which row `n` of those that a reader sees is, if they are more than `n`: it is not
-/// before the first and before the second. `None`: the end of the range on that side.
+/// Two cut points of `span` between which row `n` of the visible rows lies, if there are more than `n` visible rows.
+/// The row is at or after the first cut point and before the second. `None` stands for the end of the range on that
+/// side.
 pub fn nth_between(
     session: &Session,
     table: TableView<'_>,
@@ -149,7 +150,7 @@ pub fn nth_between(
         Some(span) => estimate::count(session, table, &span),
         None => Ok(Estimate::default()),
     };
-    // Estimates need not grow from point to point, but each side of the answer is a point whose estimate is known.
+    // Estimates need not grow from point to point. But each side of the answer is a point with a known estimate.
     let (mut low, mut high) = (None, None);
     let (mut start, mut end) = (0, points.len());
     while start < end {
@@ -172,8 +173,8 @@ pub fn nth_between(
     Ok((low.map(|i| points[i].clone()), high.map(|i| points[i].clone())))
 }
 
-/// Keys of up to `count` rows that a reader sees, sorted, each once. One row is drawn at random from each of `count`
-/// equal pieces of all stored rows.
+/// The sorted keys of up to `count` rows that a reader sees, without duplicates. One row is drawn at random from
+/// each of `count` equal pieces of all stored rows.
 pub fn sample(session: &Session, table: TableView<'_>, span: &KeyRange, count: u64, seed: u64) -> Result<Vec<Key>> {
     /// The number of draws for a key that a reader sees.
     const DRAWS: u64 = 4;
@@ -260,7 +261,7 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, each about as likely.
+    /// A random number below `end`. All numbers are about equally likely.
     fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }

@@ -1,5 +1,6 @@
-//! Which sources of a table have keys where. A key range is cut at the edges of its files and of its range erases, so
-//! that the same sources are there from end to end of each stretch. It reads range erases and no other page.
+//! Finds out which sources of a table have keys in which part of a range. A key range is cut at the edges of its
+//! files and of its range erases, so that each stretch has the same sources from end to end. It reads range erases
+//! and no other page.
 //!
 //! ```text
 //! level 0      ├────── f1 ──────┤
@@ -10,8 +11,8 @@
 //! ```
 //!
 //! Sources are numbered from the newest to the oldest: 0 is memory, then every file of level 0, then every deeper
-//! level. A range erase hides everything that sources of greater numbers have there. It may or may not hide rows of its
-//! own source.
+//! level. In its range, a range erase hides all rows of sources with greater numbers. It may or may not hide rows of
+//! its own source.
 
 use super::memory;
 use crate::base::error::Result;
@@ -66,7 +67,7 @@ pub enum Sight {
 pub struct Stretch {
     /// The keys.
     pub span: KeyRange,
-    /// Files by their place in [`Stretches::files`], newest first. Those whose rows are all hidden are left out.
+    /// Files by their place in [`Stretches::files`], newest first. Files whose rows are all hidden are left out.
     pub files: Vec<(usize, Sight)>,
     /// Whether a file is both in this stretch and in the one before.
     is_joined: bool,

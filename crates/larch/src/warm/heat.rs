@@ -9,16 +9,16 @@
 //!     heat     1/2  1/2   0    1/2   1/2          outputs that share keys with it; the hottest pages are loaded
 //! ```
 //!
-//! * The loaded pages take about as much memory as those of the inputs did: data pages that were used since they were
-//!   loaded, all nodes, and an eighth more of both, because pages do not match exactly. Data pages that were not used
-//!   are loaded only while the cache has free room.
-//! * All nodes are loaded before the install, and data pages too while the cache has free room, or else up to a quarter
-//!   of the cache: until the install readers use the inputs, whose pages leave the cache then. Other data pages are
-//!   loaded after it.
-//! * It follows the keys of rows, which filters and range erases have too. A page of a column group, or of older
-//!   versions, has the keys of the main pages that begin with its rows. The pages of both do not end at the same rows,
-//!   so neighbours are loaded too while the cache has free room. Older versions of column groups, values outside pages,
-//!   and the nodes above them are loaded when a reader asks for them.
+//! * The loaded pages take about as much memory as the pages of the inputs did. For this, data pages that were used
+//!   since they were loaded count, and all nodes. An eighth is added to both, because pages do not match exactly.
+//!   Data pages that were not used are loaded only while the cache has free room.
+//! * All nodes are loaded before the install. Data pages are loaded before it only while the cache has free room, or
+//!   else up to a quarter of the cache, because until the install readers still use the inputs. The pages of the
+//!   inputs leave the cache at the install. The other data pages are loaded after it.
+//! * Heat is inherited by the keys of rows, which filters and range erases have, too. A page of a column group, or
+//!   of older versions, has the keys of the main pages that begin with its rows. Such pages and main pages do not
+//!   end at the same rows, so neighbours are loaded, too, while the cache has free room. Older versions of column
+//!   groups, values outside pages, and the nodes above them are loaded when a reader asks for them.
 //! * An error in here is ignored, because a compaction must not fail over a page that is only loaded early. The reader
 //!   that needs the page meets the error and reports it.
 
@@ -64,8 +64,8 @@ pub struct InputHeat {
     index_bytes: u64,
     /// Memory for data pages that were used, in bytes.
     data_bytes: u64,
-    /// Memory for data pages that are loaded only while the cache has free room: those that were not used since they
-    /// were loaded, and neighbours in column groups. In bytes.
+    /// Memory, in bytes, for data pages that are loaded only while the cache has free room: pages that were not used
+    /// since they were loaded, and neighbours in column groups.
     unused_bytes: u64,
 }
 
@@ -75,7 +75,8 @@ pub struct InputHeat {
 struct RowKeys(Vec<(Range<u64>, KeyRange)>);
 
 impl RowKeys {
-    /// The keys of the rows in a page of `tree`, if they are known. It notes those of a data page of the main tree.
+    /// The keys of the rows in a page of `tree`, if they are known. If the page is a data page of the main tree, it
+    /// notes its keys.
     fn keys_of(&mut self, file: &DbFile, tree: TreeKind, branch: &Branch) -> Option<KeyRange> {
         match tree {
             TreeKind::Main => {
@@ -94,9 +95,9 @@ impl RowKeys {
         }
     }
 
-    /// Keys of the pages that begin with one of these rows or, if none does, of the page that has them; `None` if no
-    /// such page is known. So pages of a group that lie one after the other share keys only where a main page has all
-    /// their rows.
+    /// Keys of the main pages that begin with one of these rows. If no page does, the keys of the page that has the
+    /// rows; `None` if no such page is known. So consecutive pages of a group share keys only where one main page
+    /// has all their rows.
     fn of(&self, rows: &Range<u64>) -> Option<KeyRange> {
         let from = self.0.partition_point(|(page, _)| page.start < rows.start);
         let to = self.0.partition_point(|(page, _)| page.start < rows.end);
@@ -209,7 +210,7 @@ impl InputHeat {
 }
 
 impl TreeHeat {
-    /// Adds to `heats` what pages with the rows of `keys`, which lie one after the other, inherit from `runs`.
+    /// Pages with the rows of `keys` lie one after the other. Adds to `heats` what each page inherits from `runs`.
     fn add(runs: &[Vec<Hot>], keys: &[KeyRange], heats: &mut [f32]) {
         let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return };
         for run in runs {
@@ -226,8 +227,8 @@ impl TreeHeat {
         }
     }
 
-    /// What each page of a level inherits, which have the rows of `keys` and lie one after the other. A node inherits
-    /// from nodes and from the data below it.
+    /// What each page of a level inherits. The pages have the rows of `keys` and lie one after the other. A node
+    /// inherits from nodes and from the data pages below it.
     fn of(&self, level: u8, keys: &[KeyRange]) -> Vec<f32> {
         let mut heats = vec![0.0; keys.len()];
         Self::add(&self.data, keys, &mut heats);
@@ -311,8 +312,8 @@ impl InputHeat {
     }
 }
 
-/// The rows of the main tree that have older versions in a part of the history with `keys`. A key begins with the
-/// number of the row, of which a separator may have only the first bytes.
+/// The rows of the main tree that have older versions in the part of the history with `keys`. A key begins with the
+/// number of the row. A separator may have only the first bytes of this number.
 fn main_rows(keys: &KeyRange) -> Range<u64> {
     let row = |key: &[u8]| {
         let mut number = [0; 8];
@@ -323,7 +324,7 @@ fn main_rows(keys: &KeyRange) -> Range<u64> {
     row(&keys.start)..keys.end.as_ref().map_or(u64::MAX, |end| row(end).saturating_add(1))
 }
 
-/// The top of a tree, with the keys that it may have: those of its file or, in a history, all.
+/// The top of a tree, with the keys that it may have: the keys of its file or, in a history, all keys.
 fn top_of(file: &DbFile, tree: TreeKind) -> Option<Branch> {
     if tree == TreeKind::History {
         return file.sst.top(tree);
@@ -333,9 +334,9 @@ fn top_of(file: &DbFile, tree: TreeKind) -> Option<Branch> {
     Some(Branch { keys: KeyRange { start: bounds.low.clone(), end }, ..file.sst.top(tree)? })
 }
 
-/// Loads the nodes of a tree of all files that have inherited something, level by level, the hottest of a level first.
-/// Returns the data pages below the nodes that were loaded, with the heat that they inherit. The main tree fills the
-/// keys of the rows of each file, which the trees of groups ask for.
+/// Loads the nodes of one tree in all files, if they have inherited heat: level by level, and the hottest nodes of a
+/// level first. Returns the data pages below the loaded nodes, with the heat that these pages inherit. The main tree
+/// fills the keys of the rows of each file, which the trees of groups ask for.
 fn load_nodes(
     loader: &mut PageLoader<'_>,
     (files, row_keys): (&[Arc<DbFile>], &mut [RowKeys]),
@@ -343,7 +344,7 @@ fn load_nodes(
     heat: &TreeHeat,
 ) -> Vec<InheritedPage> {
     let mut data = Vec::new();
-    // The tops of the trees are of different files, so each inherits alone.
+    // The tops belong to different files, so each of them inherits alone.
     let mut level: Vec<(usize, Branch, f32)> = Vec::new();
     for (file, of) in files.iter().enumerate() {
         if let Some(top) = top_of(of, tree)
@@ -392,8 +393,8 @@ fn load_nodes(
     data
 }
 
-/// Sorts pages by their heat, hottest first, and returns how many from the front have at most `bytes` together as
-/// stored.
+/// Sorts pages by their heat, hottest first. Returns how many pages from the front have together at most `bytes`
+/// stored bytes.
 fn hottest_first(pages: &mut [InheritedPage], bytes: u64) -> usize {
     pages.sort_by(|a, b| b.heat.total_cmp(&a.heat).then((a.file, a.at).cmp(&(b.file, b.at))));
     let mut taken_bytes = 0;
@@ -404,8 +405,8 @@ fn hottest_first(pages: &mut [InheritedPage], bytes: u64) -> usize {
     pages.iter().take_while(fits).count()
 }
 
-/// Loads pages in the order in which they lie in the files, and stops when no more room is left. Returns how many pages
-/// of the files that were finished.
+/// Loads pages in the order in which they lie in the files, and stops when no more room is left. Returns how many
+/// `pages` belong to the files that were finished.
 fn load(loader: &mut PageLoader<'_>, files: &[Arc<DbFile>], mut pages: Vec<InheritedPage>) -> usize {
     pages.sort_by_key(|page| (page.file, page.at));
     let mut loaded_count = 0;

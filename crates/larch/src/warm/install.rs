@@ -1,5 +1,5 @@
-//! Installs new files and loads the pages of them that readers expect in memory: the one call at the end of a flush and
-//! of a compaction. It does not know how the files were written.
+//! Installs new files, and loads those of their pages that readers expect in memory. Flushes and compactions end
+//! with this call. It does not know how the files were written.
 //!
 //! ```text
 //!   before the install   loads index nodes, and the hottest data pages that have room; readers still use the old files.
@@ -22,8 +22,8 @@ use pages::{Loaded, PageSource as _, Reason};
 use sst::{KeyRange, TreeKind};
 
 /// Installs `new` files together with what `change` does to the memtables. `edits` receives the edits that add the
-/// files, and returns all edits to install. The files inherit the heat of `inputs`, runs of files which they replace;
-/// the files of a run do not overlap. Files of a flush have no inputs.
+/// files, and returns all edits to install. The files inherit the heat of `inputs`, which are runs of the files that
+/// they replace. The files of a run do not overlap. Files of a flush have no inputs.
 ///
 /// # Errors
 ///
@@ -68,8 +68,8 @@ fn is_kept(core: &Core, new: &NewFile) -> bool {
     core.views.table_info(new.table).is_some_and(|info| info.options.in_memory)
 }
 
-/// Loads new files of tables that are to be in memory before they are installed, as many pages as the share of such
-/// tables has room for.
+/// Before the install, loads new files of tables that are to be in memory: as many pages as have room in the share
+/// of such tables.
 fn load_kept_early(core: &Core, new: &[NewFile]) {
     let files: Vec<_> = new.iter().filter(|new| is_kept(core, new)).map(|new| open_early(core, new)).collect();
     if files.is_empty() {
@@ -82,8 +82,8 @@ fn load_kept_early(core: &Core, new: &[NewFile]) {
     PageLoader::new(&core.env, Reason::Warm, most_bytes, &mut go_on).files(&files, &KeyRange::ALL).ok();
 }
 
-/// Loads new files of a flush before they are installed if their tables are read, as many pages as the cache has free
-/// room for. It ends early if commits may soon wait for the end of the flush.
+/// Before the install, loads new files of a flush if their tables are read: as many pages as the cache has free room
+/// for. It ends early if commits may soon wait for the end of the flush.
 fn load_read_early(core: &Core, new: &[NewFile]) {
     let view = core.views.newest();
     let mut tables: Vec<TableId> = new.iter().map(|new| new.table).collect();
@@ -98,8 +98,8 @@ fn load_read_early(core: &Core, new: &[NewFile]) {
     PageLoader::new(&core.env, Reason::Warm, cache.free_bytes(), &mut go_on).files(&files, &KeyRange::ALL).ok();
 }
 
-/// Loads new files of a flush of another process, as many pages as the cache has free room for; index pages also in the
-/// place of other pages, up to a sixteenth of the cache. Ends early if `go_on` says so.
+/// Loads new files that another process has flushed, as many pages as the cache has free room for. Index pages may
+/// also replace other pages, up to a sixteenth of the cache. Ends early if `go_on` says so.
 pub fn load_flushed(core: &Core, files: &[Arc<DbFile>], go_on: &mut dyn FnMut(u64) -> bool) {
     let cache = &core.env.cache;
     let free_bytes = cache.free_bytes();

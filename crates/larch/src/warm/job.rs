@@ -1,5 +1,5 @@
-//! The job that loads pages in the background: those of tables that are to be in memory, and those that were in memory
-//! at the last close. It does not choose them, and no thread waits for it.
+//! The job that loads pages in the background: the pages of tables that are to be in memory, and the pages that were
+//! in memory at the last close. It does not choose them, and no thread waits for it.
 
 use super::loader::PageLoader;
 use super::state;

@@ -15,9 +15,9 @@ use pages::{retry, together};
 use sst::{Branch, KeyRange, Sst, TreeKind};
 use std::ops::Range;
 
-/// Most memory of pages that are read together and pinned until all of them have arrived, in bytes. A small cache gives
-/// a sixteenth of its budget. Where reads are far away, it is more, up to an eighth of the budget: after each piece it
-/// waits once.
+/// Most memory of pages that are read together and pinned until all of them have arrived, in bytes. A small cache
+/// gives a sixteenth of its budget. Where reads are far away, a piece is larger, up to an eighth of the budget,
+/// because the loader waits once for each piece.
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// Which pages below a node are wanted.
@@ -80,8 +80,8 @@ impl<'p> PageLoader<'p> {
         self.most_bytes = self.bytes + more_bytes;
     }
 
-    /// Loads the pages of `files` within `keys`: the nodes of all trees that reads of newest versions go through, then
-    /// the data pages. False if it had to leave out pages.
+    /// Loads the pages of `files` within `keys`: the nodes of all trees that reads of newest versions go through,
+    /// then the data pages. Returns false if it had to leave out pages.
     ///
     /// # Errors
     ///
@@ -205,8 +205,8 @@ impl<'p> PageLoader<'p> {
         Ok(sst.branches(tree, branch, &page)?)
     }
 
-    /// Loads pages of `file` in their order, and skips pages that are too large for the cache. False if the others did
-    /// not all have room, or if `progress` has ended it.
+    /// Loads pages of `file` in their order, and skips pages that are too large for the cache. Returns false if not
+    /// all other pages had room, or if `progress` has ended the work.
     ///
     /// # Errors
     ///
@@ -229,8 +229,8 @@ impl<'p> PageLoader<'p> {
                 stored_bytes += u64::from(at.bytes);
                 piece.extend(pages.next());
             }
-            // A single page may exceed `piece_bytes`. A page of more than a quarter of the cache is not worth the pages
-            // that would be evicted for it.
+            // A single page may exceed `piece_bytes`. Loading a page of more than a quarter of the cache is not
+            // worth it, because too many other pages would be evicted.
             if piece_bytes > self.session.cache().budget_bytes() / 4 {
                 self.has_skipped = true;
                 continue;

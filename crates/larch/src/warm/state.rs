@@ -25,7 +25,8 @@ const FORMAT_VERSION: u32 = 1;
 const HEAD_BYTES: usize = 24;
 const CRC_BYTES: usize = 4;
 
-/// Most pages in it. With 8 to 12 bytes for each it takes about 700 KiB, for 1 GiB of pages of 16 KiB.
+/// The maximum number of pages in a warm state. A page takes 8 to 12 bytes, so the largest warm state takes about
+/// 700 KiB. It describes 1 GiB of pages of 16 KiB.
 const MAX_PAGES: usize = 1 << 16;
 
 /// How many pages are loaded together. If one of them is damaged, the others may be left out.
@@ -126,8 +127,8 @@ fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     Some(files)
 }
 
-/// Writes which pages of the database's files are in memory. If they are more than [`MAX_PAGES`], it takes nodes first,
-/// then the pages that were used most.
+/// Writes which pages of the database's files are in memory. If there are more than [`MAX_PAGES`] pages, it takes
+/// nodes first, then the pages that were used most.
 ///
 /// # Errors
 ///
@@ -165,7 +166,7 @@ fn path(env: &Environment) -> PathBuf {
     env.directory.join(WARM)
 }
 
-/// Reads the warm state. `None` if none exists; `Some(None)` if it cannot be used, in which case it is removed.
+/// Reads the warm state. `None` if there is no warm state; `Some(None)` if it cannot be used. Then it is removed.
 fn read_state(env: &Environment, database: u64) -> Option<Option<Vec<FilePages>>> {
     let disk = &env.machine.disk;
     let path = path(env);

@@ -1,4 +1,4 @@
-//! The beats of a worker: by them the writer knows that it lives. They do not know what the worker does, but that it
+//! The beats of a worker tell the writer that the worker lives. They do not know what the worker does, only that it
 //! goes on.
 
 use crate::levels::offers::exchange::{Exchange, Pauses};
@@ -10,8 +10,8 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A worker that has done nothing for so long, neither looked for a job nor gone on with one, is stuck, and beats no
-/// more.
+/// A worker is stuck if for this long it has neither looked for a job nor made progress with one. A stuck worker
+/// beats no more.
 const STUCK: Duration = Duration::from_secs(60);
 
 /// The beats of one worker. They end when it is dropped.
@@ -75,7 +75,7 @@ impl Beats {
         }
     }
 
-    /// Whether they were begun in this process, and not in one that it was forked from.
+    /// Whether the beats were begun in this process, and not in a process from which it was forked.
     pub fn are_here(&self) -> bool {
         self.state.origin.is_here()
     }
@@ -93,8 +93,8 @@ impl BeatState {
         }
         let count = self.count.load(Ordering::Relaxed) + 1;
         let (exchange, disk) = (self.exchange(), &self.machine.disk);
-        // If it cannot be written, the writer does without this worker. The worker itself will say what is wrong with
-        // the disk.
+        // If the beat cannot be written, the writer works without this worker. The worker itself will report what is
+        // wrong with the disk.
         let path = exchange.beat(self.worker, count);
         let mut beaten = disk.create_with(&path, b"");
         if beaten.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {

@@ -35,8 +35,8 @@ pub struct CompactionWorker {
     directory: PathBuf,
     options: Options,
     cache: Arc<PageCache>,
-    /// Its number. It takes another one after it has failed to say what became of a job, so that it counts as dead for
-    /// that job.
+    /// The number of the worker. If it could not tell the writer what became of a job, it takes another number, so
+    /// that it counts as dead for that job.
     id: u64,
     beats: Beats,
     /// Jobs that are not for this worker.
@@ -59,7 +59,8 @@ pub struct CompactedJob {
     pub output_bytes: u64,
     /// How long it took.
     pub time: Duration,
-    /// Why it failed, if it did. Then the writer does it, and removes the files that this worker could not remove.
+    /// Why the compaction failed, if it did. Then the writer does the compaction, and removes the files that this
+    /// worker could not remove.
     pub error: Option<Error>,
 }
 
@@ -79,8 +80,8 @@ impl CompactionWorker {
         Ok(Self { machine, directory, options, cache, id, beats, passed_over: HashSet::new() })
     }
 
-    /// Does jobs until `watch` says that it ends. It sees each job that was done, and `None` again and again while a job
-    /// is done or none is there; what it answers counts each time.
+    /// Does jobs until `watch` ends the work. `watch` sees each job that was done. While a job is being done, or if
+    /// there is no job, `watch` sees `None` again and again. Each of its answers may end the work.
     ///
     /// # Errors
     ///
@@ -136,16 +137,16 @@ impl CompactionWorker {
         let path = self.exchange().owner(name);
         match self.machine.disk.create_with(&path, &self.id.to_le_bytes()) {
             Ok(()) => {}
-            // The directory is gone if the last job is, and no worker lives.
+            // The directory is gone if the last job is gone and no worker lives.
             Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => return Ok(None),
             Err(error) => {
-                // It may own the job, and does not know it.
+                // This worker may own the job without knowing it.
                 self.machine.disk.remove(&path).ok();
                 self.begin_anew();
                 return Err(Error::io("create", &path, error));
             }
         }
-        // The writer removes the job before the file of its owner. So if it is still there, no other worker had done it
+        // The writer removes a job before its owner file. So if the job still exists, no other worker had done it
         // before.
         let job = self.read_job(name)?;
         if job.is_none() {
@@ -215,7 +216,7 @@ impl CompactionWorker {
         let path = self.exchange().result(job.name());
         let told = self.machine.disk.create_with(&path, &result.encode(job));
         told.map_err(|error| {
-            // A part of it may be there.
+            // A part of the result may exist.
             self.machine.disk.remove(&path).ok();
             Error::io("create", &path, error)
         })
@@ -232,7 +233,7 @@ impl CompactionWorker {
             if is_theirs && tail.position() >= job.position {
                 return Ok((tail.into_files(), opener));
             }
-            // An answer of a store may be a little old.
+            // The answer of a store may be a little out of date.
             if self.machine.clock.now() >= end {
                 return Err(self.does_not_fit(job));
             }
@@ -298,7 +299,7 @@ impl CompactionWorker {
     }
 }
 
-/// A number for a worker, which no other has.
+/// A number for a worker that no other worker has.
 fn new_id(machine: &Machine) -> u64 {
     machine.random.next_u64().max(NOBODY + 1)
 }

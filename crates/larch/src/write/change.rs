@@ -1,5 +1,5 @@
-//! A change of whole tables as one commit: the one way in which tables are created, dropped, shared and imported into,
-//! and in which large batches go into files. It does not know what the change is.
+//! A change of whole tables as one commit. All calls that create, drop or share tables use it, and so do imports and
+//! large batches. It does not know what the change is.
 //!
 //! It holds the lock of the writer, so that no commit comes between its steps, and the lock of levels if the change
 //! depends on levels. The order of the locks is that of [`writes`](crate::core::writes): levels, writer, manifest.
@@ -15,8 +15,8 @@ use crate::write::room::{table_to_files, wait_for_level0};
 use os::sync::MutexGuard;
 use sst::Version;
 
-/// Makes the commits so far durable. The change does so again under the lock, which other commits wait for; the sync
-/// there has only the commits that came in between.
+/// Makes the commits so far durable. The change syncs again under the lock, for which other commits wait. That
+/// second sync then only has to make the commits in between durable.
 fn sync_before_locking(core: &Core) -> Result<()> {
     core.check_writable()?;
     if core.env.options.read_only {
@@ -25,8 +25,7 @@ fn sync_before_locking(core: &Core) -> Result<()> {
     core.make_durable(core.views.visible())
 }
 
-/// The tables of which `edits` change rows, if they add files and change nothing else; `None` if they may change any
-/// table.
+/// The tables whose rows `edits` change, if the edits only add files; `None` if they may change any table.
 fn changed_tables(edits: &[Edit]) -> Option<Vec<TableId>> {
     let tables = edits.iter().filter_map(|edit| match edit {
         Edit::AddFile(file) => Some(Some(file.table)),
@@ -55,9 +54,10 @@ impl<'c> TableChange<'c> {
         Self::take(core, None)
     }
 
-    /// Waits until level 0 has room for the rows in memory, and for one more file of each of `targets`. Then takes the
-    /// locks of levels and of the writer, writes the rows in memory of `tables` to files, and makes all commits
-    /// durable: the durable commits are a prefix of all commits, and this change comes after them.
+    /// Waits until level 0 has room for the rows in memory, and for one more file in each table of `targets`. Then
+    /// takes the locks of levels and of the writer, writes the rows that `tables` have in memory to files, and makes
+    /// all commits durable. This is necessary because the durable commits must be a prefix of all commits, and this
+    /// change comes after the others.
     ///
     /// # Errors
     ///
@@ -131,8 +131,8 @@ impl<'c> TableChange<'c> {
         self.commit_versions(1, edits, fresh).map(drop)
     }
 
-    /// As [`TableChange::commit`], with `count` versions, of which [`TableChange::version`] is the first. Reads see all
-    /// of them at once, from the last on, which is returned.
+    /// As [`TableChange::commit`], with `count` versions, of which [`TableChange::version`] is the first. Reads see
+    /// all of them at once, from the last version on. Returns the last version.
     ///
     /// # Errors
     ///
@@ -150,8 +150,8 @@ impl<'c> TableChange<'c> {
     fn finish(mut self, edits: &[Edit], fresh: FreshFiles, version: Option<Version>) -> Result<()> {
         let core = self.core;
         let outcome = core.install_in(&mut core.writes.manifest.lock(), edits, fresh, |_| {});
-        // What was read of a table under one id, and written under another, cannot be compared. A new table was not
-        // read.
+        // If a table was read under one id and is written under another, reads and writes cannot be compared. A new
+        // table was not read.
         let is_comparable =
             |edit: &Edit| matches!(edit, Edit::Table { .. } | Edit::AlterIndex { .. } | Edit::LastVersion(_));
         let is_comparable = version.is_none() && edits.iter().all(is_comparable);

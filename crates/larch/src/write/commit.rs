@@ -1,12 +1,12 @@
-//! Commits a batch: it gets a version, a record in the log and rows in the memtables and, if the caller asks for it,
-//! waits until this is durable. It does not know how rows get into files.
+//! Commits a batch: gives it a version, a record in the log and rows in the memtables. If the caller asks for it,
+//! waits until the commit is durable. It does not know how rows get into files.
 //!
-//! One short lock, the writer's, orders commits. Under it a batch gets its version and is appended to the log, so that
-//! version order and log order are the same. Without it the batch is applied to the memtables, beside other commits,
-//! and becomes visible once all older commits are (decision 48). Syncs are shared by all commits that wait, and are no
-//! part of this file (decision 65). Reads may see a commit before it is durable. But a thread that has read it and then
-//! commits something durable waits for a sync of everything before, because a log is synced as a whole, and the log
-//! before it first.
+//! One short lock, the writer's, orders commits. Under it a batch gets its version and is appended to the log, so
+//! that version order and log order are the same. Without the lock the batch is applied to the memtables, while
+//! other commits are applied, too. It becomes visible once all older commits are visible (decision 48). All waiting
+//! commits share syncs, which are not part of this file (decision 65). Reads may see a commit before it is durable.
+//! But if a thread has read this commit and then makes a durable commit, it waits for a sync of everything before,
+//! because a log is synced as a whole, after the previous log.
 //!
 //! Any thread may call it.
 
@@ -52,8 +52,9 @@ fn newest(core: &Core) -> Result<Version> {
     Ok(newest)
 }
 
-/// Commits `ops` on `tables` and returns their version, once they are durable if `durability` asks for it. Without ops
-/// it is a [`sync`]. If one of the tables has an index, that is a conflict: such ops are committed by a transaction.
+/// Commits `ops` on `tables` and returns their version, once they are durable if `durability` asks for it. Without
+/// ops it is a [`sync`]. If one of the tables has an index, the result is a conflict, because only a transaction may
+/// commit such ops.
 ///
 /// # Errors
 ///
@@ -73,7 +74,8 @@ pub fn commit(
     Ok(version)
 }
 
-/// As [`commit`]: the version is one that reads see and that need not be durable. Without ops it is the newest version.
+/// As [`commit`], but it does not sync: reads see the returned version, which need not be durable. Without ops it is
+/// the newest version.
 ///
 /// # Errors
 ///
@@ -197,7 +199,7 @@ pub async fn submit_valid_async(
     apply_async(core, ops, tables, Some(validation)).await
 }
 
-/// The time of a slowed commit, which is given back if it is dropped while the commit waits.
+/// The reserved time of a slowed commit. If this value is dropped while the commit waits, the time is given back.
 struct SlowedTime<'c> {
     core: &'c Core,
     time: Duration,
@@ -233,8 +235,8 @@ async fn apply_async(
     Ok(committed)
 }
 
-/// A task that finds the writer locked looks again after this time. Most commits hold the lock for some microseconds,
-/// an import and a large batch until their rows in memory are in files.
+/// A task that finds the writer locked looks again after this time. Most commits hold the lock for some
+/// microseconds. An import and a large batch hold it until the rows that their tables have in memory are in files.
 const LOCKED_PAUSE: Duration = Duration::from_micros(50);
 
 /// What a commit does while it has to wait.
@@ -242,7 +244,7 @@ const LOCKED_PAUSE: Duration = Duration::from_micros(50);
 enum Patience {
     /// Its thread waits.
     OfThread,
-    /// It is given up, and its task tries again.
+    /// The commit is given up, and its task tries again.
     OfTask,
 }
 
@@ -279,13 +281,13 @@ fn begin_valid(core: &Core, ops: &mut BatchOps, validation: Option<&mut Validati
 ///
 /// The conflict.
 pub fn compare(core: &Core, validation: &mut Validation<'_>, ops: &BatchOps) -> Result<(), NotCommitted> {
-    // The version is read before the view, so that memory in the view, or files, have every commit up to it.
+    // The version is read before the view, so that the memory or the files of the view have every commit up to it.
     let visible = core.views.visible();
     let view = core.views.newest();
     Ok(validation.compare(&view, &core.writes.recent, ops, visible)?)
 }
 
-/// The time that a commit of `bytes` takes at the rate of the background work, if that is behind.
+/// The time that a commit of `bytes` takes at the rate of the background work, if the background work is behind.
 fn slowed_time(core: &Core, bytes: u64) -> Option<Duration> {
     let options = &core.env.options;
     pace::slowed(&core.views.newest(), &options.levels, options.write_buffer_bytes, bytes)
@@ -358,20 +360,21 @@ fn log<'c>(
     mut validation: Option<&mut Validation<'_>>,
     (stalled, patience): (&mut Option<StalledCommit<'c>>, Patience),
 ) -> Result<Logged<'c>, NotCommitted> {
-    // A transaction that begins later does not ask for the signature: this commit is visible by then, or its keys count
-    // as unknown.
+    // A transaction that begins later does not need the signature: either this commit is visible by then, or its
+    // keys count as unknown.
     let is_asked_for = core.writes.recent.running() > 0;
     let written = if is_asked_for { Signature::of_ops(ops) } else { Signature::ANY };
     let depends_on = validation.as_ref().map_or(Signature::NONE, |validation| validation.keys(ops));
     loop {
         let seen = core.background.progress_seen();
-        // Mostly it is still the newest one under the lock.
+        // Mostly this view is still the newest one when the lock is held.
         let mut view = core.views.newest();
         let mut guard = match patience {
             Patience::OfThread => core.writes.writer.lock(),
             Patience::OfTask => core.writes.writer.try_lock().ok_or(NotCommitted::Later(Later::Unlocked))?,
         };
-        // Dropped before the lock: a thread that waits for the lock sees that writes are refused.
+        // The guard is dropped before the lock, so that a thread that waits for the lock sees that writes are
+        // refused.
         let _guard = StopOnPanic::new(core);
         let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
         core.check_writable()?;
@@ -388,7 +391,7 @@ fn log<'c>(
             Room::Here => {}
             Room::AfterRotation => {
                 rotate(core, writer)?;
-                // What was frozen may leave too little of the write buffer for this commit.
+                // The frozen memtables may leave too little of the write buffer for this commit.
                 continue;
             }
             Room::AfterFlush if room::is_erase_taken_beyond(core, &view, writer, ops, bytes) => {
@@ -426,7 +429,8 @@ fn log<'c>(
             && validation.is_behind(writer.last_version())
             && validation.may_be_changed(writer.latest_keys(), depends_on, writer.last_version())
         {
-            // What is in the log by now is applied soon, and nothing comes after it before the lock is released.
+            // The commits that are in the log by now are applied soon, and no commit follows before the lock is
+            // released.
             core.wait_for_commits(writer)?;
             validation.compare(&view, &core.writes.recent, ops, writer.last_version())?;
         }

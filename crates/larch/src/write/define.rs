@@ -18,8 +18,8 @@ pub fn check_name(name: &str) -> Result<&str> {
     if name.is_empty() || name.len() > 255 { Err(Error::BadTableName(name.to_owned())) } else { Ok(name) }
 }
 
-/// Refuses the name of a new table that is none, or that has control characters: a list of names has one on each line,
-/// for people and for scripts. A table of an earlier release may have such a name.
+/// Refuses the name of a new table if it is no valid name or has control characters: people and scripts read lists
+/// with one name on each line. Tables of earlier releases may have names with control characters.
 ///
 /// # Errors
 ///
@@ -39,7 +39,7 @@ pub fn has_control(name: &str) -> bool {
 ///
 /// As [`TableChange::begin`], [`Core::install`] and, of a new table, [`check_new_name`].
 pub fn create(core: &Core, name: &str, options: TableOptions) -> Result<Arc<TableInfo>> {
-    // Under the writer's lock, so that the name is looked up and the number is taken in one step.
+    // The change holds the writer's lock, so that looking up the name and taking the number are one step.
     let change = TableChange::begin(core)?;
     let view = core.views.newest();
     if let Some(table) = view.files.tables.named(name) {
@@ -64,7 +64,7 @@ pub fn drop_table(core: &Core, name: &str) -> Result<bool> {
     let mut edits = drops_of_indexes(&view.files, table.info.id);
     edits.push(Edit::DropTable(table.info.id));
     drop(view);
-    // The durable commits are a prefix of all commits, so those before this change become durable first.
+    // The durable commits are a prefix of all commits, so the commits before this change become durable first.
     change.sync()?;
     change.install(&edits, FreshFiles::new(&core.env.opener.leftovers))?;
     Ok(true)
@@ -127,8 +127,8 @@ pub fn note_other_options(core: &Core, table: &TableInfo) -> Result<()> {
     install_options(core, &now, now.options.clone(), false)
 }
 
-/// Installs options of the table `old`. `is_alike`: files are written as under the options before. The caller holds the
-/// lock `altering`.
+/// Installs options of the table `old`. `is_alike` says that files are written in the same way as under the old
+/// options. The caller holds the lock `altering`.
 fn install_options(core: &Core, old: &TableInfo, options: TableOptions, is_alike: bool) -> Result<()> {
     let mut manifest = core.writes.manifest.lock();
     // Files with smaller numbers may have begun with the old options. Files with larger numbers get the new ones.

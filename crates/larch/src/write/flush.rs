@@ -1,8 +1,8 @@
 //! Flushes: writes memtables to files of level 0 and removes their log. It knows no deeper levels.
 //!
-//! The job flushes one set of memtables at a time, the oldest one. Other threads only wait for it. If a flush found the
-//! disk full, all frozen sets are flushed as one: what newer sets erase of older ones is not written then, so that
-//! erases make room for the flush.
+//! The job flushes one set of memtables at a time, the oldest one. Other threads only wait for it. If a flush found
+//! the disk full, all frozen sets are flushed as one. Then rows of older sets that newer sets erase are not written,
+//! so erases make room for the flush.
 
 use super::joined::{Joined, joined_erases};
 use super::room::{freeze_for_room, rotate, wait_for_flushes, wait_for_level0};
@@ -100,8 +100,8 @@ fn frozen(core: &Core) -> Vec<Arc<MemSet>> {
     core.views.newest().memory.iter().skip(1).rev().cloned().collect()
 }
 
-/// Writes `sets`, the oldest memtables in the order of their age, to level 0 as if they were one, and removes their
-/// logs.
+/// `sets` are the oldest memtables, in the order of their age. Writes them to level 0 as if they were one set, and
+/// removes their logs.
 ///
 /// # Errors
 ///
@@ -170,8 +170,9 @@ pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version],
     )
 }
 
-/// As [`write_files`], to `place`, with what a reader at `at` sees of the tables in `files`. All commits up to this
-/// version are applied. Others may be applied meanwhile, and tables may be dropped.
+/// As [`write_files`], but it writes to `place`, and only what a reader at the version `at` sees of the tables in
+/// `files`. All commits up to this version are applied. Later commits may be applied meanwhile, and tables may be
+/// dropped.
 ///
 /// # Errors
 ///
@@ -190,7 +191,7 @@ pub fn write_version_to(
     )
 }
 
-/// As [`write_files`], to `target`, with the rows of a transaction that has not committed.
+/// As [`write_files`], but it writes the rows of a transaction that has not committed to `target`.
 ///
 /// # Errors
 ///
@@ -272,7 +273,7 @@ fn write_table(
 /// Why writes are refused; why a flush or a compaction failed.
 pub fn flush_all(core: &Arc<Core>) -> Result<()> {
     core.check_writable()?;
-    // It first waits for memtables that are frozen already, so that memory stays within the write buffer.
+    // This first waits for memtables that are frozen already, so that memory stays within the write buffer.
     wait_for_flushes(core)?;
     wait_for_level0(core, None)?;
     {

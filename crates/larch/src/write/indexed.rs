@@ -1,22 +1,22 @@
-//! Whether the ops of a commit have what they change in indexes. It does not know the indexes.
+//! Whether the ops of a commit include their changes of indexes. This file does not know the indexes.
 
 use crate::base::conflict::Conflict;
 use crate::base::table::TableInfo;
 use crate::core::registry::Registry;
 use os::sync::Arc;
 
-/// Whether the ops of a commit have what they change in indexes.
+/// Whether the ops of a commit include their changes of indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexed {
-    /// They have not: they are right only for tables without indexes.
+    /// They include no changes of indexes, so they are right only for tables without indexes.
     Not,
-    /// They have it for the indexes of this [generation](Registry::generation).
+    /// They include the changes for the indexes of this [generation](Registry::generation).
     As(u64),
 }
 
 impl Indexed {
-    /// Refuses ops on `tables` that do not have what they change in the indexes of now. The caller holds the lock of
-    /// the writer, under which indexes are created and dropped.
+    /// Refuses ops on `tables` that do not include their changes of the present indexes. The caller holds the lock
+    /// of the writer, under which indexes are created and dropped.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! The rows and range erases of memtables of one table, as if they were one memtable. All versions in one are newer
-//! than all in the next. It does not know what is done with them.
+//! The rows and range erases of memtables of one table, as if they were one memtable. All versions in one memtable
+//! are newer than all versions in the next memtable. It does not know what is done with them.
 
 use crate::memtable::{MemRow, Memtable};
 use os::sync::Arc;

@@ -1,9 +1,10 @@
 //! Commits a batch that is too large for the write buffer: its rows go into files of level 0, and become visible and
 //! durable with them. It does not know which rows they are.
 //!
-//! The files are written before any lock is taken, with version 0 for all rows, as those of an import. Under the lock
-//! of the writer the rows in memory of the same tables go to files, which are older, and then the files of the batch
-//! are installed as one commit, in all tables at once. A batch that fails, or a crash, leaves nothing.
+//! The files are written before any lock is taken. As in an import, all their rows have version 0. Under the lock of
+//! the writer, the rows that the same tables have in memory go to files, which are older. Then the files of the
+//! batch are installed as one commit, in all tables at once. If the batch fails or the process crashes, nothing is
+//! left of the batch.
 
 use super::change::TableChange;
 use super::flush::write_files;

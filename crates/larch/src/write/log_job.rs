@@ -1,11 +1,12 @@
-//! Does the slow parts of a rotation before and after it, because commits wait for a rotation: while a log grows, a job
-//! makes what was appended durable piece by piece, creates the file of the next log, and asks for room for it:
-//! otherwise the file system looks for room while the log is synced, reads its maps from a busy disk for that, and an
-//! append waits. Once the next log has begun, the job makes the rest of the one before durable. It does not decide when
-//! a log ends.
+//! Does the slow parts of a rotation before and after it, because commits wait for a rotation. While a log grows, a
+//! job makes the appended bytes durable piece by piece, creates the file of the next log, and asks for room for it.
+//! Without that, the file system would look for room while the log is synced. For this it reads its maps from a busy
+//! disk, and an append waits. Once the next log has begun, the job makes the rest of the previous log durable. It
+//! does not decide when a log ends.
 //!
-//! So a rotation waits for no sync. It does if the file of the next log is not there, which it then creates, if nothing
-//! of its log is durable yet, or if an older release shall read the logs.
+//! So a rotation usually waits for no sync. It waits for one in three cases: the file of the next log does not
+//! exist, so that the rotation creates it; nothing of the log is durable yet; or an older release shall read the
+//! logs.
 
 use crate::base::error::Result;
 use crate::base::record::{BEGIN_RECORD, LogError, LogKind};
@@ -31,15 +32,15 @@ pub fn appended(core: &Core, writer: &Writer) {
     }
 }
 
-/// The file of the log that continues that of `writer`, which is created if it is not there. It is called under the
-/// writer's lock.
+/// The file of the log that continues the log of `writer`. It is created if it does not exist. It is called under
+/// the writer's lock.
 ///
 /// # Errors
 ///
 /// The file could not be created.
 pub fn next_log(core: &Core, writer: &Writer) -> Result<NextLog> {
     match core.writes.ahead.take_next() {
-        // A rotation that came while the job created this file has taken a greater number.
+        // A rotation during the creation of this file has taken a greater number.
         Some(old) if old.number() <= writer.memory().log => remove(core, old.number()),
         Some(next) => return Ok(next),
         None => {}
@@ -85,9 +86,9 @@ impl Job for LogJob {
         if core.check_writable().is_err() || core.sync(unsynced).is_err() {
             return Polled::Idle;
         }
-        // It does not wait for the lock, because the holder may wait for background work. If that is a commit, it
-        // proves the same; otherwise the job of an idle database tries again. If the note cannot be written, no commit
-        // is lost.
+        // The job does not wait for the lock, because the holder may wait for background work. If the holder is a
+        // commit, its record proves the same. Otherwise the job of an idle database tries again. If the note cannot
+        // be written, no commit is lost.
         if let Some(writer) = core.writes.writer.try_lock().as_deref_mut().and_then(Option::as_mut) {
             writer.prove_begin().ok();
         }

@@ -11,7 +11,7 @@ pub enum NotCommitted {
     Conflict(Conflict),
     /// It failed.
     Failed(Error),
-    /// It has to wait, and its caller is a task.
+    /// The commit has to wait, and its caller is a task.
     Later(Later),
 }
 
@@ -24,7 +24,7 @@ pub enum Later {
     Progress(u64),
 }
 
-/// A commit as programs see it: the inner result is its version, or the conflict.
+/// The result of a commit as programs see it: the inner result is the version, or the conflict.
 ///
 /// # Errors
 ///

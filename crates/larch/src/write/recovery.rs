@@ -1,5 +1,5 @@
-//! Recovers the commits that are in logs and not in files yet: as files of level 0 or, if the disk has no room for
-//! these, in memory. It does not know the manifest beyond the file set that was read from it.
+//! Recovers the commits that are in logs and not in files yet. Their rows go to files of level 0 or, if the disk has
+//! no room for the files, to memory. It does not know the manifest beyond the file set that was read from it.
 
 use crate::base::error::Result;
 use crate::base::ops::{BatchOps, Op};
@@ -85,8 +85,8 @@ impl Sink for MemSet {
     }
 }
 
-/// Reads those logs among the `listed` files of `directory` whose rows are not in files yet, from the oldest to the
-/// newest, and writes files with their rows to `place`, which is on the same disk.
+/// Among the `listed` files of `directory`, reads the logs whose rows are not in files yet, from the oldest to the
+/// newest. Writes files with their rows to `place`, which is on the same disk.
 ///
 /// # Errors
 ///
@@ -97,8 +97,9 @@ pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: 
         .map(|recovered| recovered.with(|sink| sink.files))
 }
 
-/// As [`replay`], with the rows in memory. They take as much of it as when they were written: at most the write buffer
-/// of then. All are in one set, so that what newer logs erase of older ones is not written by the flush.
+/// As [`replay`], but the rows go to memory. They take as much memory as when they were written, which was at most
+/// the write buffer of that time. All rows are in one set, so that the flush does not write rows of older logs that
+/// newer logs erase.
 ///
 /// # Errors
 ///
@@ -167,27 +168,27 @@ fn read_logs<R: Sink>(
         }
         let is_short = named_end.is_some_and(|end| reader.end() < end.at);
         if is_short {
-            // It is the log before the newest one, and was not durable when the newest one began.
+            // This is the log before the newest log, and it was not durable when the newest log began.
             check_never_synced(disk, &path, reader.end(), &log_path(directory, chain[i + 1].number))?;
         }
         rewrite_tail(disk, &path, reader.proven_end()..reader.end())?;
-        // The next log need not continue those at the end that have no commits. So they do not add up on a disk that
-        // stays full.
+        // The next log need not continue the last logs if they have no commits. So such logs do not accumulate on a
+        // disk that stays full.
         if i == 0 || recovered.commits > before || is_short {
             recovered.previous = Some(Previous { number, end: KnownEnd::durable(reader.end()) });
             recovered.needed = chain[..=i].iter().map(|log| log.number).collect();
         }
         recovered.rows.end_log()?;
         if is_short {
-            // The commits of the newest log come after commits that are lost. The next log continues this one.
+            // The commits of the newest log come after lost commits. The next log continues this log.
             break;
         }
     }
     Ok(recovered)
 }
 
-/// Checks that nothing proves that log `next` was ever synced, and with it the log before it. The log at `path` ends at
-/// `end`, before the place where `next` says that it ended.
+/// The log at `path` ends at `end`, earlier than log `next` says. Checks that nothing proves that `next` was ever
+/// synced, because this sync would have covered the log at `path`, too.
 fn check_never_synced(disk: &dyn Disk, path: &Path, end: u64, next: &Path) -> Result<()> {
     match LogReader::open(disk, next, None)?.proof_of_sync()? {
         None => Ok(()),

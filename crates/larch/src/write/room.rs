@@ -17,8 +17,8 @@ use crate::memtable::{Memtable, ROW_BYTES};
 use crate::view::View;
 use os::sync::Arc;
 
-/// About how much memory a batch will take in memtables, in bytes. The links and the padding of a row that `ROW_BYTES`
-/// does not count are 6 bytes on average, and an op has 7 bytes or more besides its key and its value.
+/// About how much memory a batch will take in memtables, in bytes. `ROW_BYTES` does not count some links and padding
+/// of a row, which are 6 bytes on average. An op has 7 bytes or more besides its key and its value.
 pub fn memory_bytes(ops: &BatchOps) -> u64 {
     ops.bytes().len() as u64 + u64::from(ops.count()) * ROW_BYTES
 }
@@ -72,9 +72,9 @@ fn is_level0_full(view: &View, table: TableId, stop: usize) -> bool {
     view.files.tables.get(&table).is_some_and(|files| files.levels[0].len() >= stop)
 }
 
-/// Whether a flush of `memory` has to wait for a compaction, because level 0 of one of its tables has `stop` files or
-/// more. A table whose compactions fail does not count: it takes no more writes, see [`check_tables`], and its rows in
-/// memory must not make other tables wait.
+/// Whether a flush of `memory` has to wait for a compaction, because level 0 of one of its tables has `stop` files
+/// or more. A table whose compactions fail does not count: it takes no more writes, see [`check_tables`], and its
+/// rows in memory must not make writers of other tables wait.
 fn must_wait(core: &Core, view: &View, memory: &MemSet, stop: usize) -> bool {
     let troubles = &core.background.troubles;
     let tables = memory.all().into_iter().filter(|(_, memtable)| !memtable.is_empty()).map(|(table, _)| table);
@@ -82,8 +82,8 @@ fn must_wait(core: &Core, view: &View, memory: &MemSet, stop: usize) -> bool {
     full.any(|table| troubles.compaction_cause(table).is_none())
 }
 
-/// Waits until level 0 has room for files of the rows in memory, and for one more file of the table `also`. It is for
-/// callers that ask for such files without a commit. They hold no lock.
+/// Waits until level 0 has room for files of the rows in memory, and for one more file of the table `also`. It is
+/// for callers that cause such files without a commit. These callers hold no lock.
 ///
 /// # Errors
 ///
@@ -126,8 +126,8 @@ pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     }
 }
 
-/// Whether memory takes the erases `ops` of `bytes` although the write buffer is full, because the disk has no room for
-/// a flush: up to as many bytes as the reserve has. Otherwise nothing could be erased that would make room.
+/// If the write buffer is full and the disk has no room for a flush: whether memory still takes the erases `ops` of
+/// `bytes`. It takes up to as many bytes as the reserve has. Otherwise a program could not erase rows to make room.
 pub fn is_erase_taken_beyond(core: &Core, view: &View, writer: &Writer, ops: &BatchOps, bytes: u64) -> bool {
     let (buffer_bytes, beyond_bytes) = (core.env.options.write_buffer_bytes, core.env.options.reserve_bytes);
     ops.is_erases_only()
@@ -135,14 +135,14 @@ pub fn is_erase_taken_beyond(core: &Core, view: &View, writer: &Writer, ops: &Ba
         && core.background.troubles.flush_cause().is_some_and(|cause| cause.is_disk_full())
 }
 
-/// Freezes the memtables that take writes, and begins a new log with new memtables. A sync of the new log is enough to
-/// make later commits durable, because it makes the old log durable first. It waits for the commits that are being
-/// applied: what is frozen does not change.
+/// Freezes the memtables that take writes, and begins a new log with new memtables. A sync of the new log is enough
+/// to make later commits durable, because it makes the old log durable first. It waits for the commits that are
+/// being applied, because frozen memtables must not change.
 ///
 /// # Errors
 ///
-/// A sync failed, or the new log could not be made. Nothing is lost, and the next commit tries again. It must not go to
-/// the old log, because a crash may leave a new one that says where the old one ended.
+/// A sync failed, or the new log could not be made. Nothing is lost, and the next commit tries again. The next
+/// commit must not go to the old log, because a crash may leave a new log that says where the old log ended.
 pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     core.wait_for_commits(writer)?;
     let next = log_job::next_log(core, writer)?;
@@ -162,9 +162,9 @@ pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
 }
 
 /// Freezes the memtables if they hold many erased rows, or may hide much of the files, so that background work gives
-/// this space back: in an idle database no other flush would. It does nothing if the flush would have to wait, or if
-/// the disk is full, because a full disk may still take a small commit in the old log when it has no room for a new
-/// one.
+/// this space back. In an idle database nothing else causes a flush. It does nothing if the flush would have to
+/// wait. It also does nothing if the disk is full, because a full disk may still have room for a small commit in the
+/// old log, but not for a new log.
 ///
 /// # Errors
 ///
@@ -182,8 +182,9 @@ pub fn freeze_idle(core: &Core, writer: &mut Writer) -> Result<()> {
     if is_due && core.writes.reserve.fill().is_ok() { rotate(core, writer) } else { Ok(()) }
 }
 
-/// Freezes memtables with erases, after a flush has found the disk full: a flush of all that is frozen need not write
-/// what they erase. It does nothing if the lock of the writer is held, whose holder may wait for a flush.
+/// Freezes memtables with erases, after a flush has found the disk full. Then a flush of all frozen memtables need
+/// not write the rows that they erase. It does nothing if the lock of the writer is held, because the holder may
+/// wait for a flush.
 pub fn freeze_for_room(core: &Core) {
     let Some(mut writer) = core.writes.writer.try_lock() else { return };
     let _guard = StopOnPanic::new(core);

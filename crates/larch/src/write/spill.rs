@@ -8,11 +8,12 @@
 //!                                      run ────┘
 //! ```
 //!
-//! A run is one file, with a part for each table. It keeps what each savepoint in it saw. Eight runs that were merged
-//! equally often become one, so that a transaction of any size has a few dozen files. Its commit merges them all, and
-//! installs the outcome as a [large batch](super::large).
+//! A run is one file, with a part for each table. For each savepoint in it, it keeps the rows that this savepoint
+//! saw. Eight runs that were merged equally often become one, so that a transaction of any size has a few dozen
+//! files. Its commit merges them all, and installs the outcome as a [large batch](super::large).
 //!
-//! The files are in no manifest: they go with the transaction, and after a crash the next open removes them.
+//! The files are in no manifest: they are removed when the transaction ends. After a crash, the next open removes
+//! them.
 
 use super::commit::{compare, work_if_simulated};
 use super::flush::write_run;
@@ -37,8 +38,8 @@ use std::collections::BTreeSet;
 /// This number of runs that were merged equally often become one.
 const MERGED_RUNS: usize = 8;
 
-/// Moves all `writes` into files. `savepoints` are the numbers of writes before the places to which the transaction may
-/// go back.
+/// Moves all `writes` into files. The transaction may go back to some places; `savepoints` says how many writes come
+/// before each of these places.
 ///
 /// # Errors
 ///
@@ -77,8 +78,8 @@ fn move_into_run(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -
     Ok(())
 }
 
-/// Writes files, as a large batch does: puts do not take the space that erases have freed on a full disk, and erases
-/// take it from the reserve.
+/// Writes files as a large batch does: on a full disk, puts do not take the space that erases have freed, and erases
+/// take space from the reserve.
 fn with_reserve<T>(core: &Core, is_erases_only: bool, mut write: impl FnMut() -> Result<T>) -> Result<T> {
     core.check_writable()?;
     if core.env.options.read_only {
@@ -96,9 +97,9 @@ fn with_reserve<T>(core: &Core, is_erases_only: bool, mut write: impl FnMut() ->
     }
 }
 
-/// Refuses writes to tables that were dropped meanwhile: their rows are in no file, so the transaction can neither be
-/// committed, nor go back to a part of them. The entries of an index that was dropped are in no file either, and nobody
-/// misses them: the commit finds that the indexes are others, and the work is done again without them.
+/// Refuses writes to tables that were dropped meanwhile: their rows are in no file, so the transaction can neither
+/// be committed, nor go back to a part of them. The entries of a dropped index are in no file either, but nobody
+/// needs them: the commit finds that the indexes have changed, and the work is done again without the index.
 fn check_not_dropped(core: &Core, writes: &OwnWrites) -> Result<()> {
     let view = core.views.newest();
     let mut of_users = writes.tables().iter().filter(|table| table.index.is_none());
@@ -197,7 +198,7 @@ fn open(opener: &FileOpener, mut new: NewFiles) -> Vec<(TableId, Arc<DbFile>)> {
     new.files.iter().map(|file| file.table).zip(opened).collect()
 }
 
-/// Merges `runs`, oldest first, into one file, or part of one, for each table that is there still.
+/// Merges `runs`, oldest first. Each table that still exists gets one file, or one part of a file.
 fn merge(
     core: &Arc<Core>,
     runs: &[Run],

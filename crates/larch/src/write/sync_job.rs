@@ -1,8 +1,8 @@
 //! The job that makes commits durable for tasks and callbacks, which cannot run a sync themselves, and wakes them. It
 //! does not know who they are.
 //!
-//! It serves even after writes were refused: whoever waits learns what became of the commit. Its priority is its own,
-//! so that no flush and no compaction delays it.
+//! It goes on even after writes were refused, so that every waiter learns what became of its commit. It has a
+//! priority of its own, so that no flush and no compaction delays it.
 
 use crate::core::{Core, StopOnPanic};
 use os::sync::Weak;

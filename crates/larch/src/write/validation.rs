@@ -1,9 +1,9 @@
 //! Compares what a transaction depends on with the commits since it began. It does not know how a commit gets its
 //! version.
 //!
-//! It looks twice. First without a lock, at the commits that are visible by then. Then under the lock that orders
-//! commits, at the few that came since, so that nothing comes between the last look and the commit. The second look
-//! does nothing if no commit came.
+//! It looks twice. Without a lock, it first compares with the commits that are visible by then. Then, under the lock
+//! that orders commits, it compares with the few commits that came since, so that no commit comes between the last
+//! look and this commit. The second look does nothing if no commit came.
 
 use crate::base::conflict::Conflict;
 use crate::base::ops::{BatchOps, Op};
@@ -37,8 +37,8 @@ struct Commits<'v> {
 }
 
 impl<'t> Validation<'t> {
-    /// What a transaction depends on that began at `began`, has read or written `tables`, and has read `reads`, which
-    /// may be in two sets. If it `guards_writes`, it also depends on the keys it writes.
+    /// What a transaction depends on. It began at `began`, has read or written `tables`, and has read `reads`, which
+    /// may be in two sets. If it `guards_writes`, it also depends on the keys that it writes.
     pub fn new(began: Version, tables: Tables, reads: [Option<&'t ReadSet>; 2], guards_writes: bool) -> Self {
         let reads = reads.map(|set| set.filter(|set| !set.is_empty()));
         Self { began, reads, tables, guards_writes, compared: began }
@@ -66,8 +66,8 @@ impl<'t> Validation<'t> {
         keys
     }
 
-    /// Whether one of `commits` up to `to` that was not compared may have changed one of `keys`. If not, all of them
-    /// count as compared.
+    /// Whether a commit up to `to` that was not compared may have changed one of `keys`, according to `commits`. If
+    /// not, all commits up to `to` count as compared.
     pub fn may_be_changed(&mut self, commits: &LatestKeys, keys: Signature, to: Version) -> bool {
         let may_be = commits.may_have(keys, self.compared, to);
         if !may_be {
