@@ -1,5 +1,5 @@
-//! The command `larch bench cache-trace`: how much each policy of the page cache reads, on traces of our own workloads.
-//! It measures no time.
+//! The command `larch bench cache-trace`: how many pages each policy of the page cache reads, on traces of our own
+//! workloads. It measures no time.
 //!
 //! ```text
 //!   YCSB ──> Larch on a disk in memory ──pages::Trace──> Recorded ──replay──> Policies ──> Report
@@ -7,8 +7,8 @@
 //!                                                          └──┘ --save, --trace
 //! ```
 //!
-//! The database lies on a simulated machine, so nothing is left behind and the same trace is made each time. A page has
-//! the identity that it has in the cache: when a compaction writes rows again, they are on new pages.
+//! The database lies on a simulated machine, so nothing is left behind, and the same trace is made each time. A page
+//! has the same identity as in the cache: when a compaction writes rows again, the rows are on new pages.
 
 pub mod options;
 pub mod policies;
@@ -27,27 +27,27 @@ use report::{Column, Report};
 use std::io::Write as _;
 use std::process::ExitCode;
 
-/// Shares of the data that are tried as cache sizes, in hundredths of a percent.
+/// The cache sizes to try, as shares of the data, in hundredths of a percent.
 const SHARES: [u64; 4] = [50, 100, 500, 2000];
 
-/// What ended the command early.
+/// Why the command ended early.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failed {
-    /// What was asked for makes no sense.
+    /// The options have no sensible meaning.
     Usage(String),
-    /// A trace has nothing in it.
+    /// A trace is empty.
     Empty(String),
-    /// The engine failed, or a file.
+    /// The engine failed, or a file could not be read or written.
     Broken(String),
 }
 
-/// Does what `options` say. The exit code is 0 when all was replayed, 1 if a trace is empty, 2 if what was asked for
-/// makes no sense, 3 if something failed.
+/// Does what `options` say. The exit code is 0 if all traces were replayed, 1 if a trace is empty, 2 if the options
+/// have no sensible meaning, and 3 if something failed.
 pub fn run(options: &CacheTrace) -> ExitCode {
     match report(options) {
         Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {
             Ok(()) => ExitCode::SUCCESS,
-            // Its reader had enough.
+            // The reader of the output has closed it.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Err(error) => {
                 say(&format!("larch: cannot write the output: {error}"));

@@ -35,12 +35,12 @@ pub struct CacheTrace {
 }
 
 impl CacheTrace {
-    /// Records of the table.
+    /// The number of records in the table.
     pub fn records(&self) -> u64 {
         self.records.unwrap_or(500_000)
     }
 
-    /// Refuses what the parser accepts and makes no sense.
+    /// Refuses options that the parser accepts, but that have no sensible meaning.
     pub fn check(&self) -> Result<(), Failed> {
         let sizes = self.cache_sizes.as_deref().unwrap_or_default();
         if let Some(size) = sizes.iter().find(|size| **size < 64 << 10) {

@@ -1,5 +1,5 @@
-//! The policies that are compared, in their simplest form. Pages of a trace have numbers, and a policy keeps what it
-//! knows of pages in tables with an entry for each page of the trace, which a real cache could not afford.
+//! The policies that are compared, in their simplest form. Pages of a trace have numbers. A policy keeps its
+//! knowledge about pages in tables that have an entry for each page of the trace. A real cache could not afford this.
 
 mod clock;
 mod larch;
@@ -13,14 +13,14 @@ use crate::policy::Policy;
 use crate::recorded::{Page, Recorded};
 use ::pages::policy::Tuning;
 
-/// Which policy.
+/// One of the policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The cache's own.
+    /// The policy of Larch's own cache.
     Larch(Tuning),
-    /// Least recently used.
+    /// LRU: least recently used.
     Lru,
-    /// A clock with heat, index pages hotter: what the cache had before.
+    /// A clock with heat, in which index pages are hotter. The cache had this policy earlier.
     Clock,
     /// S3-FIFO.
     S3Fifo,
@@ -31,11 +31,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All that are compared.
+    /// All policies that are compared.
     pub const ALL: [Self; 6] =
         [Self::Larch(Tuning::DEFAULT), Self::Lru, Self::Clock, Self::S3Fifo, Self::TinyLfu, Self::Opt];
 
-    /// The name by which people know it.
+    /// The usual name of the policy.
     pub fn name(self) -> &'static str {
         match self {
             Self::Larch(_) => "Larch",
@@ -47,7 +47,7 @@ impl Kind {
         }
     }
 
-    /// One for the pages of a trace and `budget` bytes.
+    /// A policy of this kind, for the pages of a trace and `budget` bytes.
     pub fn policy(self, recorded: &Recorded, budget: u64) -> Box<dyn Policy + '_> {
         let pages = &recorded.pages[..];
         match self {

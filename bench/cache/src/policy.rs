@@ -1,26 +1,26 @@
-//! What decides which pages stay in memory. It does not know what is done with them.
+//! Decides which pages stay in memory. This module does not know what is done with the pages.
 
-/// Decides which pages stay.
+/// Decides which pages stay in memory.
 pub trait Policy {
     /// Whether the page is in memory.
     fn has(&self, page: u32) -> bool;
 
-    /// A page in memory is needed.
+    /// Notes that a page in memory is needed.
     fn hit(&mut self, page: u32);
 
-    /// A page that is missing was read, because it is needed or ahead.
+    /// Notes that a missing page was read, because it is needed or was read ahead.
     fn admit(&mut self, page: u32, is_needed: bool);
 
-    /// A page is gone, and does not come back. It may be in memory or not.
+    /// Notes that a page is gone and does not come back. It may be in memory or not.
     fn remove(&mut self, page: u32);
 
-    /// Bytes in memory.
+    /// The bytes of the pages in memory.
     fn bytes(&self) -> u64;
 
-    /// Pages looked at to find those that went, and how many went.
+    /// How many pages were looked at for eviction, and how many pages were evicted.
     fn looks(&self) -> (u64, u64);
 
-    /// Whether it wants pages ahead of their need.
+    /// Whether the policy wants pages to be read before they are needed.
     fn reads_ahead(&self) -> bool {
         true
     }

@@ -1,7 +1,9 @@
-//! Traces of YCSB on Larch: a table on a simulated machine for each, loaded in order, and one client.
+//! Records traces of YCSB on Larch. Each trace has its own table on a simulated machine. The table is loaded in key
+//! order, and there is one client.
 //!
-//! While a trace is recorded, the cache holds a twentieth of the data, so that scans read ahead and steps are run again
-//! as in real use. A replay with another size takes hits and misses alike as pages that were needed.
+//! While a trace is recorded, the cache holds a twentieth of the data. So scans read ahead and steps are run again,
+//! as in real use. A replay with another cache size treats recorded hits and misses in the same way: as pages that
+//! were needed.
 
 use crate::recorded::Trace;
 use crate::{CacheTrace, Failed};
@@ -10,15 +12,15 @@ use larch::{Database, Durability, Table, TableOptions};
 use os::Machine;
 use ycsb::{Load, Run, RunClient, Settings};
 
-/// What a trace is recorded of.
+/// The workload of a trace.
 struct Course {
     name: &'static str,
     workload: &'static str,
-    /// The distribution of the keys; that of the workload if it is empty.
+    /// The distribution of the keys; if it is empty, the workload's own distribution.
     distribution: &'static str,
-    /// Rows of an endless full scan that are read after each operation.
+    /// After each operation, this number of rows is read by an endless full scan.
     scanned_rows: u64,
-    /// Operations for each of [`CacheTrace::records`], in hundredths.
+    /// How many operations are recorded, as a percentage of the usual number.
     percent: u64,
 }
 
@@ -32,20 +34,21 @@ const COURSES: [Course; 9] = [
     course("C, zipfian reads", "c"),
     Course { distribution: "uniform", ..course("C, uniform reads", "c") },
     course("D, the latest", "d"),
-    // A scan asks for more pages than a read.
+    // A scan needs more pages than a read.
     Course { percent: 50, ..course("E, short scans", "e") },
     course("F, read-modify-write", "f"),
     Course { scanned_rows: 30, ..course("C beside a full scan", "c") },
     Course { scanned_rows: 300, percent: 50, ..course("C beside a fast scan", "c") },
 ];
 
-/// Bytes of a data page. The default is four times as much: smaller ones give a larger index to less data.
+/// The size of a data page in bytes. The default is four times as large. With smaller pages, less data has a larger
+/// index.
 const PAGE_BYTES: u32 = 4 << 10;
 
-/// More than any operation asks for.
+/// No operation accesses more pages than this.
 const MOST_ACCESSES_EACH: u64 = 1000;
 
-/// Records every course. `say` hears of what takes long.
+/// Records every workload. `say` gets a line when something takes long.
 pub fn all(options: &CacheTrace, say: &mut dyn FnMut(&str)) -> Result<Vec<Trace>, Failed> {
     COURSES.iter().map(|course| record(course, options.records(), say)).collect()
 }
@@ -55,12 +58,12 @@ fn record(course: &Course, records: u64, say: &mut dyn FnMut(&str)) -> Result<Tr
     say(&format!("{}: {operations} operations on {records} records", course.name));
     let settings = settings(course, records, operations)?;
     let (db, table) = load(&settings)?;
-    // A tenth of the bytes of all files is filters and index, which are read, too.
+    // A tenth of the bytes in all files belongs to filters and indexes, which are read, too.
     db.cache().set_budget_bytes((db.metrics().file_bytes / 20).max(256 << 10));
     let mut client = Run::new(&settings, 1).client(0, 1);
     let mut session = store_larch::session(&table, settings.records.fields as usize);
     let mut full_scan = FullScan { table: &table, range: None };
-    // Until then the cache fills, and nodes and hot pages are found.
+    // During the warm-up, the cache fills, and nodes and hot pages are found.
     let warm_up = operations / 4;
     let mut reply = Reply::new();
     for number in 0..warm_up + operations {
@@ -84,10 +87,10 @@ fn settings(course: &Course, records: u64, operations: u64) -> Result<Settings, 
         .map_err(|error| Failed::Broken(error.to_string()))
 }
 
-/// A database of its own in memory, with all records in files.
+/// A new database in memory. Its files hold all records.
 fn load(settings: &Settings) -> Result<(Database, Table), Failed> {
     let (machine, _) = Machine::simulated(1);
-    // Small, so that workloads that write come to flushes and compactions.
+    // The memory is small, so that workloads that write cause flushes and compactions.
     let db = Database::builder("cache-trace")
         .machine(machine)
         .durability(Durability::Buffered)
@@ -107,7 +110,7 @@ fn load(settings: &Settings) -> Result<(Database, Table), Failed> {
     Ok((db, table))
 }
 
-/// One operation, whatever it takes.
+/// Makes one operation with all its requests.
 fn operate(client: &mut RunClient, session: &mut dyn Blocking, reply: &mut Reply) -> Result<(), Failed> {
     client.begin();
     let (mut note, mut retries) = (|_, _, _| {}, 0);
@@ -126,7 +129,7 @@ fn operate(client: &mut RunClient, session: &mut dyn Blocking, reply: &mut Reply
     }
 }
 
-/// Goes through the whole table, again and again.
+/// Reads the whole table, again and again.
 struct FullScan<'t> {
     table: &'t Table,
     range: Option<larch::Range>,

@@ -1,4 +1,5 @@
-//! A trace in the form in which it is replayed: pages have numbers, and what is known of them in advance is in tables.
+//! A trace in the form in which it is replayed. Pages have numbers, and tables hold what is known about pages in
+//! advance.
 
 use crate::Failed;
 use pages::policy::Class;
@@ -6,67 +7,68 @@ use pages::trace::{How, TracedAccess};
 use pages::{PageKind, Reason};
 use std::collections::HashMap;
 
-/// What one workload asked of the cache.
+/// The accesses of one workload to the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// The workload.
     pub name: String,
-    /// Operations it did meanwhile.
+    /// How many operations the workload did during the trace.
     pub operations: u64,
-    /// What was asked for.
+    /// The accesses.
     pub accesses: Vec<TracedAccess>,
 }
 
-/// A trace to be replayed.
+/// A trace that can be replayed.
 #[derive(Debug)]
 pub struct Recorded {
     /// The workload.
     pub name: String,
-    /// Operations it did meanwhile.
+    /// How many operations the workload did during the trace.
     pub operations: u64,
-    /// Its pages by number.
+    /// Its pages, by number.
     pub pages: Vec<Page>,
-    /// What happened to them.
+    /// What happened to the pages.
     pub events: Vec<Event>,
-    /// Bytes of pages that were known and not dead, when that was most: index and data.
+    /// The greatest total size of pages that were known and not dead at one time, in bytes: index pages and data
+    /// pages.
     pub live_bytes: [u64; 2],
 }
 
 /// A page of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// What it is remembered by.
+    /// The key by which the page is remembered.
     pub key: u64,
-    /// What it is worth to others.
+    /// Its class: whether it is an index page or a data page.
     pub class: Class,
-    /// Memory it takes.
+    /// The memory that the page takes, in bytes.
     pub bytes: u32,
 }
 
 /// Something happened to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its number.
+    /// The number of the page.
     pub page: u32,
-    /// What.
+    /// What happened to it.
     pub what: What,
-    /// Whether it is for a read of one key.
+    /// Whether it happened for a read of one key.
     pub is_point: bool,
 }
 
 /// What happens to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Somebody needs it.
+    /// A client needs the page.
     Needed,
-    /// It is read ahead if it is missing.
+    /// The page is read ahead if it is missing.
     Ahead,
-    /// Its file is dead.
+    /// The file of the page is dead.
     Dead,
 }
 
 impl Recorded {
-    /// Gives the pages of `trace` numbers, in the order in which they came.
+    /// Numbers the pages of `trace` in the order of their first occurrence.
     pub fn new(trace: &Trace) -> Result<Self, Failed> {
         let is_empty = trace.accesses.iter().all(|access| access.how == How::Dead);
         if is_empty || trace.operations == 0 {
@@ -108,13 +110,13 @@ impl Recorded {
         Ok(Self { name: trace.name.clone(), operations: trace.operations, pages, events, live_bytes })
     }
 
-    /// Bytes of pages that were known and not dead, when that was most.
+    /// The greatest total size of pages that were known and not dead at one time, in bytes.
     pub fn data_bytes(&self) -> u64 {
         self.live_bytes.iter().sum()
     }
 }
 
-/// Where figures of a class stand.
+/// The position of a class's figures.
 pub fn index(class: Class) -> usize {
     match class {
         Class::Index => 0,
@@ -122,7 +124,7 @@ pub fn index(class: Class) -> usize {
     }
 }
 
-/// Steele, Lea and Flood's SplitMix64: every bit of it depends on every bit of `place`.
+/// SplitMix64 of Steele, Lea and Flood. Every bit of the result depends on every bit of `place`.
 fn hash(place: u64) -> u64 {
     let mut mixed = place.wrapping_add(0x9E37_79B9_7F4A_7C15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,53 +1,54 @@
-//! One policy on one trace: what it finds, what it reads.
+//! Replays one trace with one policy, and counts hits and reads.
 //!
-//! The first use of a page that was read ahead is not a hit, just as it would be a miss without readahead. So hits
-//! count what the cache kept, and policies can be compared with one that knows the future and reads nothing ahead.
+//! The first use of a page that was read ahead does not count as a hit, because it would be a miss without readahead.
+//! So hits only count what the cache kept. They can be compared with the hits of the policy that knows the future,
+//! which reads nothing ahead.
 
 use crate::policies::Kind;
 use crate::recorded::{Recorded, What, index};
 use pages::policy::Class;
 
-/// What a policy came to.
+/// The results of a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Pages needed, index and data.
+    /// The number of needed pages: index and data.
     pub needed: [u64; 2],
-    /// The pages among these that had stayed in memory.
+    /// How many of the needed pages had stayed in memory.
     pub hits: [u64; 2],
-    /// Data pages needed for reads of one key, and those among them that had stayed.
+    /// The data pages that were needed for reads of one key, and how many of them had stayed in memory.
     pub points: [u64; 2],
-    /// Pages read, for need or ahead.
+    /// The number of pages that were read, because they were needed or ahead.
     pub reads: [u64; 2],
-    /// Bytes of these.
+    /// The bytes of the pages that were read.
     pub read_bytes: u64,
-    /// Pages looked at for eviction.
+    /// The number of pages that were looked at for eviction.
     pub looks: u64,
-    /// Pages that went.
+    /// The number of evicted pages.
     pub evicted: u64,
 }
 
 impl Tally {
-    /// Hits of all that was needed, in percent; 100 if nothing was.
+    /// Hits as a percentage of all needed pages; 100 if no page was needed.
     pub fn hit_percent(&self) -> f64 {
         percent(self.hits.iter().sum(), self.needed.iter().sum())
     }
 
-    /// The percentage of hits of one class.
+    /// Hits as a percentage of the needed pages of one class.
     pub fn class_hit_percent(&self, class: Class) -> f64 {
         percent(self.hits[index(class)], self.needed[index(class)])
     }
 
-    /// The percentage of hits among data pages in reads of one key.
+    /// Hits as a percentage of the data pages that were needed for reads of one key.
     pub fn point_hit_percent(&self) -> f64 {
         percent(self.points[1], self.points[0])
     }
 
-    /// Pages read.
+    /// The number of pages that were read.
     pub fn all_reads(&self) -> u64 {
         self.reads.iter().sum()
     }
 
-    /// Pages looked at for one that went.
+    /// How many pages were looked at for each evicted page.
     pub fn looks_each(&self) -> f64 {
         self.looks as f64 / self.evicted.max(1) as f64
     }
@@ -57,11 +58,11 @@ fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 100.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-/// Replays the trace with a cache of `budget` bytes, empty at first.
+/// Replays the trace with a cache of `budget` bytes. The cache is empty at first.
 ///
 /// # Panics
 ///
-/// If the policy holds more than its budget: it would win by that.
+/// If the policy holds more bytes than its budget. It would have an unfair advantage.
 pub fn replay(recorded: &Recorded, kind: Kind, budget: u64) -> Tally {
     let mut policy = kind.policy(recorded, budget);
     let mut tally = Tally::default();

@@ -7,16 +7,16 @@ use pages::policy::Class;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// All policies with one size of the cache.
+/// The results of all policies with one cache size.
 #[derive(Debug)]
 pub struct Column {
-    /// Bytes of the cache.
+    /// The cache size in bytes.
     pub budget: u64,
-    /// What each policy came to.
+    /// The results of each policy.
     pub tallies: Vec<(Kind, Tally)>,
 }
 
-/// What is printed at the end.
+/// The results that are printed at the end.
 #[derive(Default)]
 pub struct Report {
     table: String,
@@ -24,13 +24,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// The results of one trace.
+    /// Adds the results of one trace.
     pub fn add(&mut self, recorded: &Recorded, columns: &[Column]) {
         self.add_to_table(recorded, columns);
         self.traces.push(object(recorded, columns));
     }
 
-    /// For people.
+    /// The table for people.
     pub fn table(self) -> String {
         self.table
             + "Of the pages needed, those that had stayed in the cache, in percent: all, index pages, data\n\
@@ -38,7 +38,7 @@ impl Report {
                Reads: pages read for an operation. Looks: pages looked at for one that goes, in the largest cache.\n"
     }
 
-    /// For programs.
+    /// The JSON for programs.
     pub fn json(self) -> String {
         let text = serde_json::to_string_pretty(&json!({ "traces": self.traces }));
         text.expect("names and numbers can be written") + "\n"

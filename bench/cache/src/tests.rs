@@ -1,4 +1,4 @@
-//! The command as a whole, on small tables.
+//! Tests the whole command on small tables.
 
 #![allow(clippy::disallowed_methods, reason = "files of tests")]
 
@@ -23,7 +23,7 @@ fn reported(arguments: &[&str]) -> Result<String, Failed> {
     report(&options(arguments).expect("right arguments"))
 }
 
-/// A path of a file in `scratch`, as an argument.
+/// The path of a file in `scratch`, as an argument.
 fn path_in(scratch: &Scratch) -> String {
     scratch.join("saved.trace").into_os_string().into_string().expect("names of tests are text")
 }

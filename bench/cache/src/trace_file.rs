@@ -19,7 +19,7 @@ use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"LARCHTR1";
 
-/// Writes traces. A file of this name is replaced.
+/// Writes traces to the file `path`. An existing file is replaced.
 pub fn save(path: &Path, traces: &[Trace]) -> Result<(), Failed> {
     let error = |error| Failed::Broken(format!("cannot write {}: {error}", path.display()));
     fs::write(path, encode(traces)).map_err(error)

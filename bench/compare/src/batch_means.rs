@@ -1,18 +1,20 @@
-//! How sure the mean of a series is whose values depend on those before them, as the seconds of a run do.
+//! Estimates how exact the mean of a series is. Each value of the series may depend on the values before it, as the
+//! seconds of a run do.
 //!
-//! The method is that of batch means: means of neighbouring values depend on each other less than the values do, so the
-//! variance of the mean is estimated from batches of 1, 2, 4, … values, while batches are enough. As long as the
-//! batches depend on each other the estimate grows with their length (Flyvbjerg and Petersen, 1989), so the largest one
-//! is taken. A run of a minute is too short for long batches, so each estimate is corrected as if a batch kept a part
-//! of the one before it (AR(1)).
+//! The method is called batch means. The means of batches of neighbouring values depend less on each other than the
+//! values do. So the variance of the mean is estimated from batches of 1, 2, 4, … values, as long as there are enough
+//! batches. If the batches depend on each other, the estimate grows with their length (Flyvbjerg and Petersen, 1989).
+//! So the largest estimate is taken. A run of a minute is too short for long batches. So each estimate is corrected
+//! as if each batch kept a part of the batch before it (AR(1)).
 
 #[cfg(test)]
 mod tests;
 
-/// Batches that an estimate needs. With fewer it is too rough to be worth more than the bias of shorter batches.
+/// The least number of batches for an estimate. With fewer batches, an estimate is so rough that the bias of shorter
+/// batches is the lesser harm.
 const LEAST_BATCHES: usize = 8;
 
-/// Beyond this a correlation of few batches is too rough to correct by.
+/// The greatest correlation that is used for the correction. If a few batches show a greater one, it is too rough.
 const MOST_KEPT: f64 = 0.8;
 
 /// How far the mean of a series may be from the mean of what it samples.
@@ -20,16 +22,16 @@ const MOST_KEPT: f64 = 0.8;
 pub struct Uncertainty {
     /// Variance of the mean.
     pub variance: f64,
-    /// Degrees of freedom of this estimate.
+    /// Degrees of freedom of the variance's estimate.
     pub degrees: f64,
 }
 
-/// The uncertainty of the mean of `series`; `None` for fewer than two values, which say nothing of it.
+/// The uncertainty of the mean of `series`. `None` for fewer than two values, because they do not show it.
 pub fn uncertainty(series: &[f64]) -> Option<Uncertainty> {
     let mut best = of_batches(series)?;
     let mut batches = series.to_vec();
     while batches.len() / 2 >= LEAST_BATCHES {
-        // An odd value at the end is in no batch.
+        // If the number of values is odd, the last one is in no batch.
         batches = batches.chunks_exact(2).map(|pair| f64::midpoint(pair[0], pair[1])).collect();
         if let Some(longer) = of_batches(&batches).filter(|longer| longer.variance > best.variance) {
             best = longer;
@@ -38,8 +40,8 @@ pub fn uncertainty(series: &[f64]) -> Option<Uncertainty> {
     Some(best)
 }
 
-/// The uncertainty of a ratio of two sums over the same pieces of a run, `above` and `below`; its variance is that of
-/// the ratio.
+/// The uncertainty of a ratio of two sums. `above` and `below` are the summands, for the same pieces of a run. The
+/// variance is the variance of the ratio.
 pub fn uncertainty_of_ratio(above: &[f64], below: &[f64]) -> Option<Uncertainty> {
     assert_eq!(above.len(), below.len(), "both are sums over the same pieces");
     let sum: f64 = below.iter().sum();
@@ -58,8 +60,8 @@ fn of_batches(batches: &[f64]) -> Option<Uncertainty> {
     Some(Uncertainty { variance: variance(batches) / batches.len() as f64 * (1.0 + kept) / (1.0 - kept), degrees })
 }
 
-/// The part of a batch that the next one keeps: the correlation of neighbours. A value that is below 0 by chance counts
-/// as 0.
+/// The part of a batch that the next batch keeps, which is the correlation of neighbours. If it is below 0 by chance,
+/// it counts as 0.
 fn kept(batches: &[f64]) -> f64 {
     let center = mean(batches);
     let products: f64 = batches.windows(2).map(|pair| (pair[0] - center) * (pair[1] - center)).sum();
@@ -67,7 +69,7 @@ fn kept(batches: &[f64]) -> f64 {
     if squares > 0.0 { (products / squares).clamp(0.0, MOST_KEPT) } else { 0.0 }
 }
 
-/// Variance of what `values` are a sample of; 0 for a single one.
+/// The estimated variance of the population from which `values` are a sample; 0 for a single value.
 pub fn variance(values: &[f64]) -> f64 {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

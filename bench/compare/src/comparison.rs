@@ -1,9 +1,10 @@
-//! The comparison of two sets of results: for each run of a name and each kind of request, the figures of both sides,
-//! how far they differ, and whether that means something.
+//! Compares two sets of results. For each run of a name and each kind of request, it has the figures of both sides,
+//! how far they differ, and whether the difference is significant.
 //!
-//! **What decides.** A comparison of many figures at a level of 1 % would find a difference somewhere far more often
-//! than once in a hundred. So only some decide, the throughput of each run and the p99 of each kind of request, with
-//! Holm's correction over all of these together. The other figures are shown with their intervals and decide nothing.
+//! **What decides.** If many figures are compared at a level of 1 %, some difference is found far more often than
+//! once in a hundred comparisons. So only some figures decide: the throughput of each run, and the p99 of each kind
+//! of request. Holm's correction is applied to all of these together. The other figures are shown with their
+//! intervals, but decide nothing.
 
 use crate::batch_means::{mean, variance};
 use crate::configuration::{self, Difference};
@@ -19,16 +20,17 @@ pub mod tests;
 /// How to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Options {
-    /// How often a comparison of runs that do not differ may find that they do.
+    /// How often a comparison may find a difference, if the runs do not differ.
     pub level: f64,
-    /// Differences below this part are no worsening and no improvement, however sure they are.
+    /// A smaller difference than this part is neither a worsening nor an improvement, however certain it is.
     pub at_least: f64,
-    /// Standard deviation between runs, as a part, where each side has one run.
+    /// The standard deviation between runs that is assumed if each side has one run. It is a part of the figure.
     pub spread: f64,
-    /// The spread for percentiles above the median.
+    /// The same as `spread`, for percentiles above the median.
     pub tail_spread: f64,
-    /// Where no difference is shown and a worsening by more than this part may be hidden by how far the runs differ,
-    /// the comparison cannot tell: times may be so much longer, or a rate what it is in so much longer times.
+    /// This applies if no difference is shown. If a worsening by more than this part may be hidden by the variation
+    /// between runs, the comparison cannot tell. For a time, the worsening is the part by which it is longer. For a
+    /// rate, it is the part by which the times for the same work are longer.
     pub tell: f64,
 }
 
@@ -38,21 +40,21 @@ impl Default for Options {
     }
 }
 
-/// What a row says of the new side.
+/// The result of a row for the new side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It is worse.
+    /// The new side is worse.
     Worse,
-    /// It is better.
+    /// The new side is better.
     Better,
-    /// It differs by less than matters.
+    /// The difference is too small to matter.
     Small,
     /// No difference is shown.
     None,
-    /// No difference is shown, and runs differ so much that one that matters would not be.
+    /// No difference is shown, but runs vary so much that a difference that matters would not be shown either.
     CannotTell,
-    /// Nothing says how sure the difference is.
+    /// Nothing shows how certain the difference is.
     Unknown,
 }
 
@@ -61,7 +63,7 @@ pub enum Verdict {
 pub struct Row {
     /// The kind of request, or `all` for the whole run.
     pub kind: String,
-    /// What the figure is.
+    /// The name of the figure.
     pub name: String,
     /// The unit in which it is counted.
     pub unit: &'static str,
@@ -69,23 +71,25 @@ pub struct Row {
     pub base: f64,
     /// The mean of the new runs.
     pub new: f64,
-    /// Standard deviation between the runs of the base, as a part of the mean, where it has several.
+    /// The standard deviation between the runs of the base, as a part of the mean. It exists if the base has several
+    /// runs.
     pub base_spread: Option<f64>,
-    /// The spread of the new runs.
+    /// The same for the new runs.
     pub new_spread: Option<f64>,
-    /// New by base, less 1, where both are above 0.
+    /// The new figure divided by the base, minus 1, if both are above 0.
     pub difference: Option<f64>,
-    /// Where the difference lies with certainty 1 - level, by itself.
+    /// The interval that contains the difference with certainty 1 - level, if only this row is looked at.
     pub interval: Option<(f64, f64)>,
-    /// By how much it may be worse: the end of the interval on that side, as a part by which times are longer.
+    /// By how much the new side may be worse: the end of the interval in the bad direction, as the part by which
+    /// times are longer.
     pub may_be_worse_by: Option<f64>,
-    /// How likely such a difference is where none exists, by itself.
+    /// How likely so large a difference is if the sides do not differ, if only this row is looked at.
     pub p: Option<f64>,
-    /// The same after Holm's correction, for a row that decides.
+    /// `p` after Holm's correction, for a row that decides.
     pub adjusted_p: Option<f64>,
-    /// Whether it decides.
+    /// Whether the row decides.
     pub decides: bool,
-    /// What it says.
+    /// The result of the row.
     pub verdict: Verdict,
 }
 
@@ -94,11 +98,11 @@ pub struct Row {
 pub struct RunRows {
     /// Their name.
     pub name: String,
-    /// How many the base has.
+    /// The number of runs in the base.
     pub base_runs: usize,
-    /// How many are new.
+    /// The number of new runs.
     pub new_runs: usize,
-    /// Seconds of the shortest window.
+    /// The length of the shortest window, in seconds.
     pub seconds: f64,
     /// The figures.
     pub rows: Vec<Row>,
@@ -107,24 +111,24 @@ pub struct RunRows {
 /// A comparison.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// How it was made.
+    /// The options with which it was made.
     pub options: Options,
     /// What differs besides the figures.
     pub differences: Vec<Difference>,
-    /// What has to be known before the figures are believed.
+    /// What readers must know before they believe the figures.
     pub notes: Vec<String>,
     /// Runs, by name.
     pub runs: Vec<RunRows>,
 }
 
 impl Comparison {
-    /// Rows that decide and say `verdict`, with the names of their runs.
+    /// The rows that decide and have this `verdict`, each with the name of its run.
     pub fn deciding(&self, verdict: Verdict) -> impl Iterator<Item = (&str, &Row)> {
         let rows = self.runs.iter().flat_map(|run| run.rows.iter().map(|row| (run.name.as_str(), row)));
         rows.filter(move |(_, row)| row.decides && row.verdict == verdict)
     }
 
-    /// Differences which make the figures those of different work.
+    /// Differences that forbid the comparison, because the two sides did different work.
     pub fn forbidden(&self) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(|difference| difference.forbids.is_some())
     }
@@ -136,8 +140,8 @@ type Side<'r> = Vec<(&'r Environment, &'r Run)>;
 ///
 /// # Errors
 ///
-/// A sentence that names a run which cannot be compared, or says that both sides have none, or that nothing tells how
-/// sure a difference is.
+/// The error is a sentence. It names a run that cannot be compared, or says that the sides have no run in common, or
+/// that nothing shows how certain a difference is.
 pub fn compare(base: &[(String, Report)], new: &[(String, Report)], options: Options) -> Result<Comparison, String> {
     for (file, run) in base.iter().chain(new).flat_map(|(file, report)| report.runs.iter().map(move |run| (file, run)))
     {
@@ -176,7 +180,7 @@ pub fn compare(base: &[(String, Report)], new: &[(String, Report)], options: Opt
     Ok(comparison)
 }
 
-/// Complains about a run that has not measured what it should have.
+/// Returns an error for a run that has not measured what it should have.
 fn check(file: &str, run: &Run) -> Result<(), String> {
     let why = match &run.error {
         Some(error) => format!("failed: {error}"),
@@ -274,7 +278,7 @@ fn rows(name: &str, base: &Side<'_>, new: &Side<'_>, options: Options) -> RunRow
     RunRows { name: name.to_owned(), base_runs: base.len(), new_runs: new.len(), seconds, rows }
 }
 
-/// `None` where a run does not have the figure.
+/// The row of a metric. `None` if a run does not have the figure.
 fn row(metric: Metric, kind: Option<&str>, base: &Side<'_>, new: &Side<'_>, options: Options) -> Option<Row> {
     let figures = |side: &Side<'_>| side.iter().map(|(_, run)| metric.of(run, kind)).collect::<Option<Vec<Figure>>>();
     let (of_base, of_new) = (figures(base)?, figures(new)?);
@@ -313,7 +317,7 @@ fn row(metric: Metric, kind: Option<&str>, base: &Side<'_>, new: &Side<'_>, opti
     })
 }
 
-/// The mean of ratios, where any exist.
+/// The mean of the figures, as a mean of ratios if all are above 0.
 fn middle(figures: &[Figure]) -> f64 {
     let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
     match values.iter().all(|value| *value > 0.0) {
@@ -338,7 +342,7 @@ fn verdict(rises: bool, ratio: f64, p: Option<f64>, options: Options) -> Verdict
     }
 }
 
-/// Corrects the rows that decide for their number.
+/// Corrects the p-values of the rows that decide for the number of these rows.
 fn decide(runs: &mut [RunRows], options: Options) {
     let mut deciding: Vec<&mut Row> = runs.iter_mut().flat_map(|run| &mut run.rows).filter(|row| row.decides).collect();
     let p: Vec<f64> = deciding.iter().filter_map(|row| row.p).collect();

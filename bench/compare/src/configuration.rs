@@ -1,4 +1,4 @@
-//! How runs differ in anything but what they measured: program, machine, target, settings, workload, plan.
+//! Lists how runs differ in anything except their measurements: program, machine, target, settings, workload, plan.
 
 use harness::report::{Environment, Run};
 use serde::Serialize;
@@ -7,25 +7,25 @@ use serde_json::Value;
 #[cfg(test)]
 mod tests;
 
-/// One thing that is not the same in all runs of a name.
+/// One property that is not the same in all runs of a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The run; it is empty if the difference is in all runs.
+    /// The name of the run; empty if the difference is in all runs.
     pub run: String,
     /// What differs: `commit`, `setting cache`, `plan clients`.
     pub what: String,
-    /// Its values in the runs of the base, each once.
+    /// Its values in the runs of the base. Each value occurs once.
     pub base: Vec<String>,
     /// Its values in the new runs.
     pub new: Vec<String>,
-    /// Why figures of these runs are not those of two builds or settings, if so.
+    /// If the difference forbids the comparison: why the figures of these runs do not compare two builds or settings.
     pub forbids: Option<&'static str>,
 }
 
-/// What a thing is, which decides where it may differ.
+/// The sort of a property, which decides where the property may differ.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sort {
-    /// What a comparison is for: it may differ between the sides.
+    /// A comparison is made for such properties: it may differ between the sides.
     Compared,
     /// It must be the same in all runs.
     Ground,
@@ -73,7 +73,7 @@ pub fn differences(name: &str, base: &[(&Environment, &Run)], new: &[(&Environme
     names.iter().filter_map(difference).collect()
 }
 
-/// Differences that are the same for all of several runs become one.
+/// Merges differences that are the same for all of several runs.
 pub fn merged(of_runs: Vec<Vec<Difference>>) -> Vec<Difference> {
     let count = of_runs.len();
     let mut all: Vec<Difference> = Vec::new();
@@ -98,7 +98,7 @@ fn things(place: &Environment, run: &Run) -> Vec<Thing> {
         (Sort::Compared, "commit".to_owned(), place.commit.clone().unwrap_or_else(|| "unknown".to_owned())),
         (Sort::Compared, "build".to_owned(), build.to_owned()),
     ];
-    // The present state of a machine is not a property of it.
+    // The momentary state of a machine is not a property of the machine.
     for (name, value) in members(&place.machine) {
         let sort = match name.as_str() {
             "kernel" | "disk_bytes" => Sort::Compared,
@@ -128,7 +128,7 @@ fn members(of: &impl Serialize) -> impl Iterator<Item = (String, Value)> {
     members.into_iter()
 }
 
-/// Memory of a machine differs by some pages from start to start.
+/// A value as text. The memory of a machine differs by some pages after each start, so it is rounded.
 fn shown(name: &str, value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -140,7 +140,7 @@ fn shown(name: &str, value: &Value) -> String {
     }
 }
 
-/// Runs that are made in turns lie in directories of their own.
+/// A target without its directory. Runs that are made in turns are in different directories.
 fn without_place(target: &str) -> String {
     let (place, options) = target.split_once('?').map_or((target, ""), |(place, options)| (place, options));
     let scheme = place.split_once(':').map_or(place, |(scheme, _)| scheme);

@@ -1,10 +1,10 @@
-//! Keeps the error of many comparisons at its level (Holm, 1979).
+//! Keeps the probability of an error in many comparisons at the level (Holm, 1979).
 
 #[cfg(test)]
 mod tests;
 
-/// Each of `p`, raised so that it may be compared with the level: the chance that any of them falls below it where
-/// nothing differs is at most the level, however they depend on each other.
+/// Raises each of `p` so that it can be compared with the level. If nothing differs, the chance that any of the
+/// results is below the level is at most the level. This holds however the comparisons depend on each other.
 pub fn adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

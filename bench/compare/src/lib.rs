@@ -1,12 +1,12 @@
-//! Whether two sets of benchmark results differ: first in how they were made, then in what they measured. It knows no
+//! Compares two sets of benchmark results: first how they were made, then what they measured. This crate knows no
 //! store, no workload and no file.
 //!
-//! The *base* are the results that the others, the *new* ones, are compared with; each of the two is a *side*.
+//! The *new* results are compared with the *base*. Each of the two is a *side*.
 //!
-//! From the bottom up: `batch_means` says how sure the mean of a series is whose values depend on those before; `welch`
-//! compares two sets of runs, and `holm` keeps the error of many comparisons at its level. `metric` takes figures out
-//! of a run, `configuration` lists how the runs differ in anything else, `comparison` puts these together. `text` and
-//! `page` show it. All of it is pure.
+//! From the bottom up: `batch_means` estimates how exact the mean of a series is if its values depend on each other.
+//! `welch` compares two sets of runs, and `holm` keeps the error of many comparisons at the level. `metric` takes
+//! figures from a run, `configuration` lists the other differences between runs, and `comparison` combines these.
+//! `text` and `page` show the comparison. No function has side effects.
 
 mod batch_means;
 mod comparison;

@@ -1,4 +1,5 @@
-//! The figures of a run that are compared, each with how sure the run's own intervals make it.
+//! The figures of a run that are compared. Each figure comes with its uncertainty, which is estimated from the
+//! intervals of the run.
 
 use crate::batch_means::{Uncertainty, uncertainty_of_ratio};
 use crate::welch::Figure;
@@ -11,15 +12,15 @@ mod tests;
 /// A figure of a run, or of one kind of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
-    /// Operations, or requests of a kind, a second.
+    /// Operations per second, or requests of a kind per second.
     Throughput,
     /// Mean time of a request.
     Mean,
-    /// The time within which a share of the requests was served, in thousandths.
+    /// The time within which a share of the requests was served. The share is in thousandths.
     Quantile(u32),
-    /// Processor time of the process for an operation.
+    /// Processor time of the process per operation.
     Processor,
-    /// A counter of the store, in bytes, for an operation.
+    /// A counter of the store per operation, in bytes.
     Counted(&'static str),
 }
 
@@ -37,11 +38,11 @@ pub const OF_KIND: [Metric; 6] = [
     Metric::Quantile(999),
 ];
 
-/// Requests of a kind that a run needs for its p99 to decide: ten of them are slower than it.
+/// How many requests of a kind a run needs, so that its p99 decides. Ten of them are slower than the p99.
 pub const LEAST_REQUESTS: u64 = 1_000;
 
 impl Metric {
-    /// What it is called.
+    /// The name of the metric.
     pub fn name(self) -> String {
         match self {
             Self::Throughput => "throughput".to_owned(),
@@ -53,7 +54,7 @@ impl Metric {
         }
     }
 
-    /// In what it is counted; the two of a whole run that are not a rate are those of an operation.
+    /// The unit of the metric. Processor time and counters are per operation.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Throughput => "1/s",
@@ -62,17 +63,17 @@ impl Metric {
         }
     }
 
-    /// Whether more is better.
+    /// Whether greater values are better.
     pub fn rises(self) -> bool {
         self == Self::Throughput
     }
 
-    /// Whether it is a figure of few requests, which differs more between runs.
+    /// Whether the figure depends on few requests. Such a figure varies more between runs.
     pub fn is_tail(self) -> bool {
         matches!(self, Self::Quantile(thousandths) if thousandths > 500)
     }
 
-    /// The figure of the whole run, or of requests of `kind`; `None` where the run has none.
+    /// The figure of the whole run, or of the requests of `kind`; `None` if the run does not have it.
     pub fn of(self, run: &Run, kind: Option<&str>) -> Option<Figure> {
         let pieces = Pieces::new(run);
         match kind {
@@ -90,7 +91,8 @@ impl Metric {
                 value: measured.per_second(),
                 within: pieces.of(|it| it.operations as f64, length, measured.per_second() / 1e9),
             }),
-            // Only the client threads of the process are known for each interval; what is behind them varies alike.
+            // Intervals only have the time of the client threads. The rest of the process is taken to vary in the
+            // same way.
             Self::Processor => Some(Figure {
                 value: each(measured.cost.process_nanos()) / 1e3,
                 within: pieces.of(
@@ -139,13 +141,13 @@ impl Metric {
     }
 }
 
-/// How many are longer than `nanos`.
+/// The number of times that are longer than `nanos`.
 fn slower(times: &Times, nanos: u64) -> u64 {
     times.iter().filter(|(least, ..)| *least > nanos).map(|(_, _, count)| count).sum()
 }
 
-/// The share of requests above a quantile is known so well; so well is the quantile known, by the times between the
-/// quantiles one standard error away on both sides.
+/// The uncertainty of a quantile. `above` is the uncertainty of the share of requests above the quantile. It is
+/// converted into times by the two quantiles that are one standard error away on both sides.
 fn of_quantile(times: &Times, share: f64, above: Uncertainty) -> Uncertainty {
     let error = above.variance.sqrt();
     let log = |share: f64| (times.quantile(share).max(1) as f64).ln();
@@ -157,7 +159,7 @@ fn length(interval: &Interval) -> f64 {
     (interval.to_nanos - interval.from_nanos) as f64
 }
 
-/// The intervals of a window that are not cut short by its end.
+/// The intervals of a window, without an interval that the end of the window cuts short.
 struct Pieces<'r>(Vec<&'r Interval>);
 
 impl<'r> Pieces<'r> {
@@ -166,7 +168,7 @@ impl<'r> Pieces<'r> {
         Self(run.measured.window().filter(|interval| length(interval) >= whole).collect())
     }
 
-    /// How sure the ratio of two sums over the pieces is, as a part of `figure`.
+    /// The uncertainty of the ratio of two sums over the pieces, as a part of `figure`.
     fn of(
         &self,
         above: impl Fn(&Interval) -> f64,

@@ -1,4 +1,4 @@
-//! A comparison as a page: what the text says, and the runs of both sides over time.
+//! A comparison as a page: the contents of the text, and the runs of both sides over time.
 
 use crate::batch_means::mean;
 use crate::comparison::{Comparison, Row};
@@ -7,7 +7,7 @@ use ::page::{Axis, Block, Chart, Line, Page, Table};
 use harness::report::{Report, Run};
 use harness::{Interval, Measure, Times};
 
-/// The page of `comparison`, which is one of these results.
+/// The page of `comparison`, which was made from these results.
 pub fn page(comparison: &Comparison, base: &[(String, Report)], new: &[(String, Report)]) -> Page {
     let mut page = Page::new("Comparison of benchmark results");
     page.add(Block::Text(conclusion(comparison)));
@@ -62,8 +62,8 @@ pub fn page(comparison: &Comparison, base: &[(String, Report)], new: &[(String, 
 /// A figure of an interval, if the interval has it.
 type Figure<'f> = &'f dyn Fn(&Interval) -> Option<f64>;
 
-/// The differences that decide: a line for each from the one end of its interval to the other, with the difference in
-/// between.
+/// A chart of the rows that decide. Each row has a line from one end of its interval to the other, with the
+/// difference in between.
 fn intervals(comparison: &Comparison) -> Chart {
     let rows = comparison.runs.iter().flat_map(|run| run.rows.iter().map(|row| (run.name.as_str(), row)));
     let rows = rows.filter(|(_, row)| row.decides);

@@ -1,4 +1,5 @@
-//! A comparison as text for people: how the runs differ in how they were made, then the figures, then what follows.
+//! A comparison as text for people: first the differences in how the runs were made, then the figures, then the
+//! conclusion.
 
 use crate::comparison::{Comparison, Row, RunRows, Verdict, percent};
 use page::figure;
@@ -6,7 +7,7 @@ use std::fmt::Write as _;
 
 const WROTE: &str = "a String takes every line";
 
-/// All of it.
+/// The whole text.
 pub fn text(comparison: &Comparison) -> String {
     let mut out = String::new();
     if comparison.differences.is_empty() {
@@ -51,7 +52,7 @@ pub fn title(run: &RunRows) -> String {
     )
 }
 
-/// How the figures are compared.
+/// The method by which the figures are compared.
 pub fn method(comparison: &Comparison) -> String {
     let deciding = comparison.runs.iter().flat_map(|run| &run.rows).filter(|row| row.decides).count();
     format!(
@@ -63,7 +64,7 @@ pub fn method(comparison: &Comparison) -> String {
     )
 }
 
-/// What follows.
+/// The conclusion.
 pub fn conclusion(comparison: &Comparison) -> String {
     let named = |verdict| {
         let rows: Vec<String> = comparison
@@ -99,7 +100,7 @@ pub fn columns(level: f64) -> [String; 8] {
     ["", "base", "new", "difference", &interval, "p", "runs differ by", ""].map(str::to_owned)
 }
 
-/// A row in these columns.
+/// The cells of a row, in the order of [`columns`].
 pub fn cells(row: &Row) -> [String; 8] {
     let unit = match (row.kind.as_str(), row.unit) {
         ("all", "us") => "us/op",

@@ -1,13 +1,14 @@
-//! Whether two sets of runs differ in one figure, and by how much.
+//! Decides whether two sets of runs differ in one figure, and by how much.
 //!
-//! Figures are compared by their logarithms, so that a difference is a ratio. Runs of one build differ by more than the
-//! seconds within a run do: memory lies elsewhere, files grew in another order, the machine has another neighbour. So a
-//! run counts as one value, and Welch's test compares the means of both sides by the variance between their runs. This
-//! variance is not taken to be less than what the seconds within the runs say, below which it falls by chance with few
-//! runs.
+//! The logarithms of figures are compared, so that a difference is a ratio. Runs of one build differ more than the
+//! seconds within a run: memory lies in other places, files grew in another order, the machine has other neighbours.
+//! So a run counts as one value. Welch's test compares the means of the sides by the variance between their runs.
+//! With few runs, this variance can be too low by chance. So it is never taken to be less than the variance that
+//! follows from the seconds within the runs.
 //!
-//! A side with a single run does not show how its runs would differ. It takes the variance between runs of the other
-//! side, and where this has a single run too, one that the caller assumes, beside that within the runs.
+//! A side with a single run does not show how its runs would differ. So the variance between runs is taken from the
+//! other side. If the other side has a single run, too, a variance that the caller assumes is added to the variance
+//! within the runs.
 
 use crate::batch_means::{Uncertainty, mean, variance};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -15,7 +16,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 #[cfg(test)]
 pub mod tests;
 
-/// More degrees of freedom than anyone measures: the normal distribution.
+/// More degrees of freedom than any measurement has. With so many, the distribution is practically normal.
 const MOST_DEGREES: f64 = 1e6;
 
 /// One figure of one run.
@@ -23,26 +24,26 @@ const MOST_DEGREES: f64 = 1e6;
 pub struct Figure {
     /// The figure; above 0.
     pub value: f64,
-    /// Its variance as a part of its square, by what the run's intervals say, if they do.
+    /// The variance of the figure as a part of its square, estimated from the run's intervals, if this is possible.
     pub within: Option<Uncertainty>,
 }
 
 /// How far two sides differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// New by base, less 1.
+    /// The new mean divided by the mean of the base, minus 1.
     pub ratio: f64,
-    /// Where it begins and ends at the level that was asked for; `None` where nothing says how sure it is.
+    /// The interval of the difference at the wanted level; `None` if nothing shows how certain the difference is.
     pub interval: Option<(f64, f64)>,
-    /// How likely a difference this large is between equal means.
+    /// How likely so large a difference is if the means are equal.
     pub p: Option<f64>,
 }
 
-/// What one side says.
+/// The statistics of one side.
 struct Side {
     runs: f64,
     mean: f64,
-    /// Variance between runs; `None` with a single one.
+    /// The variance between runs; `None` if there is a single run.
     between: Option<f64>,
     within: Option<Uncertainty>,
 }
@@ -60,15 +61,15 @@ impl Side {
         Self { runs: values.len() as f64, mean: mean(&values), between, within }
     }
 
-    /// Variance of the mean by the runs of this side.
+    /// The variance of the mean, estimated from the runs of this side.
     fn of_runs(&self) -> Option<Uncertainty> {
         let within = self.within.map_or(0.0, |within| within.variance);
         self.between.map(|between| Uncertainty { variance: between.max(within) / self.runs, degrees: self.runs - 1.0 })
     }
 }
 
-/// Compares two sides. `level` is how often a difference may be seen where none exists; `spread` the standard deviation
-/// between runs, as a part of the figure, that is assumed where neither side has a second run.
+/// Compares two sides. `level` is how often a difference may be found where none exists. `spread` is the standard
+/// deviation between runs, as a part of the figure. It is assumed if neither side has a second run.
 pub fn difference(base: &[Figure], new: &[Figure], level: f64, spread: f64) -> Difference {
     let (base, new) = (Side::new(base), Side::new(new));
     let log = new.mean - base.mean;
@@ -87,7 +88,7 @@ pub fn difference(base: &[Figure], new: &[Figure], level: f64, spread: f64) -> D
     Difference { ratio, interval: Some(((log - reach).exp_m1(), (log + reach).exp_m1())), p: Some(p) }
 }
 
-/// Variance of the difference of both means; `None` where nothing tells it.
+/// The variance of the difference between the means; `None` if nothing shows it.
 fn uncertainty(base: &Side, new: &Side, spread: f64) -> Option<Uncertainty> {
     match (base.of_runs(), new.of_runs()) {
         (Some(base), Some(new)) => Some(sum(&[base, new])),
@@ -100,13 +101,14 @@ fn uncertainty(base: &Side, new: &Side, spread: f64) -> Option<Uncertainty> {
     }
 }
 
-/// The variance between the runs of one side serves the other, whose single run varies at least as its seconds do.
+/// The variance of the difference, if one side has a single run. The variance between runs is taken from the other
+/// side. It is at least the variance within the single run.
 fn one_run(of_several: Uncertainty, runs: f64, within: Option<Uncertainty>) -> Uncertainty {
     let one = (of_several.variance * runs).max(within.map_or(0.0, |within| within.variance));
     Uncertainty { variance: of_several.variance + one, degrees: of_several.degrees }
 }
 
-/// Adds variances of independent estimates, with the degrees of freedom of Welch and Satterthwaite.
+/// Adds the variances of independent estimates. The degrees of freedom follow Welch and Satterthwaite.
 fn sum(parts: &[Uncertainty]) -> Uncertainty {
     let variance: f64 = parts.iter().map(|part| part.variance).sum();
     let squares: f64 = parts.iter().map(|part| part.variance.powi(2) / part.degrees).sum();

@@ -1,6 +1,6 @@
-//! CLOCK with heat. Data pages are admitted with heat 1, or 0 if they were read ahead, and warm up to 2; index pages
-//! are admitted with 3 and warm up to 5. The hand takes one from each page that it passes. If none of 64 pages is
-//! without heat, the coldest of them is evicted.
+//! CLOCK with heat. Data pages are admitted with heat 1, or with heat 0 if they were read ahead, and warm up to 2.
+//! Index pages are admitted with heat 3, and warm up to 5. The hand takes one unit of heat from each page that it
+//! passes. If each of 64 pages has heat, the coldest of them is evicted.
 
 use super::bytes_of;
 use super::line::Lines;

@@ -5,7 +5,7 @@ use crate::policy;
 use crate::recorded::Page;
 use ::pages::policy::{Policy, PolicyPlace, Tuning, Use};
 
-/// Pages looked at for one to go: as many as the cache does.
+/// How many pages are looked at to evict one. It is the same number as in the cache.
 const LOOK: usize = 64;
 
 pub(super) struct Larch<'p> {

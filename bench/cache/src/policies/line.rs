@@ -1,4 +1,4 @@
-//! Lists of pages in order. A page is in one list at most.
+//! Ordered lists of pages, which are called lines. A page is in at most one line.
 
 use super::bytes_of;
 use crate::recorded::Page;
@@ -14,7 +14,7 @@ pub(super) struct Lines<'p> {
 struct Link {
     newer: u32,
     older: u32,
-    /// [`NONE`]: in no line.
+    /// The page's line; [`NONE`]: the page is in no line.
     line: u32,
 }
 
@@ -28,7 +28,7 @@ struct Ends {
 const NONE: u32 = u32::MAX;
 
 impl<'p> Lines<'p> {
-    /// `lines` empty lines.
+    /// Makes `lines` empty lines.
     pub fn new(pages: &'p [Page], lines: usize) -> Self {
         let link = Link { newer: NONE, older: NONE, line: NONE };
         let ends = Ends { oldest: NONE, newest: NONE, bytes: 0 };
@@ -50,7 +50,7 @@ impl<'p> Lines<'p> {
         self.ends[line].bytes
     }
 
-    /// Puts a page at the end of `line`, out of the one that it was in.
+    /// Removes a page from its line, and puts it at the end of `line`.
     pub fn push(&mut self, line: usize, page: u32) {
         self.remove(page);
         let ends = &mut self.ends[line];
@@ -63,7 +63,7 @@ impl<'p> Lines<'p> {
         }
     }
 
-    /// Takes a page out of its line, if it is in one.
+    /// Removes a page from its line, if it is in one.
     pub fn remove(&mut self, page: u32) {
         let Some(line) = self.line_of(page) else { return };
         let Link { newer, older, .. } = self.links[page as usize];
@@ -80,7 +80,7 @@ impl<'p> Lines<'p> {
         }
     }
 
-    /// The oldest of `line`, taken out of it.
+    /// Removes the oldest page of `line`, and returns it.
     pub fn pop(&mut self, line: usize) -> Option<u32> {
         let page = self.oldest(line)?;
         self.remove(page);

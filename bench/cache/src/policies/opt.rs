@@ -1,23 +1,23 @@
-//! Belady's policy: it evicts the page that is needed last, or does not admit it. No policy has more hits if all pages
-//! have the same size, as nearly all pages of our traces have.
+//! Belady's policy. It evicts the page whose next need is latest, or does not admit it. If all pages have the same
+//! size, as nearly all pages of our traces have, no policy has more hits.
 
 use super::bytes_of;
 use crate::policy::Policy;
 use crate::recorded::{Page, Recorded, What};
 use std::collections::BinaryHeap;
 
-/// Not needed any more.
+/// The page is never needed again.
 const NEVER: u32 = u32::MAX;
 
 pub(super) struct Opt<'p> {
     pages: &'p [Page],
     budget: u64,
-    /// For each time a page is needed, the next such time of that page.
+    /// For each need of a page, when the same page is needed next.
     next: Vec<u32>,
     now: usize,
-    /// When each page in memory is needed next.
+    /// When each page is needed next. Only pages in memory have an entry.
     resident: Vec<Option<u32>>,
-    /// The same, latest first, with some that hold no longer.
+    /// The same times, latest first. Some of these entries are outdated.
     latest: BinaryHeap<(u32, u32)>,
     bytes: u64,
     evicted: u64,
@@ -44,7 +44,7 @@ impl<'p> Opt<'p> {
         }
     }
 
-    /// Puts down when the page at hand is needed next.
+    /// Notes when the current page is needed next.
     fn keep(&mut self, page: u32) {
         let next = self.next[self.now];
         self.now += 1;

@@ -1,6 +1,6 @@
-//! S3-FIFO as in "FIFO queues are all you need for cache eviction" (Yang, Zhang, Qiu, Yue, Rashmi; SOSP 2023): a small
-//! line with a tenth of the bytes, a main line, and a ghost of as many pages as the main line can have. It knows no
-//! classes.
+//! S3-FIFO, as in "FIFO queues are all you need for cache eviction" (Yang, Zhang, Qiu, Yue, Rashmi; SOSP 2023). It
+//! has a small line with a tenth of the bytes, a main line, and a ghost line, which can hold as many pages as the
+//! main line. It does not distinguish classes of pages.
 
 use super::bytes_of;
 use super::line::Lines;
@@ -9,10 +9,10 @@ use crate::recorded::Page;
 
 const SMALL: usize = 0;
 const MAIN: usize = 1;
-/// A third line, of pages that are not in memory.
+/// A third line. Its pages are not in memory.
 const GHOST: usize = 2;
 
-/// Uses that take a page from the small line to the main one.
+/// How many uses a page needs to be moved from the small line to the main line.
 const PROMOTING_USES: u8 = 2;
 
 pub(super) struct S3Fifo<'p> {

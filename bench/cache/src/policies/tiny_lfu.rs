@@ -1,6 +1,8 @@
-//! W-TinyLFU (Einziger, Friedman, Manes 2017) as Caffeine and Scylla have it, without changing the window as it goes: a
-//! window of 1 % by LRU; what leaves it has to have been used more often than what the main part, a segmented LRU with
-//! 80 % protected, would give for it. Uses are counted in a sketch that forgets by halves. It knows no classes.
+//! W-TinyLFU (Einziger, Friedman, Manes 2017), as in Caffeine and Scylla, but with a window of fixed size. The window
+//! has 1 % of the bytes, and uses LRU. The main part is a segmented LRU, of which 80 % is protected. A page that
+//! leaves the window enters the main part only if it was used more often than the page that the main part would evict
+//! for it. Uses are counted in a sketch, whose counts are halved from time to time. It does not distinguish classes
+//! of pages.
 
 use super::bytes_of;
 use super::line::Lines;
@@ -34,7 +36,7 @@ impl<'p> TinyLfu<'p> {
         self.sketch.uses(self.pages[page as usize].key)
     }
 
-    /// Moves what exceeds the window to the main part, and lets go what exceeds the budget.
+    /// Moves the pages that exceed the window to the main part, and evicts the pages that exceed the budget.
     fn settle(&mut self) {
         while self.lines.bytes(WINDOW) > self.window_bytes() {
             let candidate = self.lines.oldest(WINDOW).expect("a window that exceeds its bytes has pages");
@@ -53,7 +55,7 @@ impl<'p> TinyLfu<'p> {
                 self.lines.push(PROBATION, candidate);
             }
         }
-        // A page that is longer than those that went, in a window that has room for it.
+        // This happens if a page in the window is longer than the pages that were evicted for it.
         while self.bytes() > self.budget {
             let victim = [PROBATION, PROTECTED, WINDOW].into_iter().find_map(|line| self.lines.pop(line));
             self.evicted += u64::from(victim.is_some());
@@ -103,8 +105,8 @@ impl Policy for TinyLfu<'_> {
     }
 }
 
-/// How often keys were seen, at least: four rows of counters up to 15, halved after ten times as many counts as the
-/// cache has pages.
+/// Estimates how often keys were seen; the estimate is never too low before counts are halved. It has four rows of
+/// counters up to 15. Counters are halved after ten times as many counts as the cache has pages.
 struct Sketch {
     counters: Vec<u8>,
     width: usize,

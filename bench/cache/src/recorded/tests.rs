@@ -1,4 +1,4 @@
-//! A trace as numbers of pages.
+//! A trace whose pages are numbered.
 
 use super::*;
 use pages::Reason;

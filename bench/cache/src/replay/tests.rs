@@ -1,4 +1,5 @@
-//! Each policy against traces short enough to be followed by hand, and all against the one that knows the future.
+//! Tests each policy with traces that are short enough to follow by hand. Then compares all policies with the one
+//! that knows the future.
 
 use super::*;
 use crate::recorded::{Event, Page};
@@ -7,8 +8,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use std::collections::{HashMap, HashSet};
 
-/// Pages of 100 bytes, each a letter: capital ones are index pages. `+` before one reads it ahead, `-` says that its
-/// file is dead.
+/// A trace of pages of 100 bytes. Each page is a letter, and capital letters are index pages. `+` before a letter
+/// reads the page ahead, and `-` says that the page's file is dead.
 fn recorded(text: &str) -> Recorded {
     let mut numbers: HashMap<char, u32> = HashMap::new();
     let mut pages = Vec::new();
@@ -33,8 +34,8 @@ fn recorded(text: &str) -> Recorded {
     Recorded { name: text.to_owned(), operations: 1, pages, events, live_bytes }
 }
 
-/// Replays `text` on a cache of `pages` pages. `expected` has a point for each page that is read, and a letter for each
-/// page that was in the cache.
+/// Replays `text` on a cache of `pages` pages. `expected` has a point for each page that had to be read, and a letter
+/// for each page that was in the cache.
 fn check(kind: Kind, pages: u64, text: &str, expected: &str) {
     let letters: Vec<char> = text.chars().filter(|letter| *letter != ' ').collect();
     let mut answers = String::new();
@@ -51,7 +52,7 @@ fn check(kind: Kind, pages: u64, text: &str, expected: &str) {
 #[test]
 fn lru_lets_go_what_was_not_used_for_the_longest_time() {
     check(Kind::Lru, 3, "abc a d b a d", "... a . . a d");
-    // Nothing of a loop that is longer than the cache stays in it.
+    // If a loop is longer than the cache, none of its pages stays in the cache.
     check(Kind::Lru, 3, "abcd abcd abcd", "............");
     // Silberschatz and others, Operating System Concepts: 12 faults with 3 frames.
     let book = recorded("h a b c a d a e c d a d c b c a b h a b");
@@ -60,28 +61,29 @@ fn lru_lets_go_what_was_not_used_for_the_longest_time() {
 
 #[test]
 fn the_clock_takes_heat_and_index_pages_have_more_of_it() {
-    // Each needed page comes in with a chance; the hand takes those of a, b and c, then a goes, which was first.
+    // Each needed page comes in with heat. The hand takes the heat of a, b and c, and then a is evicted, because it
+    // came first.
     check(Kind::Clock, 3, "abc d a", "... . .");
-    // b was used: when a and c are gone it has heat left.
+    // b was used again, so when a and c are evicted, it still has heat.
     check(Kind::Clock, 3, "abc b d e b", "... b . . b");
-    // An index page outlives data pages that were needed once.
+    // An index page stays longer than data pages that were needed once.
     check(Kind::Clock, 3, "Abc d e A", "... . . A");
     check(Kind::Clock, 3, "abc d e a", "... . . .");
 }
 
 #[test]
 fn s3_fifo_keeps_out_what_is_used_once_and_brings_back_what_it_remembers() {
-    // a was used twice: it is in the main line when b to m pass through the small one.
+    // a was used twice, so it is in the main line when b to m pass through the small line.
     check(Kind::S3Fifo, 10, "aaa bcdefghijklm a", ".aa ............ a");
-    // a was used once and went; asked for again it comes to the main line and stays there.
+    // a was used once and was evicted. When it is needed again, it enters the main line and stays there.
     check(Kind::S3Fifo, 10, "abcdefghijk a lmnopqrstuv a", "........... . ........... a");
 }
 
 #[test]
 fn w_tiny_lfu_lets_nothing_in_that_was_used_less_than_what_would_go() {
-    // The window has room for no page of ten, so each newcomer has to be better than the oldest on probation.
+    // The window is smaller than a page, so each new page must be better than the oldest page on probation.
     check(Kind::TinyLfu, 10, "abcdefghij abcdefghij k a b", ".......... abcdefghij . a b");
-    // k comes in once it was asked for more often than a, which is the oldest.
+    // k enters when it was needed more often than a, which is the oldest page.
     check(Kind::TinyLfu, 10, "abcdefghij k k k", ".......... . . k");
 }
 
@@ -108,15 +110,15 @@ fn a_page_that_was_read_ahead_is_no_hit_when_it_is_first_needed() {
 #[test]
 fn the_pages_of_a_dead_file_leave_their_room() {
     for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::TinyLfu) {
-        // With a gone, both others have room.
+        // When a is gone, there is room for b and c.
         let tally = replay(&recorded("ab -a c b c"), kind, 200);
         assert_eq!(tally.hits, [0, 2], "{}", kind.name());
-        // One that is not in memory may die, too.
+        // A page that is not in memory may die, too.
         replay(&recorded("abc -a -b -c abc"), kind, 200);
     }
 }
 
-/// Pages of one size, some of which are asked for far more often than others.
+/// A random trace. All pages have the same size, and some are needed far more often than others.
 fn random(random: &mut StdRng, pages: u32, events: usize) -> Recorded {
     let page = |_| Page { key: random.random(), class: Class::Data, bytes: 100 };
     let pages: Vec<Page> = (0..pages).map(page).collect();
@@ -154,7 +156,8 @@ fn opt_has_as_many_hits_as_the_best_of_all_choices() {
         println!("seed {seed}");
         let recorded = random(&mut StdRng::seed_from_u64(seed), 6, 14);
         let needed = recorded.events.iter().filter(|event| event.what == What::Needed).map(|event| event.page);
-        // What may be in memory, a bit for each page, with the most hits on the way there.
+        // The sets of pages that may be in memory, with a bit for each page. Each set has the most hits with which it
+        // can be reached.
         let mut best: HashMap<u32, u64> = HashMap::from([(0, 0)]);
         for page in needed {
             let mut next: HashMap<u32, u64> = HashMap::new();

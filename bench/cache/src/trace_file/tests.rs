@@ -1,4 +1,4 @@
-//! What is read is what was written, or refused.
+//! What is read from a file is the same as what was written, or the file is refused.
 
 use super::*;
 
@@ -22,15 +22,15 @@ fn traces_come_back_as_they_were() {
 fn damage_is_refused() {
     let bytes = encode(&traces());
     let ends: Vec<usize> = (0..bytes.len()).filter(|end| decode(&bytes[..*end]).is_some()).collect();
-    // Between two traces the file may end.
+    // The file may end between two traces.
     assert_eq!(ends, [8, bytes.len() - 24]);
-    // Kind, how, reason and the zero of the first access, and the magic.
+    // The magic, and the kind, how, reason and zero of the first access.
     for place in [42, 43, 44, 45, 0] {
         let mut damaged = bytes.clone();
         damaged[place] = 0xFF;
         assert_eq!(decode(&damaged), None, "byte {place}");
     }
-    // A count that no file can hold.
+    // A count that is too large for any file.
     let mut long = bytes;
     long[22..30].copy_from_slice(&u64::MAX.to_le_bytes());
     assert_eq!(decode(&long), None);

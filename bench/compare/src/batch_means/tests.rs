@@ -1,14 +1,15 @@
 use super::*;
 use crate::welch::tests::Series;
 
-/// Variance of the mean of `length` values of AR(1) with coefficient `memory` and variance 1 of the values.
+/// The variance of the mean of `length` values. The values are AR(1) with coefficient `memory`, and each has variance
+/// 1.
 fn exact(length: usize, memory: f64) -> f64 {
     let n = length as f64;
     let rest = (1..length).map(|lag| 2.0 * (1.0 - lag as f64 / n) * memory.powi(lag as i32)).sum::<f64>();
     (1.0 + rest) / n
 }
 
-/// The mean of many estimates, as a part of what is true.
+/// The mean of many estimates, as a part of the true variance.
 fn estimated(length: usize, memory: f64) -> f64 {
     let mut series = Series::new(0x5eed_0001);
     let rounds = 2_000;
@@ -22,7 +23,7 @@ fn values_that_depend_on_those_before_make_the_mean_less_sure() {
         let found = estimated(length, memory);
         assert!((0.95..1.7).contains(&found), "{length} values, coefficient {memory}: {found} of the true variance");
     }
-    // What a test that takes seconds for independent would believe.
+    // The result of a test that takes seconds for independent.
     let mut series = Series::new(0x5eed_0002);
     let naive = |_| variance(&series.values(600, 0.9)) / 600.0;
     let naive = (0..200).map(naive).sum::<f64>() / 200.0 / exact(600, 0.9);

@@ -3,7 +3,7 @@ use crate::welch::tests::Series;
 use harness::{Interval, Length, Measure, Measured, Plan, Times};
 use std::time::Duration;
 
-/// A run of `seconds` seconds with `per_second` reads in each. In second `s` each read takes `micros(s)`.
+/// A run of `seconds` seconds, with `per_second` reads in each second. In second `s`, each read takes `micros(s)`.
 pub fn run(per_second: u64, seconds: u64, micros: impl Fn(u64) -> u64) -> Run {
     let reads = |second: u64| {
         let mut histogram = Times::default().hdr();
@@ -44,7 +44,7 @@ fn report(run: Run) -> (String, Report) {
     ("r.json".to_owned(), report)
 }
 
-/// A side whose runs differ by about 1 % in rate and in time.
+/// A side whose runs differ by about 1 %, both in rate and in time.
 fn some_side(series: &mut Series, runs: usize, slower: f64) -> Vec<(String, Report)> {
     let one = |_| {
         let factor = 1.0 + slower + 0.01 * series.normal();
@@ -98,14 +98,14 @@ fn whole_comparisons_of_one_build_rarely_show_a_difference() {
 
 #[test]
 fn runs_that_hide_a_worsening_are_not_called_alike() {
-    // Rates of 1,000 to 200,000 in the runs of either side.
+    // The runs of each side have rates from 1,000 to 200,000.
     let side = |rates: [u64; 3]| rates.map(|rate| report(run(rate, 20, |_| 100)));
     let (base, new) = (side([1_000, 20_000, 200_000]), side([2_000, 10_000, 150_000]));
     let found = compare(&base, &new, Options::default()).expect("they can be compared");
     let hidden: Vec<&str> = found.deciding(Verdict::CannotTell).map(|(_, row)| row.name.as_str()).collect();
     assert_eq!(hidden, ["throughput"], "{found:#?}");
     assert!(crate::text(&found).contains("CANNOT TELL at 1 %: "), "{}", crate::text(&found));
-    // The same is said to show no difference between runs that lie close together.
+    // If the runs lie close together, the text says that there is no significant difference.
     let near = side([20_000, 20_100, 19_900]);
     let found = compare(&near, &near, Options::default()).expect("they can be compared");
     assert_eq!(found.deciding(Verdict::CannotTell).count(), 0);

@@ -3,7 +3,7 @@ use crate::batch_means;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 
-/// Series of which all is known.
+/// Series whose properties are known.
 pub struct Series {
     random: StdRng,
 }
@@ -14,13 +14,13 @@ impl Series {
         Self { random: StdRng::seed_from_u64(seed) }
     }
 
-    /// A value of the normal distribution, by Box and Muller.
+    /// A value of the standard normal distribution, by the method of Box and Muller.
     pub fn normal(&mut self) -> f64 {
         let (first, second): (f64, f64) = (self.random.random(), self.random.random());
         (-2.0 * (1.0 - first).ln()).sqrt() * (std::f64::consts::TAU * second).cos()
     }
 
-    /// AR(1): each value keeps the part `memory` of the one before. Their variance is 1.
+    /// A series that is AR(1): each value keeps the part `memory` of the value before it. The values have variance 1.
     pub fn values(&mut self, length: usize, memory: f64) -> Vec<f64> {
         let mut value = self.normal();
         let step = |_| {
@@ -31,8 +31,8 @@ impl Series {
         (0..length).map(step).collect()
     }
 
-    /// A run of 60 s with mean `mean`, whose seconds differ by 3 % and are AR(1) with 0.5, so that its mean is known to
-    /// 0.67 %; `spread` lies between runs.
+    /// A run of 60 s with mean `mean`. Its seconds differ by 3 % and are AR(1) with 0.5, so its mean is known to 0.67
+    /// %. Runs differ by `spread`.
     pub fn run(&mut self, mean: f64, spread: f64) -> Figure {
         let mean = mean * (1.0 + spread * self.normal());
         let seconds: Vec<f64> = self.values(60, 0.5).iter().map(|value| mean * (1.0 + 0.03 * value)).collect();
@@ -46,7 +46,7 @@ impl Series {
     }
 }
 
-/// The share of `rounds` comparisons at 1 % that show a difference.
+/// The share of `rounds` comparisons at a level of 1 % that find a difference.
 fn found(rounds: u32, runs: usize, slower: f64, spread: f64, assumed: f64) -> f64 {
     let mut series = Series::new(0x5eed_0003 + runs as u64);
     let is_found = |_: &u32| {
@@ -58,12 +58,12 @@ fn found(rounds: u32, runs: usize, slower: f64, spread: f64, assumed: f64) -> f6
 
 #[test]
 fn runs_of_one_build_show_no_difference_more_often_than_the_level() {
-    // A single run a side, which differs from others by what is assumed, and by less.
+    // Each side has a single run. Runs differ by the assumed spread, or by less.
     for spread in [0.0, 0.01, 0.02] {
         let wrong = found(4_000, 1, 0.0, spread, 0.02);
         assert!(wrong <= 0.012, "one run a side, {spread}: {wrong}");
     }
-    // Several: the spread is measured, nothing is assumed.
+    // Each side has several runs. The spread is measured, and nothing is assumed.
     for (runs, spread) in [(2, 0.02), (3, 0.05), (5, 0.0), (5, 0.02), (10, 0.1)] {
         let wrong = found(4_000, runs, 0.0, spread, 0.0);
         assert!(wrong <= 0.013, "{runs} runs a side, {spread}: {wrong}");
@@ -79,10 +79,10 @@ fn seconds_alone_would_show_what_is_not_there() {
 #[test]
 fn five_runs_a_side_find_five_percent_where_runs_differ_by_at_most_two() {
     // Ten runs whose extremes are 2 % apart have a standard deviation of 2 % / 3.08 = 0.65 % (range of ten normal
-    // values). This is what the seconds alone make here.
+    // values). Here, the seconds alone cause this deviation.
     let right = found(1_000, 5, 0.05, 0.0, 0.0);
     assert!(right >= 0.99, "{right}");
-    // Runs whose extremes are 3.7 % apart.
+    // The extremes of the runs are 3.7 % apart.
     let right = found(1_000, 5, 0.05, 0.01, 0.0);
     assert!(right >= 0.9, "{right}");
 }
@@ -101,7 +101,8 @@ fn an_interval_holds_the_true_ratio_as_often_as_it_says() {
 
 #[test]
 fn figures_are_those_of_welch() {
-    // Welch's test by hand: means ln 100 and ln 110; standard deviations of the logarithms 0.01 and 0.02; 5 runs each.
+    // Welch's test by hand. The means are ln 100 and ln 110, the standard deviations of the logarithms are 0.01 and
+    // 0.02, and each side has 5 runs.
     let side = |center: f64, sd: f64| {
         let steps = [-1.0, -1.0, 0.0, 1.0, 1.0];
         let values = steps.map(|step: f64| center * (step * sd).exp());
@@ -109,7 +110,7 @@ fn figures_are_those_of_welch() {
     };
     let found = difference(&side(100.0, 0.01), &side(110.0, 0.02), 0.05, 0.0);
     assert!((found.ratio - 0.1).abs() < 1e-12, "{found:?}");
-    // t = ln 1.1 / sqrt(0.0005 / 5) = 9.531, by 5.882 degrees of freedom; 0.975 quantile 2.459.
+    // t = ln 1.1 / sqrt(0.0005 / 5) = 9.531, with 5.882 degrees of freedom. The 0.975 quantile is 2.459.
     let (from, to) = found.interval.expect("runs differ");
     assert!(((1.0 + from).ln() - (0.09531 - 0.02459)).abs() < 1e-4, "{found:?}");
     assert!(((1.0 + to).ln() - (0.09531 + 0.02459)).abs() < 1e-4, "{found:?}");
