@@ -1,22 +1,23 @@
-//! A column of numbers in a node: cumulative totals and addresses, packed so that a child costs bytes, not words. It
-//! does not know what the numbers mean.
+//! A column of numbers in a node: running totals or addresses, packed so that a child costs a few bytes instead of
+//! whole words. It does not know what the numbers mean.
 //!
-//! `value(i) = base + i * step + residual(i)`, wrapping, where residuals are unsigned and `width` bytes each. Totals
-//! grow nearly linearly from child to child, so residuals are small: contiguous pages of one size need none at all.
+//! `value(i) = base + i * step + residual(i)`, wrapping. Residuals are unsigned and have `width` bytes each. Totals
+//! grow nearly linearly from child to child, so residuals are small: adjacent pages of one size need no residuals
+//! at all.
 
 /// Header of a packed column; the residuals lie elsewhere in the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Column {
-    /// Value at 0 less its residual.
+    /// Value 0 without its residual.
     pub base: u64,
     /// Growth from one value to the next.
     pub step: u64,
-    /// Bytes of a residual, 0 to 8.
+    /// The bytes of a residual, 0 to 8.
     pub width: u8,
 }
 
 impl Column {
-    /// The narrowest column for `values`: the step is their mean difference or their first one.
+    /// The narrowest column for `values`. The step is their mean difference or their first difference.
     pub fn fit(values: impl ExactSizeIterator<Item = u64> + Clone) -> Self {
         let len = values.len() as u64;
         let mut ends = values.clone();
@@ -39,12 +40,12 @@ impl Column {
             low = low.min(residual);
             high = high.max(residual);
         }
-        // A residual beyond 64 bits cannot occur with a step of 0, and such a step is not worth having.
+        // With a step of 0, no residual needs more than 64 bits; a step with such a residual is not worth having.
         let Ok(spread) = u64::try_from(high - low) else { return Self { base: 0, step: 0, width: 8 } };
         Self { base: low as u64, step, width: (64 - spread.leading_zeros()).div_ceil(8) as u8 }
     }
 
-    /// Appends the residuals of `values`, which are those the column was fitted to.
+    /// Appends the residuals of `values`, which must be the values to which the column was fitted.
     pub fn put(&self, out: &mut Vec<u8>, values: impl Iterator<Item = u64>) {
         for (i, value) in values.enumerate() {
             let residual = value.wrapping_sub(self.base).wrapping_sub((i as u64).wrapping_mul(self.step));
@@ -52,7 +53,7 @@ impl Column {
         }
     }
 
-    /// Value `i`; `residuals` are those of the whole column.
+    /// Value `i`. `residuals` are the residuals of the whole column.
     #[inline]
     pub fn get(&self, residuals: &[u8], i: usize) -> u64 {
         let width = usize::from(self.width);
@@ -62,7 +63,7 @@ impl Column {
         }
         let at = i * width;
         let residual = match residuals.get(at..).and_then(|rest| rest.first_chunk()) {
-            // A whole word is read and cut, because a length that is known takes one instruction.
+            // A whole word is read and masked, because a read of a fixed length takes one instruction.
             Some(word) => u64::from_le_bytes(*word) & (u64::MAX >> (64 - 8 * u32::from(self.width))),
             None => {
                 let mut bytes = [0; 8];

@@ -1,5 +1,5 @@
-//! A data page: rows in key order. History and range-erase pages have the same layout with other keys. It does not know
-//! what keys and values mean.
+//! A data page: rows in key order. Pages of the history and of range erases have the same layout, but other keys.
+//! It does not know what keys and values mean.
 //!
 //! ```text
 //!  0  page header                                                            16
@@ -15,8 +15,8 @@
 //! tag:     bits 0-1 kind, 2 value lies outside, 3 older versions are in the history, 4 version is the base version
 //! ```
 //!
-//! The key suffix is what follows the prefix; its first four bytes are in the head, the tail is the rest. The value
-//! runs to the next record. A value that lies outside is a reference, see [`OutsideValue`].
+//! The key suffix is what follows the prefix in the key. Its first four bytes are in the head; the tail is the
+//! rest. The value runs to the next record. A value that lies outside is a reference, see [`OutsideValue`].
 
 use super::key::{self, Suffix};
 use super::little_endian::{u32_at, u64_at};
@@ -32,7 +32,7 @@ const HEADS_AT: usize = HEADER_BYTES + 24;
 
 const WIDE_OFFSETS: u8 = 1;
 
-/// The most of a record that is asked for ahead. The processor finds out by itself about the rest of a long value.
+/// The most bytes of a record that are asked for ahead. The processor fetches the rest of a long value by itself.
 const MAX_PREFETCH_BYTES: usize = 256;
 
 const TAG_KIND: u8 = 0b11;
@@ -46,7 +46,7 @@ const TAG_UNKNOWN: u8 = !(TAG_KIND | TAG_OUTSIDE | TAG_HISTORY | TAG_BASE_VERSIO
 pub struct RowRecord {
     /// Commit that wrote it.
     pub version: Version,
-    /// What it says about the key.
+    /// What the row says about the key.
     pub kind: RowKind,
     /// Whether the value is a reference to value pages.
     pub outside: bool,
@@ -58,7 +58,7 @@ pub struct RowRecord {
     pub value_bytes: usize,
 }
 
-/// Offsets of the parts of a page, read from its head once per visit.
+/// The offsets of the parts of a page, read from its head once per visit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Layout {
     rows: usize,
@@ -74,19 +74,19 @@ pub struct Layout {
 /// The place in a page at which the search for a key begins.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeadGuess<'k> {
-    /// What follows the prefix of the page in the key.
+    /// The part of the key after the prefix of the page.
     suffix: Suffix<'k>,
-    /// The first of the heads among which it is guessed to be.
+    /// The first of the heads among which the key is guessed to be.
     start: Option<usize>,
 }
 
-/// What the heads of a page say of a key.
+/// What the heads of a page say about a key.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeadMatch<'k> {
-    /// What follows the prefix of the page in the key, if it begins with that.
+    /// The part of the key after the prefix of the page, if the key begins with that prefix.
     suffix: Suffix<'k>,
-    /// The rows from here to `high` have the head of the key. All before them have less keys, and all after them
-    /// greater ones.
+    /// The rows from `low` to `high` have the head of the key. All rows before them have lesser keys, and all rows
+    /// after them have greater keys.
     low: usize,
     high: usize,
 }
@@ -135,7 +135,7 @@ impl PageRows for Layout {
 }
 
 impl Layout {
-    /// Whether the history row before row `i` is of the same main row, and not newer than `at`.
+    /// Whether the history row before row `i` belongs to the same main row and is not newer than `at`.
     fn is_older_version(&self, page: &[u8], i: usize, at: Version) -> bool {
         let main_row = |i: usize| {
             let mut row = [0; 8];
@@ -170,7 +170,7 @@ impl Layout {
         if self.wide {
             return (self.offset(page, i), self.offset(page, i + 1));
         }
-        // Both lie together and are read as one number.
+        // Both offsets are next to each other and are read as one number.
         let both = u32_at(page, self.offsets_at + i * 2);
         ((both & 0xffff) as usize, (both >> 16) as usize)
     }
@@ -181,7 +181,7 @@ impl Layout {
         &page[self.records_at + start..self.records_at + end]
     }
 
-    /// Splits record `i`: key suffix and the rest. It is part of its callers, because a scan spends half of its time
+    /// Splits record `i` into the key suffix and the rest. It is inlined, because a scan spends half of its time
     /// here.
     #[inline(always)]
     fn decode<'p>(&self, page: &'p [u8], i: usize) -> Option<(Suffix<'p>, RowRecord)> {
@@ -210,7 +210,7 @@ impl Layout {
         self.decode(page, i).expect("a validated record decodes").1
     }
 
-    /// Key suffix of row `i`: what a search looks at, and nothing else.
+    /// The key suffix of row `i`. A search reads only this.
     #[inline]
     pub fn suffix<'p>(&self, page: &'p [u8], i: usize) -> Suffix<'p> {
         self.suffix_at(page, i).expect("a validated record decodes")
@@ -239,7 +239,7 @@ impl Layout {
         record
     }
 
-    /// Reads row `i` as [`Layout::read_row`] does, into a `key` that begins with the prefix of the page already.
+    /// Reads row `i` as [`Layout::read_row`] does. `key` must already begin with the prefix of the page.
     #[inline(always)]
     pub fn read_after_prefix(&self, page: &[u8], i: usize, key: &mut Vec<u8>) -> RowRecord {
         let (suffix, record) = self.decode(page, i).expect("a validated record decodes");
@@ -248,15 +248,15 @@ impl Layout {
         record
     }
 
-    /// Reads the key of row `i` into a `key` that begins with the prefix of the page already.
+    /// Reads the key of row `i` into `key`, which must already begin with the prefix of the page.
     #[inline]
     pub fn read_key_after_prefix(&self, page: &[u8], i: usize, key: &mut Vec<u8>) {
         key.truncate(self.prefix_bytes);
         self.suffix(page, i).append_to(key);
     }
 
-    /// Copies the key of row `i` into `key`, whose length it should have; a shorter key is padded with zeros, a longer
-    /// one cut.
+    /// Copies the key of row `i` into `key`, which should have the same length. If the row's key is shorter, zeros
+    /// are appended; if it is longer, it is cut.
     pub fn copy_key(&self, page: &[u8], i: usize, key: &mut [u8]) {
         let suffix = self.suffix(page, i);
         let head = suffix.head.to_be_bytes();
@@ -266,13 +266,13 @@ impl Layout {
         }
     }
 
-    /// What the versions of the records are counted from.
+    /// The base version, from which the versions of the records are counted.
     pub fn base_version(&self) -> u64 {
         self.base_version
     }
 
-    /// How many of the rows are erases; `None` if a row has older versions in the history, or its value outside the
-    /// page.
+    /// How many of the rows are erases; `None` if a row has older versions in the history, or if its value lies
+    /// outside the page.
     pub fn erased_alone(&self, page: &[u8]) -> Option<u64> {
         let mut erased = 0;
         for i in 0..self.rows {
@@ -291,21 +291,22 @@ impl Layout {
         page[ROWS_AT + 16..ROWS_AT + 24].copy_from_slice(&first_row.to_le_bytes());
     }
 
-    /// Asks the memory for the record of row `i`, whose key is compared now and whose value is read after that.
+    /// Asks the memory for the record of row `i`: its key is compared first, and its value is read after that.
     #[inline]
     fn prefetch_record(&self, page: &[u8], i: usize) {
         let (start, end) = self.ends(page, i);
         prefetch(page.as_ptr().addr() + self.records_at + start, (end - start).min(MAX_PREFETCH_BYTES));
     }
 
-    /// Position of `key`: `Ok(i)` if row `i` has this key, else `Err(i)` with the first row whose key is greater.
+    /// The position of `key`: `Ok(i)` if row `i` has this key. Otherwise `Err(i)`, where `i` is the first row whose
+    /// key is greater.
     #[inline]
     pub fn search(&self, page: &[u8], key: &[u8]) -> Result<usize, usize> {
         self.search_among(page, &self.match_heads(page, key))
     }
 
-    /// The part of [`Layout::search`] that reads the heads. The memory is asked for the record of the first row whose
-    /// head is that of `key`.
+    /// The part of [`Layout::search`] that reads the heads. It asks the memory for the record of the first row with
+    /// the same head as `key`.
     #[inline(always)]
     pub fn match_heads<'k>(&self, page: &[u8], key: &'k [u8]) -> HeadMatch<'k> {
         let suffix = match key::strip_prefix(key, page, self.prefix_at..self.records_at) {
@@ -328,9 +329,9 @@ impl Layout {
         prefetch(page + self.prefix_at, self.prefix_bytes.max(1));
     }
 
-    /// Begins a [`Layout::match_heads`] that reads few lines of memory where keys are spread evenly. The memory is
-    /// asked for the heads and offsets among which the key is guessed to be, or for all heads. Otherwise the answer is
-    /// known.
+    /// Begins a [`Layout::match_heads`] that reads few lines of memory if keys are spread evenly. It asks the
+    /// memory for the heads and offsets among which the key is guessed to be, or for all heads. If the answer is
+    /// known already, it returns that as the error.
     #[inline(always)]
     pub fn guess_heads<'k>(&self, page: &[u8], key: &'k [u8]) -> Result<HeadGuess<'k>, HeadMatch<'k>> {
         let suffix = match key::strip_prefix(key, page, self.prefix_at..self.records_at) {
@@ -351,7 +352,7 @@ impl Layout {
         Ok(HeadGuess { suffix, start })
     }
 
-    /// Ends a [`Layout::match_heads`] that was begun by a guess.
+    /// Finishes a [`Layout::match_heads`] that began with a guess.
     #[inline(always)]
     pub fn match_guessed<'k>(&self, page: &[u8], guess: &HeadGuess<'k>) -> HeadMatch<'k> {
         let HeadGuess { suffix, start } = *guess;
@@ -364,7 +365,7 @@ impl Layout {
         HeadMatch { suffix, low, high }
     }
 
-    /// The row of which `heads` say that it alone may have the key, if it has.
+    /// The only row that may have the key, if `heads` leave just one such row and it has the key.
     #[inline(always)]
     pub fn lone_match(&self, page: &[u8], heads: &HeadMatch<'_>) -> Option<RowRecord> {
         if heads.high - heads.low != 1 {
@@ -393,7 +394,7 @@ impl Layout {
     }
 }
 
-/// Checks a page of this layout: bounds, order of offsets and of keys, records that decode.
+/// Checks a page of this layout: bounds, the order of offsets and of keys, and that records decode.
 ///
 /// # Errors
 ///
@@ -429,8 +430,8 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
 }
 
 impl Layout {
-    /// Checks the rows, one after the other. A page is checked whenever it was read, so what nearly all rows are is
-    /// seen at a glance: a short key whose head is greater than the one before, and a value in the page.
+    /// Checks the rows, one after the other. A page is checked whenever it was read, so this is fast for what
+    /// nearly all rows are: a short key whose head is greater than the head before it, and a value in the page.
     #[inline]
     fn validate_rows<const N: usize>(
         &self,
@@ -459,7 +460,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Checks row `i`, and that it comes after the one before it, whose record decodes.
+    /// Checks row `i`, and that it comes after the row before it, whose record decodes.
     #[inline(never)]
     fn validate_row(&self, page: &[u8], i: usize) -> Result<(), String> {
         let tag = self.record_bytes(page, i)[0];
@@ -485,11 +486,11 @@ impl Layout {
     }
 }
 
-/// Longest key suffix of a plain record: its length takes one byte.
+/// The longest key suffix of a plain record, so that its length takes one byte.
 const PLAIN_SUFFIX_BYTES: usize = 0x7f;
 
-/// Whether a record with this head is one that needs no further look: of a known kind and near the base version, its
-/// value within, and its key no longer than a plain one.
+/// Whether a record with this head needs no further check: its kind is known, its version is near the base version,
+/// its value lies within the page, and its key suffix is short.
 #[inline]
 fn is_plain(record: &[u8], head: u32) -> bool {
     let [tag, suffix_bytes, rest @ ..] = record else { return false };
@@ -513,7 +514,7 @@ fn is_plain(record: &[u8], head: u32) -> bool {
 #[derive(Debug, Default)]
 pub struct DataPageBuilder {
     rows: Vec<PendingRow>,
-    /// Keys and values, back to back.
+    /// Keys and values, one after the other.
     arena: Vec<u8>,
     first_row: u64,
     base_version: u64,
@@ -555,7 +556,7 @@ impl DataPageBuilder {
         self.first_row + self.rows.len() as u64
     }
 
-    /// Counts rows of a page that was written without this builder, while it has none itself.
+    /// Counts rows of a page that was written without this builder. The builder must have no rows.
     pub fn skip_rows(&mut self, rows: u64) {
         assert!(self.rows.is_empty(), "the page before is closed");
         self.first_row += rows;
@@ -575,7 +576,7 @@ impl DataPageBuilder {
         (!self.rows.is_empty()).then(|| self.key(0))
     }
 
-    /// Adds a row with a key greater than all before it.
+    /// Adds a row. Its key must be greater than all keys before it.
     #[inline]
     pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, outside: bool, value: &[u8]) {
         let key_at = self.arena.len();
@@ -592,8 +593,8 @@ impl DataPageBuilder {
         self.shortest_key = self.shortest_key.min(key.len());
     }
 
-    /// Takes the last row out, so that its key can be added again with another value. Returns the bytes of key and
-    /// value.
+    /// Removes the last row, so that its key can be added again with another value. Returns the number of bytes of
+    /// its key and value.
     pub fn take_back(&mut self) -> usize {
         let row = self.rows.pop().expect("a row was added");
         self.arena.truncate(row.key_at);
@@ -607,17 +608,17 @@ impl DataPageBuilder {
         self.rows.last_mut().expect("an older version follows its newest").tag |= TAG_HISTORY;
     }
 
-    /// Whether the page is at most `limit` bytes long if a row with this key and value is added; false for a page that
-    /// is only a little shorter.
+    /// Whether the page stays within `limit` bytes if a row with this key and value is added. It may return false
+    /// for a page that would be only a little shorter than `limit`.
     #[inline]
     pub fn fits(&self, key: &[u8], version: Version, value_bytes: usize, limit: usize) -> bool {
         let records = self.records_with(key, version, value_bytes);
-        // Most rows of a page fit even if the keys have no prefix in common, and the prefix is what takes time to find.
+        // Most rows fit even if the keys had no common prefix; finding that prefix takes time.
         Self::page_bytes(self.rows.len() + 1, records, 4) <= limit
             || self.bytes_with(key, version, value_bytes) <= limit
     }
 
-    /// Length of the page, or a little more, if a row with this key and value were added.
+    /// The length of the page, or a little more, if a row with this key and value is added.
     #[inline(never)]
     pub fn bytes_with(&self, key: &[u8], version: Version, value_bytes: usize) -> usize {
         let rows = self.rows.len() + 1;
@@ -630,7 +631,7 @@ impl DataPageBuilder {
         prefix + Self::page_bytes(rows, records, if records > usize::from(u16::MAX) { 4 } else { 2 })
     }
 
-    /// Length of the records if this row were added, and the keys had no prefix in common and no heads.
+    /// The length of the records if this row is added, and if the keys had no common prefix and no heads.
     #[inline]
     fn records_with(&self, key: &[u8], version: Version, value_bytes: usize) -> usize {
         let suffix_len = varint::encoded_len(self.longest_key.max(key.len()) as u64);
@@ -648,13 +649,13 @@ impl DataPageBuilder {
         HEADS_AT + rows * 4 + (rows + 1) * offset_bytes + records
     }
 
-    /// Writes the page over what is in `out` (the page header becomes zero) and starts the next one.
+    /// Writes the page to `out`, over what `out` has (the page header becomes zero), and starts the next page.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let rows = self.rows.len();
         assert!(rows > 0, "a page has at least one row");
         let prefix = key::common_prefix(self.key(0), self.key(rows - 1)).min(u16::MAX.into());
-        // What the records take at most. Their exact length is computed first only if it may decide the width of the
-        // offsets.
+        // The most that the records take. Their exact length is computed first only if it may decide the width of
+        // the offsets.
         let lengths = 1 + varint::encoded_len(self.longest_key as u64) + self.version_bytes();
         let most = self.key_bytes - rows * prefix + self.value_bytes + rows * lengths;
         let is_wide = |bytes: usize| bytes > usize::from(u16::MAX);
@@ -689,7 +690,7 @@ impl DataPageBuilder {
         (self.key_bytes, self.value_bytes, self.longest_key, self.shortest_key) = (0, 0, 0, usize::MAX);
     }
 
-    /// The most that a version takes in a record.
+    /// The most bytes that a version takes in a record.
     fn version_bytes(&self) -> usize {
         match self.top_version - self.base_version {
             0 => 0,
@@ -706,7 +707,7 @@ impl DataPageBuilder {
         1 + varint::encoded_len(suffix as u64) + version_bytes + rest
     }
 
-    /// Writes heads, offsets of `N` bytes, and records; returns the length of the records.
+    /// Writes heads, offsets of `N` bytes, and records. Returns the length of the records.
     fn write_rows<const N: usize>(
         &self,
         prefix: usize,
@@ -746,7 +747,8 @@ impl PendingRow {
         &arena[self.key_at..self.value_at]
     }
 
-    /// What follows the head of the key after `prefix` bytes, and the value, which lie together.
+    /// What follows the head of the key after `prefix` bytes, together with the value, which comes directly after
+    /// it.
     fn tail_and_value<'a>(&self, arena: &'a [u8], prefix: usize) -> &'a [u8] {
         &arena[(self.key_at + prefix + key::HEAD_BYTES).min(self.value_at)..self.end]
     }

@@ -1,13 +1,14 @@
-//! Feature bits: what a file says that its reader must know, or may know. Files of every format with such bits follow
-//! one rule, so that releases can tell what they cannot read from what is damaged. It knows no format and no file.
+//! Feature bits: they announce what the reader of a file must know or may know. Files of every format with such
+//! bits follow one rule, so that a release can distinguish files that it cannot read from damaged files. It knows
+//! no format and no file.
 //!
 //! ```text
 //! bits  0-15   optional: a reader that does not know the bit reads the file without what it brings
 //! bits 16-31   required: a reader that does not know the bit refuses the file and names the bit
 //! ```
 //!
-//! Invariant: a page, record or edit holds nothing that the bits or the numbered fields around it do not announce. So
-//! what does not decode in a file whose bits are all known is damaged.
+//! Invariant: everything in a page, record or edit is announced by the bits or by the numbered fields around it. So
+//! if all bits of a file are known, whatever does not decode is damaged.
 
 /// The bits that a reader has to know.
 pub const REQUIRED: u32 = 0xffff_0000;
@@ -15,14 +16,14 @@ pub const REQUIRED: u32 = 0xffff_0000;
 /// Why bytes cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreadable {
-    /// They are not what was written.
+    /// The bytes are not what was written.
     Corrupt(String),
-    /// They are whole, and a newer release is needed. The text names what is not known: `feature 23`.
+    /// The bytes are whole, but a newer release is needed. The text names what is not known: `feature 23`.
     Newer(String),
 }
 
 impl Unreadable {
-    /// The same, found in `place`.
+    /// The same reason, with the place where it was found.
     pub fn within(self, place: impl std::fmt::Display) -> Self {
         match self {
             Self::Corrupt(why) => Self::Corrupt(format!("{place}: {why}")),
@@ -43,7 +44,7 @@ impl From<&str> for Unreadable {
     }
 }
 
-/// For people; the file that holds the bytes is named by the error around it.
+/// A text for people. The error around it names the file that holds the bytes.
 impl std::fmt::Display for Unreadable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -53,7 +54,7 @@ impl std::fmt::Display for Unreadable {
     }
 }
 
-/// Refuses required bits that are not `known`.
+/// Refuses required bits that are not among `known`.
 ///
 /// # Errors
 ///
@@ -65,7 +66,7 @@ pub fn check(features: u32, known: u32) -> Result<(), Unreadable> {
     }
 }
 
-/// Refuses another format version than the one that is known.
+/// Refuses a format version other than the known one.
 ///
 /// # Errors
 ///
@@ -73,7 +74,7 @@ pub fn check(features: u32, known: u32) -> Result<(), Unreadable> {
 pub fn check_version(version: u32, known: u32) -> Result<(), Unreadable> {
     match version {
         version if version == known => Ok(()),
-        // No release wrote version 0, and none will write a smaller one again.
+        // No release wrote version 0, and no release will write a smaller version than `known` again.
         0 => Err(Unreadable::Corrupt("it is of format version 0, which does not exist".to_owned())),
         version => Err(Unreadable::Newer(format!("format version {version}"))),
     }

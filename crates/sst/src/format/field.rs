@@ -1,11 +1,13 @@
-//! Numbered fields with their lengths: how something that is written today leaves room for what later releases add.
+//! Numbered fields with their lengths. With them, something that is written today leaves room for what later
+//! releases add.
 //!
 //! ```text
 //! field:  number u8 | bytes varint | bytes
 //! ```
 //!
-//! Numbers below 128 are required: a reader that does not know one refuses all of it and names the number. Numbers from
-//! 128 on are optional: a reader that does not know one skips the field. What a number means is not known here.
+//! Numbers below 128 are required: a reader that does not know such a number refuses everything and names the
+//! number. Numbers from 128 on are optional: a reader that does not know such a number skips the field. This module
+//! does not know what a number means.
 
 use super::features::Unreadable;
 use super::varint;
@@ -16,9 +18,9 @@ const OPTIONAL: u8 = 128;
 /// One field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'b> {
-    /// What it is.
+    /// What the field is.
     pub number: u8,
-    /// What it says.
+    /// What the field says.
     pub bytes: &'b [u8],
 }
 
@@ -30,7 +32,8 @@ impl<'b> Field<'b> {
         Some(Self { number, bytes: varint::take_bytes(bytes)? })
     }
 
-    /// What a reader does with a field that it does not know: passes over it, or refuses it as `what` and its number.
+    /// What a reader does with a field that it does not know: it skips the field, or refuses it with an error that
+    /// names `what` and the number.
     ///
     /// # Errors
     ///
@@ -46,8 +49,8 @@ pub fn put(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
     varint::put_bytes(out, bytes);
 }
 
-/// Reads the fields to the end of `bytes` if a reader knows none of them: it skips optional ones, and refuses a
-/// required one with an error that names `what` and the number of the field.
+/// Reads the fields to the end of `bytes` for a reader that knows none of them: it skips optional fields, and
+/// refuses a required field with an error that names `what` and the number of the field.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! A filter partition: one page about the keys of some rows of a file. It denies nearly every key that is not among
-//! them, and no key that is. It knows no tree.
+//! A filter partition: one page about the keys of some rows of a file. It denies nearly every key that these rows
+//! do not have, and no key that they have. It knows no tree.
 //!
 //! ```text
 //!  0  page header                                                           16
@@ -7,8 +7,8 @@
 //! 28  as the form of the filter has it: [blocks], or in files of release 0.1 [fuse]
 //! ```
 //!
-//! The feature bits of a file say which form its partitions have, so that a look does not need their heads. The hash of
-//! a key is fixed for ever, see [`hash_key`].
+//! The feature bits of a file say which form its partitions have, so that a look-up does not need their heads. The
+//! hash of a key is fixed for ever, see [`hash_key`].
 
 mod blocks;
 mod fuse;
@@ -22,19 +22,19 @@ const FIRST_ROW_AT: usize = HEADER_BYTES;
 const ROWS_AT: usize = 24;
 const HEAD_BYTES: usize = 28;
 
-/// Filters of larger pages have this size all the same: the hashes of a partition that is being built take five times
-/// as much.
+/// The largest partition, even in files with larger pages: while a partition is being built, its hashes take five
+/// times as much.
 pub const MAX_PARTITION_BYTES: u32 = 64 << 10;
 
-/// Which filter a file gets.
+/// The filter that a file gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum FilterKind {
-    /// None.
+    /// No filter.
     #[default]
     None,
-    /// About 12 bits a key; takes one absent key in 256 for present.
+    /// About 12 bits a key. Of the absent keys, it takes one in 256 for present.
     Bits12,
-    /// About 20 bits a key; takes one absent key in 4,000 for present.
+    /// About 20 bits a key. Of the absent keys, it takes one in 4,000 for present.
     Bits20,
 }
 
@@ -42,7 +42,7 @@ impl FilterKind {
     /// Every kind.
     pub const ALL: [Self; 3] = [Self::None, Self::Bits12, Self::Bits20];
 
-    /// Keys of a block.
+    /// The number of keys of a block.
     fn block_keys(self) -> usize {
         match self {
             Self::None => usize::MAX,
@@ -62,8 +62,8 @@ pub enum FilterForm {
 }
 
 impl FilterForm {
-    /// Whether what has this hash may be among the rows of `page`, a validated partition. If the page is of another
-    /// form, which the check of a file finds, the answer means nothing.
+    /// Whether a key or prefix with this hash may be among the rows of `page`, a validated partition. If the page
+    /// has another form, the answer means nothing; the check of a file finds such a page.
     #[inline]
     pub fn may_contain(self, page: &[u8], hash: u64) -> bool {
         match self {
@@ -87,14 +87,14 @@ const LAST: u64 = 0x5899_65cc_7537_4cc3;
 /// fold(x) = low half xor high half of x times 8ebc6af09c88c6e3, 128 bits
 /// ```
 ///
-/// Folded products are the way of Wang Yi's wyhash; the numbers are its, too.
+/// Folding a product comes from Wang Yi's wyhash, and so do the numbers.
 #[inline]
 pub fn hash_key(key: &[u8]) -> u64 {
     hash(key, KEY_SEED)
 }
 
-/// The hash of the first bytes of keys: as [`hash_key`], but begun with e7037ed1a0b428db, so that it is not that of the
-/// key which has just these bytes.
+/// The hash of the first bytes of keys. It is computed like [`hash_key`], but begins with e7037ed1a0b428db. So it
+/// differs from the hash of a key that consists of just these bytes.
 pub fn hash_prefix(prefix: &[u8]) -> u64 {
     hash(prefix, PREFIX_SEED)
 }
@@ -108,7 +108,7 @@ fn hash(bytes: &[u8], seed: u64) -> u64 {
     }
     if !rest.is_empty() {
         let last = match bytes.last_chunk::<8>() {
-            // The last eight bytes, without those before the rest.
+            // The last eight bytes, without the bytes before the rest.
             Some(last) => u64::from_le_bytes(*last) >> (64 - 8 * rest.len()),
             None => rest.iter().rev().fold(0, |last, &byte| last << 8 | u64::from(byte)),
         };
@@ -128,7 +128,7 @@ fn fold(x: u64) -> u64 {
 pub struct FilterLayout {
     first_row: u64,
     rows: u32,
-    /// Where the form has them.
+    /// The fingerprints, if the form has them.
     fingerprints: Option<Fingerprints>,
 }
 
@@ -153,7 +153,7 @@ impl FilterLayout {
         if self.fingerprints.is_some() { FilterForm::Fuse } else { FilterForm::Blocks }
     }
 
-    /// What `page`, which this is the head of, is made of, for people.
+    /// Describes for people what `page` is made of. This must be the head of `page`.
     pub fn shape(&self, page: &[u8]) -> String {
         match self.fingerprints {
             Some(fingerprints) => fingerprints.to_string(),
@@ -162,7 +162,7 @@ impl FilterLayout {
     }
 }
 
-/// Checks a partition: that every hash can be looked for within it.
+/// Checks a partition: every hash must be found by looking only within it.
 ///
 /// # Errors
 ///
@@ -176,7 +176,7 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// How many rows a partition of at most `page_bytes` bytes is for, and at least one.
+/// How many rows a partition of at most `page_bytes` bytes is for; at least one.
 ///
 /// # Panics
 ///
@@ -188,7 +188,7 @@ pub fn partition_rows(kind: FilterKind, page_bytes: u32) -> u32 {
 }
 
 /// Writes the partition of `rows` rows from `first_row` into `out` (cleared first; the page header stays zero).
-/// `hashes` are those of the rows' keys and prefixes, in any order.
+/// `hashes` are the hashes of the rows' keys and prefixes, in any order.
 pub fn build(kind: FilterKind, (first_row, rows): (u64, u32), hashes: &[u64], out: &mut Vec<u8>) {
     out.clear();
     out.resize(HEADER_BYTES, 0);

@@ -1,5 +1,5 @@
-//! A page of a column group: the parts of consecutive rows, found by row id. Keys, versions and kinds stand in the main
-//! tree, or in the history for older versions, and are not known here.
+//! A page of a column group: the parts of consecutive rows, found by row id. Keys, versions and kinds are not known
+//! here: they are in the main tree, or in the history for older versions.
 //!
 //! ```text
 //!  0  page header                                                            16
@@ -32,7 +32,7 @@ pub struct StoredPart {
     pub outside: bool,
 }
 
-/// Offsets of the parts of a page, read from its head once per visit.
+/// The offsets of the parts of a page, read from its head once per visit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GroupLayout {
     rows: usize,
@@ -59,7 +59,7 @@ impl PageRows for GroupLayout {
         self.first_row
     }
 
-    /// What version a part is of, the main tree or the history says.
+    /// The main tree or the history says to which version a part belongs.
     fn outside<'p>(&self, page: &'p [u8], i: usize, _: Seen) -> Option<OutsideValue<'p>> {
         let part = self.part(page, i);
         if part.outside { OutsideValue::new(&page[part.at..part.at + part.bytes]) } else { None }
@@ -87,7 +87,7 @@ impl GroupLayout {
         }
     }
 
-    /// Part `i` of the page. It is part of its callers, because a scan that reads the group asks for each row.
+    /// Part `i` of the page. It is inlined, because a scan that reads the group calls it for each row.
     #[inline(always)]
     pub fn part(&self, page: &[u8], i: usize) -> StoredPart {
         let (start, end) = (self.offset(page, i), self.offset(page, i + 1));
@@ -101,7 +101,7 @@ impl GroupLayout {
     }
 }
 
-/// Checks a page of this layout: bounds, order of offsets, references that decode.
+/// Checks a page of this layout: bounds, the order of offsets, and that references decode.
 ///
 /// # Errors
 ///
@@ -154,7 +154,7 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
 #[derive(Debug, Default)]
 pub struct GroupPageBuilder {
     first_row: u64,
-    /// Parts back to back, and where each ends.
+    /// The parts, one after the other, and where each ends.
     parts: Vec<u8>,
     ends: Vec<usize>,
     outside: Vec<bool>,
@@ -177,7 +177,7 @@ impl GroupPageBuilder {
         self.first_row + self.ends.len() as u64
     }
 
-    /// Length of the page if a part of `bytes` bytes were added.
+    /// The length of the page if a part of `bytes` bytes is added.
     pub fn bytes_with(&self, bytes: usize, outside: bool) -> usize {
         Self::parts_at(self.rows() + 1, self.parts.len() + bytes, self.any_outside || outside)
             + self.parts.len()
@@ -197,7 +197,7 @@ impl GroupPageBuilder {
         self.any_outside |= outside;
     }
 
-    /// Writes the page into `out` (cleared first; the page header stays zero) and starts the next one.
+    /// Writes the page into `out` (cleared first; the page header stays zero) and starts the next page.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let rows = self.rows();
         let wide = self.parts.len() > usize::from(u16::MAX);

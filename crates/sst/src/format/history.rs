@@ -1,4 +1,4 @@
-//! Keys of the tree that has the older versions of rows. It does not know its pages.
+//! The keys of the tree that has the older versions of rows. It does not know the pages of that tree.
 
 use crate::row::Version;
 

@@ -1,23 +1,24 @@
-//! Comparing a key with keys whose shared prefix and first bytes are stored apart from the rest. It knows no page
+//! Compares a key with keys whose shared prefix and first bytes are stored apart from the rest. It knows no page
 //! layout.
 //!
-//! A page stores the prefix common to all its keys once. For each key it stores a *head*, the next four bytes as a
-//! big-endian number, zero padded, beside the other heads so that a search touches one array, and a *tail*, which is
-//! the rest. Two suffixes are ordered as the triples (head, bytes in the head, tail).
+//! A page stores the prefix common to all its keys once. For each key it stores a *head* and a *tail*. The head is
+//! the next four bytes as a big-endian number, zero padded; the heads of all keys are next to each other, so that a
+//! search reads one array. The tail is the rest. Two suffixes are ordered as the triples (head, bytes in the head,
+//! tail).
 
 use std::cmp::Ordering;
 use std::hint;
 use std::ops::Range;
 
-/// Bytes of a key kept in its head.
+/// The bytes of a key that its head has.
 pub const HEAD_BYTES: usize = 4;
 
-/// What follows the page's prefix in a key.
+/// The part of a key after the page's prefix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Suffix<'a> {
     /// First four bytes, big-endian, zero padded.
     pub head: u32,
-    /// How many bytes of the head are the key's, at most four.
+    /// How many bytes of the head belong to the key, at most four.
     pub head_bytes: u8,
     /// The rest.
     pub tail: &'a [u8],
@@ -36,12 +37,12 @@ impl<'a> Suffix<'a> {
         }
     }
 
-    /// What follows the first `prefix_bytes` of `key`, which has as many.
+    /// The part of `key` after its first `prefix_bytes` bytes. `key` must have at least so many.
     #[inline]
     fn after(key: &'a [u8], prefix_bytes: usize) -> Self {
         let Some(last) = key.len().checked_sub(HEAD_BYTES) else { return Self::new(&key[prefix_bytes..]) };
-        // The head is read within the key, and the bytes before it are shifted out, so that no branch depends on a
-        // length.
+        // The head is read at a place where it lies within the key. Then the bytes before it are shifted out, so
+        // that no branch depends on a length.
         let at = prefix_bytes.min(last);
         let word = u32::from_be_bytes(*key[at..].first_chunk().expect("four bytes follow"));
         let head = (u64::from(word) << (8 * (prefix_bytes - at))) as u32;
@@ -58,10 +59,10 @@ impl<'a> Suffix<'a> {
             && equal(self.tail, other.tail)
     }
 
-    /// Appends the bytes again.
+    /// Appends the bytes of the suffix to `key`.
     #[inline]
     pub fn append_to(&self, key: &mut Vec<u8>) {
-        // The whole head is written and cut, because a length that is known takes one instruction.
+        // The whole head is written and then cut, because a write of a fixed length takes one instruction.
         let end = key.len() + usize::from(self.head_bytes);
         key.extend_from_slice(&self.head.to_be_bytes());
         key.truncate(end);
@@ -74,8 +75,8 @@ impl<'a> Suffix<'a> {
 /// Where `key` lies relative to all keys that begin with the prefix, which is the bytes `prefix` of `page`: before
 /// them, after them, or among them with its own suffix.
 ///
-/// What follows the prefix in the page is compared along with a short one and masked out, so that its length, which
-/// differs from page to page, is not branched on.
+/// If the prefix is short, the bytes after it in the page are compared along with it and masked out. So there is no
+/// branch on its length, which differs from page to page.
 #[inline(always)]
 pub fn strip_prefix<'k>(key: &'k [u8], page: &[u8], prefix: Range<usize>) -> Result<Suffix<'k>, Ordering> {
     let len = prefix.len();
@@ -102,14 +103,14 @@ fn begins_with(key: &[u8], page: &[u8], prefix: Range<usize>) -> bool {
     }
 }
 
-/// Where a key that does not begin with `prefix` lies relative to all that do.
+/// Where a key that does not begin with `prefix` lies relative to all keys that do.
 #[cold]
 fn apart_from(key: &[u8], prefix: &[u8]) -> Ordering {
     if prefix.starts_with(key) { Ordering::Less } else { key.cmp(prefix) }
 }
 
-/// Whether `a` and `b`, of one length, are the same bytes. Eight at a time and inline: they are few, and how many is
-/// hard to predict.
+/// Whether `a` and `b`, which have the same length, are the same bytes. It compares eight bytes at a time and is
+/// inlined: the bytes are few, and their number is hard to predict.
 #[inline]
 fn equal(a: &[u8], b: &[u8]) -> bool {
     let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
@@ -134,7 +135,7 @@ pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     }
     let shorter = a.len().min(b.len());
     match shorter.checked_sub(8).and_then(|at| a[at..].first_chunk::<8>().zip(b[at..].first_chunk::<8>())) {
-        // What is not a whole word, with bytes before it that are the same.
+        // The bytes that are not a whole word, together with bytes before them that are the same.
         Some((a, b)) => {
             let bits = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
             shorter - 8 + bits.trailing_zeros() as usize / 8
@@ -143,23 +144,23 @@ pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     }
 }
 
-/// The shortest string that is greater than `last` and at most `first`, where `last < first`. It is a prefix of
-/// `first`, and not a row's key.
+/// The shortest string that is greater than `last` and at most `first`; `last` must be less than `first`. It is a
+/// prefix of `first`, and not a row's key.
 pub fn separator<'k>(last: &[u8], first: &'k [u8]) -> &'k [u8] {
     debug_assert!(last < first, "keys arrive in order");
     &first[..common_prefix(last, first) + 1]
 }
 
-/// Heads that are compared together at the end of a search: those of a cache line.
+/// The number of heads that are compared together at the end of a search: the heads of a cache line.
 pub const BLOCK: usize = 16;
-/// Most blocks whose last heads are compared together.
+/// The most blocks whose last heads are compared together.
 const BLOCKS: usize = 32;
 
 /// How many of the sorted `heads` (little-endian u32 each) are less than `head`.
 ///
-/// A long array is halved a few times; then the last head of every block is compared, then all heads of one block. No
-/// comparison decides a jump, so nothing is predicted wrongly, and the lines of a page that is in no cache are fetched
-/// together instead of one after the other.
+/// A long array is halved a few times. Then the last head of every block is compared, and then all heads of one
+/// block. No comparison decides a jump, so nothing is predicted wrongly. If a page is in no processor cache, its
+/// lines are fetched together instead of one after the other.
 #[inline]
 pub fn heads_below(heads: &[[u8; HEAD_BYTES]], head: u32) -> usize {
     let is_below = |bytes: &[u8; HEAD_BYTES]| usize::from(u32::from_le_bytes(*bytes) < head);
@@ -180,12 +181,12 @@ pub fn samples(heads: &[[u8; HEAD_BYTES]]) -> impl Iterator<Item = &[u8; HEAD_BY
     heads.as_chunks::<BLOCK>().0.iter().map(|block| &block[BLOCK - 1])
 }
 
-/// How many of `heads` are less than `head`, if all of the first `blocks` blocks are, and the last of the next one is
-/// not.
+/// How many of `heads` are less than `head`, if all heads of the first `blocks` blocks are less, and the last head
+/// of the next block is not.
 #[inline]
 fn below_from(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32) -> usize {
     let is_below = |bytes: &[u8; HEAD_BYTES]| usize::from(u32::from_le_bytes(*bytes) < head);
-    // The last block begins early instead of ending early, so that it is as long as the others.
+    // The last block begins early instead of ending early, so that it is as long as the other blocks.
     let start = (blocks * BLOCK).min(heads.len().saturating_sub(BLOCK));
     let in_block: usize = match heads[start..].first_chunk::<BLOCK>() {
         Some(block) => block.iter().map(is_below).sum(),
@@ -200,20 +201,20 @@ pub fn equal_heads(heads: &[[u8; HEAD_BYTES]], head: u32) -> (usize, usize) {
     equal_from(heads, heads_below(heads, head), head)
 }
 
-/// As [`equal_heads`], where `blocks` is the number of [`samples`] of the heads that are less than `head`. Only the
-/// heads of the block after these are searched.
+/// Like [`equal_heads`], if it is known how many [`samples`] of the heads are less than `head`: `blocks`. Only the
+/// heads of the block after these samples are searched.
 #[inline]
 pub fn equal_heads_in_block(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32) -> (usize, usize) {
     equal_from(heads, below_from(heads, blocks, head), head)
 }
 
-/// Heads among which a guess looks. Those of keys that are spread evenly lie half the root of their number from where
-/// they are guessed, on average less: of 400 heads ten.
+/// The number of heads among which a guess looks. If keys are spread evenly, the distance of a head from its
+/// guessed place is at most about half the root of the number of heads, and less on average: ten for 400 heads.
 pub const GUESSED: usize = 3 * BLOCK;
 
-/// Where among the sorted `heads` those begin among which `head` is guessed to be: heads of keys that are hashes, or
-/// are counted, are spread evenly. Reads the first and the last head. `None` if the heads are few, or `head` is not
-/// between them.
+/// Where the heads begin among which `head` is guessed to be. The `heads` are sorted. Heads of keys that are hashes
+/// or counters are spread evenly. Reads the first and the last head. `None` if the heads are few, or if `head` is
+/// not between the first and the last one.
 #[inline]
 pub fn guess(heads: &[[u8; HEAD_BYTES]], head: u32) -> Option<usize> {
     let (first, last) = (heads.first()?, heads.last()?);
@@ -225,7 +226,7 @@ pub fn guess(heads: &[[u8; HEAD_BYTES]], head: u32) -> Option<usize> {
     Some((at as usize).saturating_sub(GUESSED / 2).min(heads.len() - GUESSED))
 }
 
-/// As [`equal_heads`], which is to be among the [`GUESSED`] heads from `start` on. `None` if it is not.
+/// Like [`equal_heads`], if the result lies within the [`GUESSED`] heads from `start` on. `None` if it does not.
 #[inline]
 pub fn equal_heads_guessed(heads: &[[u8; HEAD_BYTES]], start: usize, head: u32) -> Option<(usize, usize)> {
     let is_below = |bytes: &[u8; HEAD_BYTES]| u32::from(u32::from_le_bytes(*bytes) < head);
@@ -236,10 +237,10 @@ pub fn equal_heads_guessed(heads: &[[u8; HEAD_BYTES]], start: usize, head: u32) 
     (begins && ends).then(|| equal_from(heads, start + below, head))
 }
 
-/// The run of entries whose head equals `head`, which begins at `low` if one exists.
+/// The run of entries whose head equals `head`. If there are any, the run begins at `low`.
 #[inline]
 fn equal_from(heads: &[[u8; HEAD_BYTES]], low: usize, head: u32) -> (usize, usize) {
-    // Nearly always none or one is equal: look before searching again.
+    // Nearly always, none or one is equal: this is checked before searching again.
     let is_equal = |i: usize| heads.get(i).is_some_and(|bytes| u32::from_le_bytes(*bytes) == head);
     if !is_equal(low) {
         return (low, low);

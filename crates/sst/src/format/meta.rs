@@ -1,5 +1,5 @@
-//! What a database knows of a file without reading it: roots, totals, bounds. The same bytes stand in the manifest's
-//! entry and in the file's footer, so that a file can be opened alone. It reads no page.
+//! What a database knows about a file without reading it: roots, totals, bounds. The entry in the manifest and the
+//! footer of the file have the same bytes, so that a file can be opened alone. It reads no page.
 //!
 //! ```text
 //! footer, the last 4096 bytes of a file:
@@ -25,9 +25,9 @@ use crate::row::Version;
 use os::BLOCK_BYTES;
 use pages::Address;
 
-/// Newest format this code writes, and the only one it reads.
+/// The newest format that this code writes, and the only one that it reads.
 pub const FORMAT_VERSION: u32 = 1;
-/// A flat index stands beside a B-tree: a reader that does not know it reads the B-tree.
+/// There is a flat index beside a B-tree. A reader that does not know it reads the B-tree.
 const FLAT_BESIDE: u32 = 1;
 /// The footer says where the file comes from.
 pub(crate) const ORIGIN: u32 = 1 << 1;
@@ -46,19 +46,19 @@ pub const ZSTD: u32 = 1 << 22;
 /// Every feature bit of files that this code knows.
 pub const FEATURES: u32 = FLAT_BESIDE | ORIGIN | GROUPS | FLAT_ALONE | FUSE_FILTER | BLOCK_FILTER | NODE_SAMPLES | ZSTD;
 
-/// Most column groups beside the main one: the footer holds two trees of about 100 bytes each for every one.
+/// The most column groups beside the main one: for each group, the footer holds two trees of about 100 bytes.
 pub const MAX_GROUPS: usize = 15;
 
 const MAGIC: &[u8; 8] = b"LARCHSST";
 const META_AT: usize = 32;
 
-/// Longest origin: what has room behind the largest meta.
+/// The longest origin: the room that is left behind the largest meta.
 pub const MAX_ORIGIN_BYTES: usize = 512;
 
 /// Longest bound of keys that a meta holds.
 pub const MAX_BOUND_BYTES: usize = 64;
 
-/// Which indexes a file has or gets.
+/// The indexes that a file has or gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum PageIndexKind {
     /// A tree of nodes, each a page.
@@ -82,10 +82,10 @@ impl PageIndexKind {
     }
 }
 
-/// Top of an index.
+/// The top of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// Page at the top: a node, the flat list, or the only data page.
+    /// The page at the top: a node, the flat list, or the only data page.
     pub address: Address,
     /// Index pages on the way to a data page.
     pub height: u8,
@@ -93,10 +93,10 @@ pub struct Root {
     pub index_bytes: u64,
 }
 
-/// One sorted sequence of rows in a file and the ways into it.
+/// One sorted sequence of rows in a file, with the indexes that lead to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// What lies in it.
+    /// The totals of what lies in it.
     pub totals: Totals,
     /// Number of data pages.
     pub data_pages: u64,
@@ -106,7 +106,8 @@ pub struct Tree {
     pub flat: Option<Root>,
 }
 
-/// A tree that most files do not have. Its description has memory of its own, since every file's meta stays in memory.
+/// A tree that most files do not have. Its description is allocated separately, because every file's meta stays in
+/// memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RareTree(Option<Box<Tree>>);
 
@@ -117,13 +118,13 @@ impl RareTree {
         self.0.as_deref().copied()
     }
 
-    /// As [`RareTree::get`], where it lies.
+    /// Like [`RareTree::get`], but a reference.
     #[inline]
     pub fn tree(&self) -> Option<&Tree> {
         self.0.as_deref()
     }
 
-    /// As [`RareTree::tree`], to be changed.
+    /// Like [`RareTree::tree`], but it can be changed.
     pub fn tree_mut(&mut self) -> Option<&mut Tree> {
         self.0.as_deref_mut()
     }
@@ -152,13 +153,13 @@ impl From<Option<Tree>> for RareTree {
 }
 
 impl Tree {
-    /// The root to read from: the B-tree where one exists, unless `prefer_flat`.
+    /// The root from which a reader starts: the root of the B-tree if there is one, unless `prefer_flat`.
     pub fn root(&self, prefer_flat: bool) -> Root {
         let (first, second) = if prefer_flat { (self.flat, self.btree) } else { (self.btree, self.flat) };
         first.or(second).expect("a decoded tree has an index")
     }
 
-    /// Whether its roots are of one tree. A root of height 0 is the only data page.
+    /// Checks that its roots belong to one tree. A root of height 0 is the only data page.
     fn check(&self) -> Result<(), String> {
         for Root { height, .. } in [self.btree, self.flat].into_iter().flatten() {
             if (height == 0) != (self.data_pages == 1) {
@@ -176,29 +177,30 @@ impl Tree {
 
     /// Stored bytes of its indexes.
     pub fn index_bytes(&self) -> u64 {
-        // A decoded meta may say anything. What is more than a u64 is compared with what is found, and differs.
+        // A decoded meta may say anything. A sum that does not fit a u64 is cut; it is compared with the true
+        // number, and differs.
         let of = |root: Option<Root>| root.map_or(0, |root| root.index_bytes);
         of(self.btree).saturating_add(of(self.flat))
     }
 }
 
-/// Bounds of the keys of a file, cut outward. Both may be keys of the file: the last key of most files is short enough
-/// to stand here as it is.
+/// The bounds of the keys of a file, widened to the outside. Both may be keys of the file: the last key of most
+/// files is so short that it is the bound itself.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct KeyBounds {
     /// Not greater than any key.
     pub low: Vec<u8>,
-    /// Not less than any key; `None` if no short string is.
+    /// Not less than any key; `None` if no short string is so great.
     pub high: Option<Vec<u8>>,
 }
 
 impl KeyBounds {
-    /// Memory it takes besides its own size.
+    /// The bytes of memory that it takes in addition to its own size.
     pub fn heap_bytes(&self) -> usize {
         self.low.capacity() + self.high.as_ref().map_or(0, Vec::capacity)
     }
 
-    /// Bounds of the keys from `first` to `last`, at most [`MAX_BOUND_BYTES`] each.
+    /// Bounds of the keys from `first` to `last`, of at most [`MAX_BOUND_BYTES`] each.
     pub fn cut(first: &[u8], last: &[u8]) -> Self {
         let low = first[..first.len().min(MAX_BOUND_BYTES)].to_vec();
         let high =
@@ -226,35 +228,35 @@ impl KeyBounds {
         Some(Self { low, high })
     }
 
-    /// Length of the longer one.
+    /// The length of the longer bound.
     pub fn longest(&self) -> usize {
         self.low.len().max(self.high.as_ref().map_or(0, Vec::len))
     }
 
-    /// Whether `key` may lie within.
+    /// Whether `key` may lie within the bounds.
     pub fn contains(&self, key: &[u8]) -> bool {
         self.low.as_slice() <= key && self.high.as_deref().is_none_or(|high| key <= high)
     }
 
-    /// Whether both may hold the same key.
+    /// Whether the same key may lie within both bounds.
     pub fn overlaps(&self, other: &Self) -> bool {
         let starts_in_time = |a: &Self, b: &Self| b.high.as_deref().is_none_or(|high| a.low.as_slice() <= high);
         starts_in_time(self, other) && starts_in_time(other, self)
     }
 
-    /// Whether it can come before `next` in a sorted level: they share no key, or only because keys were cut to the
-    /// same bytes.
+    /// Whether it can come before `next` in a sorted level: the bounds share no key, or they share one only because
+    /// keys were cut to the same bytes.
     pub fn is_before(&self, next: &Self) -> bool {
         let is_cut_tie = next.low.len() == MAX_BOUND_BYTES && self.high == successor(&next.low);
         self.high.as_deref().is_some_and(|high| high <= next.low.as_slice()) || is_cut_tie
     }
 
-    /// Every string within the bounds.
+    /// The range of all strings within the bounds.
     pub fn to_range(&self) -> KeyRange {
         KeyRange { start: self.low.clone(), end: self.high.as_deref().map(next_string) }
     }
 
-    /// Whether some key of `range` may lie within.
+    /// Whether some key of `range` may lie within the bounds.
     pub fn meets(&self, range: &KeyRange) -> bool {
         range.ends_after(&self.low) && self.high.as_ref().is_none_or(|high| range.start <= *high)
     }
@@ -269,7 +271,7 @@ impl KeyBounds {
         range.end.is_none() || self.high.as_ref().is_some_and(|high| range.ends_after(high))
     }
 
-    /// The smallest bounds that hold both.
+    /// The smallest bounds that contain both.
     pub fn union(&self, other: &Self) -> Self {
         let high = match (&self.high, &other.high) {
             (Some(a), Some(b)) => Some(a.max(b).clone()),
@@ -279,8 +281,8 @@ impl KeyBounds {
     }
 }
 
-/// The trees of a column group other than the main one, whose parts lie beside the keys. Row `i` of `newest` belongs to
-/// row `i` of the main tree, row `i` of `older` to row `i` of the history.
+/// The trees of a column group that is not the main one. Row `i` of `newest` belongs to row `i` of the main tree,
+/// and row `i` of `older` to row `i` of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct GroupTrees {
     /// Parts of the newest versions.
@@ -289,14 +291,14 @@ pub struct GroupTrees {
     pub older: Option<Tree>,
 }
 
-/// The filter of a file: a tree of partitions, each over some rows of the main tree that follow each other.
+/// The filter of a file: a tree of partitions. Each partition covers consecutive rows of the main tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterTree {
-    /// The partitions, found by key as the main tree's pages are. Its rows are those of the main tree.
+    /// The partitions, found by key like the pages of the main tree. Its rows are the rows of the main tree.
     pub tree: Tree,
-    /// Rows of each partition but the last, which has what is left.
+    /// The number of rows of each partition. The last partition has the rest.
     pub partition_rows: u32,
-    /// The first bytes of keys this long are in the filter too; 0 if none are.
+    /// The length of the key prefixes that are also in the filter; 0 if there are none.
     pub prefix_bytes: u16,
     /// The form of its partitions, as the features say.
     pub form: FilterForm,
@@ -318,7 +320,7 @@ impl FilterForm {
 }
 
 impl FilterTree {
-    /// Whether it can be the filter of `main`.
+    /// Checks that it can be the filter of `main`.
     fn check(&self, main: Option<Tree>) -> Result<(), String> {
         let rows = main.map_or(0, |main| main.totals.rows);
         if self.tree.totals.rows != rows {
@@ -332,8 +334,8 @@ impl FilterTree {
     }
 }
 
-/// Everything that is known of a file without reading it. About 200 bytes, and as much again for each two column
-/// groups.
+/// Everything that is known about a file without reading it. It takes about 200 bytes, and as much again for every
+/// two column groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// Seed of the file's checksums, unique to the file.
@@ -350,7 +352,7 @@ pub struct Meta {
     pub filter: Option<FilterTree>,
     /// Column groups beside the main one: group 1 first.
     pub groups: Vec<GroupTrees>,
-    /// Bounds over rows and range erases.
+    /// The bounds of rows and range erases.
     pub bounds: KeyBounds,
     /// Oldest version in the file.
     pub oldest: Version,
@@ -366,11 +368,11 @@ pub struct Meta {
     pub has_samples: bool,
     /// Whether some page is compressed by zstd.
     pub has_zstd: bool,
-    /// What a newer program added and this one need not know. Kept as it is.
+    /// What a newer program has added and this one need not know. It is kept as it is.
     pub unknown: Unknown,
 }
 
-/// What a newer program may add to a meta without keeping older ones from reading the file.
+/// What a newer program may add to a meta so that older programs can still read the file.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Unknown {
     /// Low feature bits.
@@ -385,14 +387,14 @@ impl Meta {
         (1..=self.groups.len() as u8).map(TreeKind::Group)
     }
 
-    /// Memory it takes besides its own size.
+    /// The bytes of memory that it takes in addition to its own size.
     pub fn heap_bytes(&self) -> usize {
         let groups = self.groups.capacity() * size_of::<GroupTrees>();
         let rare = self.history.heap_bytes() + self.range_erases.heap_bytes();
         groups + rare + self.bounds.heap_bytes() + self.unknown.extension.capacity()
     }
 
-    /// Rows, not counting older versions.
+    /// The number of rows, without older versions.
     pub fn rows(&self) -> u64 {
         self.main.map_or(0, |tree| tree.totals.rows)
     }
@@ -425,7 +427,7 @@ impl Meta {
         }
     }
 
-    /// What a reader must or may know of.
+    /// The feature bits: what a reader must know or may know.
     pub fn features(&self) -> u32 {
         let bit = |set: bool, bit: u32| if set { bit } else { 0 };
         let flat = |alone: bool| self.trees().any(|(_, tree)| tree.flat.is_some() && tree.btree.is_none() == alone);
@@ -481,7 +483,7 @@ impl Meta {
         varint::put_bytes(out, &self.unknown.extension);
     }
 
-    /// Takes an encoding off the front of `bytes`, or says what is wrong with it.
+    /// Takes an encoding from the front of `bytes`, or says what is wrong with it.
     ///
     /// # Errors
     ///
@@ -509,7 +511,7 @@ impl Meta {
         Ok(meta)
     }
 
-    /// Whether what it says of its trees and bounds fits together.
+    /// Checks that what it says about its trees and bounds fits together.
     fn check(&self) -> Result<(), String> {
         if self.bounds.high.as_ref().is_some_and(|high| *high < self.bounds.low) {
             return Err("it ends before it begins".to_owned());
@@ -589,7 +591,7 @@ impl Meta {
         })
     }
 
-    /// The file's last block, with an origin if the meta says that the file has one.
+    /// The file's last block. It has an origin exactly if the meta says so.
     pub fn footer(&self, origin: &[u8]) -> Vec<u8> {
         assert!(self.has_origin != origin.is_empty() && origin.len() <= MAX_ORIGIN_BYTES, "as the meta says");
         let mut out = Vec::with_capacity(BLOCK_BYTES);
@@ -610,7 +612,7 @@ impl Meta {
         out
     }
 
-    /// Reads a file's last block. The answer says what is wrong with it.
+    /// Reads a file's last block.
     ///
     /// # Errors
     ///
@@ -620,7 +622,7 @@ impl Meta {
         Ok(Self::with_origin(footer)?.0)
     }
 
-    /// As [`Meta::from_footer`], with where the file comes from; empty if it does not say.
+    /// Like [`Meta::from_footer`], but also returns where the file comes from; empty if it does not say that.
     ///
     /// # Errors
     ///
@@ -638,7 +640,7 @@ impl Meta {
         }
         let number = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().expect("four bytes"));
         features::check_version(number(8), FORMAT_VERSION)?;
-        // Before the meta, whose layout a required feature may have changed.
+        // This comes before the meta, whose layout a required feature may have changed.
         features::check(number(12), FEATURES)?;
         let end = META_AT + number(24) as usize;
         let mut bytes = body.get(META_AT..end).ok_or("the footer's meta is longer than the footer")?;
@@ -658,7 +660,7 @@ impl Meta {
     }
 }
 
-/// Which tree of a file.
+/// A tree of a file, by what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeKind {
     /// Newest versions.
