@@ -17,7 +17,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system failed to read or write a file, or the bytes of an SST are not those that were written.
+    /// The system failed to read or write a file, or the bytes of an SST are not the bytes that were written.
     #[error(transparent)]
     Page(#[from] pages::Error),
     /// The write-ahead log or the manifest could not be read or written.

@@ -73,7 +73,7 @@ pub struct Options {
     pub levels: LevelOptions,
     /// Where events are reported.
     pub events: EventHook,
-    /// What makes the keys of indexes.
+    /// The extractors that make the keys of indexes.
     pub extractors: Extractors,
     /// Bytes a second that the background scrub reads; 0 for no scrub.
     pub scrub_bytes_per_second: u64,

@@ -714,7 +714,7 @@ impl<V: Content> Reader<'_, V> {
         Range::new(self.rows(bounds))
     }
 
-    /// What gives the rows with keys in `bounds`.
+    /// The rows with keys in `bounds`, which can be given in any form.
     fn rows(&self, bounds: bounds::Owned) -> RangeRows {
         let (own, read) = self.work.map_or((None, None), |work| work.read_range(self.table.id(), &bounds));
         let session = self.table.session(Reason::Scan);

@@ -649,7 +649,7 @@ fn many_keys_pin_a_quarter_of_the_cache_at_most() {
     }
 }
 
-/// A range that ends within keys which were erased together: older rows after its end are none of its business.
+/// A range ends within keys that were erased together. It must not read the older rows after its end.
 #[test]
 fn nothing_is_read_beyond_the_far_end_of_a_range_whatever_was_erased_there() {
     let disk = hot_and_cold();

@@ -16,7 +16,7 @@ fn database(machine: &Machine) -> (Database, Arc<Mutex<Vec<String>>>) {
     (db, seen)
 }
 
-/// The first words of each, without sizes and times.
+/// The first words of each event, without sizes and times.
 fn names(seen: &Mutex<Vec<String>>) -> Vec<String> {
     std::mem::take(&mut *seen.lock())
         .iter()

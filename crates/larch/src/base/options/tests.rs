@@ -97,7 +97,7 @@ fn the_fifth_number_is_written_as_0_and_ignored() {
     let options = TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() };
     let mut bytes = Vec::new();
     options.encode(&mut bytes);
-    // Two bytes of each length, then index and compression.
+    // The sizes of a page and of a node take two bytes each. Then come index and compression.
     assert_eq!(bytes[6], 0);
     for number in [1, 3, 127] {
         bytes[6] = number;
@@ -109,7 +109,7 @@ fn the_fifth_number_is_written_as_0_and_ignored() {
 fn a_choice_that_a_later_release_has_is_refused_by_name() {
     let mut bytes = Vec::new();
     TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() }.encode(&mut bytes);
-    // Two bytes of each length, then index and compression.
+    // The sizes of a page and of a node take two bytes each. Then come index and compression.
     let compressions = [3, 2, 0x12 + 1, 0x13, 0x10, 0x11];
     let compressions = compressions.map(|number| (5, number, format!("compression {number}")));
     for (at, number, expected) in [(4, 3, "index 3".to_owned())].into_iter().chain(compressions) {

@@ -180,7 +180,7 @@ impl RecordReader {
         }
     }
 
-    /// The unfinished write that was cut off, if the log ended with such a write. To be asked after the last record.
+    /// The unfinished write that was cut off, if the log ended with such a write. Call it after the last record.
     pub fn tear(&self) -> Option<&Tear> {
         match &self.log_end {
             Some(LogEnd::Torn(tear)) => Some(tear),

@@ -257,7 +257,7 @@ fn a_key_that_the_last_row_of_a_page_says_nothing_about_is_not_passed_when_the_n
     }
 }
 
-/// What a range erase hides in a file is passed by a seek, although rows in memory lie between its rows.
+/// Rows of a file that a range erase hides are passed by a seek, although rows in memory lie between them.
 #[test]
 fn rows_of_a_file_that_a_range_erase_hides_are_not_read_between_rows_in_memory() {
     let db = open(&SimDisk::new(1), 1 << 20);
