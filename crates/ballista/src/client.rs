@@ -13,12 +13,12 @@ use larch_datafusion::command::Elsewhere;
 use os::sync::Arc;
 use std::time::Duration;
 
-/// How long an executor that has rows for the client may send nothing, not even that it is there; twice this, because
-/// it is asked once.
+/// How long an executor that has rows for the client may send nothing, not even a sign of life. It is asked once, so
+/// the client notices after twice this time.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// What Ballista says if an executor is lost: the scheduler has ended the query, rows cannot be fetched by another
-/// executor, or by the client.
+/// Ballista's messages about a lost executor: the scheduler has ended the query, or another executor or the client
+/// cannot fetch rows.
 const LOST: [&str; 4] = [
     "failed: Cancelled",
     "has failed 1 times, most recent failure reason",
@@ -36,7 +36,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The executors of the scheduler at `HOST:PORT`, which find the database as `database`: in the same directory, or
+    /// The executors of the scheduler at `HOST:PORT`. They find the database as `database`: in the same directory, or
     /// at the same URL.
     pub fn new(scheduler: &str, database: &str) -> Self {
         Self { scheduler: scheduler.to_owned(), database: database.to_owned() }
@@ -53,7 +53,7 @@ impl Elsewhere for Cluster {
         // It only sends, so it opens none.
         let databases = Databases::new(Arc::new(|place| exec_err!("{place} is not read by the process that asks")));
         let config = here.config().clone().with_ballista_logical_extension_codec(LogicalCodec::new(&databases));
-        // An executor that sends nothing any more is noticed while its rows are on their way.
+        // If an executor stops sending while its rows are on their way, this is noticed.
         let config = config.with_ballista_override_create_grpc_client_endpoint(Arc::new(|endpoint| {
             let alive = endpoint.http2_keep_alive_interval(ALIVE).keep_alive_timeout(ALIVE);
             Ok(alive.keep_alive_while_idle(true).connect_timeout(ALIVE))

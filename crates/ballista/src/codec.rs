@@ -1,5 +1,5 @@
-//! How tables and scans of Larch are sent between processes: as JSON after a word that no message of Ballista begins
-//! with. Everything else is sent as Ballista does.
+//! How tables and scans of Larch are sent between processes: as JSON after a word with which no message of Ballista
+//! begins. Everything else is sent as Ballista does.
 
 use crate::databases::Databases;
 use crate::failure::{external, to_be_sent};
@@ -21,7 +21,7 @@ use os::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What a table begins with. In a message of Ballista the first byte would be the end of a group that never began.
+/// The first bytes of a table. In a message of Ballista, the first byte would be the end of a group that never began.
 const TABLE: &[u8] = b"larch table 1 ";
 
 /// What a scan begins with.

@@ -1,17 +1,18 @@
-//! Databases that a process has open to answer queries for others, and the versions at which it can show them. It knows
-//! no plan.
+//! Databases that a process has open to answer queries for other processes, and the versions that it can show of
+//! them. It knows no plan.
 //!
-//! A query is planned by one process and read by others. All of them must read the same version, or rows would be
-//! missing or counted twice. A process follows the files of a database, so the version that it shows changes when the
-//! writer puts rows in files, and not with each commit. It takes a snapshot of each version that it sees, and keeps it
-//! for a while:
+//! One process plans a query, and others read the rows. All of them must read the same version, or rows would be
+//! missing or counted twice. A process follows the files of a database. So the version that it shows changes when the
+//! writer puts rows in files, and not with each commit. A process takes a snapshot of each version that it sees, and
+//! keeps it for a while:
 //!
 //! ```text
 //! version       17 ──────────────────── 18 ──────────────────── 19            shown by this process
 //! a query at 17      planned   first task       last task                     reads the snapshot of 17
 //! ```
 //!
-//! Two processes that show the same version of one database show the same rows, however these are spread over files.
+//! Two processes that show the same version of a database show the same rows, even if the rows are spread differently
+//! over files.
 
 use crate::failure::external;
 use datafusion::common::exec_err;
@@ -32,37 +33,37 @@ mod tests;
 /// Opens the database in a directory or at a URL, as a follower of its files.
 pub type Open = Arc<dyn Fn(&str) -> Result<Database> + Send + Sync>;
 
-/// The words of every message about a version that is not shown any more.
+/// The words in every message about a version that is no longer shown.
 pub const MOVED_ON: &str = "is not shown any more";
 
-/// How long a snapshot is kept if no query asks for it. A query asks for it after it was planned, and each process at
-/// its first task.
+/// How long a snapshot is kept if no query asks for it. A query asks for its snapshot after it was planned, and each
+/// process asks for it at its first task.
 const KEPT_UNASKED: Duration = Duration::from_secs(60);
 
-/// How long a snapshot is kept after a query has asked for it last. The tasks of a query ask one after the other.
+/// How long a snapshot is kept after the last request of a query. The tasks of a query ask one after the other.
 const KEPT_ASKED: Duration = Duration::from_secs(600);
 
-/// A database that no query has asked for so long is closed: it has memory for pages, and a lease of the files that it
-/// shows.
+/// A database is closed if no query has asked for it for this long: it takes memory for pages, and a lease of the
+/// files that it shows.
 const KEPT_OPEN: Duration = Duration::from_secs(3600);
 
-/// How long a process waits until it shows a version that another one has seen. Ballista gives a task up that begins 20
-/// seconds late.
+/// How long a process waits until it shows a version that another process has seen. Ballista gives up a task that
+/// begins 20 seconds late.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often it looks meanwhile, and how often it looks for a new version.
+/// How often a process looks during this wait, and how often it looks for a new version.
 pub const PAUSE: Duration = Duration::from_millis(50);
 
 /// Which rows a query reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The directory of the database, or its URL, as every process that answers the query finds it.
+    /// The directory of the database, or its URL. Every process that answers the query finds the database under it.
     pub database: String,
     /// The version that is read.
     pub version: u64,
 }
 
-/// The databases that a process has open. One that is slow to open keeps only those waiting who ask for it.
+/// The databases that a process has open. If a database is slow to open, only requests for this database wait.
 pub struct Databases {
     open: Open,
     shown: Mutex<BTreeMap<String, Arc<Slot>>>,
@@ -109,12 +110,12 @@ impl Databases {
         Arc::new(Self { open, shown: Mutex::default() })
     }
 
-    /// The database at a place with a snapshot of the version that a query reads.
+    /// Returns the database at a place, with a snapshot of the version that a query reads.
     ///
     /// # Errors
     ///
-    /// The database cannot be opened; this process does not see the version in time; or it sees a later version and has
-    /// kept no snapshot of this one.
+    /// The database cannot be opened; this process does not see the version in time; or this process sees a later
+    /// version and has kept no snapshot of the requested one.
     pub fn at(&self, place: &Place) -> Result<(Arc<Shown>, Snapshot)> {
         let shown = self.shown(&place.database)?;
         let snapshot = shown.at(place)?;
@@ -146,8 +147,8 @@ impl Databases {
     }
 
     /// Takes out the databases that no task reads and that no query has asked for since `then`. The next query about
-    /// such a place opens its database again. The caller closes those that it gets by dropping them, and waits for
-    /// their threads then.
+    /// such a place opens its database again. The caller closes the returned databases by dropping them, which waits
+    /// for their threads.
     #[must_use]
     fn take_unasked(&self, then: Duration) -> Vec<Arc<Shown>> {
         let is_unasked = |shown: &mut Arc<Shown>| Arc::strong_count(shown) == 1 && *shown.asked.lock() < then;
@@ -159,7 +160,7 @@ impl Databases {
         closed
     }
 
-    /// Opens the database at a place anew when it is asked for next.
+    /// Makes the next request for a place open its database anew.
     pub fn forget(&self, place: &str) {
         self.shown.lock().remove(place);
     }
@@ -169,8 +170,8 @@ impl Databases {
         self.opened().iter().map(|(place, shown)| shown.reads(place)).collect()
     }
 
-    /// Takes notice of new versions, and closes what is not asked for, again and again, as long as something else holds
-    /// the databases.
+    /// Takes note of new versions and closes unused databases, again and again, as long as something else holds the
+    /// databases.
     pub async fn watch(databases: Weak<Self>) {
         while let Some(databases) = databases.upgrade() {
             let all = databases.opened();
@@ -179,10 +180,10 @@ impl Databases {
             let unasked = databases.take_unasked(Machine::real().clock.now().saturating_sub(KEPT_OPEN));
             drop(databases);
             if !unasked.is_empty() {
-                // A close may wait for a store that does not answer, so a thread that may wait does it.
+                // A close may wait for a store that does not answer, so it runs on a thread that may wait.
                 tokio::task::spawn_blocking(move || drop(unasked));
             }
-            // The engine does not say when a follower shows new files, so it is asked.
+            // The engine does not report when a follower shows new files, so the process looks again and again.
             tokio::time::sleep(PAUSE).await;
         }
     }

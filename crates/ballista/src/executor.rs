@@ -1,5 +1,5 @@
-//! A process that does tasks of queries. It opens the databases that tasks name, and reads the ranges of keys that they
-//! have.
+//! A process that does tasks of queries. It opens the databases that tasks name, and reads the ranges of keys in the
+//! tasks.
 
 use crate::codec::{LogicalCodec, PhysicalCodec};
 use crate::databases::Databases;
@@ -11,8 +11,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use tokio::net::TcpListener;
 
-/// How often an executor tells the scheduler that it is there, in seconds: several times in what the scheduler waits
-/// for.
+/// How often, in seconds, an executor tells the scheduler that it is alive: several times within the scheduler's time
+/// limit.
 const HEARTBEAT_SECONDS: u64 = 5;
 
 /// How an executor works.
@@ -20,13 +20,13 @@ const HEARTBEAT_SECONDS: u64 = 5;
 pub struct Options {
     /// The host of the scheduler and its port.
     pub scheduler: (String, u16),
-    /// The address at which the other processes find this one.
+    /// The address under which the other processes find this one.
     pub address: IpAddr,
     /// The port for rows; the next one is for tasks. `None`: any that are free.
     pub port: Option<u16>,
     /// How many partitions it works on at a time.
     pub threads: usize,
-    /// Memory for the work of the query engine, beside that of databases.
+    /// Memory for the work of the query engine, in addition to the memory of databases.
     pub memory_bytes: u64,
     /// A directory for rows on their way between processes.
     pub work: PathBuf,

@@ -1,8 +1,8 @@
-//! The executors that a scheduler knows, and the end of queries that have lost one.
+//! The executors that a scheduler knows, and the end of queries that have lost an executor.
 //!
-//! Ballista 55 begins stages anew whose rows were on an executor that is lost. It does not forget what those stages had
-//! given to the next one before, so these rows would come twice. So each query that runs while an executor is lost is
-//! ended before Ballista hears of the loss, and the client asks it again.
+//! If an executor is lost, Ballista 55 restarts the stages whose rows were on it. It does not forget the rows that
+//! these stages had already given to the next stage, so these rows would come twice. So each query that runs while an
+//! executor is lost is ended before Ballista hears of the loss, and the client asks the query again.
 
 use ballista_core::JobId;
 use ballista_core::error::Result;
@@ -22,21 +22,21 @@ use std::time::Duration;
 /// A scheduler of plans in Ballista's own messages.
 pub type Scheduler = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
-/// How long a query waits for the first executor, and how often it looks for one.
+/// How long a query waits for the first executor, and the number of checks in this time.
 const WAIT: Duration = Duration::from_secs(12);
 const LOOKS: u32 = 12;
 
-/// What Ballista remembers of executors, and who hears of it when one is lost.
+/// Ballista's record of executors, and the receiver of reports about lost ones.
 pub struct Executors {
     known: Arc<dyn ClusterState>,
     losses: mpsc::UnboundedSender<Loss>,
 }
 
-/// An executor is lost. The sender is used once the queries have ended.
+/// The executors in `known`, and a stream of losses for [`end_queries`].
 pub type Loss = oneshot::Sender<()>;
 
 impl Executors {
-    /// The executors in `known`, and the losses among them, which [`end_queries`] has to take.
+    /// Ends the running queries when an executor is lost, and ends queries that have no executor left.
     pub fn new(known: Arc<dyn ClusterState>) -> (Arc<Self>, mpsc::UnboundedReceiver<Loss>) {
         let (losses, taken) = mpsc::unbounded();
         (Arc::new(Self { known, losses }), taken)
@@ -62,11 +62,11 @@ pub async fn end_queries(
     };
     let mut empty = 0;
     loop {
-        // Ballista says when an executor is lost, and not for how long none was left.
+        // Ballista reports that an executor is lost, but not for how long there was none left.
         match tokio::time::timeout(WAIT / LOOKS, losses.next()).await {
             Ok(Some(loss)) => {
                 end_all().await?;
-                // A query that waited for this has ended if it does not exist any more.
+                // If the query that waited for this does not exist any more, it has ended.
                 loss.send(()).unwrap_or(());
             }
             Ok(None) => return Ok(()),
@@ -122,7 +122,7 @@ impl ClusterState for Executors {
     /// Ballista begins stages anew after this, so the queries end before.
     async fn remove_executor(&self, executor: &str) -> Result<()> {
         let (loss, ended) = oneshot::channel();
-        // The send fails only while the scheduler ends, and then all its queries end, too.
+        // The send fails only if the scheduler is ending; then all its queries end, too.
         if self.losses.unbounded_send(loss).is_ok() {
             ended.await.unwrap_or(());
         }

@@ -1,5 +1,5 @@
-//! What went wrong in another process, in words. Ballista passes on an error as text, with what it says itself around
-//! it, so the words of Larch stand between marks and are found again.
+//! Words about what went wrong in another process. Ballista passes an error on as text and adds its own text around
+//! it. So the words of Larch stand between marks, by which they are found again.
 
 use datafusion::error::DataFusionError;
 
@@ -22,12 +22,12 @@ pub fn to_be_sent(error: DataFusionError) -> DataFusionError {
     DataFusionError::Execution(format!("{BEFORE}{words}{AFTER}"))
 }
 
-/// The words of Larch in an error that another process has sent; `None` if it has none.
+/// The words of Larch in an error that another process has sent; `None` if the error has no such words.
 pub fn sent(error: &DataFusionError) -> Option<String> {
     let text = error.to_string();
     let start = text.find(BEFORE)? + BEFORE.len();
     let words = &text[start..start + text[start..].find(AFTER)?];
-    // They come as a string of Rust's debug form, or as they are.
+    // The words come as a string in Rust's debug form, or unchanged.
     let is_quoted = text[..start - BEFORE.len()].ends_with('"');
     Some(if is_quoted {
         words.replace("\\\"", "\"").replace("\\'", "'").replace("\\\\", "\\")

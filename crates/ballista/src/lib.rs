@@ -1,5 +1,6 @@
-//! The tables of a Larch database on Apache DataFusion Ballista: a scheduler cuts a query into tasks, executors do
-//! them, and each opens the database itself. A task is some partitions of a stage of a query (decision 75).
+//! The tables of a Larch database on Apache DataFusion Ballista: a scheduler cuts a query into tasks, and executors
+//! do the tasks. Each executor opens the database itself. A task is some partitions of a stage of a query (decision
+//! 75).
 //!
 //! ```text
 //! client       statements ─▶ logical plan        its tables: place, table, columns, version      `table`
@@ -7,8 +8,8 @@
 //! executor     a task ─▶ rows                    the ranges of the task alone
 //! ```
 //!
-//! * [`Databases`] are those that a process has open, with the versions that it can show. Every process answers with
-//!   the rows of the version that the client saw, or not at all.
+//! * [`Databases`] are the databases that a process has open, with the versions that it can show. Every process
+//!   answers with the rows of the version that the client saw, or not at all.
 //! * [`PlacedTable`] and [`PlacedScan`] are what is sent, by [`LogicalCodec`] and [`PhysicalCodec`].
 //! * [`scheduler`], [`executor`] and [`client`] are the three processes.
 //!

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     larch_cli::main_with(larch_cli::STORES, additions)
 }
 
-/// The machine of what is in a store, with what the environment says as `crates/remote` reads it.
+/// The machine for what is in a store. As in `crates/remote`, the environment has its settings.
 #[cfg(feature = "remote")]
 fn machine_of(
     directory: &std::path::Path,
@@ -103,7 +103,7 @@ fn databases(open: &OpenBuilder) -> Arc<Databases> {
     }))
 }
 
-/// Runs `work` until it fails, until ^C or, if it `stops_with_input`, until the standard input ends.
+/// Runs `work` until it fails or until ^C. If it `stops_with_input`, the end of the standard input ends it, too.
 fn until_stopped(
     threads: Option<usize>,
     stops_with_input: bool,

@@ -1,4 +1,4 @@
-//! A table that other processes find, as DataFusion plans with it: its scans are those that can be sent.
+//! A table that other processes can find, for DataFusion's planner: its scans can be sent to other processes.
 
 use crate::scan::PlacedScan;
 use crate::table::PlacedTable;

@@ -1,9 +1,8 @@
 //! A scan whose partitions are rows of a small table beneath it. It reads nothing itself.
 //!
-//! Ballista gives each task the partitions that it has to do. It does so in the leaves of a plan, of which it knows its
-//! own and DataFusion's. A leaf that it does not know would be read as a whole by each task. So the ranges of keys that
-//! a partition reads are a row in a leaf that it knows, one in memory, and the scan reads the ranges that it finds
-//! there:
+//! Ballista gives each task its partitions, by changing the leaves of the plan. It knows only its own kinds of leaves
+//! and DataFusion's. A leaf of another kind would be read as a whole by each task. So the key ranges of each
+//! partition are a row in a leaf of a known kind, a table in memory. The scan reads the ranges that it finds there:
 //!
 //! ```text
 //! planned                                a task for partitions 2 and 3
@@ -38,7 +37,7 @@ use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::fmt;
 
-/// A scan of a table that other processes find, over a leaf that has its partitions.
+/// A scan of a table that other processes can find, over a leaf with its partitions.
 #[derive(Clone, Debug)]
 pub struct PlacedScan {
     table: PlacedTable,
@@ -59,7 +58,7 @@ impl PlacedScan {
     ///
     /// # Errors
     ///
-    /// The errors of a table in memory, and never one of the scan.
+    /// The errors of a table in memory; the scan itself causes none.
     pub fn new(table: PlacedTable, scan: LarchScan) -> Result<Self> {
         let leaf = leaf_of(&scan.spec().partitions)?;
         Ok(Self { table, scan, leaf })
@@ -69,7 +68,7 @@ impl PlacedScan {
     ///
     /// # Errors
     ///
-    /// It is of another table than its own specification says, or the leaf has no ranges of keys.
+    /// The scan is of another table than its own specification says, or the leaf has no ranges of keys.
     pub fn of_spec(table: PlacedTable, spec: PlacedSpec, leaf: Arc<dyn ExecutionPlan>) -> Result<Self> {
         let partitions = partitions_of(&leaf)?;
         let scan = table.table().scan_of(ScanSpec { partitions, ..spec.scan })?;

@@ -1,4 +1,4 @@
-//! The process that cuts queries into tasks. It reads the index of a table, to cut it into partitions, and no rows.
+//! The process that cuts queries into tasks. To cut a table into partitions, it reads the table's index, and no rows.
 
 use crate::codec::{LogicalCodec, PhysicalCodec};
 use crate::databases::{Databases, PAUSE};
@@ -52,7 +52,8 @@ pub async fn serve(
         min_ready_executors: executors,
         executor_timeout_seconds: LOST_AFTER_SECONDS,
         expire_dead_executor_interval_seconds: LOOK_SECONDS,
-        // A stage whose rows cannot be fetched is not begun anew, for the reason that `executors` says: the query ends.
+        // If the rows of a stage cannot be fetched, the stage is not begun anew: the query ends, for the reason that
+        // `executors` explains.
         stage_max_failures: 1,
         override_session_builder: Some(Arc::new(crate::stages::session)),
         override_logical_codec: Some(LogicalCodec::new(&databases)),

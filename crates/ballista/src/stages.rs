@@ -1,13 +1,13 @@
 //! Plans that stay right when Ballista cuts them into stages.
 //!
-//! DataFusion plans for one process. There, what is read of a hash exchange with one input, or of one that merges, is
-//! in the order of the rows that went in, and so is one side of a join by hash. The plan above may rest on this order:
-//! a merge join or an aggregate that reads its rows as they come. Ballista makes a shuffle of each exchange, which
-//! keeps no order, and turns joins around or exchanges their sides when it cuts the plan. It sorts anew in some stages,
-//! and in others not.
+//! DataFusion plans for one process. There, a hash exchange that has one input, or that merges, keeps the order of
+//! its rows. One side of a hash join keeps its order, too. The plan above may depend on this order: it may have a
+//! merge join, or an aggregate that reads its rows as they come. Ballista turns each exchange into a shuffle, which
+//! keeps no order. When it cuts the plan, it also exchanges the sides of joins. In some stages it sorts again, in
+//! others not.
 //!
-//! So the rules that rest on an order see a plan in which no order goes beyond a [`Cut`], and put a sort where one is
-//! needed:
+//! So the rules that depend on an order see a plan in which no order goes beyond a [`Cut`], and they add a sort where
+//! one is needed:
 //!
 //! ```text
 //! as DataFusion plans it                       as its rules see it                    what Ballista gets
@@ -42,16 +42,16 @@ use std::fmt;
 type Plan = Arc<dyn ExecutionPlan>;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
-/// How often an exchange may be added because the order that made it unnecessary is gone. Each is added once, so a plan
-/// that goes on is one that the rules do not agree about.
+/// How often an exchange may be added because the order that made it unnecessary is gone. Each exchange is added
+/// once. If there are more, the rules do not agree about the plan.
 const ATTEMPTS: usize = 8;
 
 /// The session in which the scheduler plans a query.
 ///
-/// A query is planned once, before it begins, whatever the client asks for. The other planner of Ballista 55 plans what
-/// is left of it again after each stage, and sides of joins beneath a stage that has ended change with it: such a stage
-/// then has as many partitions for its readers as the new plan has, and no longer as many as it has written, and rows
-/// are missing in the answer.
+/// A query is planned once, before it begins, whatever the client asks for. Ballista 55 has another planner, which
+/// plans the rest of a query again after each stage. It may exchange the sides of joins beneath a stage that has
+/// ended. The readers of such a stage then expect as many partitions as the new plan has, and not as many as the
+/// stage has written. So rows are missing in the answer.
 ///
 /// # Errors
 ///
@@ -62,13 +62,14 @@ pub fn session(config: SessionConfig) -> Result<SessionState> {
     Ok(SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(rules).build())
 }
 
-/// The rules of DataFusion, with those that rest on an order bounded by cuts. Ballista joins by merging where
-/// DataFusion joins by hash, so most filters of outer joins are filters of merge joins.
+/// The rules of DataFusion; for the rules that depend on an order, cuts end the order. Ballista joins by merging
+/// where DataFusion joins by hash, so most filters of outer joins are filters of merge joins.
 fn rules(planned: &[Rule]) -> Vec<Rule> {
     let bounded = |rule: &Rule| -> Vec<Rule> {
         let within = Arc::new(WithinCuts(rule.clone()));
         match rule.name() {
-            // It puts exchanges and sorts where they are needed: first all exchanges, as in one process.
+            // This rule adds exchanges and sorts where they are needed. First it adds all exchanges, as in one
+            // process.
             "EnsureRequirements" => vec![rule.clone(), within],
             "OptimizeAggregateOrder" | "PushdownSort" => vec![within],
             _ => vec![rule.clone()],

@@ -1,4 +1,4 @@
-//! A table with the place and the version of its database, which another process can find by them. It reads no row.
+//! A table with the place and the version of its database, by which another process can find it. It reads no row.
 
 use crate::databases::{Databases, MOVED_ON, Place, Shown};
 use crate::failure::external;
@@ -14,8 +14,8 @@ pub struct TableSpec {
     pub place: Place,
     /// The name of the table in the database.
     pub table: String,
-    /// Its number there, and that of the database: a table may get the name of another without a new version, and
-    /// another database may be in the directory.
+    /// The numbers of the database and of the table in it. Names are not enough: a table may get the name of another
+    /// without a new version, and another database may be in the directory later.
     pub identity: (u64, u32),
     /// Its columns, as [`larch_datafusion::Columns`] writes them.
     pub columns: String,
@@ -26,12 +26,12 @@ pub struct TableSpec {
 pub struct PlacedTable {
     place: Place,
     table: LarchTable,
-    /// Who counts what is read; `None` in the process that asks, which reads nothing.
+    /// The counters of what is read; `None` in the process that asks, which reads nothing.
     shown: Option<Arc<Shown>>,
 }
 
 impl PlacedTable {
-    /// The same table for a query that other processes answer, which find its database as `database`.
+    /// The same table for a query that other processes answer; they find its database as `database`.
     pub fn new(database: &str, table: LarchTable) -> Self {
         let place = Place { database: database.to_owned(), version: table.version().0 };
         Self { place, table, shown: None }

@@ -1,5 +1,5 @@
-//! A scan of a table that this process cannot read. It says why when it is executed: Ballista does not report the words
-//! of an error that comes while a plan is read.
+//! A scan of a table that this process cannot read. It gives the reason when it is executed: if an error comes while
+//! a plan is read, Ballista does not report its words.
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::internal_err;

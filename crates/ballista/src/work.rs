@@ -1,5 +1,5 @@
-//! The directory of an executor, for rows on their way between processes and for what does not fit in memory. It is
-//! removed when the executor ends. If the executor is killed, the next one that starts on this machine removes it.
+//! The directory of an executor, for rows on their way between processes and for data that does not fit in memory. It
+//! is removed when the executor ends. If the executor is killed, the next one that starts on this machine removes it.
 //!
 //! ```text
 //! PARENT/larch-executor-5cVx1q/LOCK     held as long as the executor lives
@@ -36,7 +36,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Makes a directory in `parent`, and removes those there whose executors have died.
+    /// Makes a directory in `parent`, and removes the directories there whose executors have died.
     ///
     /// # Errors
     ///
@@ -53,8 +53,7 @@ impl Work {
                     remove_left(parent, directory.path());
                     return Ok(Self { directory, lock });
                 }
-                // Another executor took it for one that was left, and has removed it before it was locked, or
-                // meanwhile.
+                // Another executor took the directory for a leftover and removed it, before or while it was locked.
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
                 Err(error) => return Err(error),

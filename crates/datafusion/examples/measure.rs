@@ -1,5 +1,5 @@
-//! How long queries take over a table of Larch and over a Parquet file of the same rows in the same order, and how many
-//! pages Larch reads for them. `cargo x sql --measure` runs it; see `docs/guide/sql.md`.
+//! How long queries take over a table of Larch, and over a Parquet file of the same rows in the same order. Also how
+//! many pages Larch reads for them. `cargo x sql --measure` runs it; see `docs/guide/sql.md`.
 //!
 //! ```text
 //! measure [--rows N] [--repeats N] [--threads N] [--directory DIR] [--only TEXT]
@@ -7,8 +7,8 @@
 //! row:   id u64 | amount i64, price f64 | text of 76 bytes       100 bytes, in three places: key, first group, second group
 //! ```
 //!
-//! Only queries are asked whose names have TEXT. Both are asked in turns, and the medians are compared. *Cached* is
-//! what is asked again; *cold* is after the files were taken out of the memory of the system, with a database that was
+//! Only queries whose names contain TEXT are asked. Both sides are asked in turns, and the medians are compared.
+//! *Cached*: the query is asked again. *Cold*: the files were removed from the system's memory, and the database was
 //! just opened.
 
 #![allow(
@@ -43,8 +43,8 @@ const COLUMNS: &str = "key.tuple(id u64), value.tuple(amount i64, price f64), pa
 /// Rows that are made at once.
 const BATCH_ROWS: u64 = 100_000;
 
-/// What is asked, with the most that Larch may take of the time of Parquet; `{from}` and `{to}` are the ends of a
-/// thousandth of all keys.
+/// The queries, each with the most time that Larch may take, as a multiple of Parquet's time. `{from}` and `{to}` are
+/// the ends of a thousandth of all keys.
 const QUERIES: [(&str, &str, Option<f64>); 5] = [
     ("aggregate of one column", "SELECT sum(amount) FROM t", Some(8.0)),
     ("aggregate of two columns", "SELECT sum(amount), avg(price) FROM t WHERE price < 0.5", None),
@@ -110,7 +110,7 @@ struct Opening {
 fn measure(options: &Options) -> Result<()> {
     let scratch = Scratch::for_benchmark(options.directory.as_deref(), "sql", || ())?;
     let (database_directory, parquet) = (scratch.path().join("db"), scratch.path().join("t.parquet"));
-    // Enough for all pages, so that what is asked again is in memory.
+    // The cache holds all pages, so the pages of a repeated query are in memory.
     let cache_bytes = (options.rows * 150).max(64 << 20);
     let sides = Sides { database_directory, parquet, options: Opening { threads: options.threads, cache_bytes } };
     fill(&sides, options.rows)?;
@@ -133,7 +133,7 @@ fn measure(options: &Options) -> Result<()> {
             let compared = runtime.block_on(compare(&sides, &sql, is_cold, options.repeats))?;
             let ratio = compared.larch / compared.parquet;
             let goal = match goal {
-                // One column is compared in memory alone; cold data has the goal of all columns.
+                // The query of one column has a goal in memory only; with cold data it has the goal of all columns.
                 Some(_) if is_cold => "1.5".to_owned(),
                 Some(goal) => goal.to_string(),
                 None => "-".to_owned(),
@@ -154,7 +154,7 @@ fn fill(sides: &Sides, rows: u64) -> Result<()> {
     let groups = ["numbers", "note"].map(str::to_owned).to_vec();
     let table = database.table_with("t", TableOptions { groups, ..TableOptions::default() })?;
     let mut import = table.import()?;
-    // Neither side is compressed: the rows of a real table are more like each other than these.
+    // Neither side is compressed, because the rows of a real table are more alike than these.
     let properties = WriterProperties::builder().set_compression(Compression::UNCOMPRESSED).build();
     let mut writer = ArrowWriter::try_new(File::create(&sides.parquet)?, schema(), Some(properties))?;
     let mut random = 1_u64;
@@ -284,7 +284,7 @@ impl Side {
 }
 
 fn context(threads: usize) -> SessionContext {
-    // Filters within a file of Parquet are evaluated as they are read, which is faster for a range.
+    // Parquet evaluates filters while it reads a file, which is faster for a range.
     let config = SessionConfig::new().with_target_partitions(threads);
     SessionContext::new_with_config(config.set_bool("datafusion.execution.parquet.pushdown_filters", true))
 }
@@ -299,7 +299,7 @@ fn evict(sides: &Sides) -> Result<()> {
 }
 
 fn evict_file(file: &Path) -> Result<()> {
-    // An option of GNU `dd`: it tells the system that the pages of the file are not needed.
+    // This is an option of GNU `dd`: it tells the system that the pages of the file are no longer needed.
     let of = format!("of={}", file.display());
     let status = Command::new("dd")
         .args([&*of, "oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none"])

@@ -1,5 +1,5 @@
-//! What the columns of a table are: where each lies in a row and what type it has. It knows neither a table nor SQL,
-//! and does not read rows (see [`crate::fill`]).
+//! The columns of a table: where each lies in a row, and its type. This module knows neither a table nor SQL, and
+//! reads no rows (see [`crate::fill`]).
 //!
 //! ```text
 //! columns:  source { "," source }
@@ -14,8 +14,8 @@
 //! type:     kind [ "?" ] [ "desc" ]     as docs/format/tuple.md has them
 //! ```
 //!
-//! The words are those of `docs/format/extractor.md`, which declares indexes; here each source is written once, with
-//! all of its fields.
+//! The words are the same as in `docs/format/extractor.md`, which declares indexes. But here each source is written
+//! once, with all of its fields.
 
 use datafusion::arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef};
 use rows::{Declaration, FieldType, Kind};
@@ -26,7 +26,8 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// The type of a column whose whole numbers have 128 bits: 39 digits, which is more than a decimal of 128 bits has.
+/// The type of a column of whole numbers with 128 bits. They have up to 39 digits, which is more than a decimal of
+/// 128 bits holds.
 const WHOLE_128: DataType = DataType::Decimal256(39, 0);
 
 /// The most column groups that can be named; more than any table has.
@@ -63,7 +64,8 @@ pub struct Source {
 pub enum Form {
     /// The bytes are the only field.
     Whole,
-    /// The fields one after the other. `has_rest`: the last field is all that is left, without an end of its own.
+    /// The fields one after the other. `has_rest`: the last field is everything that is left, without an end marker
+    /// of its own.
     Tuple {
         /// Whether the last field has no end.
         has_rest: bool,
@@ -74,7 +76,7 @@ pub enum Form {
         separator: u8,
         /// Whether `\t`, `\n`, `\r` and `\\` in a text stand for other characters.
         escaped: bool,
-        /// Whether no bytes at all mean no text at all, and a zero byte at the start is none of a text.
+        /// Whether an empty value means that there is no text, and a zero byte at the start is not part of the text.
         marked: bool,
     },
     /// Members of an object.
@@ -88,7 +90,7 @@ pub struct Field {
     pub name: Option<String>,
     /// What it holds.
     pub field_type: FieldType,
-    /// The way to a member of a JSON object, if it is not the member with the name of the column.
+    /// The path to a member of a JSON object, if it is not the member with the name of the column.
     pub path: Option<Vec<Step>>,
 }
 
@@ -125,7 +127,7 @@ impl Columns {
     ///
     /// # Errors
     ///
-    /// If no column is named, two columns have one name, the key is declared twice, or a form and its fields do not
+    /// No column is named, two columns have the same name, the key is declared twice, or a form and its fields do not
     /// fit.
     pub fn new(sources: Vec<Source>) -> Result<Self, BadColumns> {
         let bad = |what: String| Err(BadColumns(what));
@@ -148,12 +150,12 @@ impl Columns {
         Ok(Self { sources })
     }
 
-    /// The columns of a table about whose rows nothing is known: `key`, and `value` or a column for each column group.
+    /// The columns of a table whose rows are unknown: `key`, and `value` or a column for each column group.
     pub fn raw(groups: &[String]) -> Self {
         Self::of_key(Source::whole(None, "key", Kind::Bytes), groups)
     }
 
-    /// The columns of a table of tuples whose fields have types and no names: `key_0`, `key_1`, …, and `value` or a
+    /// The columns of a table of tuples whose fields have types but no names: `key_0`, `key_1`, …, and `value` or a
     /// column for each column group.
     pub fn of_tuples(key: &Declaration, groups: &[String]) -> Self {
         let fields = key.fields().iter().enumerate();
@@ -161,7 +163,7 @@ impl Columns {
         Self::of_key(Source { group: None, form: Form::Tuple { has_rest: false }, fields }, groups)
     }
 
-    /// These columns of the key, and one for each part of the value, with bytes.
+    /// These columns of the key, and a column of bytes for each part of the value.
     fn of_key(key: Source, groups: &[String]) -> Self {
         let taken: Vec<String> = key.fields.iter().filter_map(|field| field.name.clone()).collect();
         let free = |name: &str| {
@@ -190,7 +192,7 @@ impl Columns {
         self.sources.iter().find(|source| source.group.is_none())
     }
 
-    /// The number of the first column of a source, by the number of the source.
+    /// The number of the first column of the source with this number.
     pub fn first_column(&self, source: usize) -> usize {
         self.sources[..source].iter().map(Source::columns).sum()
     }
@@ -242,7 +244,7 @@ impl Columns {
         Arc::new(Schema::new(self.sources.iter().flat_map(of_source).collect::<Vec<_>>()))
     }
 
-    /// Refuses columns of column groups that a table with these ones does not have.
+    /// Refuses columns of column groups that are not in `groups`, the groups of the table.
     ///
     /// # Errors
     ///
@@ -297,7 +299,7 @@ impl Source {
         self.fields.iter().filter(|field| field.name.is_some()).count()
     }
 
-    /// Whether a row may have nothing for a field: then the column has NULL.
+    /// Whether a row may lack the field; the column then has NULL.
     pub fn may_miss(&self, field: &Field) -> bool {
         field.field_type.is_optional || matches!(self.form, Form::Split { .. } | Form::Json)
     }
@@ -353,7 +355,7 @@ impl Source {
 }
 
 impl Field {
-    /// A field that is found by its place, or of a JSON object by its name.
+    /// A field that is found by its place or, in a JSON object, by its name.
     pub fn new(name: Option<String>, field_type: FieldType) -> Self {
         Self { name, field_type, path: None }
     }
@@ -488,7 +490,7 @@ impl<'t> Cursor<'t> {
         if self.takes(sign) { Ok(()) } else { self.fail(&format!("`{sign}` is expected")) }
     }
 
-    /// The word of letters, digits and `_` that comes next; empty if none does.
+    /// The next word of letters, digits and `_`; empty if none follows.
     fn word(&mut self) -> &'t str {
         let rest = self.rest();
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
@@ -530,7 +532,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// A text in quotes; within it a backslash comes before a quote and a backslash, and `\t` is a tab.
+    /// A text in quotes. Within it, a backslash comes before each quote and backslash, and `\t` is a tab.
     fn quoted(&mut self, quote: char) -> Result<String, BadColumns> {
         let mut chars = self.rest().char_indices();
         if chars.next().is_none_or(|(_, first)| first != quote) {

@@ -1,5 +1,5 @@
-//! `larch sql`: answers statements over the tables of a database, and prints rows as they come. It does not know how a
-//! table is read, nor in which process.
+//! `larch sql`: answers statements over the tables of a database, and prints rows as they come. It knows neither how
+//! a table is read nor in which process.
 
 use crate::minus::{self, Minus};
 use crate::{BadColumns, BadRow, BuiltFormat, FORMAT, LarchFactory, LarchTable, MergeJoinFilters, Provide, Unwritable};
@@ -23,7 +23,7 @@ use larch::Snapshot;
 use larch_cli::{Failure, Output, Query, QueryFormat};
 use std::sync::Arc;
 
-/// How often statements are begun, each time but the first with the newest rows.
+/// How often statements are begun; each time but the first, they see the newest rows.
 const ATTEMPTS: u32 = 5;
 
 /// Other processes that answer queries.
@@ -38,14 +38,15 @@ pub trait Elsewhere {
     /// They cannot be asked.
     fn session(&self, here: SessionState) -> datafusion::error::Result<SessionState>;
 
-    /// Whether a query failed because they show other rows by now than this process.
+    /// Whether a query failed because the other processes now show other rows than this process.
     fn have_moved_on(&self, error: &DataFusionError) -> bool;
 
-    /// Whether a query failed because one of them was lost. They give no wrong rows then, and may answer if they are
-    /// asked again.
+    /// Whether a query failed because one of the processes was lost. They give no wrong rows then, and may answer if
+    /// they are asked again.
     fn have_lost_one(&self, error: &DataFusionError) -> bool;
 
-    /// Their words about a row or a database that they cannot read, without the words around them.
+    /// The words of the other processes about a row or a database that they cannot read, without the text around
+    /// them.
     fn words_of(&self, error: &DataFusionError) -> Option<String>;
 }
 
@@ -63,11 +64,11 @@ pub fn run(query: &Query) -> Result<(), Failure> {
     run_on(query, None)
 }
 
-/// Runs all statements of a query, in other processes if some are given.
+/// Runs all statements of a query; if other processes are given, they answer it.
 ///
 /// # Errors
 ///
-/// As [`run`]; the other processes cannot be reached.
+/// The errors of [`run`], or the other processes cannot be reached.
 pub fn run_on(query: &Query, elsewhere: Option<&dyn Elsewhere>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = with_threads(runtime, query.threads).enable_all().build();
@@ -127,7 +128,7 @@ async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut O
                     Err(error) => error,
                 };
                 let Some(others) = elsewhere else { return Err(failure(error).into()) };
-                // All statements see the same rows, so once some were printed the statement cannot begin again.
+                // All statements see the same rows. So once some rows were printed, the statement cannot begin again.
                 if !has_printed && others.have_moved_on(&error) {
                     return Err(Stopped::Early);
                 }
@@ -190,9 +191,9 @@ fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>
     Ok(context)
 }
 
-/// Why a statement is refused. If it is about a table that is not there, in the words of the other commands. DataFusion
-/// decides whether it exists: a name in a statement may also be that of a function, or of a table that the statement
-/// makes.
+/// Why a statement is refused. If it names a table that does not exist, the words are those of the other commands.
+/// DataFusion decides whether the table exists: a name in a statement may also be the name of a function, or of a
+/// table that the statement makes.
 fn refused(context: &SessionContext, query: &Query, statement: &Statement, error: DataFusionError) -> Failure {
     let state = context.state();
     let words = error.find_root().strip_backtrace();

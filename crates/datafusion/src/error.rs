@@ -1,4 +1,4 @@
-//! What goes wrong in a table of a query, beside what the engine and DataFusion say themselves.
+//! What goes wrong in a table of a query, in addition to the errors of the engine and of DataFusion.
 
 use datafusion::error::DataFusionError;
 use std::fmt;

@@ -42,7 +42,7 @@ impl LarchFactory {
         Self::with(database, snapshot, Arc::new(|table| Arc::new(table)))
     }
 
-    /// The factory for a session that asks what `provide` makes of the tables.
+    /// A factory for a session; `provide` makes the provider of each table.
     pub fn with(database: &Database, snapshot: &Snapshot, provide: Provide) -> Self {
         Self { database: database.clone(), snapshot: snapshot.clone(), provide }
     }

@@ -1,5 +1,5 @@
-//! Rows as Arrow arrays: the fields that a query needs are decoded from the bytes of a row right into the arrays,
-//! without a value in between. It does not know where the rows come from.
+//! Rows as Arrow arrays: the fields that a query needs are decoded from the bytes of a row directly into the arrays,
+//! without intermediate values. It does not know where the rows come from.
 
 mod builder;
 mod json;
@@ -40,10 +40,10 @@ pub struct Filler {
     rows: usize,
 }
 
-/// A source of which some fields are wanted.
+/// A source with the fields that a query needs.
 struct Wanted {
     form: Form,
-    /// Which part of a row it is, among those that are read; `None` for the key.
+    /// The number of its part among the parts that are read; `None` for the key.
     part: Option<usize>,
     /// The fields up to the last one that is wanted.
     fields: Vec<Place>,
@@ -62,13 +62,15 @@ struct Place {
     array: Option<usize>,
     /// The number of its column, if it is one.
     column: Option<usize>,
-    /// How many bytes it has in every tuple; `None` if that differs, or if it is descending.
+    /// The number of bytes that the field has in every tuple; `None` if the number differs, or if the field is
+    /// descending.
     plain_width: Option<usize>,
 }
 
 impl Filler {
-    /// For these columns, in this order, each once. `groups` are the groups that are read, in the order of a row's
-    /// parts. Arrays have room for `capacity` rows at first, so that values are not moved when they grow.
+    /// Rows for these columns, in this order, each column once. `groups` are the groups that are read, in the order
+    /// of a row's parts. Arrays begin with room for `capacity` rows, so that values are not moved when the arrays
+    /// grow.
     ///
     /// # Panics
     ///
@@ -123,13 +125,13 @@ impl Filler {
         Ok(())
     }
 
-    /// Appends `rows` rows: `keys` hands over their keys one after the other, and `parts` has, for each group that is
-    /// read, one part of each row.
+    /// Appends `rows` rows. `keys` gives their keys one after the other. For each group that is read, `parts` has one
+    /// part of each row.
     ///
     /// # Errors
     ///
-    /// If a field is not what its column says, with the number of its row among these. Then the arrays are of no use
-    /// any more.
+    /// A field is not what its column says; the error has the number of its row among these rows. The arrays are then
+    /// useless.
     pub fn push_rows(
         &mut self,
         keys: impl Fn(&mut dyn FnMut(&[u8])),
@@ -165,7 +167,7 @@ impl Filler {
         self.builders.iter().map(Builder::bytes).sum()
     }
 
-    /// The arrays so far, in the order of the columns that are wanted. It begins new ones.
+    /// Returns the arrays so far, in the order of the wanted columns, and begins new arrays.
     pub fn take(&mut self) -> Vec<ArrayRef> {
         self.rows = 0;
         let next = |(builder, kind): (&mut Builder, &Kind)| {
@@ -185,8 +187,8 @@ impl Wanted {
         sources.try_for_each(|(row, bytes)| self.read(bytes, builders).map_err(|bad| (row, bad)))
     }
 
-    /// Reads a column after the other. `None`, and perhaps values in the arrays, if a row is damaged; `None`, and
-    /// nothing in the arrays, if this source cannot be read so.
+    /// Reads one column after the other. `None` if a row is damaged; then the arrays may have some new values.
+    /// `None`, and no new values, if this source cannot be read in this way.
     fn plain_columns(&self, sources: &[&[u8]], builders: &mut [Builder]) -> Option<()> {
         if !matches!(self.form, Form::Tuple { .. }) || self.plain < self.fields.len() {
             return None;
@@ -246,8 +248,8 @@ impl Wanted {
         }
     }
 
-    /// Reads the plain fields, and returns the bytes after them; `None` if one is wrong. Then the arrays are of no use
-    /// any more.
+    /// Reads the plain fields, and returns the bytes after them; `None` if a field is wrong. The arrays are then
+    /// useless.
     #[inline]
     fn plain_fields<'b>(&self, bytes: &'b [u8], builders: &mut [Builder]) -> Option<&'b [u8]> {
         let mut left = bytes;
@@ -261,7 +263,7 @@ impl Wanted {
         Some(left)
     }
 
-    /// Reads the fields from number `first` on, of a tuple of which the bytes `left` are left.
+    /// Reads the fields of a tuple from number `first` on; `left` are the remaining bytes of the tuple.
     fn tuple_from(
         &self,
         first: usize,

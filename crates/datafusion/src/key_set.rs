@@ -41,7 +41,7 @@ impl KeyRange {
         (Bound::Included(self.low.clone()), self.high.clone().map_or(Bound::Unbounded, Bound::Excluded))
     }
 
-    /// The same range of what follows `prefix` in longer keys.
+    /// The same range in longer keys, for the bytes that follow `prefix`.
     pub fn below(&self, prefix: &[u8]) -> Self {
         let high = match &self.high {
             Some(high) => Some([prefix, high].concat()),
@@ -55,7 +55,7 @@ impl KeyRange {
     }
 }
 
-/// The shortest string after all those that begin with `prefix`; `None` if no such string exists.
+/// The shortest string that comes after all strings with `prefix`; `None` if no such string exists.
 fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     match rows::prefix_range(prefix.to_vec()).1 {
         Bound::Excluded(end) => Some(end),

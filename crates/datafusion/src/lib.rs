@@ -1,8 +1,8 @@
 //! SQL over a Larch database: its tables as tables of Apache DataFusion.
 //!
 //! * [`Columns`] says which columns the rows of a table have, where they lie and what types they have.
-//! * [`LarchTable`] is a table at one version. A query reads only the keys that its filters leave and the column
-//!   groups that its columns are in; counts, and the least and the greatest key, come from the index.
+//! * [`LarchTable`] is a table at one version. A query reads only the keys that its filters leave, and only the
+//!   column groups of its columns. Counts, and the least and the greatest key, come from the index.
 //! * [`LarchScan`] is the scan in a physical plan. What it reads is a plain value, a [`ScanSpec`].
 //! * [`BuiltFormat`] writes the rows of a query as files that a table takes in.
 //! * [`MergeJoinFilters`] is a rule for sessions that plan merge joins, which works around a fault of DataFusion.

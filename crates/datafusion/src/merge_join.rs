@@ -1,9 +1,8 @@
-//! Filters of outer merge joins, so that they can be asked about a row that has no partner.
+//! Filters of outer merge joins, changed so that they can be evaluated for a row that has no partner.
 //!
-//! `SortMergeJoinExec` of DataFusion 55.2 evaluates the filter of an outer join also for rows whose keys have no equal
-//! on the other side, with NULL in place of the other side. It discards what comes out, but the schema of the filter
-//! says that such a column has no NULL, so the query ends with `Column 'y' is declared as non-nullable but contains
-//! null values`:
+//! `SortMergeJoinExec` of DataFusion 55.2 also evaluates the filter of an outer join for rows whose keys have no
+//! match, with NULL for the other side. It discards the result. But the schema of the filter says that such a column
+//! has no NULL, so the query ends with `Column 'y' is declared as non-nullable but contains null values`:
 //!
 //! ```text
 //! SELECT * FROM a LEFT JOIN b ON a.x = b.x AND a.y < b.y       a: (1, 5)  b: (2, 9)       filter: 5 < NULL
@@ -19,7 +18,7 @@ use datafusion::physical_plan::joins::SortMergeJoinExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use std::sync::Arc;
 
-/// A rule that lets each column of the filter of a merge join be NULL. It belongs behind the rules of DataFusion.
+/// A rule that allows NULL in each column of the filter of a merge join. It must come after the rules of DataFusion.
 #[derive(Debug)]
 pub struct MergeJoinFilters;
 

@@ -1,8 +1,8 @@
 //! A minus before an unsigned number, which DataFusion's planner of SQL refuses. Here the number is made a signed one
 //! first.
 //!
-//! The planner has no hook for operators with one operand. It has one for operators with two operands that it does not
-//! know. So each minus in a statement is replaced by such an operator, and [`Minus`] plans it:
+//! The planner has no hook for operators with one operand, but it has one for unknown operators with two operands. So
+//! each minus in a statement is replaced by such an operator, and [`Minus`] plans it:
 //!
 //! ```text
 //! SELECT -a FROM t      SELECT NULL <minus> a FROM t      a signed: Negative(a)    a unsigned: Negative(Cast(a))
@@ -50,7 +50,7 @@ fn minus() -> ast::BinaryOperator {
     ast::BinaryOperator::Custom(MINUS.to_owned())
 }
 
-/// Puts the operator in place of each minus that has one side. A constant keeps its own.
+/// Replaces each unary minus by the operator. The minus of a constant stays.
 pub fn mark(statement: &mut Statement) {
     match statement {
         Statement::Statement(statement) => mark_in(&mut **statement),

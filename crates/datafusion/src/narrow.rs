@@ -1,5 +1,5 @@
-//! Which keys a filter leaves: comparisons of the fields of a key with constants become ranges of keys. It knows how
-//! keys are encoded, and reads none.
+//! The keys that a filter leaves: comparisons of key fields with constants become ranges of keys. It knows how keys
+//! are encoded, and reads none.
 //!
 //! ```text
 //! key (a, b, c):  a = 1 AND b IN (2, 3) AND c > 4    the ranges (1, 2, 4)… to the end of (1, 2) and (1, 3, 4)… to that of (1, 3)
@@ -7,9 +7,9 @@
 //!                 a = 1 AND b > 2 OR a > 1           the ranges of both sides, together
 //! ```
 //!
-//! The set of keys for a filter has every key that passes the filter, and may have others. For each filter the result
-//! says whether the set has others. More filters do not change that, because each of them only takes values of a field
-//! away.
+//! The set of keys for a filter contains every key that passes the filter, and may contain others. For each filter,
+//! the result says whether the set contains others. More filters do not change that, because each of them only
+//! removes values of a field.
 
 use crate::columns::{Columns, Form};
 use crate::key_set::{KeyRange, KeySet};
@@ -24,7 +24,7 @@ use std::cmp::Ordering;
 #[cfg(test)]
 mod tests;
 
-/// The most ranges that a list of values of one field is turned into, after the values of the fields before it.
+/// The most ranges that a list of values of one field may become, including the values of the fields before it.
 const MAX_RANGES: usize = 1024;
 
 /// How well a set of keys says what a filter leaves.
@@ -45,7 +45,7 @@ pub struct Narrowed {
     pub keys: KeySet,
     /// For each filter.
     pub fits: Vec<Fit>,
-    /// How many of the first fields have one value in all of these keys.
+    /// The number of first fields that have one value in all of these keys.
     pub pinned: usize,
 }
 
@@ -72,7 +72,7 @@ struct KeyFields<'c> {
 struct KeyField<'c> {
     name: Option<&'c str>,
     field_type: FieldType,
-    /// The declaration of this field alone; `None` if the field is all that is left of a key.
+    /// The declaration of this field alone; `None` if the field is the rest of a key.
     declaration: Option<Declaration>,
 }
 
@@ -148,7 +148,7 @@ impl<'c> KeyFields<'c> {
         Narrowed { keys, fits, pinned }
     }
 
-    /// What `filter` says of one field; `None` if it says something else, or nothing that can be used.
+    /// What `filter` says about one field; `None` if it says something else, or nothing useful.
     fn of_field(&self, filter: &Expr) -> Option<OfField> {
         match filter {
             Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
@@ -177,7 +177,7 @@ impl<'c> KeyFields<'c> {
                 let mut values = Vec::with_capacity(list.len());
                 for value in list {
                     let Expr::Literal(value, _) = value else { return None };
-                    // A NULL in a list is equal to nothing; if the list is negated, no row is left.
+                    // A NULL in a list equals nothing; if the list is negated, no row is left.
                     if value.is_null() {
                         return None;
                     }
@@ -218,7 +218,7 @@ impl<'c> KeyFields<'c> {
         Some(OfField { field, values, is_exact: true })
     }
 
-    /// The field that a column is, and the type that its values are cast to before they are compared.
+    /// The field of a column, and the type to which its values are cast before they are compared.
     fn seen<'e>(&self, column: &'e Expr) -> Option<(usize, Option<&'e DataType>)> {
         match column {
             Expr::Cast(cast) => Some((self.field(&cast.expr)?, Some(cast.field.data_type()))),
@@ -270,7 +270,7 @@ impl<'c> KeyFields<'c> {
 }
 
 impl KeyField<'_> {
-    /// The bytes of all values but none.
+    /// The bytes of all values except NULL.
     fn present(&self) -> KeyRange {
         match (self.field_type.is_optional, self.field_type.is_descending) {
             (false, _) => KeyRange::all(),
@@ -279,7 +279,7 @@ impl KeyField<'_> {
         }
     }
 
-    /// Whether the range has one value of the field, and all keys with it.
+    /// Whether the range is exactly one value of the field, with all keys that have it.
     fn is_value(&self, range: &KeyRange) -> bool {
         match &self.declaration {
             None => *range == self.one(range.low.clone()),
@@ -322,9 +322,9 @@ impl KeyField<'_> {
         })
     }
 
-    /// The bytes of the values for which a comparison is true once they are cast to numbers with fractions, as a query
-    /// casts them that compares `id` with 10.5. Such a cast keeps the order of the values, although it may make one
-    /// number of several.
+    /// The bytes of the values for which a comparison is true after a cast to numbers with fractions. A query casts
+    /// so if it compares `id` with 10.5. Such a cast keeps the order of the values, although it may map several
+    /// values to one number.
     fn compared_as(&self, to: &DataType, op: Operator, value: &ScalarValue) -> Option<KeySet> {
         if self.field_type.kind == Kind::F32 {
             return self.compared_as_double(to, op, value);
@@ -344,7 +344,7 @@ impl KeyField<'_> {
         }
     }
 
-    /// The comparison for a field of 32-bit floating-point numbers that is compared with one of 64 bits.
+    /// The comparison of a field of 32-bit floating-point numbers with a constant of 64 bits.
     fn compared_as_double(&self, to: &DataType, op: Operator, value: &ScalarValue) -> Option<KeySet> {
         let (DataType::Float64, ScalarValue::Float64(Some(number))) = (to, value) else { return None };
         if !is_plain(*number) {
@@ -387,7 +387,7 @@ impl KeyField<'_> {
                     Err(_) => return Some(Operand::Above),
                 },
             },
-            // SQL has -0.0 before 0.0, and many NaN; a key has one zero and one NaN.
+            // SQL orders -0.0 before 0.0, and has many NaN; a key has one zero and one NaN.
             Kind::F32 => match value {
                 ScalarValue::Float32(Some(number)) if is_plain((*number).into()) => FieldValue::F32(*number),
                 _ => return None,
@@ -456,7 +456,7 @@ fn whole(value: &ScalarValue) -> Option<Whole> {
     Some(u128::try_from(number).map_or(Whole::Negative(number), Whole::Natural))
 }
 
-/// Whether a number is compared in the same way in SQL and in a key.
+/// Whether a number compares in the same way in SQL and in a key.
 fn is_plain(number: f64) -> bool {
     !number.is_nan() && number.to_bits() != (-0.0_f64).to_bits()
 }
@@ -471,8 +471,8 @@ fn bytes(value: &ScalarValue) -> Option<&[u8]> {
     }
 }
 
-/// The first whole number that is not less than a constant once it is cast to `to`, and the first one that is greater.
-/// `None` if `kind` is not of whole numbers, or if a cast of its values does not keep their order.
+/// The first whole number that, cast to `to`, is not less than a constant, and the first one that is greater. `None`
+/// if `kind` does not have whole numbers, or if the cast does not keep their order.
 fn borders(to: &DataType, kind: Kind, value: &ScalarValue) -> Option<(i128, i128)> {
     let digits = digits(kind)?;
     match (to, value) {
@@ -493,8 +493,9 @@ fn borders(to: &DataType, kind: Kind, value: &ScalarValue) -> Option<(i128, i128
     }
 }
 
-/// The first whole number for which `compare` does not say less, and the first one for which it says greater; one more
-/// than all whole numbers of 64 bits if no number is one. It says less, then equal, then greater.
+/// The first whole number for which `compare` does not say less, and the first one for which it says greater. If
+/// there is no such number, the result is one more than all whole numbers of 64 bits. For growing numbers, `compare`
+/// must say less, then equal, then greater.
 fn borders_by(compare: impl Fn(i128) -> Ordering) -> (i128, i128) {
     let first = |is_past: &dyn Fn(Ordering) -> bool| {
         let (mut low, mut high) = (i128::from(i64::MIN), i128::from(u64::MAX) + 1);
@@ -511,7 +512,7 @@ fn borders_by(compare: impl Fn(i128) -> Ordering) -> (i128, i128) {
     (first(&Ordering::is_ge), first(&Ordering::is_gt))
 }
 
-/// The most digits that a whole number of this kind has; `None` if it is another kind, or one of 128 bits.
+/// The most digits of a whole number of this kind; `None` if the kind is no whole number, or has 128 bits.
 fn digits(kind: Kind) -> Option<u8> {
     match kind {
         Kind::U8 | Kind::I8 => Some(3),
@@ -538,12 +539,12 @@ fn is_wider(to: &DataType, kind: Kind) -> bool {
     })
 }
 
-/// The sides of all ORs at the top of a filter.
+/// The operands of all ORs at the top of a filter.
 fn branches(filter: &Expr) -> Vec<&Expr> {
     sides(filter, Operator::Or)
 }
 
-/// The sides of all ANDs at the top of a filter.
+/// The operands of all ANDs at the top of a filter.
 fn conjuncts(filter: &Expr) -> Vec<&Expr> {
     sides(filter, Operator::And)
 }

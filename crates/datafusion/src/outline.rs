@@ -1,6 +1,6 @@
-//! What is known of the keys that a scan reads before it reads them: how many rows, which are the first and the last
-//! key, and where to cut them for several readers. It reads pages of the index; a data page for the first and one for
-//! the last key, if their values are asked for; and one for each end of a range, to count its rows exactly.
+//! Facts about the keys of a scan before it reads them: the number of rows, the first and the last key, and where to
+//! cut the keys for several readers. This reads pages of the index. If the values of the first and the last key are
+//! wanted, it reads a data page for each. For an exact count, it reads a data page for each end of a range.
 
 use crate::columns::Columns;
 use crate::fill::Filler;
@@ -12,7 +12,8 @@ use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 use larch::stats::{Estimate, RangeStats};
 use larch::{Key, Readable};
 
-/// The rows of each range are counted for up to this many ranges. With more, nothing is known beforehand.
+/// The rows of each range are counted for up to this many ranges. If there are more ranges, nothing is known
+/// beforehand.
 const MAX_COUNTED_RANGES: usize = 64;
 
 /// An estimate whose upper bound exceeds its lower bound by at most this number of rows is replaced by an exact count.
@@ -34,7 +35,7 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Looks at these keys, of which the columns of `projection` are to be read by at most `partitions` readers.
+    /// Looks at these keys; at most `partitions` readers will read the columns of `projection`.
     ///
     /// # Errors
     ///
@@ -89,13 +90,13 @@ impl Outline {
         Ok(Self { partitions: shares(cut, wanted as usize, share), pinned, statistics })
     }
 
-    /// The outline of a scan that reads nothing beforehand: what another process has planned.
+    /// The outline of a scan that another process has planned: nothing is read beforehand.
     pub fn planned(partitions: Vec<Vec<KeyRange>>, pinned: usize, schema: &SchemaRef) -> Self {
         Self { partitions, pinned, statistics: Statistics::new_unknown(schema) }
     }
 }
 
-/// Bytes that a scan of these groups reads: the main tree, which has the keys, and the trees of other groups.
+/// The bytes that a scan of these groups reads: the main tree, which has the keys, and the trees of the other groups.
 fn read_bytes(stats: &RangeStats, groups: &[usize]) -> u64 {
     let beside = groups.iter().filter(|group| **group > 0).filter_map(|group| stats.groups.get(*group));
     let beside: u64 = beside.map(|group| group.bytes.high).sum();
@@ -128,8 +129,8 @@ fn shares(cut: Vec<(KeyRange, u64)>, count: usize, share: u64) -> Vec<Vec<KeyRan
     partitions
 }
 
-/// Says of the columns of the key what the first and the last key say: the least and the greatest value of the first
-/// field, and of fields after others that have one value.
+/// Derives statistics of the key's columns from the first and the last key: the least and the greatest value of the
+/// first field. If the fields before it have one value, a later field has them, too.
 fn describe_key(
     source: &TableSource,
     ranges: &[KeyRange],
@@ -164,7 +165,7 @@ fn describe_key(
     Ok(())
 }
 
-/// The first and the last key, from the first and the last of the ranges; `None` if one of these has none.
+/// The first and the last key, from the first and the last range; `None` if one of these ranges has no keys.
 fn ends(source: &TableSource, ranges: &[KeyRange]) -> larch::Result<Option<(Key, Key)>> {
     let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Ok(None) };
     let keys = source.table.select([""; 0])?;
@@ -174,7 +175,7 @@ fn ends(source: &TableSource, ranges: &[KeyRange]) -> larch::Result<Option<(Key,
     Ok(first.zip(last).map(|((first, _), (last, _))| (first, last)))
 }
 
-/// The values of a column in two keys; `None` if one of these is not a key of the table.
+/// The values of a column in two keys; `None` if one of them is not a key of the table.
 fn values(columns: &Columns, column: usize, keys: [&Key; 2]) -> Option<[ScalarValue; 2]> {
     let mut filler = Filler::new(columns, &[column], &[], keys.len());
     for key in keys {

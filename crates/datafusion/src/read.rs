@@ -5,12 +5,12 @@
 //! a thread   reads batch 1       reads batch 2                …
 //! ```
 //!
-//! Each batch is read by a call on a thread that may wait for the disk. Between two calls no thread is held, so a query
-//! with many partitions does not run out of threads, whichever of them it waits for. One batch is read ahead. When the
-//! stream is dropped, no further call is made, and a call that runs ends with its batch, whose rows and bytes are
+//! Each batch is read by a call on a thread that may wait for the disk. Between two calls no thread is held. So a
+//! query with many partitions does not run out of threads, whichever partition it waits for. One batch is read ahead.
+//! When the stream is dropped, no further call is made. A running call ends with its batch, whose rows and bytes are
 //! bounded.
 //!
-//! A *batch* here is one of DataFusion's, and not a row batch of the engine. Its memory counts in DataFusion's pool
+//! A *batch* here is a batch of DataFusion, and not a row batch of the engine. Its memory counts in DataFusion's pool
 //! from its first row until the query has taken it.
 
 use crate::error::{BadRow, external};
@@ -32,13 +32,13 @@ use smallvec::SmallVec;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A batch ends once it is found to have this size, in bytes.
+/// A batch ends when it is found to have at least this size, in bytes.
 const BATCH_BYTES: usize = 1 << 20;
 
 /// The reader measures the arrays, and asks the pool for their memory, once for this number of rows.
 const ROWS_BETWEEN_REQUESTS: usize = 1024;
 
-/// After rows of which one has a part of at least this length, in bytes, the reader measures the arrays at once.
+/// If one of the new rows has a part of at least this length, in bytes, the reader measures the arrays at once.
 const LONG_BYTES: usize = BATCH_BYTES / ROWS_BETWEEN_REQUESTS;
 
 /// What a partition reads.
@@ -94,7 +94,7 @@ enum Next {
 /// A batch that is read on another thread, and what reads the next one.
 type Call = SpawnedTask<(Box<Reading>, Read)>;
 
-/// A batch with the memory that it has of the pool; `None` if no row is left.
+/// A batch with the memory that it takes from the pool; `None` if no row is left.
 type Read = Result<Option<(RecordBatch, MemoryReservation)>>;
 
 fn call(mut reading: Box<Reading>) -> Call {
@@ -127,7 +127,7 @@ enum Rows {
     Parts(Range<Parts>),
 }
 
-/// A range is read no further, because the batch has all that it should have.
+/// The range is read no further, because the batch is full.
 struct Full;
 
 impl Reading {

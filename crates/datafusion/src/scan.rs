@@ -1,5 +1,5 @@
-//! The scan of a table in a physical plan: which keys and columns it reads, in which order, and what DataFusion may
-//! know of it. It reads nothing until a partition is executed (see [`crate::read`]).
+//! The scan of a table in a physical plan: the keys and columns that it reads, their order, and what DataFusion may
+//! know about it. It reads nothing until a partition is executed (see [`crate::read`]).
 
 use crate::key_set::KeyRange;
 use crate::outline::Outline;
@@ -41,14 +41,14 @@ pub struct LarchScan {
     metrics: ExecutionPlanMetricsSet,
 }
 
-/// What a scan reads, as plain values that can be sent to another process, which has the same rows.
+/// What a scan reads, as plain values. They can be sent to another process that has the same rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScanSpec {
     /// The name of the table.
     pub table: String,
     /// The columns of the table, as [`crate::Columns`] writes them.
     pub columns: String,
-    /// Numbers of the columns that are read, in the order in which they are given.
+    /// The numbers of the columns that are read, in the order of the output.
     pub projection: Vec<usize>,
     /// For each partition the ranges of keys that it reads, in order.
     pub partitions: Vec<Vec<KeyRange>>,
@@ -106,7 +106,8 @@ impl LarchScan {
         &self.spec
     }
 
-    /// The same scan with other partitions, such as some of those that it has. Nothing is known of its rows beforehand.
+    /// The same scan with other partitions, for example with some of its own. Nothing is known of its rows
+    /// beforehand.
     pub fn with_partitions(&self, partitions: Vec<Vec<KeyRange>>) -> Self {
         let statistics = Arc::new(Statistics::new_unknown(&self.schema));
         Self { statistics, ..self.with(ScanSpec { partitions, ..self.spec.clone() }) }
@@ -119,7 +120,7 @@ impl LarchScan {
     }
 }
 
-/// What is known of the rows of a scan: their order and their partitions.
+/// The known properties of the rows of a scan: their order and their partitions.
 fn properties(source: &TableSource, spec: &ScanSpec, schema: &SchemaRef) -> PlanProperties {
     let mut order = Vec::new();
     let mut constants = Vec::new();

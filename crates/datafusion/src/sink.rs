@@ -6,8 +6,8 @@
 //! OPTIONS ('columns' 'key.tuple(city string, number u32), value.tuple(people u64)')
 //! ```
 //!
-//! Each partition of the query is a shard: a directory of its own below the one that is named, built beside the others.
-//! No shard is finished before all rows are in one, so a query that fails leaves none that could be taken in.
+//! Each partition of the query is a shard: a directory below the named one. Shards are built at the same time. No
+//! shard is finished before all rows are in one, so a query that fails leaves no shard that could be taken in.
 
 use crate::columns::Columns;
 use crate::error::external;
@@ -42,7 +42,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What the names of the options begin with, as DataFusion passes them on.
+/// The prefix of the options' names in the form in which DataFusion passes them on.
 const PREFIX: &str = "format.";
 
 /// The names of the options.
@@ -168,7 +168,7 @@ impl FileFormat for BuiltFiles {
     }
 }
 
-/// Builds a shard of each partition of a query, and gives the number of rows.
+/// Builds a shard of each partition of a query, and returns the number of rows.
 #[derive(Debug)]
 struct BuildExec {
     input: Arc<dyn ExecutionPlan>,
@@ -211,7 +211,7 @@ impl ExecutionPlan for BuildExec {
         vec![&self.input]
     }
 
-    /// Rows that come in order are sorted already, and those of a range of keys stay together.
+    /// Rows that come in order are already sorted, and rows of a range of keys stay together.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }
@@ -252,7 +252,7 @@ impl ExecutionPlan for BuildExec {
     }
 }
 
-/// Builds a shard of each stream beside the others. Returns the number of rows.
+/// Builds a shard of each stream, all at the same time. Returns the number of rows.
 async fn build(
     shards: Vec<SendableRecordBatchStream>,
     writer: Arc<RowWriter>,
@@ -280,7 +280,7 @@ async fn build(
         added.push(shard.map_err(external)??);
     }
     let total = added.iter().map(|(_, rows)| rows).sum();
-    // One thread finishes all, so that a query which is ended meanwhile does not leave a part of them.
+    // One thread finishes all shards, so that a query which is ended meanwhile does not leave only some of them.
     wait(move || {
         for (files, rows) in added {
             // One with no rows is removed when the builder is dropped.
@@ -296,11 +296,11 @@ async fn build(
     Ok(total)
 }
 
-/// Removes the shards that were finished, because one of them could not be.
+/// Removes the finished shards, because one shard could not be finished.
 fn take_back(directory: &Path, shards: usize) {
     for shard in 0..shards {
-        // One that was not finished is no directory of built files. If one stays, the error of the query says that this
-        // is no result.
+        // An unfinished shard is no directory of built files. If it stays, the error of the query says that this is
+        // no result.
         larch::bulk::BuiltFiles::at(directory.join(shard_name(shard))).and_then(|files| files.remove()).ok();
     }
 }

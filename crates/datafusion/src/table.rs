@@ -17,10 +17,10 @@ use larch::{Database, Snapshot, Table, Version};
 use rows::Declaration;
 use std::sync::Arc;
 
-/// A table of Larch for DataFusion, as a snapshot shows it. Cloning is cheap. The snapshot is kept as long as the table
+/// A table of Larch for DataFusion, as a snapshot shows it. Cloning is cheap. The snapshot lives as long as the table
 /// is registered: to see later rows, register a new one.
 ///
-/// A query reads the keys that its filters leave and the column groups that its columns are in, and nothing else.
+/// A query reads only the keys that its filters leave, and only the column groups of its columns.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -61,9 +61,9 @@ impl LarchTable {
         Ok(Self { source: Arc::new(TableSource { table: table.clone(), snapshot: snapshot.clone(), columns, schema }) })
     }
 
-    /// A table with the columns that the table's own metadata declares: the fields of a key if they are declared (see
-    /// `docs/format/tuple.md`), as `key_0`, `key_1`, …; otherwise `key`. The value is `value`, or a column for each
-    /// group.
+    /// A table with the columns that its own metadata declares. If the fields of the key are declared (see
+    /// `docs/format/tuple.md`), they are `key_0`, `key_1`, …; otherwise the key is `key`. The value is `value`, or a
+    /// column for each group.
     pub fn of(snapshot: &Snapshot, table: &Table) -> Self {
         let options = table.options();
         let columns = match Declaration::from_bytes(&options.metadata) {
@@ -78,8 +78,8 @@ impl LarchTable {
         &self.source.columns
     }
 
-    /// The numbers of its database and of the table in it. A name may stand for another table one day, and these do
-    /// not.
+    /// The numbers of the database and of the table in it. A name may one day stand for another table; these numbers
+    /// never do.
     pub fn identity(&self) -> (u64, u32) {
         (self.source.table.database_id(), self.source.table.number())
     }
@@ -94,11 +94,11 @@ impl LarchTable {
         self.source.snapshot.version()
     }
 
-    /// The scan that a specification says, which another process may have planned with the same rows.
+    /// The scan of a specification, which another process may have planned over the same rows.
     ///
     /// # Errors
     ///
-    /// If the specification is of another table or of other columns than this table.
+    /// The specification is of another table or of other columns than this table has.
     pub fn scan_of(&self, spec: ScanSpec) -> Result<LarchScan> {
         LarchScan::of_spec(self.source.clone(), spec)
     }
@@ -144,7 +144,7 @@ impl TableProvider for LarchTable {
         let projection = projection.cloned().unwrap_or_else(|| (0..self.source.schema.fields().len()).collect());
         let options = &state.config_options().execution;
         let (partitions, rows) = (options.target_partitions, options.batch_size.get());
-        // A limit of a few rows is soon reached at the first one of them.
+        // The reader of the first partition soon reaches a limit of a few rows.
         let partitions = if limit.is_some_and(|limit| limit <= rows) { 1 } else { partitions };
         let source = self.source.clone();
         let columns = projection.clone();

@@ -23,7 +23,7 @@ pub struct RowWriter {
     parts: usize,
 }
 
-/// A key, or a part of a value, that is made of fields.
+/// A key, or a part of a value, that consists of fields.
 #[derive(Debug)]
 struct Target {
     part: Option<usize>,
@@ -70,11 +70,11 @@ impl fmt::Display for Unwritable {
 impl std::error::Error for Unwritable {}
 
 impl RowWriter {
-    /// For a query with these columns, each of which is a column of the table and the other way round.
+    /// A writer for a query with these columns: the query and the table must have the same columns.
     ///
     /// # Errors
     ///
-    /// The table has no key; a column is on one side alone; a form cannot be written.
+    /// The table has no key, only one side has a column, or a form cannot be written.
     pub fn new(columns: &Columns, query: &Schema) -> Result<Self, BadColumns> {
         let wanted = columns.schema();
         if let Some(other) = query.fields().iter().find(|field| wanted.column_with_name(field.name()).is_none()) {
@@ -105,7 +105,7 @@ impl RowWriter {
         self.parts
     }
 
-    /// The types of the fields of a key, if it is a tuple with an end.
+    /// The types of the fields of the key, if it is a tuple with an end marker.
     pub fn key(&self) -> Option<&Declaration> {
         let key = &self.targets[0];
         (key.form == Form::Tuple { has_rest: false }).then_some(&key.tuple)
@@ -173,9 +173,9 @@ impl Target {
         })
     }
 
-    /// The arrays of the fields, as the types of the table are in Arrow.
+    /// The arrays of the fields, in the Arrow types of the table's columns.
     fn arrays(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>, Unwritable> {
-        // A value that the type has no room for is an error, and not NULL.
+        // A value for which the type has no room is an error, and not NULL.
         let options = CastOptions { safe: false, ..CastOptions::default() };
         let cast = |((column, kind), name): ((&usize, &Kind), &String)| {
             let array = batch.column(*column);
@@ -294,7 +294,7 @@ fn push_json(content: &str, text: &mut String) {
 ///
 /// # Errors
 ///
-/// It is a whole number of 39 digits that the kind has no room for.
+/// The value is a whole number of 39 digits, and the kind has no room for it.
 fn value(array: &ArrayRef, kind: Kind, row: usize) -> Result<FieldValue<'_>, String> {
     if array.is_null(row) {
         return Ok(FieldValue::None);

@@ -21,7 +21,7 @@ use std::net::{TcpStream, ToSocketAddrs as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// A worker that does not answer for this long is taken to work for another coordinator.
+/// How long a worker may take to answer. A worker that works for another coordinator does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long it waits for workers before it checks whether ^C was pressed.
 const LOOK: Duration = Duration::from_millis(20);

@@ -1,4 +1,5 @@
-//! The same answers as one process gives, what each process has read, and what is said when something goes wrong.
+//! The answers are the same as those of one process. Also, what each process has read, and the messages when
+//! something goes wrong.
 
 use crate::cluster::{Cluster, answer, larch};
 use kit::Scratch;
@@ -177,7 +178,7 @@ fn what_goes_wrong_is_said_to_the_one_who_asks() {
     fails(larch(&["sql-executor", "--scheduler", &address]), 3, "check addresses and ports");
 }
 
-/// Each commit moves an amount from one row to another, mostly to one of another partition, so each version has the
+/// Each commit moves an amount from one row to another, mostly to a row of another partition. So each version has the
 /// same sum.
 #[test]
 fn no_answer_mixes_versions_while_a_writer_goes_on() {
@@ -201,7 +202,7 @@ fn no_answer_mixes_versions_while_a_writer_goes_on() {
                     batch.insert_parts(&orders, key, &parts);
                 }
                 batch.commit().expect("it is written");
-                // New files come all the time, and queries end between two of them.
+                // New files appear all the time, and a query ends between two new files.
                 if moved % 200 == 0 {
                     database.flush().expect("it is flushed");
                 }

@@ -112,7 +112,7 @@ impl Cluster {
         command
     }
 
-    /// Ends all, and gives what each executor has read: partitions, data pages, pages of groups.
+    /// Ends all processes, and returns what each executor has read: partitions, data pages, pages of groups.
     pub fn stop(self) -> [[u64; 3]; 2] {
         let reads = self.executors.map(|executor| {
             let said = executor.stop();
@@ -127,7 +127,7 @@ impl Cluster {
     }
 }
 
-/// The files in a directory and in those below it, in which others make and remove files meanwhile.
+/// Adds the files in a directory and below it. Other processes make and remove files there meanwhile.
 fn add_files(directory: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();

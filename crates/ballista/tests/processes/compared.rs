@@ -1,4 +1,4 @@
-//! Queries, what DataFusion answers to them in this process from rows in memory, and what `larch sql` printed for them.
+//! Queries, DataFusion's answers to them in this process from rows in memory, and the output of `larch sql` for them.
 
 use datafusion::arrow::csv::WriterBuilder;
 use datafusion::datasource::MemTable;
@@ -6,7 +6,7 @@ use datafusion::prelude::SessionContext;
 use os::sync::Arc;
 use tokio::runtime::Runtime;
 
-/// What DataFusion answers, with no code of Larch or Ballista: for each query its rows as text, sorted. A query may be
+/// DataFusion's answers, without code of Larch or Ballista: for each query, its rows as sorted text. A query may be
 /// several statements.
 pub fn expected<'t>(tables: impl Iterator<Item = (&'t str, MemTable)>, queries: &[String]) -> Vec<Vec<String>> {
     let context = SessionContext::new();
@@ -36,7 +36,7 @@ pub fn script(declared: &str, settings: &str, queries: &[String]) -> String {
 /// Compares what was printed for a script with what is expected. `told` says how it was asked.
 #[track_caller]
 pub fn compare(told: &str, queries: &[String], expected: &[Vec<String>], printed: &str) {
-    // The number stands before an answer, whose first line has the names of its columns.
+    // The number comes before an answer, and the first line of the answer has the names of its columns.
     let answers: Vec<_> = printed.split("query\n").skip(1).map(|answer| sorted(answer.lines().skip(2))).collect();
     assert_eq!(answers.len(), expected.len(), "{told}");
     let wrong = |((query, answer), expected): ((&String, &Vec<String>), &Vec<String>)| {

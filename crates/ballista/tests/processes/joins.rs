@@ -1,5 +1,5 @@
-//! Joins of every shape, planned in each possible way, and cut into few and many parts. What is right is what
-//! DataFusion answers in this process from the same rows in memory.
+//! Joins of every shape, planned in each possible way, and cut into few and into many parts. The expected answers
+//! come from DataFusion in this process, with the same rows in memory.
 
 use crate::cluster::{Cluster, answer, larch};
 use crate::compared::{compare, expected, script};
@@ -10,14 +10,14 @@ use larch::{Database, TableOptions};
 use os::sync::Arc;
 use rows::Tuple;
 
-/// A table whose rows are an `id`, which is the key, and three numbers that follow from it: `few` has 97 values and is
-/// of 32 bits, `many` has about as many values as the table has rows, and `half` is NULL in every second row.
+/// A table whose rows are an `id`, which is the key, and three numbers that depend on the id. `few` has 97 values and
+/// 32 bits. `many` has about as many values as the table has rows. `half` is NULL in every second row.
 struct Table {
     name: &'static str,
     rows: i64,
 }
 
-/// One page, some pages, and many pages. Each has ids, and numbers, that the others have not.
+/// Tables of one page, some pages, and many pages. Each table has ids and numbers that the others do not have.
 const TABLES: [Table; 3] =
     [Table { name: "small", rows: 60 }, Table { name: "middle", rows: 900 }, Table { name: "large", rows: 6_000 }];
 
@@ -59,15 +59,15 @@ impl Table {
     }
 }
 
-/// A query, and whether it is asked in each way in which joins are planned. The others differ from one that is only by
-/// the sizes of their sides, and are asked where these decide.
+/// A query, and whether it is asked in each way in which joins are planned. The other queries differ from such a
+/// query only by the sizes of their sides; they are asked where these sizes decide.
 struct Query {
     text: String,
     is_always_asked: bool,
 }
 
-/// Each kind of join, each way round, on keys of equal and of different types, with and without NULL, and with filters
-/// beside the keys.
+/// Each kind of join, each way round: on keys of equal and of different types, with and without NULL, and with
+/// filters in addition to the keys.
 fn queries() -> Vec<Query> {
     let mut queries = Vec::new();
     let on = [
@@ -158,7 +158,8 @@ fn joins_of_every_shape_have_the_answers_of_datafusion_over_rows_in_memory() {
     let always = pairs.zip(&asked).filter(|(_, query)| query.is_always_asked).map(|(pair, _)| pair);
     let (few, of_few): (Vec<_>, Vec<_>) = always.unzip();
     let cluster = Cluster::start();
-    // A join is planned in one of three ways by what its sides are estimated at; the settings leave one of them.
+    // The estimated sizes of the sides decide in which of three ways a join is planned; the settings leave only one
+    // way.
     let exchanged = "SET datafusion.optimizer.hash_join_single_partition_threshold = 0;\n\
         SET datafusion.optimizer.hash_join_single_partition_threshold_rows = 0;\n\
         SET ballista.optimizer.broadcast_join_threshold_bytes = 1;\n";

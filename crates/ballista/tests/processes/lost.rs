@@ -1,5 +1,6 @@
-//! An executor that is killed or paused while it works on a query. The query is begun anew with the others, or it ends
-//! with an error that says why. It does not hang, and no rows come twice. `docs/scale.md` says how long that takes.
+//! An executor is killed or paused while it works on a query. The query is begun again with the remaining executors,
+//! or ends with an error that says why. It does not hang, and no rows come twice. `docs/scale.md` says how long that
+//! takes.
 
 use crate::answers::{alone, ask_with, filled};
 use crate::cluster::{Cluster, answered, larch};
@@ -8,7 +9,7 @@ use std::process::{Child, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Only a query that hangs takes as long: several times what `docs/scale.md` says.
+/// Only a query that hangs takes this long: it is several times what `docs/scale.md` says.
 const PATIENCE: Duration = Duration::from_secs(400);
 
 /// A join whose answer is one row. Two stages exchange the rows of its two sides between the executors, and the third
@@ -26,7 +27,7 @@ fn begin(cluster: &Cluster, database: &Path) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
 }
 
-/// Waits until `executor` has written the files of at least `partitions` partitions of `stage`. It panics if the query
+/// Waits until `executor` has written the files of at least `partitions` partitions of `stage`. Panics if the query
 /// ends before that.
 fn until(cluster: &Cluster, executor: usize, stage: &str, partitions: usize, query: &mut Child) {
     let is_of_stage = |path: &std::path::PathBuf| path.iter().rev().nth(2).is_some_and(|name| name == stage);
@@ -56,13 +57,13 @@ fn a_query_has_its_answer_although_an_executor_is_killed_whose_rows_others_have_
     let expected = alone(&directory, QUERY);
     let mut cluster = Cluster::start();
     let mut query = begin(&cluster, &directory);
-    // The other one has joined the rows of some partitions, and needs rows of this one for more of them.
+    // The other executor has joined the rows of some partitions, and needs rows of this executor for more partitions.
     until(&cluster, 1, "3", 2, &mut query);
     cluster.executors[0].kill();
     assert_eq!(answered(&end(query)), expected);
     // The next query does not miss it.
     assert_eq!(answered(&end(begin(&cluster, &directory))), expected);
-    // When none is left, the query ends with an error, and does not wait without an end.
+    // When no executor is left, the query ends with an error, and does not wait forever.
     let mut query = begin(&cluster, &directory);
     until(&cluster, 1, "1", 1, &mut query);
     cluster.executors[1].kill();
@@ -94,7 +95,7 @@ fn an_executor_that_is_killed_leaves_no_files_once_another_one_has_started() {
     let directories = |executor: usize| std::fs::read_dir(cluster.scratch(executor)).expect("it is there").count();
     assert_eq!([0, 1].map(directories), [1, 1]);
     for executor in [0, 1] {
-        // It finds no scheduler, so it ends, and takes its own directory with it.
+        // This executor finds no scheduler, so it ends, and removes its own directory.
         let mut next = larch(&["sql-executor", "--scheduler", "127.0.0.1:1"]);
         let output = next.env("TMPDIR", cluster.scratch(executor)).output().expect("the program starts");
         assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,5 +1,5 @@
-//! All queries of TPC-H, on tables that are cut into many partitions and on tables of a page. What is right is what
-//! DataFusion answers in this process from the same rows in memory, with no code of Larch or Ballista.
+//! All queries of TPC-H, on tables that are cut into many partitions and on tables of a page. The expected answers
+//! come from DataFusion in this process, with the same rows in memory and without code of Larch or Ballista.
 
 use crate::cluster::{Cluster, answer, larch};
 use crate::compared::{compare, expected, script};
@@ -14,8 +14,8 @@ use std::path::Path;
 use tpchgen::generators as rows_of;
 use tpchgen::q_and_a::queries;
 
-/// What the parameters `:1`, `:2`, … of each query stand for: those of the specification for its answers, but where
-/// they would leave no row of so few.
+/// The values of the parameters `:1`, `:2`, … of each query. They are the specification's values for its answers,
+/// unless these would leave no row of so few.
 const PARAMETERS: [&[&str]; 22] = [
     &["90"],
     &["15", "BRASS", "EUROPE"],
@@ -63,7 +63,7 @@ fn table(
     Table { name, key, lines, schema: batches[0].schema(), batches }
 }
 
-/// The tables for a scale of which `is_asked` says so: 1 is a gigabyte of text in all eight.
+/// The tables for a scale, if `is_asked` returns true for them. At scale 1, all eight tables have a gigabyte of text.
 fn tables(scale: f64, is_asked: impl Fn(&str) -> bool) -> Vec<Table> {
     macro_rules! table {
         ($name:literal, $key:expr, $rows:ident, $arrow:ident) => {
@@ -102,7 +102,7 @@ impl Table {
         import.finish(|_| {}).expect("it is imported");
     }
 
-    /// The statements that declare its columns. A text that stands for another type is cast to it by a view.
+    /// The statements that declare the columns. If a text stands for another type, a view casts it.
     fn declared(&self) -> String {
         let (mut fields, mut columns) = (Vec::new(), Vec::new());
         for field in self.schema.fields() {
@@ -182,7 +182,8 @@ fn all_queries_of_tpch_have_the_answers_of_datafusion_over_rows_in_memory() {
     cluster.stop();
 }
 
-/// What Ballista's other planner answered wrongly: the sides of a join were changed beneath a stage that had ended.
+/// A query that Ballista's other planner answered wrongly: it exchanged the sides of a join beneath a stage that had
+/// ended.
 #[test]
 fn a_stage_that_has_ended_is_read_as_it_was_written() {
     let scratch = Scratch::new("ballista-sides");
@@ -194,7 +195,7 @@ fn a_stage_that_has_ended_is_read_as_it_was_written() {
     let queries = [query.to_owned()];
     let expected = expected(in_memory(&tables), &queries);
     assert_eq!(expected, [["35920"]]);
-    // Numbers of 32 bits beside keys of 64, so that the sides of joins are cast.
+    // The table has numbers of 32 bits and keys of 64 bits, so the sides of joins are cast.
     let columns = [
         ("region", "key.tuple(r_regionkey i64), value.split(''|'')(_ string, r_name string)"),
         ("nation", "key.tuple(n_nationkey i64), value.split(''|'')(_ string, n_name string, n_regionkey i32)"),

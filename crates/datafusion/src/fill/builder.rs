@@ -1,4 +1,4 @@
-//! An array of one type that grows by values in the forms in which rows have them: bytes, fields of tuples, and text.
+//! An array of one type. It grows by values in the forms that rows have: bytes, fields of tuples, and text.
 
 use datafusion::arrow::array::{
     ArrayBuilder, ArrayRef, ArrowPrimitiveType, BinaryViewBuilder, BooleanBuilder, Decimal256Builder,
@@ -10,7 +10,7 @@ use rows::{DecodeField, Decoder, Kind, Mistake};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Bytes that an entry of an array of strings or bytes takes beside its content.
+/// The bytes of an entry in an array of strings or bytes, without its content.
 const VIEW_BYTES: usize = 16;
 
 /// An array that grows.
@@ -59,7 +59,8 @@ macro_rules! each {
     };
 }
 
-/// Appends the value of one width at which the decoder `$from` stands; does `$else` with a builder of other values.
+/// Appends the next value of the decoder `$from`, which has a fixed width; does `$else` if the builder has values of
+/// another kind.
 macro_rules! push_fixed {
     ($builder:expr, $from:expr, $other:pat => $else:expr) => {
         match $builder {
@@ -86,8 +87,8 @@ macro_rules! push_fixed {
 }
 
 impl Builder {
-    /// A builder of an array for values of `kind`, of the type that [`crate::columns::data_type`] gives. It begins with
-    /// room for `capacity` values.
+    /// A builder of an array for values of `kind`; the array's type is that of [`crate::columns::data_type`]. The
+    /// array begins with room for `capacity` values.
     pub fn new(kind: Kind, capacity: usize) -> Self {
         match kind {
             Kind::Bool => Self::Bool(BooleanBuilder::with_capacity(capacity)),
@@ -176,7 +177,7 @@ impl Builder {
         Ok(())
     }
 
-    /// As [`Builder::push_field`], of a field that has these bytes alone, of a type of one width.
+    /// Like [`Builder::push_field`], for a field of fixed width whose bytes are exactly `value`.
     ///
     /// # Errors
     ///
@@ -188,7 +189,7 @@ impl Builder {
         Ok(())
     }
 
-    /// As [`Builder::push_plain`], of many fields, in a loop that does not ask for the type of each.
+    /// Like [`Builder::push_plain`], for many fields, in a loop that does not check the type for each field.
     ///
     /// # Errors
     ///
@@ -227,7 +228,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Appends what a text says. An empty text is no number, so it is NULL, unless the column has strings.
+    /// Appends the value of a text. An empty text is NULL, unless the column has strings: it is no number.
     ///
     /// # Errors
     ///
@@ -262,7 +263,7 @@ impl Builder {
     }
 }
 
-/// Appends numbers, each of which has these bytes alone.
+/// Appends numbers, each of which has exactly these bytes.
 #[inline]
 fn push_numbers<'b, T: ArrowPrimitiveType>(
     array: &mut PrimitiveBuilder<T>,
@@ -270,7 +271,7 @@ fn push_numbers<'b, T: ArrowPrimitiveType>(
     decode: impl Fn(&mut Decoder<'b>) -> Result<T::Native, Mistake>,
 ) -> Result<(), Mistake> {
     let numbers = values.map(|value| decode(&mut Decoder::new(value)));
-    // In one call, because an array notes in each call that the values are not NULL.
+    // All numbers are appended in one call, because each call makes the array note that the values are not NULL.
     array.append_slice(&numbers.collect::<Result<Vec<_>, _>>()?);
     Ok(())
 }
@@ -299,7 +300,7 @@ fn word<T: FromStr>(text: &[u8], kind: Kind) -> Result<T, String> {
     read.ok_or_else(|| format!("\"{}\" is not of type {kind}", text.escape_ascii()))
 }
 
-/// What is wrong with a string that is not UTF-8 from a byte on.
+/// The message about a string that is not UTF-8 from a byte on.
 pub fn not_utf8(from: usize) -> String {
     format!("the string is not UTF-8 from byte {from} on; declare the column as bytes")
 }

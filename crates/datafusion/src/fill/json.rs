@@ -13,7 +13,7 @@ use std::fmt;
 #[derive(Debug, Default)]
 pub struct Tree {
     root: Node,
-    /// For each field with an array: its number and that of the array.
+    /// For each field with an array: the number of the field and the number of the array.
     slots: Vec<(usize, usize)>,
 }
 
@@ -34,7 +34,8 @@ pub enum Bad {
 }
 
 impl Tree {
-    /// The fields of `source` that have an array, which `array_of` gives by number; empty if it is not JSON.
+    /// The fields of `source` that have an array; `array_of` gives the array's number. Empty if the source is not
+    /// JSON.
     pub fn of(source: &Source, array_of: impl Fn(usize) -> Option<usize>) -> Self {
         let mut tree = Self::default();
         if source.form != Form::Json {
@@ -51,7 +52,7 @@ impl Tree {
         tree
     }
 
-    /// Appends what the JSON value `bytes` has for each field; NULL for one that it does not have.
+    /// Appends the value of each field in the JSON value `bytes`; NULL for a field that is missing.
     pub fn read(&self, bytes: &[u8], builders: &mut [Builder]) -> Result<(), Bad> {
         let text = std::str::from_utf8(bytes).map_err(|bad| Bad::Whole(not_utf8(bad.valid_up_to())))?;
         let found = RefCell::new(vec![None; self.slots.len()]);
@@ -65,7 +66,7 @@ impl Tree {
     }
 }
 
-/// Appends a JSON value. In a column of strings, what is no string stands as its JSON text.
+/// Appends a JSON value. In a column of strings, a value that is no string becomes its JSON text.
 fn push(found: Option<&RawValue>, array: &mut Builder) -> Result<(), String> {
     let Some(raw) = found.map(RawValue::get).filter(|raw| *raw != "null") else {
         array.push_null();

@@ -1,10 +1,10 @@
-//! Texts with a byte between them, as CSV and TSV rows lie in tables of the command line. It knows no types.
+//! Texts with a byte between them: the form of CSV and TSV rows in tables of the command line. It knows no types.
 
-/// Gives the texts before number `end`, each with its number from 0; `None` for those that are missing.
+/// Gives all texts before number `end`, each with its number from 0; `None` for a missing text.
 ///
 /// # Errors
 ///
-/// The errors of `take`, and a backslash that escapes nothing, with the number of the text.
+/// The errors of `take`, or a backslash that escapes nothing; with the number of the text.
 pub fn read(
     texts: Option<&[u8]>,
     separator: u8,
@@ -28,8 +28,7 @@ pub fn read(
     Ok(())
 }
 
-/// The texts in bytes that may have none, and tell that: no bytes are no text, and a zero byte at the start is left
-/// out.
+/// The texts in bytes that may have no text: empty bytes mean no text, and a zero byte at the start is skipped.
 pub fn unmarked(bytes: &[u8]) -> Option<&[u8]> {
     match bytes.first() {
         None => None,

@@ -1,5 +1,5 @@
-//! Sets of keys against sets of short strings that are listed one by one. Random cases print their seed; run one again
-//! with `LARCH_SEED=n`.
+//! Sets of keys are compared with sets of short strings that are listed one by one. Random cases print their seed;
+//! run one again with `LARCH_SEED=n`.
 
 use super::*;
 use rand::rngs::StdRng;

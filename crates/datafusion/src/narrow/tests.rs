@@ -1,5 +1,5 @@
-//! Filters as sets of keys, against DataFusion's own evaluation on every possible key. Random cases print their seed;
-//! run one again with `LARCH_SEED=n`.
+//! Filters as sets of keys, compared with DataFusion's own evaluation on every possible key. Random cases print their
+//! seed; run one again with `LARCH_SEED=n`.
 
 use super::*;
 use crate::fill::Filler;
@@ -236,7 +236,7 @@ fn a_constant_outside_the_range_of_a_field_is_before_or_after_all_values() {
     check_fits(declared, &[narrow.gt(lit(7_i8))], &[Fit::Unused], 1);
 }
 
-/// All comparisons of a column, cast to the type of the constants, with each of them.
+/// All comparisons of a column, cast to the type of the constants, with each constant.
 fn comparisons(column: &str, constants: &[ScalarValue]) -> Vec<Expr> {
     let seen = || datafusion::logical_expr::cast(col(column), constants[0].data_type());
     let of = |constant: &ScalarValue| {
@@ -258,7 +258,7 @@ fn comparisons(column: &str, constants: &[ScalarValue]) -> Vec<Expr> {
     constants.iter().flat_map(of).collect()
 }
 
-/// A number with a fraction is the constant, so the query engine casts the field.
+/// The constant is a number with a fraction, so the query engine casts the field.
 #[test]
 fn whole_numbers_are_compared_with_numbers_that_have_fractions() {
     let exact = 1_i64 << 53;
@@ -293,7 +293,7 @@ fn whole_numbers_are_compared_with_numbers_that_have_fractions() {
             }
         }
     }
-    // How the query engine compares -0.0 and what is no number depends on where it does so.
+    // How the query engine compares -0.0 and NaN depends on the place where it compares them.
     for number in [-0.0, f64::NAN] {
         let seen = datafusion::logical_expr::cast(col("a"), DataType::Float64);
         check_fits("key.tuple(a i64)", &[seen.eq(lit(number))], &[Fit::Unused], 1);
@@ -302,7 +302,7 @@ fn whole_numbers_are_compared_with_numbers_that_have_fractions() {
     let narrow = datafusion::logical_expr::cast(col("a"), DataType::Decimal128(20, 1));
     let constant = lit(ScalarValue::Decimal128(Some(5), 20, 1));
     check_fits("key.tuple(a i64)", &[narrow.eq(constant)], &[Fit::Unused], 1);
-    // A value of a first field is one value, so the next field is used.
+    // Each value of the first field stays a single value, so the next field is used.
     let three = datafusion::logical_expr::cast(col("a"), DataType::Float64).eq(lit(255.0_f64));
     check_fits("key.tuple(a u32, b u32)", &[three, col("b").gt(lit(2_u32))], &[Fit::Exact, Fit::Exact], 1);
 }

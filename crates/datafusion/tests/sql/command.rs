@@ -112,7 +112,7 @@ fn statements_that_name_no_table_of_the_database_are_those_of_the_query_engine()
     assert_eq!(csv("SELECT * FROM generate_series(1, 3)"), "value\n1\n2\n3\n");
     assert_eq!(csv("SELECT count(*) AS n FROM people p, generate_series(8, 9) s(i) WHERE p.id = s.i"), "n\n2\n");
     assert_eq!(csv("CREATE TABLE x AS SELECT 1 AS a; DROP TABLE x; DROP TABLE IF EXISTS x; SELECT 1 AS a"), "a\n1\n");
-    // A table of the database is not dropped by a query: only its name is forgotten until the command ends.
+    // A query does not drop a table of the database: only its name is forgotten until the command ends.
     assert_eq!(csv("DROP TABLE people; SELECT count(*) AS n FROM events"), "n\n2\n");
     assert_eq!(csv("SELECT count(*) AS n FROM people"), "n\n3\n");
     world.fails(&["sql", "DIR", "CREATE TABLE x AS SELECT 1 FROM nobody"], 1, "no table nobody in db");

@@ -1,5 +1,6 @@
-//! Random queries over a table of Larch and over a Parquet file of the same rows. The rows of the file come from the
-//! list that filled the table, not from the table. Random cases print their seed; run one again with `LARCH_SEED=n`.
+//! Random queries over a table of Larch and over a Parquet file with the same rows. The file's rows come from the
+//! list that filled the table, not from the table itself. Random cases print their seed; run one again with
+//! `LARCH_SEED=n`.
 
 use crate::session::Session;
 use datafusion::arrow::array::{
@@ -54,7 +55,7 @@ impl Row {
     }
 }
 
-/// A table that has rows in several files and in memory, some of them erased, and the list of its rows.
+/// A table with rows in several files and in memory, some of them erased, and the list of its rows.
 fn fill(database: &Database, random: &mut StdRng) -> (Table, BTreeMap<Key, Row>) {
     let groups = ["main", "notes", "codes"].map(str::to_owned).to_vec();
     let options = TableOptions { groups, page_bytes: 1 << 10, node_bytes: 1 << 10, ..TableOptions::default() };

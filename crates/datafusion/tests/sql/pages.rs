@@ -9,7 +9,7 @@ use rows::Tuple;
 const ROWS: u32 = 20_000;
 const COLUMNS: &str = "key.tuple(id u32), value.tuple(amount u64), part(1).tuple(small u32), part(2) large bytes";
 
-/// Three groups, of which one has most of the bytes; all rows in one file.
+/// Three groups, one of which has most of the bytes; all rows are in one file.
 fn fill(scratch: &Scratch) -> (Database, Table) {
     let directory = scratch.path().join("db");
     let groups = ["main", "small", "large"].map(str::to_owned).to_vec();
@@ -28,7 +28,7 @@ fn fill(scratch: &Scratch) -> (Database, Table) {
     (database, table)
 }
 
-/// Pages of rows and of groups that a query reads, and all bytes, with nothing in memory before.
+/// The pages of rows and of groups that a query reads, and all bytes that it reads, with nothing in memory before.
 fn reads(sql: &str, expected: &str) -> (u64, u64, u64) {
     let scratch = Scratch::new("sql-pages");
     let (database, table) = fill(&scratch);
@@ -47,7 +47,7 @@ fn an_aggregate_of_one_group_reads_no_page_of_the_others() {
     let (data, groups, all_bytes) = reads("SELECT sum(amount) FROM t", "599970000");
     assert!(data > 0 && groups == 0, "{data} and {groups} pages");
     let (_, small, small_bytes) = reads("SELECT sum(small) FROM t", "990000");
-    // 20,000 rows of 4 bytes are 20 pages of 4 KiB, and of 200 bytes 1,000.
+    // 20,000 rows of 4 bytes fill 20 pages of 4 KiB; 20,000 rows of 200 bytes fill 1,000.
     assert!((1..100).contains(&small), "{small} pages of a group with {ROWS} rows of 4 bytes");
     assert!(all_bytes < 600 << 10 && small_bytes < 800 << 10, "{all_bytes} and {small_bytes} bytes");
     let (_, large, _) = reads("SELECT max(large) FROM t", &"ff".repeat(200));
@@ -67,7 +67,8 @@ fn counts_and_ends_read_no_rows() {
 
 #[test]
 fn a_filter_on_keys_reads_only_its_pages() {
-    // A row of the main group takes about 20 bytes: 100 rows are on two pages, and with the ends of the range on three.
+    // A row of the main group takes about 20 bytes. So 100 rows are on two pages; with the ends of the range, on
+    // three.
     let (data, groups, _) = reads("SELECT sum(amount) FROM t WHERE id >= 10000 AND id < 10100", "3014850");
     assert!((1..=3).contains(&data) && groups == 0, "{data} and {groups} pages");
     let (data, groups, _) =
@@ -76,7 +77,7 @@ fn a_filter_on_keys_reads_only_its_pages() {
     assert!(data <= 3 && groups <= 10, "{data} and {groups} pages");
     let (data, groups, _) = reads("SELECT sum(amount) FROM t WHERE id IN (5, 7000, 19000)", "78015");
     assert!(data <= 3 && groups == 0, "{data} and {groups} pages");
-    // A constant with a fraction has the query engine cast the key, which is the same range.
+    // With a fractional constant, the query engine casts the key, but the range is the same.
     for (filter, sum) in [("id = 3.0", "9"), ("id IN (5.0, 7000, 19000.5)", "21015"), ("id > 19989.5", "599835")] {
         let (data, groups, _) = reads(&format!("SELECT sum(amount) FROM t WHERE {filter}"), sum);
         assert!((1..=3).contains(&data) && groups == 0, "{filter}: {data} and {groups} pages");

@@ -1,4 +1,4 @@
-//! What of a query the scan takes over, as its plan shows it.
+//! The parts of a query that the scan takes over, as the plan shows them.
 
 use crate::session::Session;
 use datafusion::physical_plan::ExecutionPlan;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 const ROWS: u32 = 20_000;
 
-/// Rows of a thousand bytes, sixteen of them on a page; the last of which lies outside its page.
+/// Rows of a thousand bytes, sixteen on a page; the value of the last row lies outside of its page.
 fn fill(scratch: &Scratch) -> (Database, Table) {
     let database = Database::open(scratch.path()).expect("a database");
     let table = database.table("t").expect("a table");

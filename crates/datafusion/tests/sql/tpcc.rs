@@ -1,4 +1,4 @@
-//! The tables of TPC-C, which another crate writes, as the files in `queries` declare them.
+//! The tables of TPC-C, which another crate writes, with the declarations of the files in `queries`.
 
 use kit::Scratch;
 use std::path::Path;
@@ -52,7 +52,7 @@ fn a_warehouse_that_was_just_loaded_answers_as_the_standard_says() {
         "last,customer,number",
     ];
     assert!(headers.iter().all(|header| answers.contains(header)), "{answers}");
-    // No line of the last 900 orders of each district was delivered, and all lines of the others were.
+    // In each district, no line of the last 900 orders was delivered, and all lines of the other orders were.
     let delivered: u64 = answers
         .lines()
         .skip_while(|line| *line != "lines,orders")
