@@ -1,8 +1,8 @@
 //! `cargo x bench`: the benchmarks, in release mode. They measure by themselves and say whether goals are reached.
 //!
-//! `index` is a program of its own; everything else is `larch bench …`. Other engines are not in the default build:
-//! what `--with` names is built from the workspace `bench/engines`, whose output goes to `engines` in the target
-//! folder.
+//! `index` is a program of its own; everything else is `larch bench …`. Other engines are not in the default build.
+//! The engines that `--with` names are built from the workspace `bench/engines`; its output goes to `engines` in the
+//! target folder.
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ use std::process::{Command, ExitCode};
 /// Engines that `--with` can name: features of `bench/engines`, folders of `bench/stores`.
 const ENGINES: [&str; 6] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite", "cassandra"];
 
-/// What `larch bench` measures. A word that it does not know is refused before minutes of compiling.
+/// What `larch bench` measures. An unknown word is refused before minutes of compiling.
 const MEASURES: [&str; 21] = [
     "targets",
     "ycsb",
@@ -88,7 +88,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     }
 }
 
-/// Takes `--with` and `--check` out of the arguments, wherever they stand; the rest is for the benchmark.
+/// Takes `--with` and `--check` out of the arguments, wherever they stand; the other arguments are for the benchmark.
 fn plan<'a>(arguments: &[&'a str]) -> Result<Plan<'a>, String> {
     let mut engines = Vec::new();
     let mut is_check = false;
@@ -148,7 +148,7 @@ fn known() -> String {
     format!("there are {} and all", ENGINES.join(", "))
 }
 
-/// What CI is too short for: builds the stores as they measure, and runs their tests.
+/// What takes too long for CI: builds the stores as for measurements, and runs their tests.
 fn check(root: &Path, engines: &[&'static str]) -> ExitCode {
     let place = match Place::prepare(root, engines) {
         Ok(place) => place,
@@ -200,7 +200,7 @@ impl Place {
     }
 
     /// Brings the packages that `engine` needs and runs its script `fetch`; returns the folder that has what was
-    /// fetched. It is the one that `variable` of the environment names, where that is set, and then nothing is fetched.
+    /// fetched. If the environment sets `variable`, it names this folder, and nothing is fetched.
     fn fetch(
         &self,
         root: &Path,
@@ -249,7 +249,7 @@ fn bring_packages_of_cassandra() -> Result<(), String> {
     packages::bring("maven", "Maven", || packages::is_in_path("mvn"))
 }
 
-/// Whether the usual program is of this version, or Debian has one of it beside the usual one.
+/// Whether the usual program has this version, or Debian has a program of this version beside it.
 fn has_java_17() -> bool {
     let of_debian = |home: std::fs::DirEntry| home.file_name().as_encoded_bytes().starts_with(b"java-17-");
     let usual = Command::new("java").arg("-version").output();

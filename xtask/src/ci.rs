@@ -28,7 +28,7 @@ const STEPS: [Step; 11] = [
         arguments: "clippy --package larch-db --all-targets --all-features -- -D warnings",
     },
     Step { name: "test", variable: None, arguments: "x test" },
-    // Libraries only: the binary `larch` would write its pages over those of the library `larch`.
+    // Only libraries are documented: the binary `larch` would overwrite the pages of the library `larch`.
     Step {
         name: "docs",
         variable: Some(("RUSTDOCFLAGS", "-D warnings")),
@@ -41,8 +41,8 @@ const STEPS: [Step; 11] = [
     Step { name: "versions", variable: None, arguments: "x semver" },
 ];
 
-/// Fuzz targets are a workspace of their own. Checked as the fuzzer would build them, but without what needs a nightly
-/// compiler (its flags) or one for C++ (libFuzzer, a default feature).
+/// Fuzz targets are a workspace of their own. They are checked as the fuzzer would build them, but without the parts
+/// that need a nightly compiler (its flags) or a C++ compiler (libFuzzer, a default feature).
 const FUZZ: [Step; 2] = [
     Step { name: "format of fuzz targets", variable: None, arguments: "fmt --check --manifest-path fuzz/Cargo.toml" },
     Step {
@@ -52,8 +52,8 @@ const FUZZ: [Step; 2] = [
     },
 ];
 
-/// The stores of other engines are a workspace of their own, too. Their engines take minutes to build and one is
-/// fetched: `cargo x bench --with all --check` does that, with lints and tests.
+/// The stores of other engines are a workspace of their own, too. The engines take minutes to build, and one is
+/// fetched; `cargo x bench --with all --check` does that, with lints and tests.
 const ENGINES: [Step; 1] = [Step {
     name: "format of other engines",
     variable: None,
@@ -62,8 +62,8 @@ const ENGINES: [Step; 1] = [Step {
         --package larch-store-lmdb --package larch-store-sqlite --package larch-store-cassandra",
 }];
 
-/// So is the query engine, alone and in several processes: `cargo x sql --check` and `cargo x sql --ballista --check`
-/// have its lints and tests.
+/// The query engine is a workspace of its own, alone and in several processes. `cargo x sql --check` and `cargo x sql
+/// --ballista --check` run its lints and tests.
 const SQL: [Step; 2] = [
     Step {
         name: "format of the query engine",

@@ -1,5 +1,5 @@
-//! `cargo x compat`: the programs of a release and of this tree open what the other wrote. The release is a commit that
-//! `CHANGELOG.md` names; its program is built from history.
+//! `cargo x compat`: the programs of a release and of this tree open databases that the other program wrote. The
+//! release is a commit that `CHANGELOG.md` names; its program is built from history.
 //!
 //! ```text
 //! this tree writes under compat ─► the release reads all of it, and writes ─► this tree reads all of it, and writes
@@ -25,7 +25,7 @@ cargo x compat --write-golden RELEASE
 /// Where databases of releases are kept.
 const GOLDEN: &str = "crates/testkit/tests/testdata/releases";
 
-/// The program of a release reads a few rows, and is built only for that.
+/// The program of a release is built only to read a few rows.
 const UNOPTIMIZED: [(&str, &str); 2] = [("CARGO_PROFILE_DEV_OPT_LEVEL", "0"), ("CARGO_PROFILE_DEV_DEBUG", "0")];
 
 /// Runs the command.
@@ -92,7 +92,8 @@ fn compare(root: &Path, release: &str, commit: Option<&str>) -> Result<String, S
 }
 
 impl Programs {
-    /// Builds all binaries of `packages` in the tree at `root`, under these variables; the folder where they lie.
+    /// Builds all binaries of `packages` in the tree at `root`, with these variables; returns the folder of the
+    /// binaries.
     fn build_in(root: &Path, target: &Path, packages: &[&str], variables: &[(&str, &str)]) -> Result<PathBuf, String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
@@ -132,7 +133,7 @@ impl Programs {
         }
     }
 
-    /// Checks copies of `db` with both programs and compares all rows that they read; the number of tables.
+    /// Checks copies of `db` with both programs and compares all rows that they read; returns the number of tables.
     fn same_rows(&self, db: &Path, beside: &Path) -> Result<usize, String> {
         let copies = [(&self.ours, "ours"), (&self.theirs, "theirs")].map(|(program, name)| {
             let copy = beside.with_extension(name);
@@ -158,7 +159,7 @@ impl Programs {
     }
 }
 
-/// Builds the program of `commit` and removes its sources again; the folder with the binary.
+/// Builds the program of `commit` and removes its sources again; returns the folder with the binary.
 fn build_from_history(root: &Path, work: &Path, commit: &str) -> Result<PathBuf, String> {
     let tree = work.join("tree");
     history::in_tree_of(root, &tree, commit, || {

@@ -92,7 +92,7 @@ impl Crash {
         Ok(())
     }
 
-    /// `larch bench tpcc` on the database, whose memory is so small that it writes and merges files all the time.
+    /// `larch bench tpcc` on the database. Its memory is so small that it writes and merges files all the time.
     fn tpcc(&self, action: &str) -> Command {
         let target = format!("larch:{}?cache=64MiB&write_buffer=4MiB&file=2MiB", self.place.display());
         let mut command = Command::new(&self.larch);
@@ -100,7 +100,7 @@ impl Crash {
         command
     }
 
-    /// Lets terminals work, and kills them this long after the first transactions were reported.
+    /// Runs terminals, and kills them this long after the first transactions were reported.
     fn kill_after(&self, time: Duration) -> Result<(), String> {
         let mut run = self.tpcc("run");
         run.args(["--mode", "nowait", "--threads", "2", "--warmup", "0s", "--time", "1h"]);

@@ -1,7 +1,7 @@
 //! `cargo x deny`: licences, sources and known vulnerabilities of what Larch depends on, by the rules in `deny.toml`.
 //!
-//! The list of vulnerabilities is fetched from GitHub. Where that cannot be reached the command says that they were not
-//! looked for, and passes: a missing network is no fault of the tree.
+//! The list of vulnerabilities is fetched from GitHub. If GitHub cannot be reached, the command says that
+//! vulnerabilities were not checked, and passes: a missing network is no fault of the tree.
 
 use crate::tools::Tool;
 use std::path::Path;
@@ -9,8 +9,8 @@ use std::process::{Command, ExitCode};
 
 const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2" };
 
-/// Workspaces whose dependencies are checked. Those of other engines are left out: what they bring is measured on the
-/// machine of a developer and never distributed.
+/// Workspaces whose dependencies are checked. The workspaces of other engines are left out: their dependencies are
+/// only measured on a developer's machine, and never distributed.
 const MANIFESTS: [&str; 4] =
     ["Cargo.toml", "fuzz/Cargo.toml", "crates/datafusion/Cargo.toml", "crates/ballista/Cargo.toml"];
 
@@ -26,7 +26,7 @@ pub fn run(root: &Path) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // A server that does not answer would be waited for without an end; `timeout` ends the git below it, too.
+    // A server that does not answer would be waited for forever; `timeout` also ends the git process below it.
     let fetched = Command::new("timeout")
         .arg(FETCH_SECONDS)
         .arg(&deny)

@@ -1,5 +1,5 @@
-//! Releases, as `CHANGELOG.md` names their commits, and their trees as git has them. It does not know what is done
-//! there.
+//! Releases, whose commits `CHANGELOG.md` names, and their trees, which git has. This module does not know what is
+//! done in the trees.
 
 use std::fs;
 use std::path::Path;
@@ -81,7 +81,7 @@ pub fn in_tree_of<T>(
 ///
 /// # Errors
 ///
-/// It cannot be started, or it fails; the error has what it printed to its standard error.
+/// The command cannot be started, or it fails; the error has its output on standard error.
 pub fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("cannot start {command:?}: {error}"))?;
     if output.status.success() {

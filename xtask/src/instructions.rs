@@ -1,12 +1,12 @@
-//! `cargo x instructions`: the instructions of hot paths beside those that are expected. The program that counts them
-//! is `bench/instructions`; here it is known what it needs.
+//! `cargo x instructions`: compares the instructions of hot paths with the expected counts. The program
+//! `bench/instructions` counts them; this file knows what that program needs.
 
 use crate::packages;
 use std::env;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Brings valgrind where it is missing, then counts and compares; or writes what is expected from now on.
+/// Installs valgrind if it is missing. Then counts and compares, or writes the new expected counts.
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     if let Err(why) = packages::bring("valgrind", "valgrind", || packages::is_in_path("valgrind")) {
         eprintln!("instructions: {why}");

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Whether cargo's subcommand `tool` is there; if not, how to get it, `install` being the command for the tool itself.
+/// Whether cargo's subcommand `tool` is installed; if not, the error says how to get it. `install` is the command
+/// that installs the tool itself.
 pub fn check(tool: &str, install: &str) -> Result<(), String> {
     if !is_silent_success(&["rustc", "--version"]) {
         return Err("it needs nightly Rust: rustup toolchain install nightly".to_owned());
@@ -42,7 +43,8 @@ fn is_silent_success(words: &[&str]) -> bool {
     nightly(words).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// `cargo +nightly` would do as well, but cargo gives its children another cargo in front, which does not know `+`.
+/// `cargo +nightly` is not used: cargo puts another cargo first in the path of its children, and that cargo does not
+/// know `+`.
 fn nightly(words: &[&str]) -> Command {
     let mut command = Command::new("rustup");
     command.args(["run", "nightly"]).args(words);

@@ -1,9 +1,9 @@
-//! `cargo x package`: packs the libraries as they would be published, and checks that each builds from its package
+//! `cargo x package`: packs the libraries in their published form, and checks that each builds from its package
 //! alone.
 //!
-//! `cargo package` can build them itself, but takes each package that another one needs for one of the registry, which
-//! never changes: a second run with changed sources would build the old ones. So the packages are unpacked here and
-//! checked in a workspace of their own.
+//! `cargo package` can build them itself. But if a package needs another one, cargo takes that one for a package of
+//! the registry, which never changes: a second run with changed sources would build the old ones. So the packages are
+//! unpacked here and checked in a workspace of their own.
 
 use crate::history::output;
 use std::fs;
@@ -53,7 +53,7 @@ fn check(root: &Path) -> Result<(), String> {
         let name = names.into_iter().find(|name| name.starts_with(package) && name.ends_with(".crate"));
         let name = name.ok_or_else(|| format!("cargo wrote no package {package}"))?;
         let archive = root.join("target/package").join(&name);
-        // Files in a package all have one time of change, by which cargo would take new ones for old.
+        // All files in a package have the same modification time, so cargo would take new files for old ones.
         output(Command::new("tar").args(["--touch", "-xzf"]).arg(archive).arg("-C").arg(&tree))?;
         manifest.push_str(&format!("{package} = {{ path = \"{}\" }}\n", name.trim_end_matches(".crate")));
     }

@@ -3,7 +3,7 @@
 use std::env;
 use std::process::Command;
 
-/// Installs the Debian package `name` unless `is_here`, where that is allowed: as root, with apt-get.
+/// Installs the Debian package `name` unless `is_here`, if that is allowed: as root, with apt-get.
 ///
 /// # Errors
 ///

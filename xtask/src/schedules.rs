@@ -1,11 +1,12 @@
-//! `cargo x shuttle` and `cargo x loom`: the tests of what threads do together, with `os::sync` standing on a library
-//! that decides who runs when. Everything is compiled again for each, so each has a target folder of its own.
+//! `cargo x shuttle` and `cargo x loom`: tests of what threads do together. `os::sync` then uses a library that
+//! decides which thread runs when. Everything is compiled again for each library, so each has a target folder of its
+//! own.
 
 use std::env;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// A library and the tests written for it, each as what follows `cargo test`.
+/// A library and the tests written for it; each test is what follows `cargo test`.
 struct Library {
     name: &'static str,
     tests: &'static [&'static str],

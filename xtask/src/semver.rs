@@ -1,7 +1,8 @@
-//! `cargo x semver`: which changes break programs that were written for the newest release, and whether the version of
-//! this tree may break them. Both interfaces are read as rustdoc writes them, so the package may have had another name.
+//! `cargo x semver`: which changes break programs for the newest release, and whether the version of this tree allows
+//! that. Both interfaces are read from the output of rustdoc, so the package may have had another name.
 //!
-//! Only what `crates/larch` defines is compared. A type that it passes on from a crate below is not looked into.
+//! Only what `crates/larch` defines is compared. If it passes a type on from a crate below, that type is not
+//! examined.
 
 use crate::history;
 use crate::tools::Tool;
@@ -18,7 +19,7 @@ pub fn check(root: &Path) -> ExitCode {
     end(compare(root, Breaks::Refused))
 }
 
-/// Lists what this tree breaks of the newest release, also where it may.
+/// Lists everything in which this tree breaks the newest release, also where it is allowed.
 pub fn list(root: &Path) -> ExitCode {
     end(compare(root, Breaks::Listed))
 }
@@ -81,7 +82,7 @@ fn compare(root: &Path, breaks: Breaks) -> Result<String, String> {
     }
 }
 
-/// The interface of a release. It is kept, because it does not change while the compiler does not.
+/// The interface of a release. It is kept, because it changes only with the compiler.
 fn interface_of(root: &Path, work: &Path, commit: &str) -> Result<PathBuf, String> {
     let compiler = history::output(Command::new("rustc").arg("--version").current_dir(root))?;
     let compiler = compiler.split(' ').nth(1).unwrap_or("unknown");
@@ -102,7 +103,7 @@ fn interface(root: &Path, work: &Path, tree: &Path, name: &str) -> Result<PathBu
     rustdoc.args(["rustdoc", "--quiet", "--lib", "-Zunstable-options", "--output-format", "json", "--manifest-path"]);
     rustdoc.arg(tree.join("crates/larch/Cargo.toml")).arg("--target-dir").arg(&build);
     rustdoc.args(["--", "--document-hidden-items", "--document-private-items", "--cap-lints", "allow"]);
-    // The form is not stable yet; the tool's version and the compiler's are both fixed here.
+    // The output's form is not stable yet, but the versions of the tool and of the compiler are both fixed here.
     rustdoc.env("RUSTC_BOOTSTRAP", "1").current_dir(root);
     history::output(&mut rustdoc)?;
     let written = build.join("doc/larch.json");
@@ -118,7 +119,7 @@ fn version(manifest: &str) -> Option<&str> {
     Some(line.trim_matches('"'))
 }
 
-/// Whether a program for `release` may fail to build with `version`: another first number, or, before 1.0, another
+/// Whether a program for `release` may fail to build with `version`: the first number differs or, before 1.0, the
 /// second.
 fn may_break(release: &str, version: &str) -> bool {
     let kept = |version: &str| {

@@ -27,9 +27,9 @@ enum Plan<'a> {
     Measure(&'a [&'a str]),
     /// TPC-C with and without queries beside it.
     BesideTpcc(Beside<'a>),
-    /// `larch` with these arguments, of which some commands have several processes answer.
+    /// `larch` with these arguments; for some commands, several processes answer.
     RunBallista(&'a [&'a str]),
-    /// Format, lints and tests of what has several processes answer.
+    /// Format, lints and tests of the code for several processes.
     CheckBallista,
 }
 
@@ -72,7 +72,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
             ends_as("sql", in_workspace(MANIFEST, &words).args(arguments))
         }
         Ok(Plan::BesideTpcc(beside)) => {
-            // With the features of the program that measures, so that both share what is built.
+            // This uses the features of the measuring program, so that both builds share their results.
             let words = ["build", "--release", "--features", "parquet", "--bin", "larch"];
             let ended = ends_as("sql", &mut in_workspace(MANIFEST, &words));
             if ended != ExitCode::SUCCESS {

@@ -1,5 +1,5 @@
-//! `cargo x stress` and `cargo x tsan`: the whole public API under threads and executors of the machine, in release
-//! mode or under ThreadSanitizer, which notices memory that threads use without order.
+//! `cargo x stress` and `cargo x tsan`: the whole public API with threads and executors of the machine. They run in
+//! release mode, or under ThreadSanitizer, which detects unordered use of memory by threads.
 
 use crate::nightly;
 use std::path::Path;
@@ -22,7 +22,8 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     }
 }
 
-/// Runs it under ThreadSanitizer. The standard library is compiled again with it: only what was compiled so is seen.
+/// Runs it under ThreadSanitizer. The standard library is compiled again with it: the sanitizer sees only code that
+/// was compiled so.
 pub fn tsan(root: &Path, arguments: &[&str]) -> ExitCode {
     let Some(target) = nightly::host() else {
         eprintln!("tsan: it needs nightly Rust: rustup toolchain install nightly --component rust-src");
@@ -30,9 +31,9 @@ pub fn tsan(root: &Path, arguments: &[&str]) -> ExitCode {
     };
     let words = ["run", "-Zbuild-std", "--target", &target, "--target-dir", "target/tsan"];
     let words: Vec<&str> = words.into_iter().chain(PROGRAM).chain(["--"]).chain(arguments.iter().copied()).collect();
-    // Relaxed counters and the like are atomics and cause no report; a report ends the process. What is mapped and
-    // unmapped is seen only where it goes through the C library: otherwise memory that another thread maps again would
-    // look like a race.
+    // Atomics, such as relaxed counters, cause no report; a report ends the process. The sanitizer sees memory being
+    // mapped and unmapped only if the C library does it. Otherwise memory that another thread maps again would look
+    // like a race.
     let flags = "-Zsanitizer=thread --cfg rustix_use_libc";
     let variables = [("RUSTFLAGS", flags), ("TSAN_OPTIONS", "halt_on_error=1")];
     if nightly::runs_with(root, &variables, &words) { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -1,5 +1,6 @@
-//! `cargo x test`: brings what the tests need of the machine, and runs them. Besides Rust that is a PostgreSQL server,
-//! which the tests of its store start in a directory of their own, and Chromium, in which the tests of pages open them.
+//! `cargo x test`: installs what the tests need on the machine, and runs them. Besides Rust, they need a PostgreSQL
+//! server, which the tests of its store start in a directory of their own, and Chromium, in which the tests of pages
+//! open the pages.
 
 use crate::packages;
 use std::env;

@@ -56,7 +56,7 @@ const RULES: [Rule; 15] = [
     measured::pages_name_their_commit,
 ];
 
-/// Applies every rule to the tree at `root`, prints the findings, and warns of results that are old and of words that
+/// Applies every rule to the tree at `root` and prints the findings. It also warns of old results, and of words that
 /// are hard to read.
 pub fn run(root: &Path) -> ExitCode {
     let tree = match Tree::read(root) {
@@ -84,7 +84,8 @@ pub fn run(root: &Path) -> ExitCode {
     }
 }
 
-/// Prints the rooms of each crate as figures or, of a crate that `places` names, who imports what of whom.
+/// Prints figures about the rooms of each crate or, for a crate that `places` names, which file imports what from
+/// where.
 pub fn house(root: &Path, places: &[&str]) -> ExitCode {
     match Tree::read(root).map_err(|error| error.to_string()).and_then(|tree| house::shown(&tree, places)) {
         Ok(text) => {

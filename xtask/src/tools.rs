@@ -1,6 +1,6 @@
-//! Cargo's subcommands that the checks need, each at one version. They lie in `target/tools` and not in the user's
-//! cargo home, so that two trees with different versions do not take them from each other. Also cargo itself, for
-//! workspaces of their own. What they check is not known here.
+//! Cargo's subcommands that the checks need, each at a fixed version. They lie in `target/tools` and not in the
+//! user's cargo home, so that two trees with different versions do not replace each other's. Also cargo itself, for
+//! workspaces of their own. This module does not know what the tools check.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,7 +19,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// The binary, which is installed first if it is missing or of another version.
+    /// The binary; if it is missing or has another version, it is installed first.
     ///
     /// # Errors
     ///
@@ -33,7 +33,7 @@ impl Tool {
         println!("{} {} is not in {}; building it, once", self.name, self.version, folder.display());
         fs::create_dir_all(&folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        // Without optimization it is built in a third of the time, and still checks this tree in seconds.
+        // Without optimization, the build takes a third of the time, and the tool still checks this tree in seconds.
         let status = Command::new(cargo)
             .args(["install", "--quiet", "--locked", "--debug", "--version", self.version, self.name, "--root"])
             .arg(&folder)
@@ -54,13 +54,14 @@ pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// The target folder of a workspace of its own, inside that of everything else. Absolute: build scripts run elsewhere.
+/// The target folder of a separate workspace, inside the common target folder. The path is absolute, because build
+/// scripts run elsewhere.
 pub fn target_of(root: &Path, workspace: &str, target: Option<OsString>) -> PathBuf {
     let target = target.map_or_else(|| root.join("target"), PathBuf::from).join(workspace);
     std::path::absolute(&target).unwrap_or(target)
 }
 
-/// Runs a command and hands its exit code on; `what` names it in the error if it cannot be started.
+/// Runs a command and returns its exit code; if it cannot be started, the error names it as `what`.
 pub fn ends_as(what: &str, command: &mut Command) -> ExitCode {
     match command.status() {
         Ok(status) => status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from),

@@ -1,5 +1,5 @@
-//! The extractors of the crate `rows`, as the engine calls them. Neither of the two knows the other one; this crate
-//! knows both, and nothing else.
+//! The extractors of the crate `rows`, as the engine calls them. The engine and `rows` do not know each other; this
+//! crate knows both, and nothing else.
 
 use larch::index::IndexKeys;
 use rows::Extractor;
@@ -26,7 +26,7 @@ impl IndexKeys for RowKeys {
 ///
 /// # Errors
 ///
-/// The declaration is not one of `rows`, or one of a newer release.
+/// The declaration is not one of `rows`, or it is of a newer release.
 pub fn of(declaration: &[u8]) -> Result<Box<dyn IndexKeys>, String> {
     Ok(Box::new(RowKeys(Extractor::from_bytes(declaration).map_err(|error| error.to_string())?)))
 }

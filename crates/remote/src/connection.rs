@@ -11,7 +11,7 @@ use std::env;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Requests under way for reads. A process with 5 ms of latency makes 50,000 reads a second with it.
+/// The number of reads under way. With it, a process whose reads take 5 ms makes 50,000 reads a second.
 const DEPTH: usize = 256;
 
 /// What blocks take on this machine by default.
@@ -20,21 +20,22 @@ const TIER_BYTES: u64 = 4 << 30;
 /// What of a database is on this machine, too.
 #[derive(Clone, Debug, Default)]
 pub struct Near {
-    /// A directory in which logs lie, in one of its own for each database: a commit that is synced is on this machine,
-    /// and in the store about two puts later. If another machine takes over, it does not have the last commits; what it
-    /// has is a prefix of all. Without it a commit that is synced is in the store.
+    /// A directory for logs, with a directory of its own for each database. A synced commit is then on this machine,
+    /// and in the store about two puts later. If another machine takes over, it lacks the last commits; the commits
+    /// that it has are a prefix of all commits. Without this directory, a synced commit is in the store.
     pub logs: Option<PathBuf>,
-    /// A directory that keeps blocks that were read from the store, with a directory of its own for each database; and
-    /// the most bytes that the blocks of one database take.
+    /// A directory that keeps blocks that were read from the store, with a directory of its own for each database,
+    /// and the most bytes of blocks for each database.
     pub tier: Option<(PathBuf, u64)>,
-    /// A directory for what a process writes and reads again for a while: the sorted runs of imports and of new
-    /// indexes, and large transactions. `None` is the system's directory for temporary files.
+    /// A directory for temporary data of this process: the sorted runs of imports and of new indexes, and large
+    /// transactions. `None`: the system's directory for temporary files.
     pub scratch: Option<PathBuf>,
 }
 
 impl Near {
-    /// What the environment says: `LARCH_LOGS` is a directory for logs, `LARCH_TIER` one for blocks, `LARCH_TIER_BYTES`
-    /// the most that these take, 4 GiB by default, and `LARCH_SCRATCH` one for files that are needed for a while.
+    /// The settings of the environment: `LARCH_LOGS` is a directory for logs, `LARCH_TIER` a directory for blocks,
+    /// and `LARCH_TIER_BYTES` the most bytes of these blocks, by default 4 GiB. `LARCH_SCRATCH` is a directory for
+    /// temporary files.
     ///
     /// # Errors
     ///
@@ -67,7 +68,7 @@ pub struct Connection {
     directory: PathBuf,
 }
 
-/// A name for a file that stands for a place: databases at two places never have the same, also if one is a branch of
+/// A file name that stands for a place. Databases at two places never have the same name, even if one is a branch of
 /// the other.
 fn name_of(place: &Place) -> String {
     let text = format!("{}/{}", place.bucket, place.prefix);
@@ -122,20 +123,22 @@ impl Connection {
         Ok(Connection { store, tier, machine: Machine { disk, reads, ..real }, directory: directory.to_owned() })
     }
 
-    /// A builder of the database. If it is opened for writing, it takes over from the process that writes to it.
+    /// A builder of the database. If the database is opened for writing, this process takes over from the process
+    /// that writes to it.
     pub fn builder(&self) -> Builder {
         Database::builder(&self.directory).machine(self.machine.clone()).reserve_bytes(0)
     }
 
-    /// Makes a database at the place `to` of this one, which shares its files: with all commits that were durable in
-    /// the store when the call began. Both are written to from then on. Nothing but the manifest and logs is copied.
-    /// Neither need be open; a process that writes to this one goes on. One that is open here should be synced before,
-    /// if its commits are to be in the branch.
+    /// Makes a database at the place `to`, which shares the files of this database. It has all commits that were
+    /// durable in the store when the call began. Afterwards, both databases can be written to. Only the manifest and
+    /// logs are copied. Neither database need be open, and a process that writes to this one can go on. If this
+    /// database is open here and its commits should be in the branch, sync it first.
     ///
     /// # Errors
     ///
     /// `NotFound` if no database is here; `AlreadyExists` if one is at `to`; `InvalidInput` if `to` is in another
-    /// bucket; the store's. If it ends before the branch is there, this database keeps all its files for an hour.
+    /// bucket; the store's errors. If the call ends before the branch exists, this database keeps all its files for
+    /// an hour.
     pub fn branch(&self, to: &Place) -> io::Result<BranchReport> {
         let from = self.store.place();
         if from.bucket != to.bucket {
@@ -164,13 +167,13 @@ impl Connection {
         objects::branches(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))
     }
 
-    /// Removes this database with all its files. If a process still writes to it, that process gets an error at its
-    /// next write.
+    /// Removes this database with all its files. If a process is still writing to it, that process gets an error at
+    /// its next write.
     ///
     /// # Errors
     ///
-    /// `NotFound` if nothing is here; `DirectoryNotEmpty` if branches need files of it; the store's. If it was begun,
-    /// the next call goes on.
+    /// `NotFound` if nothing is here; `DirectoryNotEmpty` if branches need files of this database; the store's
+    /// errors. If the removal was begun, the next call continues it.
     pub fn drop_database(&self) -> io::Result<DropReport> {
         let prefix = self.store.place().prefix.as_ref();
         objects::drop_database(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))

@@ -1,5 +1,5 @@
-//! Counts the requests that are really sent by HTTP, with every attempt, and notes the status of each answer. It does
-//! not know what they are for beyond their method.
+//! Counts the requests that are really sent by HTTP, including every attempt, and notes the status of each answer.
+//! About their purpose, it knows only their method.
 
 use crate::counts::{Counters, Kind};
 use crate::last_answer::LastAnswer;
@@ -25,7 +25,7 @@ fn is_removal(request: &HttpRequest) -> bool {
         .is_some_and(|query| query == "delete" || query.starts_with("delete&") || query.starts_with("delete="))
 }
 
-/// Whether a request asks for a listing: its query says so with all three providers.
+/// Whether a request asks for a listing: with all three providers, its query says so.
 fn is_listing(request: &HttpRequest) -> bool {
     let query = request.uri().query().unwrap_or_default();
     query
@@ -58,7 +58,7 @@ impl HttpService for CountingService {
         };
         self.counters.count(kind);
         LastAnswer::note(None);
-        // A part of an upload is sent by a task that has no other limit.
+        // A part of an upload is sent by a task that has no other time limit.
         let limit = Patience::default().attempt_with(request.body().content_length() as u64);
         let answer = match tokio::time::timeout(limit, self.inner.execute(request)).await {
             Ok(answer) => answer?,

@@ -6,7 +6,7 @@ use os::sync::atomic::{AtomicU64, Ordering};
 /// A kind of request, as stores have prices for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An object, a part of one, or the beginning or end of an upload in parts.
+    /// An object, a part of an object, or the beginning or end of an upload in parts.
     Put,
     /// A range of an object, or what is known of it.
     Get,

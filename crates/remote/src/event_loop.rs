@@ -1,4 +1,4 @@
-//! How a caller waits for a request in an event loop of ours. It does not know what is asked.
+//! How a caller waits for a request in an event loop of ours. It does not know what the request is for.
 
 use std::cell::Cell;
 use std::io;
@@ -9,13 +9,14 @@ thread_local! {
     static IN_LOOP: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Says that the calling thread is one of an event loop of ours.
+/// Marks the calling thread as a thread of an event loop of ours.
 pub fn begin_thread() {
     IN_LOOP.set(true);
 }
 
-/// Runs a request in an event loop and waits for it. A thread of a loop of ours, on which the end of a read may drop
-/// the last reference to a file that is to be removed, leaves its other tasks to another thread meanwhile.
+/// Runs a request in an event loop and waits for it. The calling thread may belong to a loop of ours: the end of a
+/// read may drop the last reference to a file that is to be removed. Such a thread hands its other tasks to another
+/// thread while it waits.
 pub fn wait_in<T: Send + 'static>(
     event_loop: &tokio::runtime::Handle,
     request: impl Future<Output = io::Result<T>> + Send + 'static,

@@ -1,6 +1,6 @@
-//! Errors of a store, with the object, the bucket and the cause in their text. It does not know how they are handled.
-//! No credentials are in the text: what follows a `?` in an address is left out, because there may be a signature in
-//! it.
+//! Errors of a store, with the object, the bucket and the cause in their text. It does not know how the errors are
+//! handled. The text has no credentials: whatever follows a `?` in an address is left out, because it may contain a
+//! signature.
 
 use object_store::Error;
 use os::store::UNAVAILABLE;
@@ -15,11 +15,12 @@ pub struct Refused {
     pub answer: Option<u16>,
 }
 
-/// The kind that callers handle. `answer` is the status of the last answer, where it is known: `object_store` has one
-/// kind of error for most of them.
+/// The kind that callers handle. `answer` is the status of the last answer, if it is known: `object_store` has a
+/// single kind of error for most statuses.
 pub fn kind_of(error: &Error, answer: Option<u16>) -> ErrorKind {
     match error {
-        // A store that has no such bucket says so in its text, with the status of an object that is not there.
+        // If the bucket does not exist, the store says so only in its text; the status is the same as for a missing
+        // object.
         Error::NotFound { .. } | Error::Generic { .. }
             if answer.is_none_or(|status| status == 404) && has_no_bucket(error) =>
         {
@@ -40,13 +41,13 @@ pub fn kind_of(error: &Error, answer: Option<u16>) -> ErrorKind {
     }
 }
 
-/// Whether an answer says that the bucket, or the container, is not there.
+/// Whether an answer says that the bucket, or the container, does not exist.
 fn has_no_bucket(error: &Error) -> bool {
     let text = causes(error);
     ["NoSuchBucket", "ContainerNotFound", "bucket does not exist"].iter().any(|part| text.contains(part))
 }
 
-/// Whether the store may have refused a range of an object that is there. Other errors may say so, too.
+/// Whether the store may have refused a range of an object that exists. Other errors may look the same.
 pub fn may_be_of_range(error: &Error) -> bool {
     let text = causes(error).to_lowercase();
     kind_of(error, None) == UNAVAILABLE && (text.contains("range") || text.contains("416"))

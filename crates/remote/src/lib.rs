@@ -1,9 +1,9 @@
-//! Databases on object storage. It knows how a store is spoken to, and how the engine is given one; it knows nothing of
+//! Databases on object storage. It knows how to speak to a store and how to give the engine one; it knows nothing of
 //! files, logs or manifests.
 //!
-//! [`RemoteStore`] is an [`os::Store`] over the crate `object_store`: S3 and what is compatible, Azure, Google Cloud, a
-//! directory (`file://`) or memory (`memory:///`), by URL. It has an event loop of its own, so that its callers need
-//! none, and hundreds of requests can be under way without a thread each. A [`Connection`] has the engine run on it:
+//! [`RemoteStore`] is an [`os::Store`] over the crate `object_store`: S3 and what is compatible, Azure, Google Cloud,
+//! a directory (`file://`) or memory (`memory:///`), by URL. The store has an event loop of its own, so its callers
+//! need none. Hundreds of requests can be under way without a thread each. A [`Connection`] has the engine run on it:
 //!
 //! ```no_run
 //! let connection = larch_remote::Connection::of_url("s3://bucket/database", &larch_remote::Near::default())?;

@@ -1,11 +1,11 @@
 //! The `larch` binary for which a database may also be at a URL: `s3://bucket/prefix`, `gs://…`, `az://…` or
 //! `file:///directory`.
 //!
-//! Variables of the environment say what is on this machine, too: `LARCH_LOGS` is a directory for logs, `LARCH_TIER`
-//! one for blocks, `LARCH_TIER_BYTES` the most that these take, `LARCH_SCRATCH` one for what an import sorts.
-//! `LARCH_PATIENCE` is how many seconds a write waits for a store that is away. `LARCH_PRICE` has the prices of a
-//! thousand puts, of a thousand gets and of a gigabyte read, with commas between; then the command says at its end what
-//! it has asked of the store and what that costs.
+//! Variables of the environment set the directories on this machine, too: `LARCH_LOGS` is a directory for logs, and
+//! `LARCH_TIER` one for blocks, which take at most `LARCH_TIER_BYTES`. `LARCH_SCRATCH` is a directory for what an
+//! import sorts. `LARCH_PATIENCE` is how many seconds a write waits for a store that is away. `LARCH_PRICE` has the
+//! prices of a thousand puts, of a thousand gets and of a gigabyte read, separated by commas. With it, the command
+//! prints at its end how many requests it made and what they cost.
 
 use larch_cli::{BranchFound, Branched, Branching, Stored};
 use larch_remote::{Connection, Counts, Near, Place, Price, RemoteStore, is_url};
@@ -15,7 +15,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The stores that the command uses: two where it copies from one to the other.
+/// The stores that the command uses: two if it copies from one store to another.
 static STORES: OnceLock<Mutex<Vec<Arc<RemoteStore>>>> = OnceLock::new();
 
 /// The prices that the environment says.
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     ended
 }
 
-/// Connects, and takes notice of the store of which the command says at its end what it was asked.
+/// Connects to a store, and remembers the store, so that the command can print its requests at the end.
 fn connect(url: &str, near: &Near) -> io::Result<Connection> {
     let connection = Connection::of_url(url, near)?;
     STORES.get_or_init(Mutex::default).lock().push(connection.store.clone());

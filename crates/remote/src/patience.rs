@@ -1,4 +1,5 @@
-//! How often a request is made again, and how long its caller waits in all. It does not know what is asked for.
+//! How often a request is repeated, and how long its caller waits in all. This module does not know what the request
+//! is for.
 
 use crate::counts::Counters;
 use crate::failure::{Refused, kind_of};
@@ -11,26 +12,27 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Bytes a second that any connection makes. A request may take the time of an attempt, and the time of its bytes at
-/// this rate: with four parts of 8 MiB under way a line of 64 KiB a second is fast enough.
+/// The bytes a second that every connection is expected to reach. A request may take the time of an attempt, plus the
+/// time of its bytes at this rate. With four parts of 8 MiB under way, a line of 64 KiB a second is fast enough.
 const SLOWEST_LINE: u64 = 16 << 10;
 
-/// How long a caller waits. Between two attempts it waits a random part of a time that doubles, so that many clients
-/// whose requests failed at once do not come back at once. An attempt that has begun is never cut short by the time of
-/// its caller: its answer, or its error, is what the caller learns.
+/// How long a caller waits. Between two attempts it waits a random part of a time that doubles. So many clients whose
+/// requests failed at the same time do not come back at the same time. The caller's time never cuts an attempt short:
+/// the caller gets the answer or error of the attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// From the first attempt to the beginning of the last one, as long as the store has never answered: a wrong
-    /// address is reported soon.
+    /// The time from the first attempt to the beginning of the last, as long as the store has never answered. It is
+    /// short, so that a wrong address is reported soon.
     pub first: Duration,
     /// The patience for requests that change nothing, and for removals.
     pub reads: Duration,
-    /// The patience for what is written. `None` is without end: while the store is away writers wait, with as much in
-    /// memory as they may have, and go on when it is back.
+    /// The patience for writes. `None`: without end. While the store is away, writers wait with as much in memory as
+    /// they may have, and go on when the store is back.
     pub writes: Option<Duration>,
-    /// One attempt, with those that `object_store` makes for it, without the time of its bytes.
+    /// The time of one attempt, including the attempts that `object_store` makes for it, without the time of its
+    /// bytes.
     pub attempt: Duration,
-    /// The longest time between two pieces of an answer, at the first attempt; it doubles with each one.
+    /// The longest time between two pieces of an answer at the first attempt; it doubles with each attempt.
     pub stall: Duration,
     /// The longest wait after the first attempt.
     pub first_wait: Duration,
@@ -53,8 +55,8 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// What the environment says: `LARCH_PATIENCE` is how long a write waits for a store that is away, in seconds;
-    /// without end if it is not set.
+    /// The settings of the environment: `LARCH_PATIENCE` is how long a write waits for a store that is away, in
+    /// seconds; without end if it is not set.
     ///
     /// # Errors
     ///
@@ -74,7 +76,8 @@ impl Patience {
     }
 }
 
-/// What a request is for, which says how long its caller waits, and the most bytes that it sends or brings.
+/// The purpose of a request, which decides how long its caller waits, and the most bytes that the request sends or
+/// brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     /// It changes nothing, or removes what is of no use any more.
@@ -95,12 +98,12 @@ impl Request {
 pub struct Patient {
     pub patience: Patience,
     pub counters: os::sync::Arc<Counters>,
-    /// Whether the store has ever done what it was asked, or refused it for good.
+    /// Whether the store has ever fulfilled a request, or refused one for good.
     answered: AtomicBool,
 }
 
-/// Whether an answer is final: no other attempt can bring another one. `AlreadyExists` is final for whoever asks; the
-/// caller has to find out who has put it.
+/// Whether an answer is final, so that no other attempt can bring another answer. `AlreadyExists` is final for the
+/// request; the caller has to find out who has put the object.
 fn is_final(error: &object_store::Error, answer: Option<u16>) -> bool {
     let kind = kind_of(error, answer);
     is_certain(kind) || kind == ErrorKind::AlreadyExists
@@ -137,10 +140,10 @@ impl Patient {
         Patient { patience, counters, answered: AtomicBool::new(false) }
     }
 
-    /// How long a caller waits for another attempt, from its first one on.
+    /// How long a caller may wait for another attempt, counted from its first attempt.
     pub fn limit(&self, request: Request) -> Option<Duration> {
         match request {
-            // Relaxed: a caller that does not know it yet waits a little shorter or longer.
+            // Relaxed: a caller that does not see the new value yet waits for a slightly different time.
             _ if !self.answered.load(Ordering::Relaxed) => Some(self.patience.first),
             Request::Read(_) => Some(self.patience.reads),
             Request::Write(_) => self.patience.writes,
@@ -153,8 +156,8 @@ impl Patient {
         }
     }
 
-    /// Makes a request until it succeeds, its answer is final, or the time is up. `make` gets the longest time between
-    /// two pieces of the answer.
+    /// Makes a request until it succeeds, its answer is final, or the time is up. `make` gets the longest allowed
+    /// time between two pieces of the answer.
     pub async fn ask<T, F>(&self, request: Request, mut make: impl FnMut(Duration) -> F) -> Result<T, Refused>
     where
         F: Future<Output = object_store::Result<T>>,
@@ -187,7 +190,7 @@ impl Patient {
     }
 }
 
-/// The error of a request without an answer, or without the next piece of one, within a time.
+/// The error of a request whose answer, or the next piece of it, did not come within a time.
 pub fn no_answer(within: Duration) -> object_store::Error {
     let why = io::Error::new(ErrorKind::TimedOut, format!("no answer within {} s", within.as_secs_f32()));
     object_store::Error::Generic { store: "object store", source: why.into() }

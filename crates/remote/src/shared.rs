@@ -1,5 +1,5 @@
-//! What all requests of one store need, and those that are made of an object as a whole. It does not know who waits for
-//! them.
+//! What all requests of one store need, and the requests that concern an object as a whole. It does not know who
+//! waits for the requests.
 
 use crate::counts::{Counters, Kind};
 use crate::failure::{Refused, describe};
@@ -17,7 +17,7 @@ pub struct Shared {
     pub place: Place,
     pub patient: Patient,
     pub counters: Arc<Counters>,
-    /// Whether requests are counted when they are asked for, because nothing counts what is sent.
+    /// Whether requests are counted when they are made, because nothing counts what is sent.
     pub counts_asked: bool,
 }
 
@@ -26,7 +26,7 @@ impl Shared {
     pub fn key(&self, name: &str) -> Path {
         let root = Path::default();
         let (folder, name) = name.strip_prefix('/').map_or((&self.place.prefix, name), |name| (&root, name));
-        // The name of an object that was listed is a path already; encoding it again would make another one.
+        // The name of a listed object is already a path; encoding it again would make another name.
         let name = Path::parse(name).unwrap_or_else(|_| Path::from(name));
         Path::from_iter(folder.parts().chain(name.parts()))
     }
@@ -59,7 +59,7 @@ impl Shared {
         put.await.map(|put| put.e_tag).map_err(|refused| self.failed("put", &key, &refused))
     }
 
-    /// Compares the length of an object, and its tag if it has one, with what was uploaded.
+    /// Compares the length of an object, and its tag if it has one, with the values of the upload.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! A store as the engine asks for it, over `object_store`. It does not know what the objects are.
 //!
-//! Requests run in an event loop of a few threads that this store owns. A caller that waits is woken by the loop; it
-//! may be a thread of any kind, even one of another executor, because it never enters the loop.
+//! Requests run in an event loop of a few threads that this store owns. The loop wakes a caller that waits. The
+//! caller may be a thread of any kind, even of another executor, because it never enters the loop.
 
 use crate::counts::Kind;
 use crate::event_loop::{begin_thread, wait_in};
@@ -29,10 +29,11 @@ use tokio::runtime::Runtime;
 /// Threads of the event loop: TLS and the copying of what arrives keep one busy at some hundred MB/s.
 const LOOP_THREADS: usize = 2;
 
-/// The most that an object has which is read whole: a sheet of a journal with a piece of a log.
+/// The longest object that is read whole: a sheet of a journal with a piece of a log.
 const LONGEST_WHOLE: u64 = 128 << 20;
 
-/// Shorter pieces of an answer are put together: each may keep a whole buffer of its connection.
+/// Pieces of an answer that are shorter than this are joined: each piece may keep a whole buffer of its connection
+/// alive.
 const SHORT_PIECE_BYTES: usize = 32 << 10;
 
 /// A store over `object_store`.
@@ -44,8 +45,8 @@ pub struct RemoteStore {
 }
 
 impl Shared {
-    /// Reads a range of an object, which may end before the range does, or before it begins: the bytes in pieces, as
-    /// they came.
+    /// Reads a range of an object. The object may end before the range does, or before the range begins. Returns the
+    /// bytes in pieces, as they came.
     async fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Vec<Bytes>> {
         if range.is_empty() {
             return Ok(Vec::new());
@@ -59,7 +60,7 @@ impl Shared {
                 Ok(got) => return pieces_of(got, stall).await,
                 Err(error) => error,
             };
-            // Stores refuse a range that begins at the end, each in its own words.
+            // Stores refuse a range that begins at the end of the object, each in its own words.
             if may_be_of_range(&error) {
                 self.count(Kind::Get);
                 let head = self.place.store.head(key).await;
@@ -247,8 +248,8 @@ fn short_answer(came: usize, expected: u64) -> Error {
     Error::Generic { store: "object store", source: why.into() }
 }
 
-/// The bytes of an answer, whose pieces come within `stall` each. Long pieces are not put together, because the caller
-/// copies them to many places.
+/// The bytes of an answer; each piece must come within `stall`. Long pieces are not joined, because the caller copies
+/// them to many places.
 async fn pieces_of(got: GetResult, stall: Duration) -> object_store::Result<Vec<Bytes>> {
     // A file would be read in small pieces.
     if !matches!(got.payload, GetResultPayload::Stream(_)) {
@@ -271,12 +272,12 @@ async fn pieces_of(got: GetResult, stall: Duration) -> object_store::Result<Vec<
     Ok(pieces)
 }
 
-/// Whether an object lies in a folder itself, and not in one within it.
+/// Whether an object lies directly in a folder, and not in a folder below it.
 fn is_in(object: &Path, folder: &Path) -> bool {
     object.prefix_match(folder).is_some_and(|rest| rest.count() == 1)
 }
 
-/// A read whose end is reported, whatever happens to the task that makes it.
+/// A read whose end is reported, even if its task is dropped or panics.
 struct ReadToEnd(Option<RangeDone>);
 
 impl ReadToEnd {
@@ -300,7 +301,7 @@ impl Drop for ReadToEnd {
 impl Drop for RemoteStore {
     fn drop(&mut self) {
         if let Some(event_loop) = self.event_loop.take() {
-            // It may be dropped by a task of any executor, where waiting for the threads is not allowed.
+            // A task of any executor may drop the store, and such a task may not wait for the threads.
             event_loop.shutdown_background();
         }
     }

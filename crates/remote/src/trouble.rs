@@ -1,6 +1,6 @@
-//! A store for tests that has trouble on request, around any `object_store`: it is slow, refuses, loses answers and
-//! requests, does things twice, and breaks uploads off. It does not know what the objects are. Which request has
-//! trouble follows from a seed and the number of the request.
+//! A store for tests that causes trouble on request, around any `object_store`: it is slow, refuses requests, loses
+//! answers and requests, does things twice, and breaks uploads off. It does not know what the objects are. Which
+//! request has trouble follows from a seed and the number of the request.
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often something goes wrong, each in a thousand requests, and how slow requests are.
+/// How often each kind of trouble happens in a thousand requests, and how slow requests are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trouble {
     /// The store refuses to do it now.
@@ -28,7 +28,8 @@ pub struct Trouble {
     pub duplicates: u32,
     /// The end of an upload in parts fails, and nothing is there.
     pub torn_uploads: u32,
-    /// The end of an upload in parts, and taking its parts back, have no answer for ever, and nothing is there.
+    /// The end of an upload in parts, and the removal of its parts, never get an answer, and the object does not
+    /// exist.
     pub stuck_uploads: u32,
     /// What each request takes beside the store's own time.
     pub latency: Duration,

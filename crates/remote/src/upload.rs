@@ -1,8 +1,7 @@
-//! An object that is written from front to back: one put if it is small, else an upload in parts, of which some are on
-//! their way while the next is written. It does not know what the bytes mean.
+//! An object that is written from front to back: one put if it is small, otherwise an upload in parts. Some parts are
+//! on their way while the next part is written. It does not know what the bytes mean.
 //!
-//! S3 checks every part against the hash that its signature has; what the store has in the end is compared by length
-//! and tag.
+//! S3 checks every part against the hash in its signature; the finished object is compared by length and tag.
 
 use crate::counts::Kind;
 use crate::event_loop::wait_in;
@@ -22,10 +21,10 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Bytes of a part. S3 takes parts of 5 MiB and more, and 10,000 of them: 78 GiB.
+/// Bytes of a part. S3 takes up to 10,000 parts of at least 5 MiB; with this size, they are 78 GiB.
 const PART_BYTES: usize = 8 << 20;
 
-/// Parts on their way. With the one that is being filled they take 40 MiB.
+/// The number of parts on their way. Together with the part that is being filled, they take 40 MiB.
 const PARTS_UNDER_WAY: usize = 4;
 
 /// An upload.
@@ -57,7 +56,7 @@ impl RemoteUpload {
         self.shared.key(&self.name)
     }
 
-    /// Sends what is gathered as a part, once one more may be on its way.
+    /// Sends the gathered bytes as a part, once another part may be on its way.
     fn send_part(&mut self) -> io::Result<()> {
         if self.parts.is_none() {
             let (shared, key) = (Arc::clone(&self.shared), self.key());
@@ -79,7 +78,7 @@ impl RemoteUpload {
         let payload = PutPayload::from(std::mem::take(&mut self.buffer));
         self.shared.count(Kind::Put);
         self.shared.counters.written_bytes.fetch_add(payload.content_length() as u64, Ordering::Relaxed);
-        // The future of a part is made here, in the order of the parts, and runs in the loop.
+        // The future of a part is made here, so that parts are numbered in their order. It runs in the loop.
         let _entered = self.event_loop.enter();
         let part = self.parts.as_mut().expect("it was begun").put_part(payload);
         self.under_way.push(self.event_loop.spawn(part));
@@ -89,7 +88,7 @@ impl RemoteUpload {
     fn wait_for_part(&self, part: JoinHandle<object_store::Result<()>>) -> io::Result<()> {
         let (shared, key) = (Arc::clone(&self.shared), self.key());
         wait_in(&self.event_loop, async move {
-            // Each attempt has its time, and the policy says when the last one has failed.
+            // Each attempt has a time limit, and the policy decides when the last attempt has failed.
             match part.await {
                 Ok(sent) => {
                     sent.map_err(|error| shared.failed("upload a part of", &key, &Refused { error, answer: None }))
@@ -111,7 +110,7 @@ impl RemoteUpload {
         let mut parts = self.parts.take().expect("there are parts");
         wait_in(&self.event_loop, async move {
             shared.count(Kind::Put);
-            // Not tried again: an answer that was lost is found by the check of the object.
+            // This is not tried again: if the answer was lost, the check of the object finds it out.
             let (outcome, answer) = LastAnswer::of(timeout(shared.patient.patience.reads, parts.complete())).await;
             let error = match outcome {
                 Ok(Ok(put)) => return Ok(put.e_tag),
@@ -137,13 +136,13 @@ impl RemoteUpload {
     }
 }
 
-/// Takes the parts of an upload back, if the store answers in time. If they stay, the store removes them by its rule
-/// for unfinished uploads.
+/// Removes the parts of an upload, if the store answers in time. If they stay, the store removes them by its rule for
+/// unfinished uploads.
 async fn take_back(mut parts: Box<dyn MultipartUpload>, shared: &Shared) {
     drop(timeout(shared.patient.patience.attempt, parts.abort()).await);
 }
 
-/// A part that fails is sent again as any other put is: parts have the patience of all requests.
+/// A part that fails is sent again like any other put: parts have the patience of all requests.
 #[derive(Debug)]
 struct PartPolicy {
     shared: Arc<Shared>,

@@ -1,8 +1,9 @@
 //! Where a database is, by its URL. It does not know what lies there.
 //!
 //! `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`, `file:///directory`, `memory:///prefix`, and
-//! the forms of addresses that `object_store` knows. Credentials, regions and endpoints come from where the tools of
-//! the providers take them: variables such as `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT`, `AWS_REGION`, or the machine's role.
+//! the forms of addresses that `object_store` knows. Credentials, regions and endpoints come from the same sources as
+//! for the tools of the providers: variables such as `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT`, `AWS_REGION`, or the
+//! machine's role.
 
 use crate::connector::CountingConnector;
 use crate::counts::Counters;
@@ -28,7 +29,7 @@ pub struct Place {
     pub prefix: Path,
     /// Bucket or container, for people: without credentials.
     pub bucket: String,
-    /// Requests that were sent, where this is by HTTP; else what is asked for is counted.
+    /// The counters of requests that were sent by HTTP; for other stores, the requests that were made are counted.
     pub(crate) counters: Option<Arc<Counters>>,
 }
 
@@ -43,9 +44,9 @@ impl Place {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` if it is no URL of a store, if it has credentials, if a part of it would be left out (what
-    /// follows a `#`, the segments `.` and `..`, a port beside a bucket), or if the environment does not say what has
-    /// to be known.
+    /// `InvalidInput` if the text is no URL of a store, if it has credentials, or if the environment lacks a required
+    /// setting. Also if a part of the text would be ignored: what follows a `#`, the segments `.` and `..`, or a port
+    /// beside a bucket.
     pub fn of_url(text: &str) -> io::Result<Place> {
         let url = Url::parse(text).map_err(|error| wrong(format!("this is no URL of a store: {error}")))?;
         if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
@@ -58,8 +59,8 @@ impl Place {
         }
         refuse_what_is_left_out(text, &url)?;
         let (scheme, path) = ObjectStoreScheme::parse(&url).map_err(|error| wrong(error.to_string()))?;
-        // Where the bucket is the beginning of the path, and not the host, it is what the path of the object leaves
-        // out.
+        // In some addresses, the bucket is the beginning of the path instead of the host. Then the path of the object
+        // does not contain it.
         let segments: Vec<&str> = url.path().split('/').filter(|segment| !segment.is_empty()).collect();
         let before = segments.len().saturating_sub(path.parts().count());
         let place = segments[..before].iter().map(|segment| format!("/{segment}")).collect::<String>();
@@ -120,7 +121,7 @@ fn wrong(why: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, why)
 }
 
-/// Refuses an address of which a part would have no effect: two different texts must never name the same database by
+/// Refuses an address if a part of it would have no effect: two different texts must never name the same database by
 /// accident.
 fn refuse_what_is_left_out(text: &str, url: &Url) -> io::Result<()> {
     if let Some(fragment) = url.fragment() {
@@ -135,8 +136,8 @@ fn refuse_what_is_left_out(text: &str, url: &Url) -> io::Result<()> {
              AWS_ENDPOINT=http://127.0.0.1:9000"
         )));
     }
-    // The parser resolves `.` and `..`, and drops line ends, tabs and spaces at the ends. What it writes as %XX names
-    // the same.
+    // The parser resolves `.` and `..`, and drops line ends, tabs and spaces at the ends. What it writes as %XX has
+    // the same meaning.
     let understood = decoded(url.as_str());
     if understood.trim_end_matches('/') != decoded(text).trim_end_matches('/') {
         return Err(wrong(format!(
@@ -152,8 +153,8 @@ fn decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// Refuses an address of a server that `object_store` would not be able to use: with some it panics, with others each
-/// request fails.
+/// Refuses an address of a server that `object_store` cannot use: it panics at some addresses, and each request fails
+/// at others.
 fn check_endpoint(builder: &AmazonS3Builder) -> io::Result<()> {
     for (key, variable) in [
         (AmazonS3ConfigKey::S3Endpoint, "AWS_ENDPOINT_URL_S3"),
@@ -179,7 +180,7 @@ fn check_endpoint(builder: &AmazonS3Builder) -> io::Result<()> {
     Ok(())
 }
 
-/// What `object_store` tries again by itself: short, because this crate tries again, too.
+/// The retries that `object_store` makes itself. They are short, because this crate tries again, too.
 fn retries() -> RetryConfig {
     let backoff =
         BackoffConfig { init_backoff: Duration::from_millis(50), max_backoff: Duration::from_secs(1), base: 2.0 };
@@ -188,7 +189,7 @@ fn retries() -> RetryConfig {
 
 /// Settings of HTTP beside those that the environment makes.
 const HTTP: [(ClientConfigKey, &str); 3] = [
-    // Each attempt has a time of its own, which grows with its bytes.
+    // Each attempt has its own time limit, which grows with its bytes.
     (ClientConfigKey::Timeout, "1 hour"),
     (ClientConfigKey::ConnectTimeout, "5 seconds"),
     (ClientConfigKey::PoolMaxIdlePerHost, "512"),

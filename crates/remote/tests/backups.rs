@@ -1,4 +1,5 @@
-//! Backups in a store, by the command: of a database here and of one in a store, and by processes that are killed.
+//! Backups in a store, made by the command: of a database on this machine, of a database in a store, and by processes
+//! that are killed.
 
 #![allow(
     clippy::disallowed_types,
@@ -37,8 +38,8 @@ fn ssts(directory: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Backups of a database in a directory and of one in a store, to places below `url`; restored to both; byte by byte
-/// the same.
+/// Backs up a database in a directory and a database in a store to places below `url`, and restores both. The result
+/// is the same, byte by byte.
 fn check(url: &str, variables: &[(&str, String)]) {
     let directory = tempfile::tempdir().expect("there is room");
     let path = |name: &str| directory.path().join(name).display().to_string();
@@ -83,7 +84,7 @@ fn check_kills(url: &str, variables: &[(&str, String)], rounds: u32) {
     add(&here, rounds);
     let begin = Instant::now();
     commands::expect(variables, &[(&["backup", &here_text, &kept][..], Ok(" new, in "))]);
-    // Each is killed at another part of the time that a whole one takes.
+    // Each process is killed after another part of the time that a whole backup takes.
     let whole = begin.elapsed();
     let mut killed = 0;
     for round in 0..rounds {

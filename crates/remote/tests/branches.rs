@@ -71,7 +71,8 @@ fn a_branch_shares_files_and_both_write_on() {
     }
     assert_eq!((count(&copy, "branch"), count(&copy, "origin"), count(&copy, "late")), (5_000, 0, 0));
     assert_eq!((count(&db, "branch"), count(&db, "origin"), count(&db, "late")), (0, 5_000, 10));
-    // What the origin replaced is kept for the branch, also when the origin is closed; a reader of the branch finds it.
+    // Files that the origin has replaced are kept for the branch, also after the origin is closed; a reader of the
+    // branch finds them.
     drop(db);
     let reader = branch.builder().read_only(true).open().expect("it is there");
     assert_eq!(reader.check(|_| {}).expect("the store works").problems.len(), 0);

@@ -1,4 +1,4 @@
-//! A database on a store: what is written is read by others, and costs what it should.
+//! A database on a store: others can read what is written, and the costs are as expected.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "real time, outside of the engine")]
 
@@ -78,7 +78,7 @@ fn a_command_that_reads_sees_every_commit_and_takes_nothing_from_the_writer() {
         let table = writer.table("t").expect("a table");
         table.insert("old", "1").and_then(|()| writer.flush()).expect("the store works");
         table.insert("late", "2").expect("the store works");
-        // With logs on this machine it is in the store a little later.
+        // With logs on this machine, the commit is in the store a little later.
         let reader = Connection::of_url(&url, &Near::default()).expect("it is a URL of a store");
         let follower = reader.builder().follow(Follow::Commits).open().expect("it is there");
         let followed = follower.existing_table("t").expect("the store works").expect("the table is there");
@@ -182,7 +182,7 @@ fn a_read_says_what_it_asked_of_the_store_and_what_that_costs() {
     assert!(lines.iter().all(|line| text.contains(line)), "{lines:?} in {text}");
 }
 
-/// The requests of each get, of one thread that has many under way.
+/// The number of requests for each get, made by one thread with many gets under way.
 fn requests_per_get(under_way: usize, gets: u32) -> f64 {
     const ROWS: u32 = 200_000;
     let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());

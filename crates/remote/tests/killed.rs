@@ -1,5 +1,5 @@
-//! A writer that is killed at any point, and another process that takes over: no commit that was acknowledged is lost.
-//! Real processes, on a directory; `cargo x remote --servers` does it on MinIO, too.
+//! A writer is killed at any point, and another process takes over: no acknowledged commit is lost. The processes are
+//! real and use a directory; `cargo x remote --servers` also tests MinIO.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "processes, outside of the engine")]
 
@@ -43,7 +43,7 @@ fn numbers(db: &Database) -> Vec<u64> {
 /// At the end of the URL for a process that only looks.
 const LOOK: &str = "#look";
 
-/// Writes numbers until it is killed, and says each one once it is durable; or only looks.
+/// Writes numbers until it is killed, and prints each number once it is durable; or it only looks.
 fn write_until_killed(url: &str) {
     if let Some(url) = url.strip_suffix(LOOK) {
         let db = open(url);
@@ -95,7 +95,7 @@ fn check(name: &str, url: &str, variables: &[(&str, String)], rounds: u64) {
         let last = numbers.by_ref().take(many).last().unwrap_or_else(|| panic!("round {round}: it wrote nothing"));
         let mut other = (round % 2 == 0).then(|| writer(name, url, variables));
         if let Some(other) = &mut other {
-            // It takes over, and the first stops by itself: its last lines end.
+            // The other process takes over, and the first one stops by itself: its last lines end.
             let lines = BufReader::new(other.stderr.take().expect("it is piped")).lines();
             let first = lines.map_while(Result::ok).find_map(|line| line.strip_prefix("durable ")?.parse::<u64>().ok());
             let last_of_first = numbers.last().unwrap_or(last);
@@ -111,7 +111,7 @@ fn check(name: &str, url: &str, variables: &[(&str, String)], rounds: u64) {
             acknowledged = acknowledged.max(last + 1);
         }
     }
-    // Another process looks, because the variables are those of a process.
+    // Another process looks, because environment variables belong to a process.
     let seen = reader(name, url, variables);
     assert!(seen >= acknowledged, "{seen} of {acknowledged} were acknowledged");
     println!("{rounds} writers were killed or fenced; {seen} rows, of which {acknowledged} were surely acknowledged");

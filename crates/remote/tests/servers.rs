@@ -122,14 +122,14 @@ fn minio_is_a_store() {
     check(&Server::minio());
 }
 
-/// What is counted is what is sent, with a URL as users give it.
+/// The count is the number of requests that are sent, with a URL in the form that users give.
 #[test]
 #[ignore = "cargo x remote --check runs it"]
 fn moto_by_url_with_the_environment_of_the_process() {
     use os::Store;
     const VARIABLE: &str = "LARCH_REMOTE_TEST_INNER";
     if std::env::var_os(VARIABLE).is_none() {
-        // Variables are set for another process, because those of this one belong to all its tests.
+        // Variables are set for another process, because all tests of this process share its variables.
         let server = Server::moto();
         let itself = std::env::current_exe().expect("the test has a file");
         let status = std::process::Command::new(itself)

@@ -90,7 +90,7 @@ fn a_put_that_is_made_again_finds_its_own_object_and_nobody_elses() {
                 Ok(()) => {}
                 Err(error) => assert_eq!(error.kind(), ErrorKind::AlreadyExists, "seed {seed}: {error}"),
             }
-            // Nobody else puts, so it is there in any case; a second one is refused.
+            // Nobody else puts this object, so it exists in any case; a second put is refused.
             assert_eq!(store.get(&name).expect("it is there"), mine.as_bytes(), "seed {seed}");
             let other = store.put_if_absent(&name, b"another").expect_err("the name is taken");
             assert_eq!(other.kind(), ErrorKind::AlreadyExists);

@@ -32,7 +32,7 @@ fn what_cannot_be_done_is_told_with_what_there_is() {
     check("--with redb --check ycsb run", Err("--check measures nothing: leave out `ycsb run`"));
 }
 
-/// What `larch bench` is asked for by these words is a variant there.
+/// Each word for `larch bench` is a variant in its arguments.
 #[test]
 fn what_is_measured_is_what_larch_bench_knows() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository");

@@ -1,5 +1,5 @@
-//! `cargo x sql --beside-tpcc`: TPC-C in one process, while another one asks queries of CH-benCHmark about its tables
-//! as a follower; and the same without queries. It compares what the terminals get done.
+//! `cargo x sql --beside-tpcc`: TPC-C in one process, while another process, a follower, asks queries of CH-benCHmark
+//! about its tables; and the same without queries. It compares the work of the terminals.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,8 +68,8 @@ impl<'a> Beside<'a> {
         Ok(beside)
     }
 
-    /// Runs both with the program `larch`, which has a query engine, and prints what they got done. `queries` has the
-    /// statements.
+    /// Runs both with the program `larch`, which must have a query engine, and prints the work of the terminals.
+    /// `queries` has the statements.
     ///
     /// # Errors
     ///

@@ -1,16 +1,17 @@
 //! Finds files and folders of a crate that import each other in a circle: none of them can be read or tested without
 //! the others.
 //!
-//! A folder counts with the file of its name: `read/` with `read.rs`. Within the folder, in the engine's own crates,
-//! this file is one more of its files. Elsewhere it may hold what the files of its folder share, as may the root of a
-//! crate.
+//! A folder and the file of its name count as one: `read/` and `read.rs`. In the engine's own crates, this file is
+//! one more file within the folder. In other crates, this file, like the root of a crate, may hold what the files of
+//! its folder share.
 
 use super::Finding;
 use super::imports::{Crate, Names};
 use super::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Crates in which a file that has a folder of its name imports from that folder, or is imported by it, and not both.
+/// Crates with a stricter rule: a file that has a folder of its name may import from that folder, or be imported by
+/// it, but not both.
 const STRICT: [&str; 6] = ["crates/larch", "crates/objects", "crates/os", "crates/pages", "crates/rows", "crates/sst"];
 
 /// For each thing those that it imports.
@@ -70,7 +71,7 @@ fn edges_in<'n>(folder: &[String], files: &Edges<&'n Names>) -> Edges<&'n [Strin
     edges
 }
 
-/// A shortest circle through each thing that is in one, but none through a thing that an earlier circle has.
+/// A shortest circle through each thing that is in a circle, except things that an earlier circle already contains.
 fn circles<T: Ord + Copy>(edges: &Edges<T>) -> Vec<Vec<T>> {
     let mut done = BTreeSet::new();
     let mut circles = Vec::new();

@@ -5,9 +5,9 @@ use super::manifest::{self, Entry};
 use super::tree::{Tree, join};
 use std::collections::BTreeMap;
 
-/// From the bottom up. A crate may depend on those before it, in its tests too: a test that needs more belongs higher.
-/// Benchmarks look at the engine from outside: they stand above it, and only the command line may run them. What they
-/// share with tests of every crate, `bench/kit`, knows no crate and stands below all.
+/// The crates from the bottom up. A crate may depend only on crates before it, also in its tests: a test that needs
+/// more belongs higher. Benchmarks use the engine from outside: they stand above it, and only the command line may
+/// run them. `bench/kit`, which they share with tests of every crate, knows no crate and stands below all.
 const ORDER: [&str; 34] = [
     "bench/kit",
     "bench/page",

@@ -75,8 +75,8 @@ fn findings(tree: &Tree, order: &Order<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The folder that a file lies in, or that it is the face of. The root of a crate, which puts its rooms together, is in
-/// none.
+/// The folder that a file lies in, or that it is the face of. The root of a crate, which combines its rooms, belongs
+/// to none.
 fn room(file: &Names) -> Option<&str> {
     file.first().map(String::as_str).filter(|room| *room != "fuzz")
 }

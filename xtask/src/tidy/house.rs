@@ -1,4 +1,4 @@
-//! The crates as a house: rooms, floors and what goes up, in figures; or the imports of one crate, file by file.
+//! The crates as a house: rooms, floors and upward imports, in figures; or the imports of one crate, file by file.
 
 use super::circles::{self, Edges};
 use super::imports::{Crate, Imports, Names};
@@ -73,7 +73,7 @@ fn rooms<'c>(imports: &Imports<'c>) -> Edges<&'c str> {
     edges
 }
 
-/// How many floors rooms have that are in no circle: a room stands above all that it imports.
+/// The number of floors of the rooms that are in no circle: a room stands above everything that it imports.
 fn floors(edges: &Edges<&str>) -> usize {
     fn floor<'n>(room: &'n str, edges: &Edges<&'n str>, known: &mut BTreeMap<&'n str, usize>) -> usize {
         if let Some(&floor) = known.get(room) {

@@ -1,7 +1,8 @@
 //! Reads what the files of a crate import from each other.
 //!
-//! A file imports another if it names something that the other defines. A name that a module only hands on (`pub use`)
-//! counts for the file that defines it, so that a folder may gather the names of its files. Tests do not count.
+//! A file imports another if it names something that the other defines. If a module only passes a name on (`pub
+//! use`), the name counts for the file that defines it, so a folder may gather the names of its files. Tests do not
+//! count.
 
 use super::Finding;
 use super::tree::Tree;
@@ -11,7 +12,7 @@ use syn::visit::{self, Visit};
 /// Names of modules from the crate's root down, or of an item in one.
 pub type Names = Vec<String>;
 
-/// For each file, by its module, the files that it imports, each with the names that it takes from there.
+/// For each file, by its module, the files that it imports, each with the imported names.
 pub type Imports<'c> = BTreeMap<&'c Names, BTreeMap<&'c Names, BTreeSet<&'c str>>>;
 
 /// What the files of a crate define and name.
@@ -48,7 +49,7 @@ impl Crate {
         Reader { crate_: self, module }.visit_file(file);
     }
 
-    /// How many names the root hands on or defines for other crates, with the modules that are public.
+    /// The number of names that the root passes on or defines for other crates, including public modules.
     pub fn public_at_root(&self) -> usize {
         self.public_at_root
     }
@@ -90,7 +91,7 @@ struct Reader<'c> {
 }
 
 impl Reader<'_> {
-    /// A path as it is written, from the crate's root; `None` if it leads out of the crate.
+    /// A written path as a path from the crate's root; `None` if it leads out of the crate.
     fn rooted(&self, path: &[String]) -> Option<Names> {
         let (first, rest) = path.split_first()?;
         let mut names = match first.as_str() {
@@ -112,7 +113,7 @@ impl Reader<'_> {
         Some(names)
     }
 
-    /// Notes the names of a `use`; `before` is what its tree stands under.
+    /// Notes the names of a `use`; `before` is the path in front of its tree.
     fn take_use(&mut self, tree: &syn::UseTree, before: &mut Names, is_public: bool) {
         if is_public && self.module.is_empty() && matches!(tree, syn::UseTree::Name(_) | syn::UseTree::Rename(_)) {
             self.crate_.public_at_root += 1;
@@ -140,7 +141,7 @@ impl Reader<'_> {
         match bound {
             Some(bound) if self.rooted(std::slice::from_ref(&bound)).as_ref() != Some(&names) => {
                 self.crate_.imported.insert((self.module.clone(), bound.clone()), names.clone());
-                // What is handed on is not used here, and a module is not used by naming it.
+                // A name that is passed on is not used here, and naming a module does not use it.
                 if !is_public && !self.crate_.files.contains_key(&names) && bound.starts_with(char::is_uppercase) {
                     self.crate_.named.push((self.module.clone(), names));
                 }

@@ -34,8 +34,9 @@ pub fn guide_is_linked(tree: &Tree) -> Vec<Finding> {
     lost.map(|page| Finding::new(page, 1, "README.md has no link to this page")).collect()
 }
 
-/// What ARCHITECTURE.md writes in backticks and looks like a path of this repository is one. A path may leave out its
-/// beginning and its `src`: `sst/read/cursor.rs` and `cursor.rs` both name `crates/sst/src/read/cursor.rs`.
+/// If ARCHITECTURE.md has a text in backticks that looks like a path of this repository, the path exists. A path may
+/// leave out its beginning and its `src`: `sst/read/cursor.rs` and `cursor.rs` both name
+/// `crates/sst/src/read/cursor.rs`.
 pub fn architecture_names_what_exists(tree: &Tree) -> Vec<Finding> {
     let path = "ARCHITECTURE.md";
     let mut findings = Vec::new();

@@ -1,5 +1,5 @@
-//! Every `Cargo.lock` says what the manifests beside it say, so that a build of a clean clone changes no file. Cargo
-//! finds that out, too, but only for the workspace that it builds, and some of them are built seldom.
+//! Every `Cargo.lock` agrees with the manifests beside it, so that a build of a clean clone changes no file. Cargo
+//! finds such errors, too, but only in the workspace that it builds, and some workspaces are built seldom.
 
 use super::Finding;
 use super::manifest::{self, Entry};
@@ -22,12 +22,12 @@ struct Locked<'t> {
 struct Manifest<'t> {
     folder: &'t str,
     entries: Vec<Entry<'t>>,
-    /// The entries of its workspace, from which it takes what it does not say itself.
+    /// The entries of its workspace, which provide what the manifest does not say itself.
     workspace: Vec<Entry<'t>>,
 }
 
-/// Every package of the tree is in the lock files with its version and the dependencies of its manifest, and what was
-/// fetched fits the versions that the manifest asks for.
+/// The lock files have every package of the tree with its version and the dependencies of its manifest. Fetched
+/// packages have versions that the manifest accepts.
 pub fn locks_fit_the_manifests(tree: &Tree) -> Vec<Finding> {
     let manifests: BTreeMap<&str, Manifest<'_>> = tree.packages().filter_map(|at| Manifest::named(tree, at)).collect();
     let mut findings = Vec::new();
@@ -57,7 +57,7 @@ fn differences(package: &Locked<'_>, manifest: &Manifest<'_>, workspace: &str, a
     {
         found.push(format!("`{name}` has version {version}, and here {}", package.version));
     }
-    // What only tests need is locked for the packages of the workspace itself.
+    // The dependencies of tests are locked only for the packages of the workspace itself.
     let is_member = workspace.is_empty() || workspace == manifest.folder;
     let dependencies: Vec<&Entry<'_>> = manifest.entries.iter().filter(|entry| entry.is_dependency()).collect();
     for entry in &dependencies {
@@ -94,7 +94,7 @@ impl<'t> Manifest<'t> {
         Some((name, this))
     }
 
-    /// The entries of the next manifest above that is one of a workspace.
+    /// The entries of the nearest manifest above that describes a workspace.
     fn workspace_of(tree: &'t Tree, at: &str) -> Vec<Entry<'t>> {
         let mut at = at;
         while !at.is_empty() {
@@ -112,7 +112,7 @@ impl<'t> Manifest<'t> {
         self.entries.iter().find(|entry| entry.section == "package" && entry.key == key)
     }
 
-    /// The version of the package, in its own words or those of its workspace.
+    /// The version of the package, from its manifest or from its workspace.
     fn version(&self) -> Option<&'t str> {
         let own = self.of_package("version")?.value;
         let version = if own == "true" {
@@ -171,14 +171,14 @@ fn requirement(asked: &str) -> Option<&str> {
     version.chars().all(|c| c.is_ascii_digit() || c == '.').then_some(version)
 }
 
-/// Whether a version is at least the one that is asked for, without a change that breaks users of it.
+/// Whether a version is at least the requested one, without a change that breaks its users.
 fn fits(asked: &str, version: &str) -> bool {
     let numbers = |version: &str| {
         let plain = version.split(['-', '+']).next().expect("split gives one part at least");
         plain.split('.').map(|number| number.parse::<u64>().unwrap_or(0)).collect::<Vec<_>>()
     };
     let (asked, version) = (numbers(asked), numbers(version));
-    // The first number that is not zero, or the last one that was written.
+    // The first number that is not zero; if all are zero, the last one that was written.
     let breaking = asked.iter().position(|number| *number > 0).unwrap_or(asked.len() - 1);
     asked[..=breaking] == version[..=breaking.min(version.len() - 1)] && version >= asked
 }

@@ -1,7 +1,6 @@
-//! Results of benchmarks in `docs/benchmarks` say of which commit they are, and are old once the crates that they
-//! measured have changed.
+//! Results of benchmarks in `docs/benchmarks` name their commit. They are old once the measured crates have changed.
 //!
-//! A page says so in a line of its own, once for each commit that it has results of:
+//! A page names the commit in a line of its own, once for each commit that it has results of:
 //!
 //! ```text
 //! Measured at commit 606d15d: crates/os crates/pages crates/sst crates/larch
@@ -55,7 +54,7 @@ pub fn pages_name_their_commit(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Lines whose folders more than a few commits have changed since, if `changes` knows how many did.
+/// Lines whose folders were changed since by more than a few commits, if `changes` knows how many.
 pub fn old_results(tree: &Tree, changes: &dyn Fn(&str, &[&str]) -> Option<u64>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for measured in all(tree).into_iter().filter_map(|(.., measured)| measured) {
@@ -66,7 +65,7 @@ pub fn old_results(tree: &Tree, changes: &dyn Fn(&str, &[&str]) -> Option<u64>) 
     findings
 }
 
-/// How many commits after `commit` changed these folders. `None` without git, and where its history does not go back so
+/// How many commits after `commit` changed these folders. `None` without git, or if its history does not go back so
 /// far, as in a shallow clone.
 pub fn changes_since(root: &Path, commit: &str, folders: &[&str]) -> Option<u64> {
     let range = format!("{commit}..HEAD");

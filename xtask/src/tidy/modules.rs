@@ -48,7 +48,7 @@ fn reached_from(tree: &Tree, roots: Vec<String>) -> BTreeSet<String> {
     reached
 }
 
-/// Files that `path` may mean by its `mod name;` and `include!("…")`; some of them do not exist.
+/// The files that `path` may mean by its `mod name;` and `include!("…")`; some of them may not exist.
 fn children(path: &str, is_root: bool, text: &str) -> Vec<String> {
     let source = Source::new(text);
     let here = folder(path);

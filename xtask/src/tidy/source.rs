@@ -1,7 +1,8 @@
 //! Rust text taken apart into code and comments, so that a word in a string is not mistaken for code.
 //!
-//! Invariant: `code` and `comments` have the length and the lines of the text; what belongs to neither (the contents of
-//! strings and characters) or to the other is spaces. An offset in one is an offset in all.
+//! Invariant: `code` and `comments` have the same length and the same lines as the text. Each has spaces for the
+//! other's text, and for what belongs to neither: the contents of strings and characters. So an offset in one is an
+//! offset in all.
 
 /// A source file seen three ways.
 pub struct Source<'t> {
@@ -66,7 +67,7 @@ fn next_piece(text: &str, at: usize) -> (Kind, usize) {
     }
 }
 
-/// Whether the `r` at `at` can open a raw string: nothing but the prefix `b` or `c` is in front of it.
+/// Whether the `r` at `at` can open a raw string: at most the prefix `b` or `c` is in front of it.
 fn starts_word(text: &str, at: usize) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let before = text[..at].strip_suffix(['b', 'c']).unwrap_or(&text[..at]);

@@ -4,7 +4,7 @@ use super::Finding;
 use super::source::Source;
 use super::tree::{Tree, folder, join};
 
-// Joined from halves, so that a search of the tree for them does not find this file.
+// The words are joined from halves, so that a search of the tree for them does not find this file.
 const NOTES: [&str; 2] = [concat!("FIX", "ME"), concat!("XX", "X")];
 const MACHINES: [&str; 3] = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/tmp/", "bash")];
 const SLEEP: &str = concat!("thread::", "sleep");
@@ -82,7 +82,7 @@ pub fn no_paths_of_a_machine(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Tests and what is compiled only for them, and the build script beside a manifest.
+/// Tests, code that is compiled only for tests, and the build script beside a manifest.
 fn is_exempt(tree: &Tree, path: &str) -> bool {
     let name = path.rsplit('/').next().expect("split gives one part at least");
     let is_test = |part: &str| matches!(part, "tests" | "tests.rs" | "benches" | "examples" | "fuzz_targets");

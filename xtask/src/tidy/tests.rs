@@ -2,8 +2,8 @@ use super::*;
 use std::fs;
 
 /// Applies `rule` to the tree written in `script` (a line `== path` opens each file) and compares the findings, one a
-/// line. `~` in a script is nothing: it cuts words that a search of this repository should not find here. `ORDER` is
-/// that of the crates.
+/// line. `~` in a script stands for nothing: it cuts words that a search of this repository should not find here.
+/// `ORDER` is the order of the crates.
 #[track_caller]
 fn check(rule: Rule, script: &str, expected: &str) {
     let script = script.replace('~', "");

@@ -1,7 +1,8 @@
-//! Comments and pages that are hard to read: lines that are too wide, and sentences without a subject in front. It
-//! warns and never fails, because a pattern finds good sentences, too. It counts for each crate, and knows no grammar.
+//! Comments and pages that are hard to read: lines that are too wide, and sentences without a subject in front. The
+//! rule warns and never fails, because a pattern finds good sentences, too. It counts for each crate, and knows no
+//! grammar.
 //!
-//! What stands in blocks of code, and how wide the rows of tables are, does not count.
+//! Blocks of code do not count, and neither does the width of rows in tables.
 
 use super::Finding;
 use super::source::Source;
@@ -33,7 +34,8 @@ enum Pattern {
 impl Pattern {
     const ALL: [Self; 4] = [Self::Wide, Self::Of, Self::SoMany, Self::There];
 
-    /// How often a line has it. `before` is the line before it, and `spoken` are its words as [`spoken`] gives them.
+    /// How often the pattern occurs in a line. `before` is the line before it, and `spoken` has the words that
+    /// [`spoken`] makes of both.
     fn count(self, prose: &Prose<'_>, before: &str, spoken: &str) -> usize {
         match self {
             Self::Wide => usize::from(is_wide(prose)),
@@ -57,7 +59,7 @@ impl Pattern {
     }
 }
 
-/// For each crate and pattern how many lines have it, and where the first is.
+/// For each crate and pattern, the number of lines with the pattern, and the place of the first.
 pub fn hard_to_read(tree: &Tree) -> Vec<Finding> {
     let mut found: BTreeMap<(&str, Pattern), (usize, &str, usize)> = BTreeMap::new();
     for (path, text) in tree.texts("").filter(|(path, _)| path.ends_with(".rs") || path.ends_with(".md")) {
@@ -81,8 +83,8 @@ pub fn hard_to_read(tree: &Tree) -> Vec<Finding> {
     found.into_iter().map(finding).collect()
 }
 
-/// The words of a line in small letters, each between spaces, after the last word of the line before: a pattern may
-/// stand on both.
+/// The words of a line in small letters, with spaces around each, after the last word of the previous line: a pattern
+/// may lie on both lines.
 fn spoken(before: &str, line: &str) -> String {
     let last = before.split_whitespace().next_back().unwrap_or_default();
     let letters = [" ", last, " ", line, " "].into_iter().flat_map(str::chars);
@@ -110,7 +112,7 @@ fn of_source(text: &str) -> Vec<Prose<'_>> {
             fenced = false;
             continue;
         }
-        // A comment has the bytes that it has in the text, at the same place.
+        // A comment has the same bytes as the text at the same place.
         let words = &whole[comment.len() - comment.trim_start().len()..];
         let words = words.trim_start_matches('/').trim_start_matches('!').trim();
         let is_fence = words.starts_with("```");
@@ -134,7 +136,7 @@ fn ends_sentence(line: &str) -> bool {
     line.is_empty() || line.ends_with(['.', ':', '?', '!', '|']) || line.starts_with('#')
 }
 
-/// The crate of a file, or the first folder of one that is in none; `the root` for a file beside them.
+/// The crate of a file; for a file in no crate, its first folder, or `the root` if it is in no folder.
 fn crate_of(path: &str) -> &str {
     let depth = match path.split('/').next() {
         Some("crates") => 2,

@@ -1,7 +1,7 @@
-//! What reads from far away reach: gets and a scan of a database with 1 GB of data and 64 MiB of cache, beside what the
-//! store gives to its own client with as many requests under way; and how far a follower is behind.
+//! The speed of reads from far away: gets and a scan of a database with 1 GB of data and 64 MiB of cache. They are
+//! compared with reads by the store's own client with as many requests under way. Also, how far a follower is behind.
 //!
-//! The stores are one in this process whose requests take 5 ms, and MinIO if `LARCH_MINIO` is its program.
+//! One store is in this process, and its requests take 5 ms; the other is MinIO, if `LARCH_MINIO` is its program.
 
 use super::processes::{KEY, SECRET, Server};
 use super::{connect, fill, value};
@@ -30,10 +30,10 @@ const DATA_BYTES: u64 = 1 << 30;
 const VALUE_BYTES: usize = 400;
 const ROWS: u32 = (DATA_BYTES / (VALUE_BYTES as u64 + 4)) as u32;
 
-/// What one client reads at once if it reads single rows: a page.
+/// The bytes of a read by a client that reads single rows: a page.
 const PAGE_BYTES: u64 = 16 << 10;
 
-/// A store that knows how long its reads took, to their last byte, and how many were under way.
+/// A store that measures how long its reads took, to their last byte, and how many were under way.
 #[derive(Debug)]
 struct MeteredStore {
     inner: Arc<dyn ObjectStore>,
@@ -299,7 +299,7 @@ pub fn reads() {
     }
 }
 
-/// From the end of a commit to the first read of a follower that sees it.
+/// The time from the end of a commit to the first read of a follower that sees it.
 pub fn lag() {
     const COMMITS: u64 = 300;
     for Far { name, far, _server, .. } in stores() {
@@ -321,7 +321,7 @@ pub fn lag() {
                     let now = begin.elapsed();
                     for number in seen + 1..=newest {
                         let end = Duration::from_nanos(done[number as usize].load(Ordering::Acquire));
-                        // One that is seen before its writer knows that it is durable is not behind.
+                        // If a commit is seen before its writer knows that it is durable, the follower is not behind.
                         lags.push(if end.is_zero() { Duration::ZERO } else { now.saturating_sub(end) });
                     }
                     seen = newest;
@@ -333,7 +333,7 @@ pub fn lag() {
             for number in 1..=COMMITS {
                 numbers.insert("newest", number.to_le_bytes()).expect("the store works");
                 done[number as usize].store(begin.elapsed().as_nanos() as u64, Ordering::Release);
-                // Looks come at a steady pace, so commits come at any moment between two of them.
+                // The follower looks at a steady pace, so commits must come at any moment between two looks.
                 std::thread::park_timeout(Duration::from_micros(rng.random_range(0..60_000)));
             }
             std::thread::park_timeout(Duration::from_secs(5));
