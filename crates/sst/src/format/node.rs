@@ -1,7 +1,7 @@
 //! An index node: children with their addresses and cumulative totals, and the separators between them.
 //!
-//! A flat index is one node of the same layout that lists every page of its tree. A node does not know its own first
-//! row and its own outer separators: its parent does.
+//! A flat index is one node of the same layout that lists every page of its tree. A node does not know its own
+//! first row and its own outer separators; its parent knows them.
 //!
 //! ```text
 //!   0  page header                                                           16
@@ -22,14 +22,14 @@
 //!
 //! A node by row ids (form bit 3, always with bit 0) has no separators: it stands in the trees of column groups.
 //!
-//! A search compares the samples first, which lie together, and then the heads up to one of them: it touches a line of
-//! memory for each 256 children, and one.
+//! A search first compares the samples, which are next to each other, and then the heads up to one of the samples.
+//! So it touches one line of memory for every 256 children, and one more.
 //!
-//! Columns: page offset, stored bytes, and the running totals up to and including the child: rows, bytes, group bytes,
-//! erased rows. Totals run over the whole file, so that a row id can be searched from any node and the size of a range
-//! is one subtraction. Separator `i` is greater than every key under child `i` and not greater than any under child
-//! `i + 1`; it is not a row's key. In the fixed form every separator's suffix has the same length and tails lie back
-//! to back.
+//! The columns are the page offset, the stored bytes, and four running totals up to and including the child: rows,
+//! bytes, group bytes, erased rows. Totals run over the whole file, so that a row id can be searched from any node
+//! and the size of a range is one subtraction. Separator `i` is greater than every key under child `i`, and not
+//! greater than any key under child `i + 1`; it is not a row's key. In the fixed form, the suffixes of all
+//! separators have the same length, and tails follow each other without gaps.
 
 use super::column::Column;
 use super::key::{self, Suffix};
@@ -52,14 +52,14 @@ const WIDE: u8 = 1 << 2;
 const BY_ROW: u8 = 1 << 3;
 const SAMPLED: u8 = 1 << 4;
 
-/// A node with at least this many separators has samples. The heads of a smaller node take a few lines of memory
-/// anyway.
+/// A node with at least this many separators has samples. The heads of a smaller node take only a few lines of
+/// memory.
 const MIN_SAMPLED: usize = 4 * key::BLOCK;
 
-/// The most of the tails of a block that is asked for ahead.
+/// The most bytes of the tails of a block that are asked for ahead.
 const MAX_PREFETCH_BYTES: usize = 128;
 
-/// What lies in a file up to and including some page, or in a tree or range of it.
+/// The totals of a file up to and including some page, or the totals of a tree or of a range of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Rows.
@@ -75,9 +75,9 @@ pub struct Totals {
 /// A child as its parent describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
-    /// Where it lies.
+    /// The address of its page.
     pub address: Address,
-    /// Totals up to and including it.
+    /// The totals up to and including it.
     pub totals: Totals,
 }
 
@@ -95,7 +95,7 @@ pub struct IndexNode<'p> {
     layout: NodeLayout,
 }
 
-/// Offsets of the parts of a node, read from its head once, for a reader that comes back to the page.
+/// The offsets of the parts of a node, read from its head once, for a reader that comes back to the page.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeLayout {
     children: usize,
@@ -107,15 +107,15 @@ pub struct NodeLayout {
     tails_at: usize,
 }
 
-/// The search of a node for a key, half done.
+/// The search of a node for a key, half finished.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BegunSearch<'k> {
-    /// What follows the prefix of the node in the key.
+    /// The part of the key after the prefix of the node.
     suffix: Suffix<'k>,
     found: Found,
 }
 
-/// What a search has found out.
+/// What a search has found so far.
 #[derive(Clone, Copy, Debug, Default)]
 enum Found {
     /// The key begins with the prefix of the node, which has no samples.
@@ -123,7 +123,7 @@ enum Found {
     Suffix,
     /// The number of samples that are less than the head of the key.
     Blocks(usize),
-    /// The child: the key does not begin with the prefix of the node.
+    /// The child, which is known already because the key does not begin with the prefix of the node.
     Child(usize),
 }
 
@@ -132,7 +132,7 @@ impl BegunSearch<'_> {
         Self { found: Found::Child(child), ..Self::default() }
     }
 
-    /// Whether samples have led it to some of the heads.
+    /// Whether samples have limited the search to some of the heads.
     #[inline]
     pub fn is_sampled(&self) -> bool {
         matches!(self.found, Found::Blocks(_))
@@ -182,7 +182,7 @@ impl<'p> IndexNode<'p> {
         &self.layout
     }
 
-    /// Children, at least one.
+    /// The number of children, at least one.
     pub fn children(&self) -> usize {
         self.children
     }
@@ -192,7 +192,7 @@ impl<'p> IndexNode<'p> {
         self.form & FIXED != 0
     }
 
-    /// Whether the node has no separators: it can be searched by row id only.
+    /// Whether the node has no separators. Then it can be searched only by row id.
     pub fn is_by_row(&self) -> bool {
         self.form & BY_ROW != 0
     }
@@ -233,25 +233,26 @@ impl<'p> IndexNode<'p> {
         }
     }
 
-    /// Rows up to and including child `i`.
+    /// The number of rows up to and including child `i`.
     #[inline]
     pub fn rows_through(&self, i: usize) -> u64 {
         self.column(2, i)
     }
 
-    /// Stored bytes of data pages up to and including child `i`.
+    /// The stored bytes of data pages up to and including child `i`.
     #[inline]
     pub fn bytes_through(&self, i: usize) -> u64 {
         self.column(3, i)
     }
 
-    /// Rows before child `i` in the whole tree; `None` for the first child, whose parent knows.
+    /// The number of rows in the whole tree before child `i`; `None` for the first child, because only the parent
+    /// knows it.
     #[inline]
     pub fn rows_before(&self, i: usize) -> Option<u64> {
         i.checked_sub(1).map(|before| self.rows_through(before))
     }
 
-    /// Child `i` as described here.
+    /// Child `i` as this node describes it.
     pub fn child(&self, i: usize) -> Child {
         let totals = Totals {
             rows: self.column(2, i),
@@ -270,7 +271,7 @@ impl<'p> IndexNode<'p> {
         self.page[self.checksums_at + self.children * 4..self.residuals_at].as_chunks().0
     }
 
-    /// The last head of each block of heads; none where the node has no samples.
+    /// The last head of each block of heads; empty if the node has no samples.
     fn samples(&self) -> &'p [[u8; 4]] {
         self.page[HEAD_END..self.checksums_at].as_chunks().0
     }
@@ -302,13 +303,14 @@ impl<'p> IndexNode<'p> {
         Suffix { head, head_bytes, tail }
     }
 
-    /// Separator between children `i` and `i + 1`, appended to `out`. It is not a row's key. The node must have some.
+    /// Appends the separator between children `i` and `i + 1` to `out`. It is not a row's key. The node must have
+    /// separators.
     pub fn separator(&self, i: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(self.prefix());
         self.suffix(i).append_to(out);
     }
 
-    /// The keys under child `i`, of a node under which `keys` lie. All keys in a node by row.
+    /// The keys under child `i`, if `keys` are the keys under the node. For a node by row, all keys.
     pub fn keys_under(&self, i: usize, keys: &KeyRange) -> KeyRange {
         if self.is_by_row() {
             return KeyRange::ALL;
@@ -324,8 +326,8 @@ impl<'p> IndexNode<'p> {
         }
     }
 
-    /// The child under which `key` lies if it exists: the number of separators not greater than it. The node must have
-    /// separators.
+    /// The child under which `key` lies if it exists. Its number is the number of separators that are not greater
+    /// than `key`. The node must have separators.
     #[inline]
     pub fn search(&self, key: &[u8]) -> usize {
         self.end_search(&self.begin_search(key))
@@ -362,7 +364,7 @@ impl<'p> IndexNode<'p> {
         low
     }
 
-    /// Asks the memory for what the rest of a search by samples reads first.
+    /// If samples have led the search to a block, asks the memory for what the rest of the search reads first.
     #[inline]
     pub fn prefetch_block(&self, begun: &BegunSearch<'_>) {
         if let Found::Blocks(blocks) = begun.found {
@@ -387,7 +389,7 @@ impl<'p> IndexNode<'p> {
         prefetch(page + lengths_at + i * length_bytes, length_bytes);
     }
 
-    /// The child that holds row `row`: the first whose running total of rows is greater.
+    /// The child that holds row `row`: the first child whose running total of rows is greater than `row`.
     #[inline]
     pub fn search_row(&self, row: u64) -> usize {
         let (rows_through, residuals) = self.whole_column(2);
@@ -400,7 +402,8 @@ impl<'p> IndexNode<'p> {
     }
 }
 
-/// Checks a node: bounds, order of tails and separators, totals that never shrink, addresses a file can have.
+/// Checks a node: bounds, the order of tails and separators, totals that never shrink, and addresses that a file
+/// can have.
 ///
 /// # Errors
 ///
@@ -504,20 +507,21 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Children and separators waiting to become a node.
+/// Children and separators that wait to become a node.
 #[derive(Debug, Default)]
 pub struct NodeBuilder {
     by_row: bool,
     /// Whether nodes may have samples.
     may_sample: bool,
     children: Vec<Child>,
-    /// Ends of separators in `keys`; separator `i` lies before child `i`, the first child's is empty.
+    /// The ends of the separators in `keys`. Separator `i` lies before child `i`; the separator of the first child
+    /// is empty.
     ends: Vec<usize>,
     keys: Vec<u8>,
 }
 
 impl NodeBuilder {
-    /// For a tree that is searched by row id only: separators are not kept.
+    /// For a tree that is searched only by row id: separators are not kept.
     pub fn by_row() -> Self {
         Self { by_row: true, ..Self::default() }
     }
@@ -527,7 +531,7 @@ impl NodeBuilder {
         Self { may_sample: true, ..Self::default() }
     }
 
-    /// One like this without children.
+    /// A builder of the same kind without children.
     fn emptied(&self) -> Self {
         Self { by_row: self.by_row, may_sample: self.may_sample, ..Self::default() }
     }
@@ -542,7 +546,7 @@ impl NodeBuilder {
         self.children.capacity() * size_of::<Child>() + self.ends.capacity() * size_of::<usize>() + self.keys.capacity()
     }
 
-    /// Adds a child; `separator` is the one between it and the child before it and is ignored for the first.
+    /// Adds a child. `separator` lies between it and the child before it; for the first child, it is ignored.
     pub fn add(&mut self, separator: &[u8], child: Child) {
         if !self.children.is_empty() && !self.by_row {
             self.keys.extend_from_slice(separator);
@@ -555,12 +559,13 @@ impl NodeBuilder {
         &self.keys[self.ends[i - 1]..self.ends[i]]
     }
 
-    /// Length of the separators between the first `count` children, not shortened by what they have in common.
+    /// The length of the separators between the first `count` children, without the shortening by their common
+    /// prefix.
     pub fn separator_bytes(&self, count: usize) -> usize {
         self.ends[count - 1]
     }
 
-    /// Children with the separators before them; the first one's is empty.
+    /// The children with the separators before them. The separator of the first child is empty.
     pub fn entries(&self) -> impl Iterator<Item = (&[u8], Child)> {
         let separator = |i: usize| if i == 0 { &[] } else { self.separator(i) };
         self.children.iter().enumerate().map(move |(i, child)| (separator(i), *child))
@@ -593,19 +598,19 @@ impl NodeBuilder {
         self.may_sample && count > MIN_SAMPLED
     }
 
-    /// Length of a node of the first `count` children.
+    /// The length of a node of the first `count` children.
     pub fn bytes(&self, count: usize) -> usize {
         let shape = self.shape(count);
         shape.tails_at(count) + shape.tails
     }
 
-    /// Totals up to and including the last of the first `count` children.
+    /// The totals up to and including the last of the first `count` children.
     pub fn totals(&self, count: usize) -> Totals {
         self.children[count - 1].totals
     }
 
     /// Writes the first `count` children into `out` (cleared first; the page header stays zero) and removes them.
-    /// `separator` is replaced by the one between them and what remains.
+    /// `separator` becomes the separator between these children and the rest.
     pub fn finish(&mut self, count: usize, out: &mut Vec<u8>, separator: &mut Vec<u8>) {
         let shape = self.shape(count);
         out.clear();
@@ -676,7 +681,7 @@ impl NodeBuilder {
         }
     }
 
-    /// The only child, taken out; call if the node has exactly one.
+    /// Removes the only child and returns it. The node must have exactly one child.
     pub fn take_only(&mut self) -> Child {
         assert_eq!(self.children.len(), 1, "a root is alone on its level");
         let child = self.children[0];

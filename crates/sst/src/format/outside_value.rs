@@ -1,14 +1,14 @@
-//! The reference that stands in a page instead of a value that lies in value pages. It does not know the page in which
-//! it stands, and it does not read the value.
+//! The reference that a page has instead of a value that lies in value pages. It does not know the page that has
+//! it, and it does not read the value.
 
 use super::varint;
 use pages::Address;
 use pages::page::MOST_UNPACKED;
 
-/// Chunk of a large value, its header not included.
+/// The most bytes of a chunk of a large value, without its header.
 pub const MAX_CHUNK_BYTES: usize = 1 << 20;
 
-/// Reference to a value kept in value pages.
+/// The reference to a value that is kept in value pages.
 ///
 /// ```text
 /// value bytes varint | (address 16 bytes) x chunks
@@ -28,12 +28,12 @@ impl<'a> OutsideValue<'a> {
             .then_some(Self { bytes: len, chunks: bytes })
     }
 
-    /// Checks a reference: that a file can hold a value of the length it gives, in chunks that lie one after the other.
-    /// So no chunk is named twice, and the memory for loading the value is bounded by the length of the file.
+    /// Checks a reference: a file must be able to hold a value of this length, and its chunks must lie one after
+    /// the other. So no chunk is named twice, and the length of the file bounds the memory for loading the value.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// What is wrong with the reference.
     pub fn check(bytes: &'a [u8]) -> Result<(), String> {
         let value = Self::new(bytes).ok_or("does not decode")?;
         let (mut chunks, mut stored_bytes, mut end) = (0, 0u64, 0);

@@ -1,6 +1,7 @@
-//! Unsigned integers in 7-bit groups, low group first, high bit set on all but the last (LEB128). It knows no fields.
+//! Unsigned integers in groups of 7 bits (LEB128): the low group comes first, and the high bit of a byte is set in
+//! all groups but the last. It knows no fields.
 
-/// Longest encoding of a u64.
+/// The length of the longest encoding of a u64.
 pub const MAX_BYTES: usize = 10;
 
 /// Encoded length of `value` in bytes.
@@ -35,7 +36,7 @@ pub fn write(out: &mut [u8], mut value: u64) -> usize {
     at + 1
 }
 
-/// Takes a value off the front of `bytes`; `None` if it is cut short or does not fit a u64.
+/// Takes a value from the front of `bytes`; `None` if it is cut short or does not fit a u64.
 #[inline]
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
@@ -46,7 +47,7 @@ pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     take_long(bytes)
 }
 
-/// As [`take`], of several groups. Apart, so that the short way is part of its callers.
+/// Like [`take`], for a value of several groups. It is a separate function, so that [`take`] can be inlined.
 fn take_long(bytes: &mut &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
     let mut value = u64::from(first & 0x7f);
@@ -65,7 +66,7 @@ fn take_long(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Takes a length-prefixed run of bytes off the front of `bytes`.
+/// Takes a length and so many bytes from the front of `bytes`.
 pub fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let len = usize::try_from(take(bytes)?).ok()?;
     let (head, rest) = bytes.split_at_checked(len)?;

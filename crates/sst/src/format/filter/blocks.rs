@@ -1,5 +1,5 @@
-//! The form of a partition that is written: a split block Bloom filter (Putze, Sanders and Singler, "Cache-, Hash- and
-//! Space-Efficient Bloom Filters", 2007; Parquet has one of half the block).
+//! The form of partitions that is written: a split block Bloom filter (Putze, Sanders and Singler, "Cache-, Hash-
+//! and Space-Efficient Bloom Filters", 2007; Parquet has such a filter with blocks of half the size).
 //!
 //! ```text
 //! 28  blocks u32
@@ -7,32 +7,33 @@
 //! 64  blocks   (word u64 x 8) x blocks
 //! ```
 //!
-//! A hash has one block, and in each word of the block one bit:
+//! A hash belongs to one block, and has one bit in each word of the block:
 //!
 //! ```text
 //! block       (hash x blocks) >> 64
 //! bit in word i   (hash >> 6 i) and 63
 //! ```
 //!
-//! A key is denied if one of its eight bits is not set. Blocks begin at multiples of 64 bytes, so a look needs one line
-//! of memory. The number of blocks follows from the length of the page, so a look does not need its head.
+//! A key is denied if one of its eight bits is not set. Blocks begin at multiples of 64 bytes, so a look-up needs
+//! one line of memory. The number of blocks follows from the length of the page, so a look-up does not need the
+//! head.
 
 use super::super::little_endian::u32_at;
 
-/// Bytes of a block: a line of memory.
+/// The bytes of a block: a line of memory.
 pub(super) const BLOCK_BYTES: usize = 64;
 /// Where blocks begin.
 pub(super) const BLOCKS_AT: usize = 64;
 
 const COUNT_AT: usize = 28;
 const FORM_AT: usize = 42;
-/// What tells a page of this form from one of fingerprints, which has a zero there.
+/// Distinguishes a page of this form from a page of fingerprints, which has a zero at this place.
 const FORM: u8 = 1;
 
-/// Words of a block, and bits that a hash sets.
+/// The number of words of a block, which is also the number of bits that a hash sets.
 const WORDS: usize = 8;
 
-/// Whether the head of a page, which is long enough, says that it is of this form.
+/// Whether the head of a page says that the page is of this form. The page must be long enough for a head.
 #[inline]
 pub(super) fn is_form_of(page: &[u8]) -> bool {
     page.get(FORM_AT) == Some(&FORM)
@@ -60,7 +61,8 @@ fn bit_of(hash: u64, i: usize) -> u64 {
     hash >> (6 * i) & 63
 }
 
-/// Whether what has this hash may be among the rows. Any page can be asked; one without blocks denies nothing.
+/// Whether a key or prefix with this hash may be among the rows. Any page can be asked; a page without blocks
+/// denies nothing.
 #[inline]
 pub(super) fn may_contain(page: &[u8], hash: u64) -> bool {
     let blocks = blocks(page);
@@ -70,7 +72,7 @@ pub(super) fn may_contain(page: &[u8], hash: u64) -> bool {
     words.fold(1, |set, (i, word)| set & u64::from_le_bytes(*word) >> bit_of(hash, i)) & 1 != 0
 }
 
-/// Checks that the page is made of its blocks.
+/// Checks that the page has the blocks that its head says.
 pub(super) fn validate(page: &[u8]) -> Result<(), String> {
     let Some(head) = page.first_chunk::<BLOCKS_AT>() else {
         return Err(format!("{} bytes are too few for a filter", page.len()));
@@ -88,7 +90,7 @@ pub(super) fn validate(page: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Appends what follows the numbers of rows: a filter of `count` blocks, at least one, over `hashes`.
+/// Appends the part after the numbers of rows: a filter of `count` blocks over `hashes`. `count` is at least one.
 pub(super) fn append(count: usize, hashes: &[u64], out: &mut Vec<u8>) {
     out.extend_from_slice(&(count as u32).to_le_bytes());
     out.resize(FORM_AT, 0);

@@ -8,10 +8,10 @@
 //! 48  fingerprints   u8 or u16 x (segments + 2) << segment bits
 //! ```
 //!
-//! It is a 3-wise filter (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022): a hash has
-//! one place in each of three segments that follow each other, and the fingerprints there, combined by xor, are its
-//! own. A hash that was not put in matches by chance, once in 256 or in 65,536. A page with 0 fingerprint bytes has no
-//! segments and no key is denied.
+//! It is a 3-wise filter (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022). A hash
+//! has one place in each of three segments that follow each other. The fingerprints at these places, combined by
+//! xor, are the fingerprint of the hash. A hash that was not put in matches by chance, once in 256 or in 65,536. A
+//! page with 0 fingerprint bytes has no segments, and denies no key.
 //!
 //! ```text
 //! h             = mix(hash xor seed)
@@ -29,17 +29,18 @@ const SEED_AT: usize = 32;
 const SHAPE_AT: usize = 40;
 const FINGERPRINTS_AT: usize = 48;
 
-/// Places of a hash.
+/// The number of places of a hash.
 const PLACES: usize = 3;
-/// Largest segment: the bits of a hash that choose a place in a segment do not overlap those that choose the segment.
+/// The bits of the largest segment. With more, the bits of a hash that choose a place in a segment would overlap
+/// the bits that choose the segment.
 const MAX_SEGMENT_BITS: u8 = 18;
 
-/// What the head of a partition says of its fingerprints.
+/// What the head of a partition says about its fingerprints.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fingerprints {
     seed: u64,
     segment_bits: u8,
-    /// First places are in these; two more follow.
+    /// The number of segments that have first places; two more segments follow.
     segments: u32,
     bytes: u8,
 }
@@ -57,7 +58,7 @@ impl Fingerprints {
         }
     }
 
-    /// Whether what has this hash may be among the rows. `page` is the one this is the head of.
+    /// Whether a key or prefix with this hash may be among the rows. `page` must be the page with this head.
     pub fn may_contain(&self, page: &[u8], hash: u64) -> bool {
         let h = mix(hash ^ self.seed);
         let fingerprints = &page[FINGERPRINTS_AT..];
