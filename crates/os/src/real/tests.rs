@@ -81,7 +81,7 @@ fn reads_are_right_at_all_alignments_direct_or_not() {
 
 #[test]
 fn a_file_that_cannot_be_direct_is_read_and_written_all_the_same() {
-    // Where this is missing or direct as well, the test says the same as the others.
+    // If this directory is missing or supports direct I/O as well, the test checks the same as the other tests.
     let memory = Path::new("/dev/shm");
     if !memory.is_dir() {
         return;
@@ -234,7 +234,7 @@ fn a_lock_file_that_was_removed_before_it_was_locked_is_no_lock() {
     assert!(is_named(&name.open_lock().expect("it is there")));
 }
 
-/// As a copy does after an error, each thread removes the lock file while it holds it.
+/// Each thread removes the lock file while it holds the lock, as a copy does after an error.
 #[test]
 #[cfg(unix)]
 fn a_lock_whose_file_its_holder_removes_excludes_the_others() {
@@ -249,8 +249,8 @@ fn a_lock_whose_file_its_holder_removes_excludes_the_others() {
                         Ok(lock) => {
                             assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0, "another thread has the lock, too");
                             turns.fetch_add(1, Ordering::Relaxed);
-                            // From the removal on another thread may hold the lock of a new file, so this one counts no
-                            // more.
+                            // From the removal on, another thread may hold the lock of a new file. So this thread no
+                            // longer counts as a holder.
                             holders.fetch_sub(1, Ordering::SeqCst);
                             fs::remove_file(&path).expect("only the holder removes it");
                             drop(lock);
@@ -300,7 +300,7 @@ fn the_clock_does_not_go_back() {
 #[test]
 fn a_pause_is_never_shorter_than_it_was_asked_for() {
     let clock = RealClock::new();
-    // The first is spent on the processor, the second is a sleep.
+    // The first pause is spent in a loop on the processor; the second is a sleep.
     for time in [LONGEST_SPIN, LONGEST_SPIN + Duration::from_nanos(1)] {
         let before = clock.now();
         clock.pause(time);
@@ -323,7 +323,7 @@ fn room_that_is_allocated_ahead_changes_no_length_and_is_given_back_when_the_fil
     let scratch = Scratch::new("ahead");
     let path = scratch.path("f");
     let file = open(&path, Access::Create);
-    // A file system that cannot do it does nothing.
+    // If the file system does not support this, the call does nothing.
     let room = || fs::metadata(&path).expect("the file is there").blocks() * 512;
     file.allocate_ahead(ROOM).expect("there is room");
     assert_eq!(file.len().expect("the file is open"), 0);

@@ -360,7 +360,7 @@ fn index_nodes_outlive_data_pages() {
     let session = session(&cache);
     for number in 0..200 {
         read(&session, &numbered, &file, number);
-        // Each search passes one index node on its way.
+        // Each search passes one index node on its way to a data page.
         read(&session, &numbered, &file, number % 10);
     }
     assert!((0..10).all(|number| numbered.is_resident(&cache, &file, number)));

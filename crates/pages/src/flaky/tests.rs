@@ -42,7 +42,8 @@ fn a_forgetful_source_refuses_again_and_again_and_every_step_ends() {
         for _ in 0..100 {
             assert!(runs_of_a_walk(&flaky, &numbered, &file, 3) <= 8, "each run fetches a page more");
         }
-        // 7 pages touched 300 times at least, each refused after 10 touches outside of the step that fetched it.
+        // 7 pages are touched at least 300 times each. Each page is refused after at most 10 touches outside of the
+        // step that fetched it.
         assert!(flaky.refusals() > 100, "{}", flaky.refusals());
     }
 }

@@ -1,4 +1,5 @@
-//! What is promised of frames: a page is there while somebody has it, goes once, and is never taken for another.
+//! What is promised of frames: a page is there while somebody has it, goes only once, and is never mistaken for
+//! another page.
 #![allow(clippy::disallowed_methods, reason = "these tests are about threads that meet in a frame")]
 
 use super::*;
@@ -10,7 +11,7 @@ use os::sync::loom::{model, thread};
 #[cfg(not(loom))]
 use std::thread;
 
-/// Threads run as they like; under loom in every order.
+/// Threads run in any order. Under loom they run in every order.
 #[cfg(not(loom))]
 fn model(test: impl Fn() + Send + Sync + 'static) {
     let times = if cfg!(miri) { 20 } else { 2000 };
@@ -132,7 +133,7 @@ fn a_frame_gets_no_other_page_before_it_has_left_its_chain() {
     let number = first.number();
     drop(first);
     let evicted = frames.get(number).expect("it was made").evict().expect("it is not pinned");
-    // The next owner would change where its chain goes on, under another lock.
+    // The next owner would change the link of its chain, under another lock.
     let second = page(&frames, 6);
     assert_ne!(second.number(), number);
     drop(evicted);

@@ -1,5 +1,5 @@
-//! What a pool of open files promises under random schedules (`cargo x shuttle`): never more files open than its limit,
-//! and every thread that waits goes on, whichever threads give back, close or fail to open meanwhile.
+//! What a pool of open files promises under random schedules (`cargo x shuttle`): there are never more open files
+//! than its limit. Every waiting thread goes on, whichever threads give back, close or fail to open files meanwhile.
 
 use super::{FileHandle, OpenFiles};
 use os::sim::SimDisk;

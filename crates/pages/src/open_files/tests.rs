@@ -84,7 +84,7 @@ fn a_file_that_is_always_read_does_not_keep_others_out() {
         while files.handles[0].file.read().is_some() {
             thread::yield_now();
         }
-        // A new reader of the first comes after the second, though the first is open.
+        // A new reader of the first file comes after the reader of the second, although the first file is open.
         let again = scope.spawn(|| files.give_back(files.get(0)));
         files.await_line(2);
         files.give_back(first);
@@ -132,7 +132,7 @@ fn a_file_closed_in_use_keeps_its_place_until_it_is_given_back() {
     thread::scope(|scope| {
         let second = scope.spawn(|| files.give_back(files.get(1)));
         files.await_line(1);
-        // Closing what is not open changes nothing, and closing while somebody waits for it neither.
+        // Closing a file that is not open changes nothing, even while somebody waits for the file.
         files.pool.close(&files.handles[0]);
         files.pool.close(&files.handles[1]);
         files.give_back(first);

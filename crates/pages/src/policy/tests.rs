@@ -1,4 +1,4 @@
-//! What the policy promises, with an owner that keeps count of its pages in the plainest way.
+//! What the policy promises. The tests use an owner that counts its pages in the simplest way.
 
 use super::*;
 use crate::flaky::SplitMix;
@@ -95,7 +95,7 @@ fn warmed() -> Owner {
         for page in 0..500 {
             owner.ask(page, if page < 50 { Class::Index } else { Class::Data });
         }
-        // Others that come and go, so that pages are evicted and the hot ones become proven.
+        // Other pages come and go, so that pages are evicted and the hot pages become proven.
         for _ in 0..1000 {
             let page = 1_000_000 + owner.policy.counts().admitted as u32;
             owner.ask(page, Class::Data);
@@ -110,14 +110,14 @@ fn a_scan_of_a_hundred_caches_leaves_the_hot_pages_even_if_nobody_reads_their_da
     for asked in [true, false] {
         let mut owner = warmed();
         for page in 2_000_000..2_100_000 {
-            // Nodes are used now and then: once while a cache passes by.
+            // Each node is used again only once while a whole cache of other pages passes by.
             if page % 1000 == 0 {
                 (0..50).for_each(|node| assert!(owner.ask(node, Class::Index), "asked {asked}, node {node}"));
             }
             if page % 100 == 0 {
                 owner.admit(page + 1_000_000, Class::Index, 1, asked);
             }
-            // The node above is used for each page of data, the page for some rows in it.
+            // The node above is used for each data page, and the data page is used for some of its rows.
             owner.ask(page - page % 100 + 1_000_000, Class::Index);
             owner.admit(page, Class::Data, 1, asked);
             owner.ask(page, Class::Data);
@@ -164,7 +164,8 @@ fn it_remembers_about_as_many_as_are_resident_and_no_more() {
     for page in 0..10_000 {
         owner.ask(page, Class::Data);
     }
-    // 1,000 are resident. The latest of those that went are asked for first, so that what goes meanwhile counts.
+    // 1,000 pages are resident. The pages that went last are asked for first, so that pages that go meanwhile count,
+    // too.
     for page in (7000..9000).rev() {
         owner.ask(page, Class::Data);
     }
@@ -196,7 +197,7 @@ fn what_is_read_ahead_waits_for_its_use_however_many_newcomers_come_and_then_goe
     let mut owner = Owner::new(1000);
     let mut scan = 0;
     for round in 0..50 {
-        // A window of an eighth of the cache; all of it is there when the scan comes by.
+        // Readahead has a window of an eighth of the cache. All of the window is in memory when the scan comes to it.
         for page in scan..scan + 120 {
             owner.admit(page, Class::Data, 1, false);
         }
@@ -274,10 +275,10 @@ fn pinned_pages_stay_and_hide_no_others() {
     }
     assert_eq!(owner.evict(LOOK), None);
     assert!(owner.most_looks <= LOOK as u64);
-    // The only page that can go is in the middle of a line; some evictions come by it.
+    // The only page that can go is in the middle of a line. Some evictions pass it.
     owner.resident.get_mut(&300).expect("it is hot").pinned = false;
     assert!((0..1000).any(|_| owner.evict(LOOK) == Some(300)));
-    // All the newcomers are pinned: the others are found at once.
+    // All newcomers are pinned. The policy finds the other pages at once.
     for (&page, known) in &mut owner.resident {
         known.pinned = page >= 500;
     }
@@ -399,7 +400,7 @@ fn kept_pages_go_when_there_is_nothing_else() {
         owner.policy.keep(place);
         assert!(owner.policy.is_kept(place));
     }
-    // Nobody uses them, and others come, are used, and stay.
+    // Nobody uses the kept pages. Other pages come, are used, and stay.
     for page in 1_000..10_000 {
         owner.ask(page, Class::Data);
         owner.ask(page - page % 7, Class::Data);

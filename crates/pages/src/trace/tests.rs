@@ -5,7 +5,7 @@ use crate::numbered::{BLOCK_COST, Numbered, accept};
 use crate::{Admit, PageCache, PagedFile, Session, retry};
 use os::sync::Arc;
 
-/// The accesses of reading `pages` with room for `budget_pages`; page 0 is hinted at before all.
+/// The accesses when `pages` are read with room for `budget_pages`. Page 0 is hinted at before all others.
 fn traced(
     numbered: &Numbered,
     cache: &Arc<PageCache>,

@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Bytes that are a function of their offsets; the descriptor is of something else, and not read.
+/// A file whose bytes are a function of their offsets. Its descriptor belongs to something else, and is not read.
 #[derive(Debug)]
 struct Memory {
     anything: std::io::Stdin,
@@ -66,7 +66,7 @@ fn read(file: &Arc<dyn File>, urgency: Urgency, block: u64, blocks: usize) -> Re
     ReadRequest { source: file.clone(), offset, buffer, urgency, ticket: block, done: Box::new(|_, _| {}) }
 }
 
-/// First blocks of the reads of each run, in the order of the runs' offsets.
+/// The first blocks of the reads of each run. Runs are in the order of their offsets.
 fn joined(reads: Vec<ReadRequest>) -> Vec<Vec<u64>> {
     let mut runs: Vec<Vec<u64>> =
         join(reads).into_iter().map(|run| run.into_reads().map(|read| read.ticket).collect()).collect();

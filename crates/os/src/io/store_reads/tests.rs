@@ -108,7 +108,7 @@ fn object(store: Arc<dyn Store>) -> Arc<dyn ReadSource> {
     Arc::new(ObjectFile(StoreObject { store, name: "sst/1".into() }))
 }
 
-/// A read whose end is noted, if it gives what the object has there.
+/// A read whose end is noted, if it gives the bytes that the object has at that place.
 fn read(source: &Arc<dyn ReadSource>, offset: u64, bytes: usize, ended: &Arc<Mutex<Vec<u64>>>) -> ReadRequest {
     let ended = ended.clone();
     ReadRequest {

@@ -101,7 +101,7 @@ fn engines() -> Vec<Arc<RealReads>> {
 struct Gate {
     is_open: Mutex<bool>,
     opened: Condvar,
-    /// Given as the file's, though nothing can be read from it.
+    /// A descriptor that claims to be the file's, although nothing can be read from it.
     misleading: Option<std::fs::File>,
 }
 
@@ -257,7 +257,8 @@ fn neighbours_are_read_as_one_and_each_is_told_of_its_own() {
         for access in [Access::Read, Access::ReadDirect] {
             let file = scratch.open(access);
             let ends = Arc::new(Ends::default());
-            // Neighbours, a block shared, a gap, and one too far away.
+            // The reads are neighbours, a read that shares a block, a read after a gap, and a read that is too far
+            // away.
             let places = [(0, 16_384), (16_384, 5000), (20_480, 8192), (36_864, 4096), (524_288, 4096)];
             let before = reads.usage().joined;
             let batch = places.iter().map(|&(at, bytes)| ends.read(&file, at, bytes, Urgency::Ahead, at as u64));
@@ -346,7 +347,8 @@ fn background_reads_stay_within_their_bytes() {
     }
 }
 
-/// Fills the bound of background reads with reads that wait at a gate, and asks for one more, which gets this ticket.
+/// Fills the limit of background reads with reads that wait at a gate. Then asks for one more read, which gets this
+/// ticket.
 fn fill_background(reads: &RealReads, ends: &Arc<Ends>, gate: &Arc<Gate>, last: &Arc<dyn File>, ticket: u64) -> usize {
     let closed: Arc<dyn File> = gate.clone();
     let count = limits(32).bytes[Urgency::Background as usize] / (512 * KIB);
@@ -499,7 +501,7 @@ fn threads_go_on_where_io_uring_breaks_down_and_each_read_is_answered_once() {
     const COUNT: u64 = 48;
     let scratch = Scratch::new(9, 4 * MIB);
     let file = scratch.open(Access::ReadDirect);
-    // It breaks with the call of this number, before or after the kernel took what was submitted.
+    // The ring breaks at the call with this number, before or after the kernel took what was submitted.
     for (last, takes) in (1..=8).flat_map(|last| [(last, false), (last, true)]) {
         let mut calls = 0;
         let enter = move |ring: &io_uring::IoUring, ends| {

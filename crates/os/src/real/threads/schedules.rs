@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const SCHEDULES: usize = 2000;
 
-/// Takes what waits, a piece at a poll.
+/// Takes the waiting work, one piece at each poll.
 #[derive(Default)]
 struct Pieces {
     waiting: AtomicUsize,

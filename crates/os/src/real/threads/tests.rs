@@ -35,7 +35,7 @@ impl Pieces {
     }
 }
 
-/// A door at which jobs wait until it is opened, and which knows how many do.
+/// A door at which jobs wait until it is opened. It knows how many jobs wait.
 #[derive(Default)]
 struct Door {
     state: Mutex<(u64, bool)>,
@@ -100,7 +100,7 @@ fn no_threads() -> ThreadPool {
 
 #[test]
 fn wakes_are_never_lost() {
-    // Each round waits for the piece it woke the worker for: one lost wake and the test never ends.
+    // Each round waits for the piece for which it woke the worker. So if one wake is lost, the test never ends.
     let pool = ThreadPool::new(3);
     let pieces = Arc::new(Pieces::default());
     let worker = pool.worker(Priority::Normal, pieces.clone());
@@ -162,7 +162,7 @@ fn a_job_that_panics_is_polled_no_more_and_its_thread_goes_on() {
     let panics = pool.worker(Priority::Normal, job.clone());
     let pieces = Arc::new(Pieces::default());
     let works = pool.worker(Priority::Normal, pieces.clone());
-    // It waits behind the job that panics, because both have only one thread.
+    // This job waits behind the job that panics, because both jobs have only one thread.
     for round in 1..=3 {
         panics.wake();
         pieces.waiting.fetch_add(1, Ordering::AcqRel);
@@ -318,13 +318,13 @@ fn one_thread_keeps_the_time_while_others_work() {
     let door = Arc::new(Door::default());
     let _blocks = pool.worker(Priority::Normal, Arc::new(AtDoor(door.clone())));
     door.wait_for(1);
-    // The last call counts, whether it is for a later time or an earlier one.
+    // The last call counts, whether its time is later or earlier.
     for round in 1..=3 {
         pieces.waiting.fetch_add(1, Ordering::AcqRel);
         late.wake_after(Duration::from_secs(3600));
         late.wake_after(Duration::from_millis(round));
         pieces.wait_for(round);
-        // It is polled once more, and might do the next piece before that is due.
+        // The job is polled once more. Without this wait, that poll might do the next piece before it is due.
         while !is_at_rest(&pool, Priority::High) {
             std::thread::yield_now();
         }

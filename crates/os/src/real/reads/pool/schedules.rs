@@ -1,5 +1,5 @@
 //! What the threads of a pool promise under random schedules (`cargo x shuttle`): the end of every read is reported
-//! once, whatever is raised, and whenever the pool is closed.
+//! once, whatever reads are raised, and whenever the pool is closed.
 
 use super::Pool;
 use crate::io::queue::QueueLimits;
