@@ -15,7 +15,8 @@ const FILE_BYTES: u64 = 256 << 10;
 const VALUE: [u8; 1000] = [b'v'; 1000];
 const CHECKPOINTS: u32 = 20;
 
-/// Commits rows one by one as long as `goes_on` says so, and returns their number and the longest time that one took.
+/// Commits rows one by one as long as `goes_on` says so. Returns the number of rows and the longest time of one
+/// commit.
 fn write(table: &Table, goes_on: impl Fn(u64) -> bool) -> larch::Result<(u64, Duration)> {
     let (mut count, mut longest) = (0, Duration::ZERO);
     while goes_on(count) {

@@ -1,5 +1,6 @@
-//! A follower beside a writer in another process: how long after a commit its reads see it, and how long its reads take
-//! while it goes over to new files, with the pages of these loaded before and without that.
+//! A follower of a writer in another process. It shows how long after a commit the reads of the follower see the
+//! commit, and how long its reads take while it changes to new files. This is measured with and without loading the
+//! pages of the new files before.
 //!
 //! `cargo run --release -p larch-db --example followers -- 1000000 20` writes a million rows, and reads for 20 seconds
 //! each.
@@ -44,8 +45,8 @@ fn nanos() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
 }
 
-/// The other process: fills a database, and then changes rows everywhere at a steady rate, with the time in the row
-/// `now`.
+/// The other process: fills a database, and then changes rows everywhere at a steady rate. The row `now` holds the
+/// time.
 fn write(directory: &Path, rows: u64) -> Result<(), Box<dyn Error>> {
     let db = builder(directory).cache_bytes(16 << 20).open()?;
     let (table, times) = (db.table("t")?, db.table("times")?);

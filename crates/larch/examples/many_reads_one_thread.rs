@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Reads rows from all over the table, each in a task of its own; the number of those that were found.
+/// Reads rows from all over the table, each row in a task of its own. Returns the number of rows that were found.
 async fn read_many(rows: &Table) -> larch::Result<u32> {
     let executor = smol::LocalExecutor::new();
     let tasks: Vec<_> =

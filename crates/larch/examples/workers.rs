@@ -1,5 +1,5 @@
-//! Compactions by a worker in another process: how much of their processor time leaves the process that writes, and
-//! what becomes of the rows if the worker is killed again and again.
+//! Compactions by a worker in another process. It shows how much processor time the writing process saves, and what
+//! becomes of the rows if the worker is killed again and again.
 //!
 //! `cargo run --release -p larch-db --example workers -- 2000000 20` writes two million rows four times: without
 //! compactions, with its own, with a worker, and with a worker that is killed 20 times. It takes two minutes.
@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const VALUE_BYTES: usize = 100;
-/// So slow that no write waits for a compaction: a writer that waits for microseconds does so on its processor, which
-/// would count.
+/// This rate is so slow that no write waits for a compaction: a writer that waits for microseconds keeps its
+/// processor busy, and this time would count.
 const ROWS_PER_SECOND: u64 = 100_000;
 /// Rows that are written at once.
 const ROWS_AT_ONCE: u64 = 1_000;
@@ -57,9 +57,9 @@ fn value(number: u64) -> [u8; VALUE_BYTES] {
     std::array::from_fn(|at| scatter(number).to_le_bytes()[at % 8])
 }
 
-/// The processor time of the engine's threads in this process so far, in user and system mode. They flush, compact and
-/// install. The thread that writes rows does the same in each run, so what it takes is left out: it differs by more
-/// from run to run than compactions take.
+/// The processor time of the engine's threads in this process so far, in user and system mode. They flush, compact
+/// and install. The thread that writes rows does the same in each run, so its time is left out: from run to run,
+/// this time differs by more than compactions take.
 fn processor_time() -> Outcome<Duration> {
     let mut ticks = 0;
     for thread in std::fs::read_dir("/proc/self/task")? {
@@ -74,8 +74,9 @@ fn processor_time() -> Outcome<Duration> {
     Ok(Duration::from_millis(10 * ticks))
 }
 
-/// The writer: writes the rows, and waits until compactions have come to an end. Prints processor time in milliseconds,
-/// compactions, those of workers, and those that workers have not done.
+/// The writer: writes the rows, and waits until compactions have come to an end. Prints the processor time in
+/// milliseconds, the number of compactions, how many of them workers have done, and how many compactions workers
+/// have not done.
 fn write(directory: &Path, rows: u64, how: Compacts) -> Outcome<()> {
     let db = builder(directory, how).open()?;
     let table = db.table("t")?;

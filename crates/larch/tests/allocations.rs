@@ -82,7 +82,8 @@ fn a_commit_and_an_install_cost_the_same_among_ten_and_ten_thousand_tables() {
     let (few, many) = (bytes_with_tables(10), bytes_with_tables(10_000));
     println!("commit and install allocate {few:?} bytes among 10 tables, {many:?} among 10,000");
     assert_eq!(many.0, few.0, "of a commit");
-    // A path through a tree of 10,000 is ten nodes longer than one of 10, in each of two maps.
+    // In each of two maps, a path through a tree of 10,000 entries is ten nodes longer than a path through a tree of
+    // 10 entries.
     assert!(many.1 <= few.1 + 8192, "of an install");
 }
 

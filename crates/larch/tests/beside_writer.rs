@@ -148,7 +148,7 @@ fn reads_beside_a_writer_show_one_version_or_name_two() {
     assert!(gets > 1000 && renewed > 50 && outdated > 50 && went_on > 10 && whole > 10, "{counts:?}");
 }
 
-/// Opens a range and a snapshot, and reads them and rows of now while the writer goes on.
+/// Opens a range and a snapshot. Reads them, and also the newest rows, while the writer goes on.
 fn check_steps(rng: &mut StdRng, writer: &mut Writer, (db, table): (&Database, &Table), counts: &mut Counts) {
     let at = db.version();
     let model = writer.shown[&at].clone();

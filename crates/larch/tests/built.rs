@@ -1,5 +1,5 @@
-//! Files that were built elsewhere are taken in as a whole, or not at all; what reads see is what writes of the same
-//! rows would give.
+//! Files that were built elsewhere are taken in as a whole, or not at all. Reads see the same as if the rows had
+//! been written.
 
 #![allow(clippy::disallowed_methods, reason = "threads of the machine write while files are taken in")]
 

@@ -19,7 +19,7 @@ fn value(i: u32) -> Vec<u8> {
     vec![i as u8; 200]
 }
 
-/// Rows of two and a half times the cache in one level, and every tenth of them in a younger file.
+/// Rows that take two and a half times the cache, in one level. Every tenth of these rows is also in a younger file.
 fn rows() -> (Database, Table) {
     let machine = Machine::simulated_on(SimDisk::new(1), 1);
     let db = Database::builder("db").machine(machine).cache_bytes(CACHE_BYTES).open().expect("the disk works");
@@ -111,8 +111,8 @@ fn requests(db: &Database, work: impl FnOnce()) -> u64 {
     asked() - before
 }
 
-/// A range that is read while thousands are idle asks for pages page by page, not row by row; so do many that are read
-/// in turns.
+/// A range that is read while thousands of ranges are idle asks for pages page by page, not row by row. The same is
+/// true for many ranges that are read in turns.
 #[test]
 fn ranges_that_are_read_do_not_seek_row_by_row_because_others_are_open() {
     let (db, table) = rows();

@@ -1,6 +1,6 @@
-//! Reads and transactions as futures under executors that know nothing of Larch: tokio with one thread and with
-//! several, smol, and one made here, while rows are written, flushed and merged; and as handlers of the web server
-//! axum.
+//! Reads and transactions as futures, while rows are written, flushed and merged. They run under executors that know
+//! nothing of Larch: tokio with one thread and with several threads, smol, and an executor made here. They also run
+//! as handlers of the web server axum.
 
 #![allow(
     clippy::disallowed_types,
@@ -29,7 +29,8 @@ fn value(i: u32, round: u32) -> Vec<u8> {
     format!("{i} in {round} ").repeat(if i.is_multiple_of(100) { 2000 } else { 5 }).into_bytes()
 }
 
-/// The cache once nobody reads: what was asked for ahead still lands, and whoever lands it has it for a moment.
+/// The cache once nobody reads. Pages that were asked for ahead still arrive, and the thread that takes such a page
+/// holds it for a moment.
 fn at_rest(db: &Database) -> CacheUsage {
     let mut usage = db.cache().usage();
     let mut patience = 1_000_000;
@@ -220,8 +221,9 @@ fn a_future_may_go_from_thread_to_thread() {
     fixture.finish();
 }
 
-/// `gets` gets begin together and are polled until one queues for memory; then others are awaited, and the first are
-/// polled again only when those have ended, as by `buffer_unordered` with a loop whose body reads.
+/// `gets` gets begin together and are polled until one of them queues for memory. Then other gets are awaited, and
+/// the first gets are polled again only when the others have ended. `buffer_unordered` does this in a loop whose
+/// body reads.
 fn one_more_ends(cache_bytes: u64, gets: u32, rows: u32) {
     let directory = tempfile::tempdir().expect("the system has room");
     let db = Database::builder(&directory).cache_bytes(cache_bytes).open().expect("the disk works");

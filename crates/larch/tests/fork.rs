@@ -23,8 +23,8 @@ fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
     let mut submitted = db.batch();
     submitted.insert(&table, "a", "1");
     let mut commit = submitted.submit().expect("the disk works");
-    // SAFETY: until it exits the child only does what is promised to take no lock that another thread may have held,
-    // and allocates, which the C library allows.
+    // SAFETY: until it exits, the child only makes calls that are promised to take no lock that another thread may
+    // have held. It also allocates, which the C library allows.
     match unsafe { fork() }.expect("the system forks") {
         ForkResult::Child => {
             let is_refused = |outcome: Result<(), Error>| matches!(outcome, Err(Error::Forked));

@@ -57,8 +57,8 @@ fn an_idle_database_costs_no_thread_two_descriptors_and_16_kib() {
         })
         .collect();
     assert!(threads() < threads_before + 16, "{} threads", threads());
-    // They close their files a second after the last use; a test that waits for ever says that they do not.
-    // Beside its directories and locks the process has what the cache keeps open and what asynchronous reads need.
+    // The databases close their files a second after the last use. If they do not, this test waits for ever. Besides
+    // directories and locks, the process has open only files of the cache and what asynchronous reads need.
     while descriptors() > descriptors_before + 2 * DATABASES + OPEN_FILES + 8 {
         machine.clock.sleep(Duration::from_millis(10));
     }

@@ -1,5 +1,5 @@
-//! Commits in flight: many of one thread, waited for by threads, futures and callbacks; on a simulated disk that
-//! crashes and fails, without threads and with them.
+//! Commits in flight: one thread makes many commits, and threads, futures and callbacks wait for them. The simulated
+//! disk crashes and fails. The tests run without threads and with threads.
 
 #![allow(
     clippy::disallowed_types,
@@ -123,7 +123,7 @@ fn one_thread_awaits_a_thousand_commits_with_few_syncs() {
         versions
     }));
     assert!(versions.is_sorted() && versions.len() == 1000);
-    // One is for the commits. The job that works ahead of the next log has one or two of its own.
+    // One sync is for the commits. The job that works ahead of the next log makes one or two other syncs.
     let syncs = disk.sync_count() - before;
     assert!((1..=4).contains(&syncs), "{syncs} syncs");
 }

@@ -1,6 +1,6 @@
-//! Memory of a million reads while nothing is written, half of them in a database opened read-only, and of transactions
-//! of every kind: an allocator counts the bytes in use, and they end where they began. A database that no one writes to
-//! makes no new view, so nothing but the end of a read can free what the read took.
+//! Memory of a million reads while nothing is written, half of them in a database opened read-only, and memory of
+//! transactions of every kind. An allocator counts the bytes in use, and the count ends where it began. A database
+//! to which nobody writes makes no new view, so only the end of a read can free what the read took.
 
 use kit::allocations::{Counting, Thread};
 use larch::index::{IndexKeys, IndexOptions};
@@ -32,7 +32,7 @@ fn poll<T>(future: impl Future<Output = T>, times: u32) -> Option<T> {
     })
 }
 
-/// Does a read of one of many kinds, as `i` says, and returns whether it was dropped before it was done.
+/// Does a read of one of many kinds, chosen by `i`. Returns whether the read was dropped before it was done.
 fn read(db: &Database, i: u32) -> bool {
     let table = db.existing_table("t").expect("the disk works").expect("the table is there");
     let key = key(i);

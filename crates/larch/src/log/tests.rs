@@ -34,7 +34,8 @@ fn writer(disk: &dyn Disk) -> LogWriter {
     LogWriter::begin(file, 99, 3, Some(Previous { number: 2, end: KnownEnd::durable(640) })).expect("the disk works")
 }
 
-/// The versions in the file, whose ops must be those of [`ops_of`]; and the error, if it ends with one.
+/// The versions in the file and, if reading ends with an error, the error. The ops of each version must be as
+/// [`ops_of`] says.
 fn read(disk: &SimDisk) -> (Vec<u64>, Option<String>) {
     let mut reader = match LogReader::open(disk, Path::new(PATH), None) {
         Ok(reader) => reader,
@@ -449,8 +450,8 @@ impl File for GatedFile {
     }
 }
 
-/// While one sync runs, ten more commits are appended and waited for by a thread each. Returns the outcomes of all
-/// eleven and the number of syncs.
+/// While one sync runs, ten more commits are appended, and a thread waits for each of them. Returns the outcomes of
+/// all eleven commits and the number of syncs.
 fn wait_in_a_crowd(fails: bool) -> (Vec<Result<(), LogError>>, usize) {
     let gate = Gate::new(fails);
     let disk = GatedDisk(SimDisk::new(1), gate.clone());

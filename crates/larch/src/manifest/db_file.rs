@@ -40,8 +40,8 @@ pub struct DbFile {
     pub cut_through: AtomicU64,
     /// About how many bytes of this file are hidden by range erases for which no slice leaves them out.
     pub hidden_bytes: AtomicU64,
-    /// About how many bytes its own rows have that lie within its own range erases up to this version. A flush or a
-    /// merge has left these rows for a reader.
+    /// About how many bytes its own rows have that lie within its own range erases up to the version `cut_through`.
+    /// A flush or a merge has left these rows for a reader.
     pub self_hidden_bytes: AtomicU64,
     on_disk: Arc<DiskFile>,
 }

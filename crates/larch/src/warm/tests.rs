@@ -69,7 +69,7 @@ impl Workload {
         stretch + self.rng.random_range(0..self.hot_rows)
     }
 
-    /// Makes some gets, `hot` in a hundred of which are of hot rows; returns how many of them read nothing.
+    /// Makes some gets; of a hundred gets, `hot` ask for hot rows. Returns how many gets read nothing.
     fn hits(&mut self, db: &Database, table: &Table, gets: u32, hot_percent: u32) -> u32 {
         let mut hits = 0;
         for _ in 0..gets {

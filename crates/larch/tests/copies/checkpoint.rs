@@ -125,7 +125,8 @@ fn a_directory_with_files_is_refused_and_left_as_it_is() {
     assert!(files(&disk, THERE) == before);
 }
 
-/// Makes a checkpoint and expects what is written at the top of this file, whatever happened to the disk meanwhile.
+/// Makes a checkpoint. Expects the behaviour that the top of this file describes, whatever happened to the disk
+/// meanwhile.
 fn expect_all_or_nothing(machine: &Machine, disk: &SimDisk, expected: &Rows) {
     match open(machine, THERE) {
         Ok(copy) => {

@@ -1,5 +1,5 @@
-//! Every operation of the disk fails in turn, in everything that changes the file set, with a manifest that is due for
-//! renewal. The database opens again after that and holds what was acknowledged.
+//! For everything that changes the file set, each operation of the disk fails in turn, while the manifest is due for
+//! renewal. Afterwards the database opens again and holds what was acknowledged.
 
 use crate::options::LevelOptions;
 use crate::{Compression, Database, Error, Result, TableOptions};

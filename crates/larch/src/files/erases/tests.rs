@@ -1,5 +1,5 @@
-//! What a merge of range erases does besides merging them: it stops when it is told to, and believes no damaged file.
-//! What it makes of them is tested with whole databases.
+//! What a merge of range erases does besides merging: it stops when it is told to, and refuses a damaged file. Other
+//! tests check the merged range erases with whole databases.
 
 use crate::compact::execute;
 use crate::levels::pick;

@@ -19,7 +19,7 @@ fn builder(machine: &Machine) -> crate::Builder {
     builder.write_buffer_bytes(8 << 10).cache_bytes(256 << 10).manifest_slack_bytes(2 << 10)
 }
 
-/// One step of the writer. Tables are made on the way, and imports leave rows of other tables in memory.
+/// One step of the writer. Some steps create tables. Imports leave rows of other tables in memory.
 fn write(db: &Database, random: &mut Xoshiro256PlusPlus, rows: &mut Rows) {
     let name = format!("table {}", random.random_range(0..6));
     let table = db.table(&name).expect("the disk works");

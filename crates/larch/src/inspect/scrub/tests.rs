@@ -43,7 +43,8 @@ impl Scrubbed {
     }
 }
 
-/// A disk with three files that have everything a file can have, being scrubbed; their table and bytes.
+/// Begins to scrub a disk with three files that have everything a file can have. Returns it with the table and the
+/// bytes of the files.
 fn filled(seed: u64, rate: u64) -> (Scrubbed, Table, u64) {
     let (_, disk) = Machine::simulated(seed);
     let of = Scrubbed::open(disk.clone(), 0);

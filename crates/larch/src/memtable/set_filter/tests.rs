@@ -20,7 +20,8 @@ fn no_key_that_was_noted_is_denied() {
 
 #[test]
 fn most_other_keys_are_denied_whatever_the_size() {
-    // Absent keys in ten thousand that may be let through: of rows of small values, and of rows that have hardly one.
+    // How many of ten thousand absent keys may be let through: for rows with small values, and for rows with hardly
+    // any value.
     let check = |count: u64, row_bytes: u64, most: usize| {
         let filter = filled(count, row_bytes);
         let passed = (0..10_000).filter(|key| filter.may_have(hash(1 << 40 | key))).count();

@@ -44,7 +44,7 @@ fn before_a_rotation() -> (Arc<SimDisk>, Database, u32) {
 #[test]
 fn a_rotation_that_fails_is_the_commits_error_and_is_tried_again() {
     // A log is created, its name is synced, it gets its header, the header is synced, and it gets its first record.
-    // Where the file is there already, only this record is left to write.
+    // If the file exists already, only this record has to be written.
     let new =
         [(1, false), (2, false), (3, false), (4, false), (4, true), (5, false)].map(|(n, keeps)| (n, keeps, false));
     for (n, keeps_the_log, has_file) in new.into_iter().chain([(1, false, true)]) {
@@ -114,8 +114,8 @@ fn a_failed_sync_of_the_log_is_final_and_says_that_the_outcome_is_unknown() {
     assert_eq!(table.iter().count(), 2, "ranges too");
 }
 
-/// A database on a disk with `room` more bytes, full of rows (and a filler) up to the put that failed; and how many
-/// rows.
+/// A database on a disk with `room` more bytes. It is filled with rows (and a filler) until a put fails. Also
+/// returns the number of rows.
 fn on_a_full_disk(room: u64) -> (Arc<SimDisk>, Database, u32) {
     let disk = SimDisk::new(1);
     let machine = Machine::simulated_on(disk.clone(), 1);

@@ -1,5 +1,5 @@
-//! Several compactions of a database at once: they wait for their reads beside each other, the error of one leaves the
-//! others, and a change of whole tables waits for all of them.
+//! Several compactions of a database at once: they wait for their reads at the same time, an error of one compaction
+//! does not stop the others, and a change of whole tables waits for all of them.
 
 use super::HeldReads;
 use crate::Database;

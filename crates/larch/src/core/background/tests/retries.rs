@@ -1,5 +1,5 @@
-//! Background work that fails for a while, on a simulated disk and clock: it says so, and everything goes on by itself
-//! when the cause is gone.
+//! Background work that fails for a while, on a simulated disk and clock: the failure is reported, and everything
+//! goes on by itself when the cause is gone.
 
 use crate::core::background::trouble::FailedWork;
 use crate::options::LevelOptions;
@@ -169,7 +169,8 @@ fn an_import_that_waits_for_a_flush_does_not_wait_for_the_job_that_tidies_up_an_
     let db = open(&machine, 4);
     let table = db.table("t").expect("a table");
     insert(&table, 0).expect("a row");
-    // Both keep the writers' lock while they wait for the flush, which this thread makes, and with it all that is due.
+    // Both keep the writers' lock while they wait for the flush. This thread does the flush, and with it all other
+    // due work.
     for _ in 0..3 {
         disk.fail_opens(".sst", ErrorKind::StorageFull);
         let mut import = table.import().expect("an import");

@@ -19,8 +19,9 @@ fn metrics() -> Metrics {
     db.metrics()
 }
 
-/// Samples by name and labels. Checks what the format says of lines: the name's HELP and TYPE before its samples, which
-/// stand together, none of them twice; TYPE is of a counter exactly where the name ends with `_total`.
+/// Samples by name and labels. Checks the rules of the format: HELP and TYPE of a name come before its samples, the
+/// samples of a name stand together, and no sample comes twice. TYPE is that of a counter exactly if the name ends
+/// with `_total`.
 fn samples(text: &str) -> BTreeMap<String, u64> {
     assert!(text.ends_with('\n'));
     let mut samples = BTreeMap::new();

@@ -1,6 +1,6 @@
-//! Compactions beside each other, as the picker sees them: they begin and end in any order, never meet, and rows never
-//! pass older rows of the same key. A file is a version for each cell of the key space, so that nothing is read or
-//! written.
+//! Several compactions at the same time, as the picker sees them: they begin and end in any order and never meet,
+//! and rows never pass older rows of the same key. A file consists of a version for each cell of the key space, so
+//! that nothing is read or written.
 
 use super::*;
 use crate::levels::claim::Claim;

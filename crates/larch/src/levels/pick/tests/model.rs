@@ -96,7 +96,7 @@ impl Model {
         for &(level, number) in inputs {
             let (first, input) = self.files.remove(&number).expect("it is in the table");
             for (sum, more) in rows[first..].iter_mut().zip(input) {
-                // A row of either that is in the other, too, is there once.
+                // A row that is in both counts once.
                 *sum += if self.is_load { more } else { more - *sum * more / self.keys };
             }
             self.apply(&Edit::RemoveFile { table: TableId(1), level: level as u8, number });

@@ -151,8 +151,8 @@ impl Storm {
     }
 }
 
-/// Wherever logs end, whichever of them were synced, and whatever fails on the way: a crash is no damage, and leaves a
-/// prefix of the commits that were accepted, with every durable one, and none that was refused.
+/// Wherever logs end, whichever of them were synced, and whatever fails on the way: a crash causes no damage. It
+/// leaves a prefix of the accepted commits. The prefix has every durable commit and no refused one.
 #[test]
 fn a_storm_leaves_a_prefix_with_everything_durable_wherever_logs_end() {
     let mut totals = StormCounts::default();
