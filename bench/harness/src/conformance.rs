@@ -1,6 +1,6 @@
-//! What every store promises, as tests that each store runs on itself: [`check`] for rows, [`check_transactions`] and
-//! [`check_commits`] for stores that have them, [`check_directory`] for stores that keep their files in a directory.
-//! The tests panic where a promise is broken.
+//! What every store promises, as tests that each store runs on itself. [`check`] tests rows, and
+//! [`check_transactions`] and [`check_commits`] test stores that have transactions or commits in flight.
+//! [`check_directory`] tests stores that keep their files in a directory. The tests panic if a promise is broken.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests of stores on the machine's own files")]
 
@@ -17,10 +17,10 @@ pub use kit::Scratch;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A row by key, as the store should have it.
+/// The rows by key, as the store should have them.
 type Model = BTreeMap<Vec<u8>, Vec<Vec<u8>>>;
 
-/// What keys and fields a store takes.
+/// The bytes that a store allows in keys and fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Any bytes.

@@ -201,8 +201,8 @@ impl Times {
         tally.times()
     }
 
-    /// The time below or at which the share `quantile` (0 to 1) of them is, in nanoseconds; it is the greatest time of
-    /// its bucket, as in every HdrHistogram. 0 if none exist.
+    /// The time within which the share `quantile` (0 to 1) of the times lies, in nanoseconds. As in every
+    /// HdrHistogram, it is the greatest time of its bucket. 0 if there are no times.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let wanted = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
@@ -213,17 +213,17 @@ impl Times {
         found.map_or(0, |(bucket, _)| greatest(bucket))
     }
 
-    /// The shortest, in nanoseconds: the least time of its bucket. 0 if none exist.
+    /// The shortest time, in nanoseconds, as the least time of its bucket. 0 if there are no times.
     pub fn min(&self) -> u64 {
         self.buckets().next().map_or(0, |(bucket, _)| least(bucket))
     }
 
-    /// The longest, in nanoseconds: the greatest time of its bucket. 0 if none exist.
+    /// The longest time, in nanoseconds, as the greatest time of its bucket. 0 if there are no times.
     pub fn max(&self) -> u64 {
         self.buckets().last().map_or(0, |(bucket, _)| greatest(bucket))
     }
 
-    /// Their mean, in nanoseconds, each taken as the middle of its bucket. 0 if none exist.
+    /// The mean of the times, in nanoseconds. Each time counts as the middle of its bucket. 0 if there are no times.
     pub fn mean(&self) -> f64 {
         if self.is_empty() {
             return 0.0;
@@ -233,7 +233,8 @@ impl Times {
         total / self.count as f64
     }
 
-    /// The buckets that are not empty, in rising order: least and greatest time in nanoseconds, and how many.
+    /// The buckets that are not empty, in rising order: the least and the greatest time in nanoseconds, and the
+    /// count.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64, u64)> {
         self.buckets().map(|(bucket, count)| (least(bucket), greatest(bucket), count))
     }

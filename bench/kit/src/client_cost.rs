@@ -72,7 +72,7 @@ impl Sides {
 /// What two clients did, for each kind of operation.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// Name of the other client.
+    /// The name of the other client.
     pub theirs: &'static str,
     /// The name of each kind, and its runs.
     pub kinds: Vec<(String, Sides)>,

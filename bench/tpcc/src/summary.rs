@@ -179,7 +179,7 @@ impl Summary<'_> {
         verdicts
     }
 
-    /// How many attempts of a kind failed and were repeated. Results of older releases have it only as a count of the clients.
+    /// How many attempts of a kind failed and were repeated. Older results have this only as a count of the clients.
     pub(crate) fn made_again(&self, kind: &Measure) -> u64 {
         let number = Transaction::NAMES.iter().position(|name| *name == kind.name);
         kind.again.max(number.map_or(0, |number| self.count(ATTEMPTS + number)))
