@@ -1,6 +1,6 @@
 //! `cargo x test`: installs what the tests need on the machine, and runs them. Besides Rust, they need a PostgreSQL
-//! server, which the tests of its store start in a directory of their own, and Chromium, in which the tests of pages
-//! open the pages.
+//! server and Chromium. The tests of the PostgreSQL store start the server in a directory of their own; the tests of
+//! pages open the pages in Chromium.
 
 use crate::packages;
 use std::env;

@@ -1,5 +1,5 @@
-//! How rows are spread over keys, computed from the index alone: with the tree and with the flat list, for several
-//! resolutions, numbers of files, and files that lie apart or over each other.
+//! How rows are spread over keys, computed from the index alone, with the tree and with the flat list. It is measured
+//! for several resolutions and numbers of files, and for files that lie apart or over each other.
 //!
 //! YDB builds such statistics of every table (BuildStats). With its flat index, YDB reads the whole list of each
 //! file. Its B-tree has running totals in each node, so that only the nodes on the way to each cut have to be read.

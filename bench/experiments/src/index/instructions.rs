@@ -14,9 +14,9 @@ use std::ops::Range;
 use std::path::Path;
 use ycsb::KeyNames;
 
-/// The counted gets may read one index node in as many gets, since a cache is never quite still. A node takes a third
-/// of the instructions of a row page, so that this is less than one in a hundred; with more, reading nodes would be
-/// what was counted.
+/// Only one index node may be read for this many counted gets: a cache is never quite still. A node takes a third of
+/// the instructions of a row page, so these reads are less than one instruction in a hundred. With more of them, the
+/// count would be of reading nodes.
 const MOST_NODE_READS: u64 = 50;
 
 /// Instructions of a get, or why they were not counted.

@@ -1,5 +1,5 @@
-//! The cost of many range erases: their compaction compared with a compaction of as many rows, and ranges of a table
-//! with range erases at other keys compared with ranges of a table without.
+//! The cost of many range erases. Their compaction is compared with a compaction of as many rows. Ranges of a table
+//! with range erases at other keys are compared with ranges of a table without.
 
 use super::Line;
 use crate::digits::count;

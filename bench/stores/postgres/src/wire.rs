@@ -1,7 +1,7 @@
-//! The parts of PostgreSQL's protocol, version 3, that a request needs which is sent a million times: the messages of
-//! a prepared statement, and the server's messages, read in the buffer into which they were received.
-//! `postgres-protocol` provides the messages of a session's start, and tags and lengths. It has the other parts as
-//! well. But a request costs 165 ns with it and 18 ns here, and it allocates memory for each message that it parses.
+//! The parts of PostgreSQL's protocol, version 3, for requests that are sent a million times: the messages of a
+//! prepared statement, and the server's messages, which are read where they were received. `postgres-protocol`
+//! provides the messages of a session's start, and tags and lengths. It has the other parts as well. But a request
+//! costs 165 ns with it and 18 ns here, and it allocates memory for each message that it parses.
 //!
 //! Every message is a tag, a length and a body. The length counts itself and the body, but not the tag. Numbers are
 //! big-endian. Nothing here trusts what came: a length or a count that does not fit its message is [`Malformed`].

@@ -1,6 +1,6 @@
-//! The disk alone, as fio measures it: direct reads of the file that the store `disk` made, random or in order, by
-//! threads that wait for each read or by one that has many under way. fio is a program of its own, and reports its own
-//! processor time.
+//! The disk alone, as fio measures it: direct reads of the file that the store `disk` made, random or in order. The
+//! reads come from threads that wait for each read, or from one thread with many under way. fio is a program of its
+//! own, and reports its own processor time.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "starts fio on the machine's own files")]
 
