@@ -1,6 +1,6 @@
-//! Beside a writer that puts one sheet after the other, faster than anybody else can ask: whoever reads, makes a branch
-//! or takes over comes to an end. And processes that pause between any two of their requests, for longer than any clock
-//! counts, harm nobody.
+//! Tests beside a writer that puts one sheet after the other, faster than anybody else can ask: whoever reads,
+//! makes a branch or takes over still comes to an end. And processes that pause between any two of their requests,
+//! for longer than any clock counts, do no harm.
 
 use super::{Process, calm, disk, kind, path, read_numbers};
 use crate::journal::sheet::SheetWriter;
@@ -19,11 +19,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-/// What another process does meanwhile, before each round trip: it gets its number, from 1 on.
+/// What another process does before each round trip. The function gets the number of the round trip, from 1 on.
 type Meanwhile = Box<dyn Fn(u64) + Send + Sync>;
 
-/// A store whose client another process is faster than. Requests that are under way together are one round trip, in
-/// whose middle the other does something, too.
+/// A store for a client that is slower than another process. Requests that are under way together are one round
+/// trip; the other process also does something in the middle of it.
 struct Beside {
     client: Arc<SimStoreClient>,
     meanwhile: Meanwhile,
@@ -171,8 +171,8 @@ impl BusyWriter {
     }
 }
 
-/// How many commits a writer makes in the time of one request of another, and in how many round trips that one stops
-/// it, or gets in.
+/// How many commits a writer makes during one request of another process, and in how many round trips that process
+/// stops the writer, or gets in.
 const PACES: [(u64, u64); 6] = [(1, 3), (2, 3), (4, 3), (7, 3), (20, 4), (100, 5)];
 
 #[test]
@@ -296,8 +296,8 @@ fn a_thread_that_commits_back_to_back_keeps_nobody_out() {
     }
 }
 
-/// A process pauses before any of its requests for ten days, in which others write, so that every removable sheet is
-/// removed.
+/// A process pauses for ten days before any one of its requests. Others write in that time, so that every removable
+/// sheet is removed.
 fn others_write(store: &Arc<SimStore>, clock: &Arc<SimClock>, seed: u64, ends: bool) -> Vec<u64> {
     let mut all = Vec::new();
     for writer in 0..4 {

@@ -160,7 +160,7 @@ impl Oracle {
     /// What a reader of `wanted` touches.
     pub fn read(&self, wanted: &ReadPlan<'_>) -> Read {
         let main = self.side(TreeKind::Main);
-        // At a version before the newest it shows only later which rows are there: all of them count.
+        // At a version before the newest one, it shows only later which rows exist. So all rows count.
         let is_old = main.rows.iter().any(|row| row.version > wanted.at.0);
         let count = main.rows.len() as u64;
         let within = wanted.rows.start.min(count)..wanted.rows.end.min(count);
@@ -227,7 +227,7 @@ impl Oracle {
         add(TreeKind::Main, &touched);
         let groups: Vec<u8> = wanted.groups.beside_main().map(|group| group as u8).collect();
         let mut values: Vec<(TreeKind, u64)> = Vec::new();
-        // Where all newest versions are read, whether they are erased shows only in their pages.
+        // If all newest versions are read, only their pages show whether they are erased.
         let is_read = |row: &u64| {
             let listing = &main.rows[*row as usize];
             listing.version <= wanted.at.0 && !(is_old && listing.erased)
@@ -296,7 +296,7 @@ impl Side {
         self.pages.iter().rposition(|page| page.separator.as_slice() <= key).expect("the first separator is empty")
     }
 
-    /// How many of the pages, in the order they are read, fit the limit; the first is free.
+    /// How many of the pages, in the order in which they are read, fit the limit. The first page is free.
     fn within_bytes(&self, pages: &[usize], limits: AtMost) -> usize {
         let mut bytes = 0u64;
         let more = pages.iter().skip(1).take_while(|&&i| {

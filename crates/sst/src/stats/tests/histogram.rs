@@ -1,5 +1,5 @@
-//! Cut points in order, each as far from the truth as its interval says and no further than half a resolution or the
-//! data pages around it; and what is read to find them.
+//! Cut points are in order. Each is as far from the truth as its interval says, and no further than half a
+//! resolution or the data pages around it. Also tests what is read to find them.
 
 use super::truth::{Counting, Tree, holds, slice};
 use super::{Case, check_cases, open};
@@ -80,7 +80,7 @@ impl Known {
         }
     }
 
-    /// Most that lies in one of its data pages or runs whose span of keys `cut` lies inside.
+    /// The most that lies in one of its data pages or runs whose span of keys contains `cut`.
     fn around(&self, cut: &[u8], metric: Metric) -> u64 {
         match self {
             Self::File { sst, main, .. } => {
@@ -195,7 +195,8 @@ impl Question<'_> {
         self.known.iter().map(|known| known.around(cut, self.metric)).sum()
     }
 
-    /// The string before which everything before `bound` lies, if it is low, or everything up to it.
+    /// If the bound is low, the string before which everything before the bound lies. Otherwise, the string before
+    /// which everything up to the bound lies.
     fn place(bound: &Key, is_high: bool) -> Option<Vec<u8>> {
         match bound {
             Bound::Unbounded => None,
@@ -436,7 +437,7 @@ fn large_numbers_are_compared_whole() {
     assert_eq!(found.total, Estimate::exact(u64::MAX));
 }
 
-/// A bound of a file may be cut, may be that of a range erase, and may be where a slice was cut.
+/// A bound of a file may be cut, may come from a range erase, and may be the place where a slice was cut.
 #[test]
 fn a_bound_is_a_key_only_where_it_is_one_for_certain() {
     let histogram_of = |known: Known, high: Known| {
