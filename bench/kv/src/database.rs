@@ -117,15 +117,15 @@ pub fn not_written(table: &str, place: impl fmt::Display) -> Failure {
 ///
 /// * The session is a [`Flights`](harness::Flights), whose depth is at least [`Setup::requests_a_session`].
 /// * It answers every [`PartitionRequest`](harness::PartitionRequest). Two cases need not work: `Add` in a table of
-/// values, and `Insert` in a table of counters.
+///   values, and `Insert` in a table of counters.
 /// * It gives the rows of a `Read` to [`Reply::partition_row`](harness::Reply::partition_row) or
-/// [`Reply::partition_counters`](harness::Reply::partition_counters). It gives the rows of a `Scan` to
-/// [`Reply::scanned_row`](harness::Reply::scanned_row).
+///   [`Reply::partition_counters`](harness::Reply::partition_counters). It gives the rows of a `Scan` to
+///   [`Reply::scanned_row`](harness::Reply::scanned_row).
 /// * If a read finds no row, the answer is [`Outcome::NotFound`](harness::Outcome::NotFound). For every other request
-/// that was done, it is [`Outcome::Ok`](harness::Outcome::Ok).
+///   that was done, it is [`Outcome::Ok`](harness::Outcome::Ok).
 /// * If the same request may succeed later, the failure has [`Harm::Again`](harness::Harm::Again), and the driver
-/// repeats the request. If the session cannot be used any more, the failure has
-/// [`Harm::Session`](harness::Harm::Session), and the run ends.
+///   repeats the request. If the session cannot be used any more, the failure has
+///   [`Harm::Session`](harness::Harm::Session), and the run ends.
 ///
 /// [`Store::settings`] names engine, durability, cache and copies. [`Store::is_empty`] and [`Store::counters`] refer
 /// to the table. [`crate::conformance::check`] checks all of this.

@@ -4,7 +4,7 @@
 //! * uniform: any row.
 //! * zipfian: any row of a partition that is drawn. A few partitions are drawn much more often than the others.
 //! * timeseries: each partition gets rows at a fixed rate, and each row is newer than all rows before it. Readers
-//! draw from the rows that have been written.
+//!   draw from the rows that have been written.
 //! * scan: the parts of the table.
 
 #[cfg(test)]

@@ -15,20 +15,20 @@
 //! **What is different:**
 //!
 //! * Random values have other bytes than in the original. They come from a stream of their own, so they do not
-//! influence which keys are drawn.
+//!   influence which keys are drawn.
 //! * Clients share only the number of the last record, and only if they insert. With `sequential`, and in a load,
-//! each client takes every n-th record. With `latest`, a client may for a moment draw with constants that lack the
-//! newest few records.
+//!   each client takes every n-th record. With `latest`, a client may for a moment draw with constants that lack the
+//!   newest few records.
 //! * Record numbers have 63 bits; the original cuts them to 31.
 //! * If the read of a read-modify-write fails or finds nothing, nothing is written.
 //! * A load without `insertcount` ends after the last record. The original ends it `recordcount` records after
-//! `insertstart`.
+//!   `insertstart`.
 //! * Wrong property values are errors. The original replaces some of them by the default, or fails later because of
-//! them.
+//!   them.
 //! * Single times (`raw`) are written during the run, so that memory does not grow. So lines of different kinds are
-//! mixed. Times outside the window are left out. `intended` times are refused if a rate is set.
+//!   mixed. Times outside the window are left out. `intended` times are refused if a rate is set.
 //! * Logs of histograms (`hdrhistogram.fileoutput`) have a line for every second; the original has a line for every
-//! status line.
+//!   status line.
 //! * Output: see [`export`].
 //!
 //! Powers and logarithms come from the system's mathematical library. In all vectors, glibc's library gives the same

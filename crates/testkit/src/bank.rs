@@ -3,10 +3,10 @@
 //!
 //! 1. All accounts together always hold the same amount, also for a reader while transfers are under way.
 //! 2. Each transfer writes a record with its number. An acknowledged transfer has its record. A failed transfer has
-//! none. A transfer of unknown outcome may have one. No record has an unknown number.
+//!    none. A transfer of unknown outcome may have one. No record has an unknown number.
 //! 3. Each account holds what the records say.
 //! 4. After the disk was full, transfers go on although the database is not opened again. If the sync of a transfer
-//! failed, its outcome is unknown, and writes are refused until the database is opened again.
+//!    failed, its outcome is unknown, and writes are refused until the database is opened again.
 //!
 //! The interleaving of threads is not known, so a seed decides only what each thread chooses.
 

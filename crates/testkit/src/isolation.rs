@@ -7,14 +7,14 @@
 //! three things:
 //!
 //! 1. Each read must show what the transaction's snapshot holds, overlaid by the transaction's own writes. This
-//! includes values and absent keys. A range must have neither a row too few nor a row too many. Transactions that did
-//! not commit are checked, too.
+//!    includes values and absent keys. A range must have neither a row too few nor a row too many. Transactions that did
+//!    not commit are checked, too.
 //! 2. The committed transactions and their dependencies form a graph. For each key the engine gives the order of its
-//! versions, so every edge is known. *ww* leads from the writer of a version to the writer of the next version. *wr*
-//! leads from the writer of a version to a transaction that read it. *rw* leads from a transaction that read a
-//! version to the writer of the next version. *rt* (real time) leads from an acknowledged transaction to a
-//! transaction that began later. A range counts as a read of every key in it that the history knows, including absent
-//! keys. So the *rw* of a range finds phantoms.
+//!    versions, so every edge is known. *ww* leads from the writer of a version to the writer of the next version. *wr*
+//!    leads from the writer of a version to a transaction that read it. *rw* leads from a transaction that read a
+//!    version to the writer of the next version. *rt* (real time) leads from an acknowledged transaction to a
+//!    transaction that began later. A range counts as a read of every key in it that the history knows, including absent
+//!    keys. So the *rw* of a range finds phantoms.
 //! 3. No two overlapping transactions that asked for [`Isolation::Snapshot`] wrote the same key.
 //!
 //! Which cycles of the graph are anomalies depends on the levels that the transactions asked for. Under

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! - A name in the directory is looked up relative to the descriptor. So no call reaches a directory that came to the
-//! old place.
+//!   old place.
 //! - Before a name in the directory is made, changed or removed, and before a file is opened for writing, the guard
 //!   must have its name.
 //! - A sync reports success only if the guard had a name after it: one call (`fstat`) for each sync.

@@ -2,9 +2,9 @@
 //!
 //! The disk promises that the following survives a crash, and nothing more:
 //! - bytes and length of a file as of its last sync. Of later writes any part may survive, and the last of them may
-//! be torn;
+//!   be torn;
 //! - names in a directory as of its last sync. Of later changes, the first few survive. Syncing a file does not save
-//! its name, and if a name is saved but its file was not synced, the file may be empty;
+//!   its name, and if a name is saved but its file was not synced, the file may be empty;
 //! - a directory made by `create_dir`, at once.
 
 use super::content::Spared;
