@@ -16,7 +16,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 #[cfg(test)]
 pub mod tests;
 
-/// More degrees of freedom than any measurement has. With so many, the distribution is practically normal.
+/// No measurement has as many degrees of freedom. With this number, the t distribution is practically the normal one.
 const MOST_DEGREES: f64 = 1e6;
 
 /// One figure of one run.

@@ -93,7 +93,7 @@ pub fn processor_time() -> Duration {
 ///
 /// The system refused a call, or does not report the times of processes.
 pub fn processor_time_at_end(child: &Child) -> io::Result<Duration> {
-    // The time can be read after the process has ended, as long as nobody has waited for it.
+    // The system keeps the processor time of an ended process until its parent takes the exit status. NOWAIT leaves it.
     waitid(WaitId::Pid(Pid::from_child(child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))?;
     processor_time_of(&stat).ok_or_else(|| io::Error::other(format!("no processor time in `{stat}`")))

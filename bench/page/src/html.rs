@@ -105,8 +105,8 @@ fn table(shown: &Table, out: &mut String) {
     push(out, format_args!("</tbody></table></div>\n"));
 }
 
-/// The most rows in a table of points, and the most spans of a lane. Nobody reads more, and more would take most of
-/// the page.
+/// A table of points shows at most this many rows, and a lane at most this many spans. With more of them, the page would
+/// consist mostly of points that a reader skips.
 const MOST_ROWS: usize = 200;
 
 /// The points of all lines. The table has a row for each place on the x axis, or for every n-th place if there are

@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "a fork")]
 
-use larch::{Database, Error};
+use larch::{Builder, Database, Error};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, fork};
 use os::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +18,9 @@ fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
     let db = Database::open(&directory).expect("it opens");
     let table = db.table("t").expect("the disk works");
     table.insert("a", "1").expect("the disk works");
+    let temporary = Builder::temporary().open().expect("it opens");
+    let in_temporary = temporary.table("t").expect("the disk works");
+    in_temporary.insert("a", "1").expect("the disk works");
     let mut import = table.import().expect("the disk works");
     import.add(b"b", b"2").expect("the disk works");
     let mut submitted = db.batch();
@@ -43,7 +46,7 @@ fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
             refused &= is_refused(table.alter(|options| options.metadata = vec![1]));
             refused &= is_refused(table.clone_as("v").map(drop));
             // None of these writes, removes a file or waits for a thread that is not in the child.
-            drop((import, table, db));
+            drop((import, table, db, in_temporary, temporary));
             // SAFETY: nothing of the parent's is to run at the end of the child.
             unsafe { nix::libc::_exit(i32::from(!refused)) }
         }
@@ -52,6 +55,8 @@ fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
         }
     }
     table.insert("d", "4").expect("the parent writes on");
+    in_temporary.insert("b", "2").expect("the child has not removed the temporary directory");
+    temporary.flush().expect("the child has not removed the temporary directory");
     commit.wait().expect("the parent has its threads");
     drop(commit);
     import.finish(|_| {}).expect("the child has removed nothing");

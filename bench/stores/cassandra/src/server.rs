@@ -380,7 +380,7 @@ fn directory_of_ours(path: &Path) -> Result<PathBuf, StartError> {
     if is_empty || is_ours() { Ok(path) } else { Err(StartError::NotOurs(path)) }
 }
 
-/// Two ports that nobody uses. Both are held until both numbers are known, so that they differ.
+/// Returns two free ports. This function holds both ports until it knows both numbers, so that the numbers differ.
 fn free_ports() -> Result<[u16; 2], StartError> {
     let failed = |source| system("find a free port of 127.0.0.1", source);
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0"));

@@ -363,7 +363,7 @@ impl Store for Larch {
         }
     }
 
-    /// Writes do not wait for reads, so a large number of writes under way is of no use.
+    /// A loader keeps one write under way: writes do not wait for reads, so more writes at once would not be faster.
     fn loader(&self, _: Clock) -> Result<Session<'_>, Failure> {
         Ok(Session::Blocking(match self.table.options().groups.len() {
             0 => Box::new(session(&self.table, self.fields)),

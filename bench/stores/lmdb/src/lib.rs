@@ -71,8 +71,8 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     flags.set(EnvFlags::WRITE_MAP, writemap);
     let mut environment = EnvOpenOptions::new();
     environment.map_size(map_bytes as usize).max_readers(1024);
-    // SAFETY: the flag NO_SYNC is unsafe, because a crash of the system may leave a broken file. Nobody opens the
-    // file after a crash: a benchmark that was interrupted loads anew.
+    // SAFETY: with NO_SYNC, a crash of the system may leave a broken file, and LMDB may not open such a file. The
+    // benchmark never opens a file after a crash: it loads the rows again.
     unsafe { environment.flags(flags) };
     // SAFETY: no other program changes the mapped file, since the directory is locked and the file is LMDB's own.
     let env = unsafe { environment.open(directory.data()) }.map_err(|error| {

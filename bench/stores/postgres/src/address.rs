@@ -80,9 +80,9 @@ pub enum Mode {
 /// Who is trusted to sign certificates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Roots {
-    /// Whoever has a certificate in this file.
+    /// The client trusts the authorities whose certificates are in this file.
     File(PathBuf),
-    /// Whom the system trusts.
+    /// The client trusts the authorities that the system trusts.
     System,
 }
 

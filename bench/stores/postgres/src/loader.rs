@@ -14,8 +14,8 @@ use crate::statements::Statements;
 use crate::wire;
 use harness::{Blocking, Failure, Outcome, Reply, Request, Rows, Strings};
 
-/// Rows are sent when they have this many bytes. Sending so many takes far longer than a round trip, and they need
-/// far less memory than a server has.
+/// The loader sends rows as soon as it has this many bytes of them. Sending this many bytes takes far longer than a
+/// round trip, and a server has far more memory.
 const BATCH_BYTES: usize = 1 << 20;
 /// Pieces of a COPY that is as large as the table.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;

@@ -87,9 +87,14 @@ impl Registry {
 
     /// What makes the keys of an index, or why nothing does.
     fn make(&self, index: &IndexInfo, extractors: &Extractors) -> Result<Arc<dyn IndexKeys>, String> {
-        match self.closures.lock().get(&index.id) {
+        // An index whose creation failed may have left a closure, and another index gets its id.
+        let closures = self.closures.lock();
+        match closures.get(&index.id).filter(|_| index.declaration == BY_CLOSURE) {
             Some(keys) => Ok(keys.clone()),
-            None => extractors.make(&index.declaration),
+            None => {
+                drop(closures);
+                extractors.make(&index.declaration)
+            }
         }
     }
 

@@ -137,21 +137,22 @@ pub fn try_submit(
     tables: &[Arc<TableInfo>],
 ) -> Result<Option<Version>, NotCommitted> {
     begin_valid(core, ops, None)?;
+    let mut reserved = None;
     if let Some(time) = slowed_time(core, memory_bytes(ops)) {
         let now = core.env.machine.clock.now();
         if !core.writes.pace.is_free(now) {
             return Ok(None);
         }
         core.writes.pace.reserve(now, time);
+        reserved = Some(SlowedTime { core, time });
     }
-    match append(core, ops, (tables, Indexed::Not), None, &mut None, Patience::OfTask) {
-        Err(NotCommitted::Later(_)) => Ok(None),
-        committed => {
-            let committed = committed?;
-            work_if_simulated(core);
-            Ok(Some(committed))
-        }
-    }
+    let committed = match append(core, ops, (tables, Indexed::Not), None, &mut None, Patience::OfTask) {
+        Err(NotCommitted::Later(_)) => return Ok(None),
+        committed => committed?,
+    };
+    std::mem::forget(reserved);
+    work_if_simulated(core);
+    Ok(Some(committed))
 }
 
 fn apply_ops(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -> Result<Version, NotCommitted> {
@@ -199,7 +200,8 @@ pub async fn submit_valid_async(
     apply_async(core, ops, tables, Some(validation)).await
 }
 
-/// The reserved time of a slowed commit. If this value is dropped while the commit waits, the time is given back.
+/// The reserved time of a slowed commit. If this value is dropped, because the commit was not made, the time is given
+/// back.
 struct SlowedTime<'c> {
     core: &'c Core,
     time: Duration,

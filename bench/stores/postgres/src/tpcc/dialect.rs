@@ -1,4 +1,4 @@
-//! The differences between PostgreSQL and the databases that speak its protocol, as far as TPC-C depends on them. The
+//! How the databases that speak the protocol of PostgreSQL differ from it, where the difference matters to TPC-C. The
 //! entries of CockroachDB and YugabyteDB were written from their manuals and not run here: no server of either was
 //! available.
 

@@ -152,8 +152,8 @@ fn a_batch_that_is_tried_comes_back_while_there_is_no_room() {
     assert_eq!(held.db.version(), commit.version());
 }
 
-#[test]
-fn a_slowed_write_that_is_dropped_gives_its_time_back() {
+/// A database whose writes are slowed, because level 0 has many files.
+fn slowed() -> (TempDir, Database, Table) {
     let directory = tempfile::tempdir().expect("a directory");
     let levels = LevelOptions { level0_files: 1000, slow_files: 1, ..LevelOptions::default() };
     let builder = Database::builder(&directory).durability(Durability::Buffered).levels(levels);
@@ -163,6 +163,25 @@ fn a_slowed_write_that_is_dropped_gives_its_time_back() {
         table.insert(i.to_be_bytes(), "1").expect("it is taken");
         db.flush().expect("the disk works");
     }
+    (directory, db, table)
+}
+
+#[test]
+fn a_slowed_batch_that_is_tried_and_comes_back_gives_its_time_back() {
+    let (_directory, db, table) = slowed();
+    let mut batch = db.batch();
+    batch.insert(&table, "tried", [7; 30_000]);
+    let lock = db.core().writes.writer.lock();
+    let batch = batch.try_submit().expect("the disk works").expect_err("another thread has the writer");
+    assert!(db.core().writes.pace.is_free(db.core().env.machine.clock.now()), "it has used no time");
+    drop(lock);
+    batch.try_submit().expect("the disk works").expect("the writer is free");
+    assert!(table.contains_key("tried").expect("the disk works"));
+}
+
+#[test]
+fn a_slowed_write_that_is_dropped_gives_its_time_back() {
+    let (_directory, db, table) = slowed();
     let pace = &db.core().writes.pace;
     let now = || db.core().env.machine.clock.now();
     let mut context = Context::from_waker(Waker::noop());
