@@ -146,8 +146,10 @@ impl World {
     fn back_up(&mut self) {
         let source = self.source();
         let backups = self.mortal();
-        // While it is made, the database goes on, and removes files.
-        let writes = self.rng.random_range(0..3) == 0 && !self.is_home_in_store;
+        // While it is made, the database goes on, and removes files. It rests after some writes: a backup that is made
+        // beside a writer begins again as long as all files are rewritten at each step of the copy.
+        let may_write = self.rng.random_range(0..3) == 0 && !self.is_home_in_store;
+        let mut writes = if may_write { self.rng.random_range(1..20) } else { 0 };
         let (db, mut key) = (self.db.clone(), 1000);
         // Another process begins in the middle of it, and takes over.
         let mut other = (self.rng.random_range(0..4) == 0).then(|| self.mortal());
@@ -159,7 +161,8 @@ impl World {
             {
                 second = Some(source.backup_to(&other, |_| {}));
             }
-            if writes {
+            if writes > 0 {
+                writes -= 1;
                 key += 1;
                 let table = db.table("t").expect("the disk works");
                 table.insert(u64::to_be_bytes(key), [key; 40].map(u64::to_be_bytes).concat()).expect("the disk works");

@@ -1001,6 +1001,10 @@ impl Database {
     /// In a store, a backup that is begun while another backup is being made or removed takes over: the other work
     /// ends with an error.
     ///
+    /// In a database opened read-only, a backup begins again if the writer has removed a file before it was copied. It
+    /// keeps the files that it has copied. Beside a writer that replaces files faster than they can be copied, only
+    /// `watch` ends it.
+    ///
     /// # Errors
     ///
     /// [`Error::Cancelled`] if `watch` ends it, otherwise as [`Database::backup`].
