@@ -1,13 +1,13 @@
-//! The keys from one string to before another: the form of an interval of keys inside the engine. It knows strings,
-//! and no rows, files or versions.
+//! A range of keys from one string to before another string: the form that intervals of keys have inside the
+//! engine. It knows strings, but no rows, files or versions.
 //!
-//! `start` belongs to the range and `end` does not. A range that begins after a key has the string that follows the
-//! key as its `start`; one that ends with a key has that string as its `end`. See [`next_key`].
+//! `start` belongs to the range and `end` does not. If a range begins after a key, its `start` is the string that
+//! follows this key. If a range ends with a key, its `end` is the string that follows this key. See [`next_key`].
 //!
-//! Two other things look like a range. A caller gives a pair of [`Bound`]s; it stays a pair if it is only compared
-//! with keys, because making a range from it takes a copy. The bounds of a file ([`KeyBounds`](crate::KeyBounds))
-//! have a high end that may be a key of the file; [`KeyBounds::to_range`](crate::KeyBounds::to_range) makes a range
-//! from them.
+//! Two other things look like a range. A caller gives a pair of [`Bound`]s. The pair is not made into a range if it
+//! is only compared with keys, because making a range copies the keys. The bounds of a file
+//! ([`KeyBounds`](crate::KeyBounds)) have a high end, which may be a key of the file;
+//! [`KeyBounds::to_range`](crate::KeyBounds::to_range) makes a range from such bounds.
 
 use crate::row::MAX_KEY_BYTES;
 use std::ops::Bound;
@@ -45,13 +45,13 @@ impl KeyRange {
         Self { start: key.to_vec(), end: next_key(key) }
     }
 
-    /// Grows to the smallest range that holds both itself and `other`.
+    /// Grows to the smallest range that includes both its old self and `other`.
     pub fn join(&mut self, other: Self) {
         self.start = std::mem::take(&mut self.start).min(other.start);
         self.end = self.end.take().zip(other.end).map(|(a, b)| a.max(b));
     }
 
-    /// The bytes of memory that it takes in addition to its own size.
+    /// The bytes of memory that the range takes in addition to its own size.
     pub fn heap_bytes(&self) -> usize {
         self.start.capacity() + self.end.as_ref().map_or(0, Vec::capacity)
     }
@@ -81,13 +81,13 @@ impl<K: AsRef<[u8]>> KeyRange<K> {
         self.end.as_ref().is_none_or(|end| key < end.as_ref())
     }
 
-    /// Whether some string belongs to both ranges. Neither of them may be empty.
+    /// Whether some string belongs to both ranges. Neither range may be empty.
     #[inline]
     pub fn overlaps<L: AsRef<[u8]>>(&self, other: &KeyRange<L>) -> bool {
         self.ends_after(other.start.as_ref()) && other.ends_after(self.start.as_ref())
     }
 
-    /// Whether no string lies between the two ranges: they overlap, or one begins where the other ends.
+    /// Whether no string lies between the two ranges: they overlap, or one range begins where the other range ends.
     pub fn touches(&self, other: &Self) -> bool {
         let reaches = |a: &Self, b: &Self| a.end.as_ref().is_none_or(|end| b.start.as_ref() <= end.as_ref());
         reaches(self, other) && reaches(other, self)
@@ -110,7 +110,7 @@ impl<K: AsRef<[u8]>> KeyRange<K> {
             }
     }
 
-    /// The range of the strings that belong to both; `None` if there is none.
+    /// The range of the strings that belong to both ranges; `None` if there is no such string.
     pub fn meet<L: AsRef<[u8]>>(&self, other: &KeyRange<L>) -> Option<KeyRange> {
         let ends = [self.end.as_ref().map(AsRef::as_ref), other.end.as_ref().map(AsRef::as_ref)];
         let meet =
@@ -118,7 +118,7 @@ impl<K: AsRef<[u8]>> KeyRange<K> {
         (!meet.is_empty()).then(|| meet.to_vecs())
     }
 
-    /// The same range, with its own copies of the keys.
+    /// The same range with its own copies of the two strings.
     pub fn to_vecs(&self) -> KeyRange {
         KeyRange { start: self.start.as_ref().to_vec(), end: self.end.as_ref().map(|end| end.as_ref().to_vec()) }
     }
@@ -138,7 +138,7 @@ impl<K: AsRef<[u8]>> KeyRange<K> {
 
 /// The key that follows `key` directly; `None` if `key` is the greatest key of all. The next string is `key` with a
 /// zero byte at its end. If `key` has the greatest length, that string is too long to be a key. Then the next key
-/// is the next string that does not begin with `key`.
+/// is the first string after `key` that does not begin with `key`.
 pub fn next_key(key: &[u8]) -> Option<Vec<u8>> {
     if key.len() == MAX_KEY_BYTES {
         return successor(key);
@@ -146,7 +146,7 @@ pub fn next_key(key: &[u8]) -> Option<Vec<u8>> {
     Some(next_string(key))
 }
 
-/// The string that follows `string` directly.
+/// The string that comes directly after `string` in the order of strings.
 pub fn next_string(string: &[u8]) -> Vec<u8> {
     let mut next = Vec::with_capacity(string.len() + 1);
     next.extend_from_slice(string);
@@ -166,7 +166,7 @@ pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Strings over two letters, up to three bytes, in order.
+    /// All strings of up to three bytes over two letters, in order.
     fn strings() -> Vec<Vec<u8>> {
         let mut all = vec![Vec::new()];
         for len in 0..3 {
@@ -186,8 +186,8 @@ mod tests {
         strings.iter().flat_map(|start| ends().filter_map(|end| KeyRange::new(start.clone(), end))).collect()
     }
 
-    /// Compares ranges by the strings that they hold, among all strings that are up to one byte longer than any
-    /// bound.
+    /// Compares ranges by the strings that belong to them. The strings that are tried have up to one byte more than
+    /// any bound.
     #[test]
     fn every_question_is_answered_as_by_a_list_of_the_strings() {
         let strings = strings();

@@ -1,8 +1,8 @@
-//! One immutable sorted file with its index: format, builder, cursors. It knows no levels, no snapshots and no log.
+//! One immutable sorted file with its index: its format, its builder and its cursors. It knows no levels, no
+//! snapshots and no log.
 //!
 //! A file consists of data pages, an index whose nodes are pages like any other, and a footer. Opening a file reads
-//! nothing: the database knows the roots, and the first read that needs a page asks for it. See
-//! `docs/format/sst.md`.
+//! nothing: the database knows the roots, and the first read that needs a page loads it. See `docs/format/sst.md`.
 
 mod copied_page;
 mod direction;

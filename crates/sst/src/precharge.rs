@@ -1,22 +1,22 @@
-//! Walks the index ahead of a read to find all the pages that the read will need, so that they come in one round a
-//! level instead of one by one. It returns no rows and knows one file. Its caller walks all files that it reads in
-//! the same rounds.
+//! Walks the index ahead of a read to find all the pages that the read will need. So the pages come in one round
+//! for each level of the tree, instead of one by one. It returns no rows and knows one file. Its caller walks all
+//! files that a read needs in the same rounds.
 //!
-//! A [`pass`] goes down every tree by the nodes that are in memory and asks for missing pages. Then the pages are
-//! fetched and the next pass is made, until nothing is missing. Every pass starts from the roots. It may miss a
-//! node that was in memory during the pass before it.
+//! A [`pass`] goes down every tree by the nodes that are in memory and asks for missing pages. Then the missing
+//! pages are fetched and the next pass is made, until no page is missing. Every pass starts from the roots. It may
+//! miss a node that was in memory during an earlier pass.
 //!
-//! * Only pages that are certainly needed are asked for. While the way to an edge of the range is not known, the
-//!   rows under it are left out. So no page is read without need.
+//! * A pass asks only for pages that the read certainly needs. While the way to an edge of the range is not known,
+//!   the rows near that edge are left out. So no page is read without need.
 //! * Pages that decide what else is needed are pinned until the precharge is over: nodes, the pages at both edges
-//!   of a key range, and, under a limit, the page with the last row. The other pages are read ahead, each once and
-//!   the nearest first, and only as many as have room ([`Shares`]). Pages of others may evict them, but they do not
-//!   evict each other.
-//! * Limits: the first page is free. Rows count if they are not erased. A read at a version that is older than the
-//!   newest version of the file cannot know whether a row is erased for it, so all rows count. The stored bytes of
-//!   pages count for each tree separately.
-//! * The range erases of the keys come too; they are few.
-//! * Rounds: [`rounds_at_most`], and one more for each [`PASS_PAGES`] pages.
+//!   of a key range, and, under a limit, the page with the last row. The other pages are read ahead: each page
+//!   once, the nearest pages first, and only as many as there is room for ([`Shares`]). Pages that others load may
+//!   evict them, but they do not evict each other.
+//! * Limits: the first page is free. Rows count if they are not erased. A read may be at a version that is older
+//!   than the newest version of the file. Such a read cannot know which rows are erased at its version, so for it
+//!   all rows count. The limit on stored bytes holds for each tree separately.
+//! * The range erases of the keys are loaded, too; they are few.
+//! * Rounds: [`rounds_at_most`], plus one round for each [`PASS_PAGES`] pages.
 
 mod asked;
 mod found;
@@ -39,9 +39,10 @@ use trees::Trees;
 use versions::Versions;
 use walk::{PrechargeWalk, RangeSide};
 
-/// The most rounds that a precharge of `sst` takes while nothing is evicted. They go down the main tree, to the
-/// page beside the edge of a key range if the end of the range shows only there, then down the tallest group, the
-/// history, its groups, and to values. With a limit of rows, the pieces of a slice are walked one after the other.
+/// The most rounds that a precharge of `sst` takes while no page is evicted. The rounds go down the main tree, and,
+/// if the end of a key range shows only there, to the page beside that end. Then they go down the tallest group,
+/// the history and its groups, and at last to the values. With a limit of rows, the pieces of a slice are walked
+/// one after the other.
 pub fn rounds_at_most(sst: &Sst, reading: &ReadPlan<'_>) -> u64 {
     let height = |kind: TreeKind| sst.meta.tree(kind).map(|tree| u64::from(tree.root(sst.prefer_flat).height) + 1);
     let tallest =
@@ -56,8 +57,8 @@ pub fn rounds_at_most(sst: &Sst, reading: &ReadPlan<'_>) -> u64 {
     pieces * (piece + u64::from(reading.reads_values(sst)))
 }
 
-/// How many shares are needed to read files that follow each other: one for each tree that is read, and one for
-/// values.
+/// How many shares a read of several files, one after the other, needs: one for each tree that it reads, and one
+/// for values.
 pub fn shares_of<'f>(files: impl Iterator<Item = &'f Sst>, reading: &ReadPlan<'_>) -> usize {
     let mut kinds: Vec<TreeKind> = Vec::new();
     let mut values = false;
@@ -79,7 +80,7 @@ pub fn shares_of<'f>(files: impl Iterator<Item = &'f Sst>, reading: &ReadPlan<'_
     kinds.len() + usize::from(values)
 }
 
-/// The state between the passes over any number of files. Passes are made until nothing more has to be asked for.
+/// The state between the passes over any number of files. Passes are made until no page remains to be asked for.
 #[derive(Debug)]
 pub struct Passes {
     asked: AskedPages,
@@ -87,14 +88,15 @@ pub struct Passes {
 }
 
 impl Passes {
-    /// The state before the first pass. At most `rounds` rounds follow; rounds of passes that asked for as many
-    /// pages as they may are not counted. So it ends even if the cache is too small for what is needed.
+    /// The state before the first pass. At most `rounds` rounds follow. A round does not count if its pass asked
+    /// for as many pages as a pass may. So the precharge ends even if the cache is too small for the pages that are
+    /// needed.
     pub fn new(rounds: u64) -> Self {
         Self { asked: AskedPages::default(), rounds_left: rounds }
     }
 
-    /// Makes one more pass: `pass` makes it over all files and returns the sum of what it found. If more has to be
-    /// asked for after the noted pages have been fetched, this is a fault. A step.
+    /// Makes one more pass: `pass` walks all files and returns the sum of what it found. If the next pass may ask
+    /// for more pages once the noted ones have been fetched, the result is a fault. A step.
     ///
     /// # Errors
     ///
@@ -113,11 +115,11 @@ impl Passes {
     }
 }
 
-/// Makes passes until nothing more has to be asked for, see [`Passes`].
+/// Makes passes until no page remains to be asked for, see [`Passes`].
 ///
 /// # Errors
 ///
-/// [`pages::Error`] if a page cannot be read, or is not what was written.
+/// [`pages::Error`] if a page cannot be read, or does not hold what was written.
 pub fn run<S: PageSource + ?Sized>(
     source: &S,
     rounds: u64,
@@ -127,15 +129,15 @@ pub fn run<S: PageSource + ?Sized>(
     retry(source, || passes.next(&mut pass))
 }
 
-/// Asks for all pages that are known to be needed from what is in memory. The pass is made again after
-/// [`PageSource::fetch`]; [`run`] does both.
+/// Asks for all pages that are certainly needed, as far as the nodes in memory show them. The pass is made again
+/// after [`PageSource::fetch`]; [`run`] does both.
 ///
-/// Several files may be read one after the other, and this is the next of them. `shares` are the shares that are
-/// left for this file and the files after it.
+/// A read may take several files one after the other. Then `sst` is the next of these files. `shares` are the
+/// shares that are left for this file and for the files after it.
 ///
 /// # Errors
 ///
-/// [`pages::Error`] if a page cannot be read, or is not what was written.
+/// [`pages::Error`] if a page cannot be read, or does not hold what was written.
 pub fn pass<S: PageSource + ?Sized>(
     sst: &Sst,
     source: &S,
@@ -158,8 +160,7 @@ pub fn pass<S: PageSource + ?Sized>(
         Direction::Forward => Box::new(rows.iter()),
         Direction::Backward => Box::new(rows.iter().rev()),
     };
-    // If a slice shows several pieces of a file, they are read one after the other, like files that follow each
-    // other.
+    // If a slice shows several pieces of a file, the pieces are read one after the other, like several files.
     let mut reading = reading.clone();
     for rows in order {
         reading.rows = rows;
@@ -181,7 +182,7 @@ pub fn pass<S: PageSource + ?Sized>(
         }
     }
     if !sum.is_known {
-        // A later file has what is left after this file has given as much as it can.
+        // A later file gets what would be left of the shares if this file used as much of them as it can.
         for (kind, tree) in with_rows() {
             shares.of(kind).take(tree.totals.bytes, tree.totals.bytes);
         }
@@ -190,7 +191,7 @@ pub fn pass<S: PageSource + ?Sized>(
     Ok(sum)
 }
 
-/// Asks for the main rows of `reading` that are seen, and for what belongs to them in other trees.
+/// Asks for the main rows of `reading` that the reader sees, and for the data of these rows in other trees.
 fn main_rows<S: PageSource + ?Sized>(
     trees: &mut Trees<'_, S>,
     reading: &ReadPlan<'_>,

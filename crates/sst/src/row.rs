@@ -1,12 +1,13 @@
 //! A row in the form in which files hold it: key, version, kind and value. It does not decide which versions a
 //! reader may see.
 
-/// The place of a row in the order of commits: each commit has a number, and the numbers grow.
+/// The place of a row's commit in the commit order: each commit has a number, and later commits have greater
+/// numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Version(pub u64);
 
 impl Version {
-    /// Newer than every commit: a read at this version sees the newest version of every row.
+    /// This version is newer than every commit: a read at it sees the newest version of every row.
     pub const MAX: Self = Self(u64::MAX);
 }
 
@@ -18,7 +19,8 @@ pub enum RowKind {
     Put = 0,
     /// The key has no value.
     Erase = 1,
-    /// An operand that is to be combined with the older version. The format keeps it; nothing writes it yet.
+    /// An operand that a reader is to combine with the older version of the row. The format has a place for this
+    /// kind, but nothing writes it yet.
     Merge = 2,
 }
 
@@ -34,5 +36,5 @@ impl RowKind {
     }
 }
 
-/// The most bytes of a key: 64 KiB, whatever the page size.
+/// The most bytes of a key: 64 KiB, whatever the size of the pages.
 pub const MAX_KEY_BYTES: usize = 64 << 10;

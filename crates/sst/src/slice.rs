@@ -1,9 +1,9 @@
-//! The part of a file that a table sees: some of its main rows, with their older versions and their parts in column
-//! groups. It knows no keys.
+//! The part of a file that a table sees: some of the file's main rows, together with the older versions of these
+//! rows and their parts in column groups. It knows no keys.
 //!
-//! Range erases are seen within the bounds of the slice, even over the gaps between its rows: the table does not
-//! see the rows in the gaps that they hide. The bytes outside the slice stay in the file, unread, until a
-//! compaction rewrites the rest or no table sees the rest any more.
+//! The table sees the range erases within the bounds of the slice, even over the gaps between its rows. It does not
+//! see the rows in these gaps, whether they are erased or not. The bytes outside the slice stay in the file and are
+//! not read. They go when a compaction rewrites the slice, or when no table sees the file any more.
 
 use crate::format::meta::KeyBounds;
 use os::sync::Arc;
@@ -15,20 +15,21 @@ use std::ops::Range;
 pub struct Slice {
     /// The main rows that are seen.
     pub rows: RowRanges,
-    /// The bounds of the keys of these rows and of the range erases that matter, widened to the outside. Where a
-    /// side was cut off, the bound on that side is the place of the cut: the table sees nothing of the file at or
-    /// after a high bound, or before a low bound.
+    /// The bounds of the keys of these rows, and of the range erases that matter. The bounds may be wider than
+    /// these keys. If a side was cut off, its bound is the place of the cut: the table sees nothing of the file at
+    /// or after a high bound, or before a low bound.
     pub bounds: KeyBounds,
-    /// About how many of the file's bytes belong to the part that is seen, in proportion to its rows.
+    /// About how many of the file's bytes belong to this slice, estimated by its share of the rows.
     pub bytes: u64,
 }
 
-/// Row ids in order, with gaps. Cloning or narrowing it allocates no memory.
+/// A set of row ids: ranges in order, with gaps between them. Cloning or narrowing the set allocates no memory.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RowRanges {
-    /// No row outside this range belongs to it.
+    /// No row outside this range belongs to the set.
     within: Range<u64>,
-    /// Ascending and disjoint ranges. None is empty, and no two touch. `None`: all rows in `within`.
+    /// Ascending and disjoint ranges. No range is empty, and no two ranges touch. `None`: all rows in `within`
+    /// belong to the set.
     ranges: Option<Arc<[Range<u64>]>>,
 }
 
@@ -36,7 +37,7 @@ impl RowRanges {
     /// No row.
     pub const NONE: Self = Self { within: 0..0, ranges: None };
 
-    /// The rows in any of `ranges`, which must be in order and must not overlap.
+    /// The set of the rows in `ranges`. The ranges must be in order and must not overlap.
     pub fn new(ranges: impl IntoIterator<Item = Range<u64>>) -> Self {
         let mut joined: Vec<Range<u64>> = Vec::new();
         for range in ranges.into_iter().filter(|range| !range.is_empty()) {
@@ -55,7 +56,7 @@ impl RowRanges {
         }
     }
 
-    /// The bytes of memory of the ranges, which clones share.
+    /// The bytes of memory that the ranges take. Clones share this memory.
     pub fn memory_bytes(&self) -> usize {
         self.ranges.as_deref().map_or(0, size_of_val)
     }
@@ -101,7 +102,7 @@ impl RowRanges {
         self.within.contains(&row) && (self.ranges.is_none() || self.at_or_after(row) == Some(row))
     }
 
-    /// The first of its rows not before `row`.
+    /// The first row of the set that is not before `row`.
     #[inline]
     pub fn at_or_after(&self, row: u64) -> Option<u64> {
         let row = row.max(self.within.start);
@@ -129,7 +130,7 @@ impl RowRanges {
         end.checked_sub(1).filter(|&row| row >= self.within.start)
     }
 
-    /// The range of its rows that holds `row`, which is one of them.
+    /// The range of the set that holds `row`. The row must belong to the set.
     pub fn around(&self, row: u64) -> Range<u64> {
         let Range { start, end } = self.within;
         match &self.ranges {
@@ -168,7 +169,8 @@ impl fmt::Debug for RowRanges {
 mod tests {
     use super::*;
 
-    /// For every set of rows among eight, narrowed to every range, all methods answer as a list of its rows would.
+    /// Tries all sets of rows among eight rows, narrowed to every range. All methods must give the answers that a
+    /// list of the rows in the set gives.
     #[test]
     fn every_question_is_answered_as_by_a_list_of_the_rows() {
         for bits in 0u32..256 {

@@ -1,11 +1,11 @@
-//! Says where in a file how much lies, from the totals in its index nodes: the rows, erased rows and bytes of any
-//! range, the row at a distance, and where to cut many files into even pieces. It knows no versions and no levels.
-//! It does not know which rows of one file another file hides.
+//! Says how much lies where in a file, from the totals in the file's index nodes: the rows, erased rows and bytes
+//! of any range, the row at a given distance, and where to cut many files into even pieces. It knows no versions
+//! and no levels. It does not know which rows of one file are hidden by another file.
 //!
-//! Nodes carry running totals. So a child that lies in a range as a whole takes one subtraction, and only the two
-//! ways down to the ends of the range are walked. If a child is seen only in part (see [`Slice`](crate::Slice)),
-//! its rows are counted by their ids, without opening it; how many of its bytes and erased rows are seen, only the
-//! nodes below it say.
+//! Nodes carry running totals. So a child that lies in the range as a whole takes one subtraction, and only the two
+//! ways down to the ends of the range are walked. A child may be seen only in part (see [`Slice`](crate::Slice)).
+//! Then its rows are counted by their ids, without opening it. How many of its bytes and erased rows are seen shows
+//! only in the nodes below it.
 //!
 //! ```text
 //!            low                      high
@@ -13,14 +13,15 @@
 //!   [  page  ][  page  ][ page ][ page ][  page  ]      rows: two pages for certain, four at most
 //! ```
 //!
-//! * Of an end of the range, only the data page in which it lies is known. If it is a separator or beyond the
-//!   file's bounds, it is known exactly. So an interval is at most two pages wide, and every interval contains the
-//!   true number ([`Estimate`]).
-//! * Index pages that are read: those on the ways to both ends, at most 2 x height, and those on the way to each
-//!   edge of the slice between the ends. Data pages: none; for an exact answer, one at each end.
-//! * A flat index is a tree of height 1 and goes through the same code.
-//! * What a node says is checked against its parent: totals that do not fit are `Corrupt`, and do not make a wrong
-//!   sum.
+//! * For an end of the range, only the data page in which the end lies is known. If the end is a separator or lies
+//!   beyond the file's bounds, its place is known exactly. So an interval is at most two pages wide, and every
+//!   interval contains the true number ([`Estimate`]).
+//! * Index pages: the nodes on the ways to both ends are read, which are at most 2 x height. If edges of the slice
+//!   lie between the ends, the nodes on the ways to these edges are read, too. Data pages: none is read; for an
+//!   exact answer, one at each end.
+//! * A flat index is a tree of height 1, and the same code reads it.
+//! * What a node says is checked against its parent: if the totals do not fit, the result is the error `Corrupt`
+//!   and not a wrong sum.
 //!
 //! Histograms over many sources have their own bounds, see `stats/histogram.rs` and
 //! `docs/decisions/0012-a-histogram-opens-what-is-heavy.md`.
@@ -34,7 +35,7 @@ pub use histogram::{Bucket, CutPoint, Histogram, HistogramSource, MemoryRun, Met
 use crate::format::meta::KeyBounds;
 use std::ops::Bound;
 
-/// A number that is not known exactly: the true number lies between the two, both included.
+/// A number that is not known exactly. The true number lies between `low` and `high`, or equals one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Estimate {
     /// Not greater than the true number.
@@ -64,12 +65,12 @@ impl Estimate {
         self.low <= n && n <= self.high
     }
 
-    /// The middle of the interval: the number with the smallest possible error, which is half the width.
+    /// The middle of the interval. Of all numbers, it has the smallest possible error, which is half the width.
     pub const fn middle(&self) -> u64 {
         self.low + self.width() / 2
     }
 
-    /// The sum of two numbers, limited to what a u64 holds.
+    /// The sum of two estimates. Each end is at most the greatest u64.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self { low: self.low.saturating_add(other.low), high: self.high.saturating_add(other.high) }
@@ -82,8 +83,8 @@ impl std::ops::AddAssign for Estimate {
     }
 }
 
-/// The totals of those rows of a file that are seen and whose keys lie in a range. The bytes of a page are divided
-/// evenly among its rows.
+/// The totals of the rows of a file that are seen and have keys in a range. The bytes of a page are divided evenly
+/// among its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RangeTotals {
     /// Rows, including erased ones.
@@ -92,8 +93,9 @@ pub struct RangeTotals {
     pub erased: Estimate,
     /// Stored bytes of the main tree's data pages.
     pub bytes: Estimate,
-    /// Stored bytes that belong to the rows but lie elsewhere: large values, history, other groups. A page of these
-    /// counts where the main tree counts it: at the data page that was being filled when this page became full.
+    /// Stored bytes that belong to the rows but lie outside the main tree: large values, history, other groups. The
+    /// main tree counts such a page at one of its own data pages: at the one that was being filled when the page
+    /// became full.
     pub beside_bytes: Estimate,
 }
 
@@ -113,8 +115,9 @@ struct KeyEdge<'k> {
     is_after: bool,
 }
 
-/// The range of keys in question, clipped to the bounds of a file. A side where nothing is cut off has no edge. A
-/// [`KeyRange`](crate::KeyRange) would need a copy of every bound that is not its own end.
+/// A range of keys, clipped to the bounds of a file. A side where nothing is cut off has no edge. It is no
+/// [`KeyRange`](crate::KeyRange), because that would need a copy of a bound, except if the bound is exactly its
+/// end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span<'k> {
     low: Option<KeyEdge<'k>>,
@@ -141,7 +144,7 @@ impl<'k> Span<'k> {
     }
 }
 
-/// The bytes of `part` shares, if `bytes` are divided into `whole` shares; rounded down.
+/// If `bytes` are divided into `whole` equal shares, the bytes of `part` shares, rounded down.
 fn share(bytes: u64, part: u64, whole: u64) -> u64 {
     if part >= whole { bytes } else { (u128::from(bytes) * u128::from(part) / u128::from(whole)) as u64 }
 }

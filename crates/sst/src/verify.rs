@@ -1,11 +1,12 @@
-//! Checks a whole file: it reads every byte and compares everything that the format says twice. It knows no other
-//! files, and not which rows a reader may see.
+//! Checks a whole file: it reads every byte. If the format says something in two places, the check compares the
+//! two. It knows no other files, and does not know which rows a reader may see.
 //!
 //! * Every page is reached from its parent, so its checksum, its structure and its place are checked. The footer
-//!   has its own checksum. The rest of the file must be the zeros between pages.
-//! * Memory: the pages that the source keeps ahead with the nodes above them, a node for each level, the flat list,
-//!   a data page, and a partition of the filter. In addition, it takes 16 bytes for each page of the file, or 32
-//!   for a page of a column group. In a file with groups, it also takes a bit for each row and each older version.
+//!   has its own checksum. All other bytes of the file must be the zeros between pages.
+//! * Memory: it holds the pages that the source keeps ahead with the nodes above them, one node for each level, the
+//!   flat index, a data page, and a partition of the filter. In addition, the check takes 16 bytes for each page of
+//!   the file, or 32 bytes for each page of a column group. In a file with groups, it also takes one bit for each
+//!   row and for each older version.
 
 mod check;
 mod filter;
@@ -32,11 +33,12 @@ use pages::{Address, Error, PageKind, PageSource, Result, retry};
 use tree_walk::DataPage;
 use values::{Values, chunks_of};
 
-/// Reads all of `sst` through `source`. Says what the file holds, or the first thing in it that is wrong.
+/// Reads all of `sst` through `source`. Returns what the file holds. If something in it is wrong, returns the first
+/// such thing as an error.
 ///
-/// `raw` is the same file, for what lies outside pages. `progress` is called now and then with the number of bytes
-/// checked so far. A session that does not keep pages in the cache is enough, because nothing is read twice. As
-/// many pages are asked for ahead as the source keeps.
+/// `raw` is the same file: the check reads the bytes outside pages from it. `progress` is called now and then with
+/// the number of bytes checked so far. A session that does not keep pages in the cache is enough, because nothing
+/// is read twice. The check asks ahead for as many pages as the source keeps.
 ///
 /// # Errors
 ///
@@ -65,7 +67,7 @@ pub fn verify<S: PageSource + ?Sized>(
 }
 
 impl<S: PageSource + ?Sized> Check<'_, S> {
-    /// Checks the footer, and with it the length of the file.
+    /// Checks the footer, and the length of the file, which the footer states.
     fn footer(&mut self, raw: &dyn File) -> Result<()> {
         let expected = &self.sst.meta;
         let at = self.footer_offset();
@@ -84,8 +86,8 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(())
     }
 
-    /// Checks the main tree and, in step with it, the filter over its keys and the history: an older version must
-    /// belong to a row that says that it has older versions.
+    /// Checks the main tree. In step with it, checks the filter over its keys and the history: an older version
+    /// must belong to a row that says that it has older versions.
     fn rows(&mut self, mut groups: Beside) -> Result<()> {
         let meta = &self.sst.meta;
         let value_bytes_of_groups = self.found.value_bytes;
@@ -244,7 +246,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(())
     }
 
-    /// Checks what the meta says beside its trees.
+    /// Checks what the meta says about the file apart from its trees.
     fn facts(&self) -> Result<()> {
         let meta = &self.sst.meta;
         let (oldest, newest) = self.found.versions.unwrap_or((Version::MAX, Version(0)));
@@ -278,7 +280,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(())
     }
 
-    /// Checks the bytes between two pages. `kind` is the kind of the page after them.
+    /// Checks the bytes between two pages. `kind` is the kind of the page that follows them.
     fn gap(&mut self, raw: &dyn File, start: u64, end: u64, kind: PageKind) -> Result<()> {
         if start == end {
             return Ok(());
@@ -300,7 +302,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
     }
 }
 
-/// `bytes` bytes at `offset`, read in whole blocks because direct I/O needs them.
+/// Reads `bytes` bytes at `offset`. It reads whole blocks, because direct I/O needs them.
 fn read_raw(sst: &Sst, raw: &dyn File, offset: u64, bytes: usize) -> Result<Vec<u8>> {
     let start = (offset % BLOCK_BYTES as u64) as usize;
     let mut buffer = Buffer::zeroed((start + bytes).next_multiple_of(BLOCK_BYTES));

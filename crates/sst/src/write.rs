@@ -1,5 +1,5 @@
-//! Writes a file: it takes rows in order, and writes data pages, index nodes and a footer. Its memory is bounded by
-//! the height of the tree and the megabyte of closed nodes that wait for their extent. It reads nothing.
+//! Writes a file: it takes rows in order and writes data pages, index nodes and a footer. Its memory is bounded: by
+//! the height of the tree, and by the megabyte of closed nodes that wait for their extent. It reads nothing.
 
 mod behind;
 mod builder;

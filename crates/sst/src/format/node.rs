@@ -1,7 +1,7 @@
-//! An index node: children with their addresses and cumulative totals, and the separators between them.
+//! An index node: its children with their addresses and running totals, and the separators between the children.
 //!
-//! A flat index is one node of the same layout that lists every page of its tree. A node does not know its own
-//! first row and its own outer separators; its parent knows them.
+//! A flat index is a single node, in the same layout, that lists every data page of its tree. A node stores neither
+//! its own first row nor the separators on its two outer sides; its parent knows them.
 //!
 //! ```text
 //!   0  page header                                                           16
@@ -20,16 +20,18 @@
 //!      tails            none by row
 //! ```
 //!
-//! A node by row ids (form bit 3, always with bit 0) has no separators: it stands in the trees of column groups.
+//! A node by row ids has form bit 3, and always form bit 0 as well. It has no separators: it stands in the trees of
+//! column groups.
 //!
-//! A search first compares the samples, which are next to each other, and then the heads up to one of the samples.
-//! So it touches one line of memory for every 256 children, and one more.
+//! A search first compares the key with the samples, which lie next to each other. One sample then leads it to a
+//! block of heads, which it compares with the key. So a search touches one line of memory for every 256 children,
+//! and one more line for the block.
 //!
-//! The columns are the page offset, the stored bytes, and four running totals up to and including the child: rows,
-//! bytes, group bytes, erased rows. Totals run over the whole file, so that a row id can be searched from any node
-//! and the size of a range is one subtraction. Separator `i` is greater than every key under child `i`, and not
-//! greater than any key under child `i + 1`; it is not a row's key. In the fixed form, the suffixes of all
-//! separators have the same length, and tails follow each other without gaps.
+//! The columns are the page offset, the stored bytes, and four running totals: rows, bytes, group bytes, erased
+//! rows. The totals of a child include the child. Totals count from the start of the file, so any node can be
+//! searched for a row id, and the size of a range is one subtraction. Separator `i` is greater than every key under
+//! child `i`, and not greater than any key under child `i + 1`. It is never the key of a row. In the fixed form,
+//! the suffixes of all separators have the same length, and the tails are stored without gaps.
 
 use super::column::Column;
 use super::key::{self, Suffix};
@@ -52,21 +54,21 @@ const WIDE: u8 = 1 << 2;
 const BY_ROW: u8 = 1 << 3;
 const SAMPLED: u8 = 1 << 4;
 
-/// A node with at least this many separators has samples. The heads of a smaller node take only a few lines of
-/// memory.
+/// A node with at least this many separators has samples. In a node with fewer separators, the heads take only a
+/// few lines of memory.
 const MIN_SAMPLED: usize = 4 * key::BLOCK;
 
-/// The most bytes of the tails of a block that are asked for ahead.
+/// The most bytes of a block's tails that a search asks the memory for ahead.
 const MAX_PREFETCH_BYTES: usize = 128;
 
-/// The totals of a file up to and including some page, or the totals of a tree or of a range of it.
+/// The totals of a file up to and including some page, or the totals of a whole tree, or of a range of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Rows.
     pub rows: u64,
     /// Stored bytes of the tree's own data pages.
     pub bytes: u64,
-    /// Stored bytes of what belongs to the rows and lies elsewhere: large values, history, other groups.
+    /// Stored bytes that belong to the rows but lie outside this tree: large values, history, other groups.
     pub group_bytes: u64,
     /// Rows whose newest version is an erase.
     pub erased: u64,
@@ -95,7 +97,8 @@ pub struct IndexNode<'p> {
     layout: NodeLayout,
 }
 
-/// The offsets of the parts of a node, read from its head once, for a reader that comes back to the page.
+/// The offsets of the parts of a node. A reader that comes back to the page keeps them and need not read the node's
+/// head again.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeLayout {
     children: usize,
@@ -107,10 +110,10 @@ pub struct NodeLayout {
     tails_at: usize,
 }
 
-/// The search of a node for a key, half finished.
+/// A half-finished search of a node for a key.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BegunSearch<'k> {
-    /// The part of the key after the prefix of the node.
+    /// The part of the key that follows the prefix of the node.
     suffix: Suffix<'k>,
     found: Found,
 }
@@ -123,7 +126,8 @@ enum Found {
     Suffix,
     /// The number of samples that are less than the head of the key.
     Blocks(usize),
-    /// The child, which is known already because the key does not begin with the prefix of the node.
+    /// The child that the search ends with. It is known already because the key does not begin with the prefix of
+    /// the node.
     Child(usize),
 }
 
@@ -132,7 +136,7 @@ impl BegunSearch<'_> {
         Self { found: Found::Child(child), ..Self::default() }
     }
 
-    /// Whether samples have limited the search to some of the heads.
+    /// Whether the samples have limited the search to one block of heads.
     #[inline]
     pub fn is_sampled(&self) -> bool {
         matches!(self.found, Found::Blocks(_))
@@ -170,7 +174,7 @@ impl<'p> IndexNode<'p> {
         Self { page, layout }
     }
 
-    /// The node in `page`, whose layout was read before.
+    /// The node in `page`. The caller has read its layout before.
     #[inline]
     pub fn known(page: &'p [u8], layout: &NodeLayout) -> Self {
         Self { page, layout: *layout }
@@ -187,7 +191,7 @@ impl<'p> IndexNode<'p> {
         self.children
     }
 
-    /// Whether all separators have the same length, stored without offsets.
+    /// Whether all separators have the same length and are stored without offsets.
     pub fn is_fixed(&self) -> bool {
         self.form & FIXED != 0
     }
@@ -207,7 +211,7 @@ impl<'p> IndexNode<'p> {
         header.get(residuals, i)
     }
 
-    /// A column and its residuals, for a caller that reads many entries of it.
+    /// A column and its residuals, for a caller that reads many entries of the column.
     #[inline]
     fn whole_column(&self, column: usize) -> (Column, &'p [u8]) {
         let header = Column {
@@ -271,7 +275,7 @@ impl<'p> IndexNode<'p> {
         self.page[self.checksums_at + self.children * 4..self.residuals_at].as_chunks().0
     }
 
-    /// The last head of each block of heads; empty if the node has no samples.
+    /// The last head of each block of heads. The slice is empty if the node has no samples.
     fn samples(&self) -> &'p [[u8; 4]] {
         self.page[HEAD_END..self.checksums_at].as_chunks().0
     }
@@ -303,14 +307,15 @@ impl<'p> IndexNode<'p> {
         Suffix { head, head_bytes, tail }
     }
 
-    /// Appends the separator between children `i` and `i + 1` to `out`. It is not a row's key. The node must have
-    /// separators.
+    /// Appends the separator between children `i` and `i + 1` to `out`. The separator is never the key of a row.
+    /// The node must have separators.
     pub fn separator(&self, i: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(self.prefix());
         self.suffix(i).append_to(out);
     }
 
-    /// The keys under child `i`, if `keys` are the keys under the node. For a node by row, all keys.
+    /// The keys under child `i`, where `keys` are the keys under the whole node. For a node by row, the result is
+    /// all keys.
     pub fn keys_under(&self, i: usize, keys: &KeyRange) -> KeyRange {
         if self.is_by_row() {
             return KeyRange::ALL;
@@ -326,8 +331,8 @@ impl<'p> IndexNode<'p> {
         }
     }
 
-    /// The child under which `key` lies if it exists. Its number is the number of separators that are not greater
-    /// than `key`. The node must have separators.
+    /// The number of the child under which `key` lies if the file has the key. It equals the number of separators
+    /// that are not greater than `key`. The node must have separators.
     #[inline]
     pub fn search(&self, key: &[u8]) -> usize {
         self.end_search(&self.begin_search(key))
@@ -364,7 +369,8 @@ impl<'p> IndexNode<'p> {
         low
     }
 
-    /// If samples have led the search to a block, asks the memory for what the rest of the search reads first.
+    /// If the samples have led the search to a block, asks the memory for the bytes that the rest of the search
+    /// reads first.
     #[inline]
     pub fn prefetch_block(&self, begun: &BegunSearch<'_>) {
         if let Found::Blocks(blocks) = begun.found {
@@ -378,7 +384,7 @@ impl<'p> IndexNode<'p> {
         }
     }
 
-    /// Asks the memory for what [`IndexNode::address`] reads.
+    /// Asks the memory for the bytes that [`IndexNode::address`] reads for child `i`.
     #[inline]
     pub fn prefetch_address(&self, i: usize) {
         let (offset_bytes, length_bytes) = (self.width(0), self.width(1));
@@ -402,8 +408,8 @@ impl<'p> IndexNode<'p> {
     }
 }
 
-/// Checks a node: bounds, the order of tails and separators, totals that never shrink, and addresses that a file
-/// can have.
+/// Checks a node: its bounds, the order of its tails and separators, totals that never shrink, and addresses that
+/// can exist in a file.
 ///
 /// # Errors
 ///
@@ -521,12 +527,12 @@ pub struct NodeBuilder {
 }
 
 impl NodeBuilder {
-    /// For a tree that is searched only by row id: separators are not kept.
+    /// A builder for a tree that is searched only by row id: it keeps no separators.
     pub fn by_row() -> Self {
         Self { by_row: true, ..Self::default() }
     }
 
-    /// For a file whose features allow nodes with samples.
+    /// A builder for a file whose features allow nodes with samples.
     pub fn sampled() -> Self {
         Self { may_sample: true, ..Self::default() }
     }
@@ -541,12 +547,13 @@ impl NodeBuilder {
         self.children.len()
     }
 
-    /// Memory of the children and their separators.
+    /// The memory that the children and their separators take.
     pub fn memory_bytes(&self) -> usize {
         self.children.capacity() * size_of::<Child>() + self.ends.capacity() * size_of::<usize>() + self.keys.capacity()
     }
 
-    /// Adds a child. `separator` lies between it and the child before it; for the first child, it is ignored.
+    /// Adds a child. `separator` lies between the new child and the child before it. The separator of the first
+    /// child is ignored.
     pub fn add(&mut self, separator: &[u8], child: Child) {
         if !self.children.is_empty() && !self.by_row {
             self.keys.extend_from_slice(separator);
@@ -559,13 +566,12 @@ impl NodeBuilder {
         &self.keys[self.ends[i - 1]..self.ends[i]]
     }
 
-    /// The length of the separators between the first `count` children, without the shortening by their common
-    /// prefix.
+    /// The length of the separators between the first `count` children, if their common prefix is not cut off.
     pub fn separator_bytes(&self, count: usize) -> usize {
         self.ends[count - 1]
     }
 
-    /// The children with the separators before them. The separator of the first child is empty.
+    /// The children, each with the separator before it. The separator of the first child is empty.
     pub fn entries(&self) -> impl Iterator<Item = (&[u8], Child)> {
         let separator = |i: usize| if i == 0 { &[] } else { self.separator(i) };
         self.children.iter().enumerate().map(move |(i, child)| (separator(i), *child))
@@ -609,8 +615,8 @@ impl NodeBuilder {
         self.children[count - 1].totals
     }
 
-    /// Writes the first `count` children into `out` (cleared first; the page header stays zero) and removes them.
-    /// `separator` becomes the separator between these children and the rest.
+    /// Writes a node of the first `count` children into `out`, and removes these children. `out` is cleared first,
+    /// and its page header stays zero. `separator` becomes the separator between these children and the rest.
     pub fn finish(&mut self, count: usize, out: &mut Vec<u8>, separator: &mut Vec<u8>) {
         let shape = self.shape(count);
         out.clear();

@@ -1,11 +1,11 @@
-//! The reference that a page has instead of a value that lies in value pages. It does not know the page that has
-//! it, and it does not read the value.
+//! The reference that a page stores in place of a value that lies in value pages. It does not know the page that
+//! stores it, and it does not read the value.
 
 use super::varint;
 use pages::Address;
 use pages::page::MOST_UNPACKED;
 
-/// The most bytes of a chunk of a large value, without its header.
+/// The most bytes of a large value that one chunk holds, without the header of the chunk.
 pub const MAX_CHUNK_BYTES: usize = 1 << 20;
 
 /// The reference to a value that is kept in value pages.
@@ -29,7 +29,7 @@ impl<'a> OutsideValue<'a> {
     }
 
     /// Checks a reference: a file must be able to hold a value of this length, and its chunks must lie one after
-    /// the other. So no chunk is named twice, and the length of the file bounds the memory for loading the value.
+    /// the other. So no chunk is named twice, and loading the value takes no more memory than the file is long.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! What cursors need to know about a page of rows, the same for all layouts. It does not know how a page stores its
-//! rows.
+//! What cursors need to know about a page of rows, in a form that is the same for all layouts of pages. It does not
+//! know how a page stores its rows.
 
 use super::outside_value::OutsideValue;
 use crate::row::Version;
@@ -21,13 +21,14 @@ pub trait PageRows: Copy {
     }
 }
 
-/// The rows of a page that a reader sees, as far as the page says. Versions are versions of the file.
+/// The rows of a page that a reader sees, as far as the page alone can tell. The versions are those that the file
+/// stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// All rows.
     All,
     /// The rows that are not newer than this version.
     At(Version),
-    /// In a history: for each main row, the newest version that is not newer than this one.
+    /// In a history: for each main row, its newest version that is not newer than this one.
     NewestAt(Version),
 }

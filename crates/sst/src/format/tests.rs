@@ -4,7 +4,7 @@ use super::node::{Child, NodeBuilder, Totals};
 use super::*;
 use pages::Address;
 
-/// A node of `children` children between separators of 64 KiB that have nothing in common.
+/// A node with `children` children. The separators between them have 64 KiB each and nothing in common.
 fn node(children: u8) -> Vec<u8> {
     let mut builder = NodeBuilder::default();
     for i in 0..children {

@@ -1,5 +1,5 @@
-//! Unsigned integers in groups of 7 bits (LEB128): the low group comes first, and the high bit of a byte is set in
-//! all groups but the last. It knows no fields.
+//! Unsigned integers in groups of 7 bits (LEB128). The lowest group comes first. In every byte except the last, the
+//! high bit is set. It knows no fields.
 
 /// The length of the longest encoding of a u64.
 pub const MAX_BYTES: usize = 10;
@@ -36,7 +36,7 @@ pub fn write(out: &mut [u8], mut value: u64) -> usize {
     at + 1
 }
 
-/// Takes a value from the front of `bytes`; `None` if it is cut short or does not fit a u64.
+/// Takes a value from the front of `bytes`; `None` if the value is cut short or does not fit a u64.
 #[inline]
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
@@ -47,7 +47,8 @@ pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     take_long(bytes)
 }
 
-/// Like [`take`], for a value of several groups. It is a separate function, so that [`take`] can be inlined.
+/// Does the work of [`take`] for a value of several groups. It is a separate function, so that [`take`] can be
+/// inlined.
 fn take_long(bytes: &mut &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
     let mut value = u64::from(first & 0x7f);
@@ -66,7 +67,7 @@ fn take_long(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Takes a length and so many bytes from the front of `bytes`.
+/// Takes a length from the front of `bytes`, and then as many bytes as the length says.
 pub fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let len = usize::try_from(take(bytes)?).ok()?;
     let (head, rest) = bytes.split_at_checked(len)?;

@@ -1,19 +1,20 @@
-//! The pages that a precharge has asked for, and what it may still ask for. It does not know why a page is needed.
+//! The pages that a precharge has asked for, and how much more it may ask for. It does not know why a page is
+//! needed.
 
 use crate::format::meta::{MAX_GROUPS, TreeKind};
 use pages::{Address, PACK_BYTES, PageAt, PageSource};
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
-/// The most pages that are read ahead in one round. A session remembers twice as many; if there are more, it
-/// forgets the first ones.
+/// The most pages that are read ahead in one round. A session remembers twice as many pages. If more pages are
+/// asked for, it forgets the first ones.
 pub const PASS_PAGES: usize = 2048;
 
-/// The pages that were read ahead, each once: if the pages are too many for the cache, they do not evict each other
-/// again and again. It belongs to one precharge: `Send`, not `Sync`.
+/// The pages that were read ahead. Each page is read ahead once: if the cache is too small for all of them, the
+/// pages do not evict each other again and again. The set belongs to one precharge: `Send`, not `Sync`.
 #[derive(Debug, Default)]
 pub struct AskedPages {
-    /// The id of the file and the offset of the page.
+    /// For each page, the id of its file and its offset.
     pages: RefCell<HashSet<(u64, u64)>>,
     in_this_pass: Cell<usize>,
     is_full: Cell<bool>,
@@ -26,7 +27,7 @@ impl AskedPages {
         self.is_full.set(false);
     }
 
-    /// Whether this pass has left pages to the next one.
+    /// Whether this pass has left pages for the next pass.
     pub(super) fn is_full(&self) -> bool {
         self.is_full.get()
     }
@@ -51,36 +52,37 @@ impl AskedPages {
     }
 }
 
-/// What may still be asked for in one tree of the files that are read one after the other.
+/// How much may still be asked for in one tree of the files that are read one after the other.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// The stored bytes of its pages, see [`AtMost::bytes`](super::AtMost::bytes).
+    /// The stored bytes of the pages that may still be asked for, see [`AtMost::bytes`](super::AtMost::bytes).
     pub(super) bytes: u64,
     /// The memory that these pages may take.
     pub(super) memory_bytes: u64,
-    /// The average unpacked length of a page of the next file.
+    /// The average length of an unpacked page of the next file.
     unpacked_bytes: u64,
     /// Whether the next page is the first, which is free.
     pub(super) is_first: bool,
 }
 
 impl Share {
-    /// Subtracts what one or several pages need.
+    /// Subtracts the bytes that one or several pages need.
     pub(super) fn take(&mut self, bytes: u64, memory_bytes: u64) {
         self.bytes = self.bytes.saturating_sub(bytes);
         self.memory_bytes = self.memory_bytes.saturating_sub(memory_bytes);
         self.is_first = false;
     }
 
-    /// The memory that the page at `at` takes. If the page is packed, this is an estimate.
+    /// The memory that the page at address `at` takes. If the page is packed, this is an estimate.
     pub(super) fn memory_of(&self, at: &Address) -> u64 {
         let reserved = at.memory_bytes();
-        // A plain page takes little more memory than its length.
+        // For a plain page, the reserved memory is little more than the page's length.
         let is_plain = reserved < u64::from(at.bytes) * 2;
         if is_plain { reserved } else { reserved.max(self.unpacked_bytes + PACK_BYTES) }
     }
 
-    /// Subtracts what the page at `at` needs. Returns false if it does not fit. The first page always fits.
+    /// Subtracts the bytes that the page at address `at` needs. Returns false if the page does not fit. The first
+    /// page always fits.
     pub(super) fn take_page(&mut self, at: &Address) -> bool {
         let (bytes, memory_bytes) = (u64::from(at.bytes), self.memory_of(at));
         if self.is_first {
@@ -96,7 +98,7 @@ impl Share {
     }
 }
 
-/// What may still be asked for in each tree, and for values outside.
+/// How much may still be asked for in each tree, and for values that lie outside their pages.
 #[derive(Clone, Debug)]
 pub struct Shares {
     pub(super) main: Share,
@@ -120,7 +122,7 @@ impl Shares {
         Self::new(u64::MAX, u64::MAX)
     }
 
-    /// Notes that the data pages of the next file have `bytes` on average when they are unpacked.
+    /// Notes that an unpacked data page of the next file has `bytes` bytes on average.
     pub(super) fn expect(&mut self, bytes: u64) {
         let keyed = [&mut self.main, &mut self.history, &mut self.erases];
         for share in keyed.into_iter().chain(&mut self.groups).chain(&mut self.older) {

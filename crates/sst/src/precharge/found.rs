@@ -5,22 +5,22 @@ use std::ops::Range;
 /// What a pass found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
-    /// Whether pages are missing that decide what else is needed. Then more is asked for after the next round.
+    /// Whether a page is missing that decides which other pages are needed. Then the next pass asks for more pages.
     pub missing: bool,
     /// Whether pages were asked for, or are left for the next pass.
     pub noted: bool,
-    /// Whether every page of the main tree that decides what is needed was in memory.
+    /// Whether all pages of the main tree that decide what is needed were in memory.
     pub is_known: bool,
-    /// The main rows that will be read, as far as they are known. The row after the end of a key range, which is
-    /// looked at, does not belong to them.
+    /// The main rows that will be read, as far as they are known. The reader also looks at the row after the end of
+    /// a key range. This row is not among them.
     pub rows: Range<u64>,
-    /// The most rows that are read from the file and count against a limit. If the main tree is known, exactly this
-    /// many are read.
+    /// The most rows that are read from the file and that count against a limit. If the main tree is known, exactly
+    /// this many rows are read.
     pub items: u64,
-    /// Whether the reader comes to the end of the file before it has what it wants, and will go on in the next
-    /// file. It is false as long as the main tree is not known.
+    /// Whether the reader comes to the end of the file before it has all rows that it wants, and goes on in the
+    /// next file. It is false as long as the main tree is not known.
     pub overshot: bool,
-    /// Whether the reader goes further than there is room for pages.
+    /// Whether the reader goes further than the room for pages allows to read ahead.
     pub is_cut: bool,
 }
 

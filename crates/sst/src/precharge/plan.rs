@@ -1,16 +1,16 @@
-//! What a read will take from a file, and where it stops. It knows no pages.
+//! What a read will take from a file, and where the read stops. It knows no pages.
 
 use crate::Direction;
 use crate::read::{Groups, Sst};
 use crate::row::Version;
 use std::ops::{Bound, Range};
 
-/// The limits of what will be read of a range.
+/// The limits of a read within its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtMost {
     /// The most rows that are not erased.
     pub rows: u64,
-    /// The most stored bytes of data pages, for each tree of a file. The first page is free.
+    /// The most stored bytes of data pages. The limit holds for each tree of a file. The first page is free.
     pub bytes: u64,
 }
 
@@ -34,11 +34,12 @@ impl AtMost {
 pub struct ReadPlan<'k> {
     /// Where the keys begin.
     pub low: Bound<&'k [u8]>,
-    /// Where the keys end. To see that they end, a reader looks at the row after them.
+    /// The end of the key range. A reader looks at the first row after the range, too, to see that the range has
+    /// ended.
     pub high: Bound<&'k [u8]>,
     /// The row ids within which the read stays.
     pub rows: Range<u64>,
-    /// The direction of the read, which says at which end it starts.
+    /// The direction of the read. It decides at which end of the range the read starts.
     pub direction: Direction,
     /// When it stops.
     pub limits: AtMost,
@@ -51,7 +52,7 @@ pub struct ReadPlan<'k> {
 }
 
 impl ReadPlan<'_> {
-    /// Everything in the main group, from the start, as of now.
+    /// All rows of the main group, read forward from the start at the newest version.
     pub const ALL: Self = Self {
         low: Bound::Unbounded,
         high: Bound::Unbounded,
@@ -63,7 +64,7 @@ impl ReadPlan<'_> {
         values: true,
     };
 
-    /// Whether the file's main tree may have versions that are newer than the one that is read.
+    /// Whether the file's main tree may have rows with versions that are newer than the version of the read.
     pub(super) fn is_old(&self, sst: &Sst) -> bool {
         self.at.0 < sst.meta.newest.0.saturating_add(sst.version_offset)
     }
@@ -72,7 +73,8 @@ impl ReadPlan<'_> {
         self.values && sst.meta.value_bytes > 0
     }
 
-    /// Whether anything but keys, versions and kinds is read. Only then it matters exactly which rows are read.
+    /// Whether the read takes anything other than keys, versions and kinds. Only then does it matter exactly which
+    /// rows are read.
     pub(super) fn needs_rows(&self, sst: &Sst) -> bool {
         self.groups.any_beside_main() || self.is_old(sst) && sst.meta.history.is_some() || self.reads_values(sst)
     }

@@ -1,5 +1,5 @@
-//! A page in memory with those of its rows that are of interest. It knows where the values of these rows lie, but
-//! not why they are read.
+//! A page in memory, with the rows in it that a precharge is interested in. It knows where the values of these rows
+//! lie, but not why they are read.
 
 use crate::format::data_page::Layout;
 use crate::format::group_page::GroupLayout;
@@ -8,7 +8,7 @@ use crate::format::{OutsideValue, PageRows};
 use pages::PageRef;
 use std::ops::Range;
 
-/// A page in memory and those of its rows that are of interest.
+/// A page in memory, with the rows in it that a precharge is interested in.
 pub(super) struct PresentPage<'p> {
     kind: TreeKind,
     pub page: &'p PageRef,
@@ -17,7 +17,7 @@ pub(super) struct PresentPage<'p> {
 }
 
 impl<'p> PresentPage<'p> {
-    /// `None` if the page does not hold the rows `span`.
+    /// `None` if the rows that the page holds are not the rows `span`.
     pub fn new(kind: TreeKind, page: &'p PageRef, span: &Range<u64>, rows: Range<u64>) -> Option<Self> {
         let (first_row, count) = if kind.is_by_row() {
             let layout = GroupLayout::of(page);
@@ -30,7 +30,7 @@ impl<'p> PresentPage<'p> {
         holds.then_some(Self { kind, page, first_row, rows })
     }
 
-    /// The references of the rows to values outside.
+    /// The references of these rows to values that lie outside the page.
     pub fn references(&self) -> impl Iterator<Item = OutsideValue<'p>> {
         let Self { kind, page, first_row, .. } = *self;
         self.rows.clone().filter_map(move |row| {

@@ -1,8 +1,8 @@
-//! What is asked for is what a reader will touch, page by page, and nothing else.
+//! A precharge asks for exactly the pages that a reader will touch.
 //!
-//! The oracle lists the pages of every tree and walks rows one by one, as a reader does that knows no index. A
-//! precharge must ask for exactly its pages, whatever is in memory already, within its bound of rounds; afterwards the
-//! real cursors meet no fault.
+//! The oracle lists the pages of every tree. It walks the rows one by one, like a reader that has no index. A
+//! precharge must ask for exactly the oracle's pages, whatever is in memory already, and must keep within its bound
+//! of rounds. Afterwards the real cursors meet no fault.
 
 mod edges;
 mod model;
@@ -22,7 +22,8 @@ use touch::Touch;
 
 const ROWS: usize = 40;
 
-/// Keys of two numbers with gaps in both, four rows to a first number. Every seventh row is erased.
+/// Each key consists of two numbers, and both numbers have gaps. There are four rows for each first number. Every
+/// seventh row is erased.
 fn content(groups: usize, history: bool) -> Content {
     let mut content = Content { groups, ..Content::default() };
     for i in 0..ROWS as u32 {
@@ -40,7 +41,8 @@ fn content(groups: usize, history: bool) -> Content {
     content
 }
 
-/// Trees of no level, of one, and of three, and the flat list beside each.
+/// Build options for trees of no level, of one level and of three levels. For each, the walk uses the tree and the
+/// flat list.
 fn shapes() -> Vec<(BuildOptions, u8)> {
     let shape = |max_page_rows: usize, max_node_children: usize| BuildOptions {
         page_bytes: 4096,
@@ -102,7 +104,8 @@ impl Case {
         Groups::first(1 + self.built.meta.groups.len())
     }
 
-    /// Precharges with `resident` in memory, compares with the oracle, and reads.
+    /// Precharges while the pages `resident` are in memory, compares the result with the oracle's pages, and then
+    /// reads.
     fn check(&self, source: &Touch, sst: &Sst, wanted: &ReadPlan<'_>, resident: &BTreeSet<u64>) {
         source.start(resident);
         let bound = rounds_at_most(sst, wanted);
@@ -164,7 +167,7 @@ fn every_range_of_row_ids_asks_for_its_pages() {
     }
 }
 
-/// Keys of rows, keys between them, first numbers alone, and the empty key.
+/// Keys of rows, keys between rows, keys of a first number alone, and the empty key.
 fn keys() -> Vec<Vec<u8>> {
     let mut keys: Vec<Vec<u8>> = vec![Vec::new(), vec![0], vec![0xff; 9]];
     for key in content(0, false).rows.keys() {
@@ -186,8 +189,8 @@ fn bounds(keys: &[Vec<u8>]) -> Vec<Bound<&[u8]>> {
     bounds
 }
 
-/// All pairs of keys, the lower one included and the higher one not with all limits; with other kinds of bounds, and
-/// with the flat index, limits take turns from case to case.
+/// Tries all pairs of keys as a range that includes the lower key and excludes the higher key, with all limits.
+/// With other kinds of bounds and with the flat index, each case has only one of the limits, and they take turns.
 #[test]
 fn every_range_of_keys_asks_for_its_pages() {
     let keys = keys();
@@ -267,7 +270,7 @@ fn older_versions_are_asked_for_where_they_are_read() {
     }
 }
 
-/// A tree that is partly in memory once gave bounds too wide for groups and history (YDB, #1674).
+/// In YDB, a tree that was partly in memory once gave bounds that were too wide for groups and history (#1674).
 #[test]
 fn what_is_in_memory_changes_what_is_asked_for_only_by_itself() {
     let keys = keys();
@@ -297,7 +300,8 @@ fn what_is_in_memory_changes_what_is_asked_for_only_by_itself() {
     println!("seed {seed}");
 }
 
-/// Values outside were once not precharged (YDB, #6486), nor the history of groups (its second format).
+/// YDB once did not precharge values that lie outside their pages (#6486). The engine's second format once did not
+/// precharge the history of groups.
 #[test]
 fn values_outside_their_pages_come_too() {
     let mut content = content(2, true);
@@ -339,7 +343,7 @@ fn values_outside_their_pages_come_too() {
     }
 }
 
-/// Preloading an index that nobody pinned could once go on for ever (YDB, #5835).
+/// In YDB, preloading an index that nobody had pinned could once go on for ever (#5835).
 #[test]
 fn a_precharge_ends_even_if_nothing_stays_in_memory() {
     use pages::{Admit, Flaky, PageCache, Reason, Session};

@@ -1,5 +1,5 @@
-//! The trees of a file, as a precharge walks them: the range erases of some keys, and the pages of some rows of any
-//! tree. It does not know why these rows are read.
+//! How a precharge walks the trees of a file. It asks for the range erases of some keys, or for the pages of some
+//! rows in any tree. It does not know why these rows are read.
 
 use super::asked::{AskedPages, Share};
 use super::found::Pass;
@@ -20,8 +20,8 @@ pub(super) struct Trees<'a, S: ?Sized> {
 }
 
 impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
-    /// Asks for the range erases that begin among the keys, and for the erase before them, which may reach into the
-    /// keys.
+    /// Asks for the range erases that begin among the keys. It also asks for the range erase before them, because
+    /// that one may reach into the keys.
     pub fn range_erases(&mut self, low: Bound<&'a [u8]>, high: Bound<&'a [u8]>, share: &mut Share) -> Result<Pass> {
         let Some(descent) = self.sst.descent(TreeKind::RangeErases) else { return Ok(Pass::default()) };
         let mut walk = |low, high, direction| {
@@ -49,8 +49,8 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
         Ok(Pass { rows: 0..0, ..found })
     }
 
-    /// Calls the function with every page of a tree that is in memory and holds some of `rows`, nearest first, and
-    /// with those of the rows that are in the page.
+    /// Calls `show` with every page of a tree that is in memory and holds some of `rows`, the nearest page first.
+    /// `show` also gets the ids of those of `rows` that are in the page.
     pub fn pages(
         &self,
         kind: TreeKind,
@@ -63,8 +63,8 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
             let next = if self.direction == Direction::Forward { left.start } else { left.end - 1 };
             let (page, span) = descent.peek_row(self.source, next);
             if let Some(page) = page {
-                // The parent says which rows the page holds. If it holds other rows, the read that needs the page
-                // reports that.
+                // The parent says which rows the page holds. If the page holds other rows than that, the read that
+                // needs the page reports it.
                 let here = left.start.max(span.start)..left.end.min(span.end);
                 if let Some(found) = PresentPage::new(kind, &page, &span, here) {
                     show(found)?;

@@ -1,6 +1,6 @@
-//! What is read outside the main tree for main rows that will be read: their parts in other groups, the older
-//! versions that are read instead of them, and values that lie outside. It knows the pages that are in memory, and
-//! skips pages that were evicted again.
+//! What a read of main rows takes from outside the main tree: the parts of these rows in other groups, the older
+//! versions that are read instead of them, and values that lie outside their pages. It knows only the pages that
+//! are in memory, and skips pages that have been evicted since they were loaded.
 
 use super::asked::Shares;
 use super::found::Pass;
@@ -21,7 +21,7 @@ pub(super) struct Versions<'a, 't, 'k, S: ?Sized> {
     shares: &'t mut Shares,
     rows: Range<u64>,
     sum: Pass,
-    /// The history page that was counted last.
+    /// The offset of the history page that was last counted against the share.
     last_page: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         Ok(std::mem::take(&mut self.sum))
     }
 
-    /// Asks for the parts and values of rows of one tree.
+    /// Asks for the parts and values of the given rows of one tree.
     fn version(&mut self, rows: &[Range<u64>], main: TreeKind, group_kind: fn(u8) -> TreeKind) -> Result<()> {
         let groups = self.reading.groups;
         for group in groups.beside_main() {
@@ -67,7 +67,7 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         Ok(())
     }
 
-    /// Asks for the outside values of those rows of one tree whose pages are in memory.
+    /// Asks for the outside values of some rows of one tree. It skips a row whose page is not in memory.
     fn values(&mut self, kind: TreeKind, rows: Range<u64>) -> Result<()> {
         let (sum, share) = (&mut self.sum, &mut self.shares.values);
         let (file, source, asked) = (&self.trees.sst.file, self.trees.source, self.trees.asked);
@@ -83,8 +83,8 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         })
     }
 
-    /// Handles a read at a version before the newest one of the file: only the page of a row shows which version of
-    /// the row is read.
+    /// Handles a read at a version before the newest version of the file: only the page of a row shows which
+    /// version of the row the read sees.
     fn old(&mut self) -> Result<()> {
         let (mut newest, mut older) = (RowRuns::default(), Vec::new());
         let (sst, at) = (self.trees.sst, self.reading.at);
@@ -110,8 +110,8 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         self.version(&found.0, TreeKind::History, TreeKind::GroupHistory)
     }
 
-    /// The row id in the history of the version that is read of main row `row`. `None` if there is no such version,
-    /// or if it is not known yet.
+    /// Finds the version of main row `row` that the read sees, and returns the id of that version in the history.
+    /// `None` if there is no such version, or if its id is not known yet.
     fn older(&mut self, row: u64) -> Result<Option<u64>> {
         let (sst, source) = (self.trees.sst, self.trees.source);
         let (Some(history), Some(at)) =
@@ -142,7 +142,8 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
         Ok(is_visible.then(|| layout.first_row() + i as u64))
     }
 
-    /// A page of the history, if its address is known and it is in memory; otherwise the page is asked for.
+    /// Returns a page of the history if its address is known and the page is in memory. If only the address is
+    /// known, the page is asked for.
     fn history_page(
         &mut self,
         history: &Descent<'_>,
@@ -172,7 +173,8 @@ impl<'a, 't, 'k, S: PageSource + ?Sized> Versions<'a, 't, 'k, S> {
     }
 }
 
-/// Rows as runs of neighbours, in the order in which they were added, which is ascending or descending.
+/// Rows as runs of neighbours. The runs are in the order in which they were added, which is ascending or
+/// descending.
 #[derive(Default)]
 struct RowRuns(Vec<Range<u64>>);
 

@@ -1,5 +1,5 @@
-//! One pass over one tree, from the edge where the reader starts to the edge where it stops. It does not know what rows
-//! mean; it only looks at keys, and at which rows are erased.
+//! One pass over one tree, from the edge where the reader starts to the edge where it stops. It does not know what
+//! rows mean. It looks only at keys, and at which rows are erased.
 //!
 //! ```text
 //!                        near edge                          far edge
@@ -7,9 +7,9 @@
 //!   backward    the row before it, and low  ●◀─────────────────●───── high
 //! ```
 //!
-//! The page at the near edge is read whatever the limits are. After that, a child is asked for only if it is
-//! certainly needed: even if the page at the near edge gives as much as it can. When that page is in memory, it is
-//! known what it gives.
+//! The page at the near edge is read whatever the limits are. Any other child is asked for only if it is certainly
+//! needed, even if the page at the near edge gives as many rows as it can. Once that page is in memory, the number
+//! of rows that it gives is known.
 
 use super::asked::{AskedPages, Share};
 use super::found::Pass;
@@ -22,14 +22,15 @@ use crate::row::RowKind;
 use pages::{Address, PACK_BYTES, PageRef, PageSource, Result, Stop};
 use std::ops::{Bound, Range};
 
-/// Packed pages are assumed to unpack to this many times their stored length. For pages that came, a later pass
-/// knows the true length.
+/// Packed pages are assumed to unpack to this many times their stored length. Once such a page has been loaded, the
+/// next pass knows its true length.
 const UNPACKED_TIMES: u64 = 6;
 
 /// One end of the range that is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RangeSide<'k> {
-    /// The first row that may belong to the range, or the end of the rows that may.
+    /// For the low side: the first row that may belong to the range. For the high side: the end of the rows that
+    /// may belong to the range.
     pub row: u64,
     /// The key at this end.
     pub key: Bound<&'k [u8]>,
@@ -48,7 +49,7 @@ impl<'k> RangeSide<'k> {
 #[derive(Clone, Copy)]
 struct WalkStep {
     subtree: Subtree,
-    /// Whether the edges of the range lie in it.
+    /// Whether the near edge of the range lies in the subtree; `is_far` says the same of the far edge.
     is_near: bool,
     is_far: bool,
 }
@@ -62,7 +63,7 @@ pub(super) struct PrechargeWalk<'a, 's, S: ?Sized> {
     high: RangeSide<'a>,
     direction: Direction,
     share: &'s mut Share,
-    /// The stored bytes that may be read in addition to the first page, which is free if this is the first file.
+    /// The stored bytes that may be read. If this is the first file, its first page is free and is not counted.
     most_bytes: u64,
     most_memory_bytes: u64,
     is_first: bool,
@@ -70,22 +71,22 @@ pub(super) struct PrechargeWalk<'a, 's, S: ?Sized> {
     pub rows_left: u64,
     /// Whether erased rows count, too.
     pub counts_erased: bool,
-    /// Whether the last row must be known, and not only its page.
+    /// Whether the last row must be known, and not only the page of that row.
     pub needs_last_row: bool,
-    /// Whether the rows are only one of several pieces, so that the near edge may lie in another piece. If it does,
-    /// nothing is looked at.
+    /// Whether `low.row` and `high.row` bound only one of several pieces, so that the near edge may lie in another
+    /// piece. If the edge does lie in another piece, the walk asks for nothing.
     pub is_piece: bool,
     near: Near,
     pass: Pass,
-    /// Everything from the near edge up to this row is needed.
+    /// All rows from the near edge up to this row are needed.
     reached: u64,
-    /// Whether no row beyond `reached` is known to be needed. Pages beyond it may still be.
+    /// Whether no row beyond `reached` is known to be needed. Pages beyond `reached` may still be needed.
     stuck: bool,
-    /// Whether a limit is reached before the far edge.
+    /// Whether the read reaches a limit before the far edge.
     cut: bool,
 }
 
-/// What is known about the edge where the reader starts.
+/// What is known about the near edge, where the reader starts.
 #[derive(Clone, Copy)]
 struct Near {
     /// The deepest subtree on the way to the edge.
@@ -131,12 +132,12 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// The number of rows that count, in these totals.
+    /// The number of rows in these totals that count against the limit.
     fn items(&self, totals: &Totals) -> u64 {
         if self.counts_erased { totals.rows } else { totals.rows.saturating_sub(totals.erased) }
     }
 
-    /// Whether some rows of a page do not count.
+    /// Whether some rows of a page do not count against the limit.
     fn has_uncounted(&self, before: &Totals, through: &Totals) -> bool {
         !self.counts_erased && before.erased != through.erased
     }
@@ -157,15 +158,16 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         let start = self.reached;
         let root = WalkStep { subtree: self.descent.whole(), is_near: true, is_far: true };
         self.child(&root)?;
-        // The nearest pages come first: as long as the near edge is not known, nothing else is asked for the rows
-        // beyond it.
+        // The nearest pages come first: as long as the row at the near edge is not known, nothing outside the main
+        // tree is asked for, for any row beyond that edge.
         let reached = if near.row.is_some() { self.reached } else { start };
         self.pass.rows =
             if self.direction.is_forward() { start..reached.max(start) } else { reached.min(start)..start };
         Ok(std::mem::take(&mut self.pass))
     }
 
-    /// Returns a thing that decides what else is needed; `None` if it is not in memory and was asked for.
+    /// Returns something that decides which other pages are needed. `None` if its page is not in memory; the page
+    /// has then been asked for.
     fn look<T>(&mut self, found: std::result::Result<T, Stop>) -> Result<Option<T>> {
         match found {
             Ok(found) => Ok(Some(found)),
@@ -177,12 +179,12 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// The node at the top of `subtree`; `None` if it is not in memory and was asked for.
+    /// The node at the top of `subtree`; `None` if the node is not in memory; it has then been asked for.
     fn look_at_node(&mut self, subtree: Subtree) -> Result<Option<PageRef>> {
         self.look(self.descent.node_of(self.source, &subtree))
     }
 
-    /// A data page of rows with keys; `None` if it is not in memory and was asked for.
+    /// A data page whose rows have keys; `None` if the page is not in memory; it has then been asked for.
     fn look_at_rows(&mut self, subtree: &Subtree) -> Result<Option<CountedPage>> {
         let Some(page) = self.look(self.descent.top_of(self.source, subtree))? else { return Ok(None) };
         let Subtree { address, before, through, .. } = subtree;
@@ -200,7 +202,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Ok(Some(rows))
     }
 
-    /// The child of `node` in which `side` lies, among the children with rows that may be wanted.
+    /// The child of `node` in which `side` lies. Only children count that have rows which may be wanted.
     fn child_at(&self, node: &IndexNode<'_>, side: &RangeSide<'_>) -> usize {
         let (first, last) = (node.search_row(self.low.row), node.search_row(self.high.row - 1));
         match side.key() {
@@ -210,8 +212,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// Whether the near edge lies under a child of `node` that comes after all children with rows that may be
-    /// wanted.
+    /// Whether the near edge lies under a child of `node` that the reader meets only after all children with rows
+    /// that may be wanted.
     fn is_past(&self, node: &IndexNode<'_>, near: &RangeSide<'_>) -> bool {
         let Some(key) = near.key() else { return false };
         let child = node.search(key);
@@ -222,8 +224,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// The first row at or after the low end. `rows` is the page with that row, if it is known. `None` if the row
-    /// can only be found in the page.
+    /// The first row at or after the low end. `rows` is the page with that row, if the page is known. `None` if
+    /// only the page can show the row, and the page is not known.
     fn low_row(&self, rows: Option<&CountedPage>, before: &Totals) -> Option<u64> {
         let Some(key) = self.low.key() else { return Some(self.low.row.max(before.rows)) };
         let row = match (rows?.search(key), self.low.key) {
@@ -233,8 +235,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Some(row.clamp(self.low.row, self.high.row))
     }
 
-    /// The end of the rows before the high end. `rows` is the page with that end, if it is known. `None` if the end
-    /// can only be found in the page.
+    /// The end of the rows before the high end. `rows` is the page with that end, if the page is known. `None` if
+    /// only the page can show the end, and the page is not known.
     fn high_row(&self, rows: Option<&CountedPage>, through: &Totals) -> Option<u64> {
         let Some(key) = self.high.key() else { return Some(self.high.row.min(through.rows)) };
         let row = match (rows?.search(key), self.high.key) {
@@ -244,8 +246,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Some(row.clamp(self.low.row, self.high.row))
     }
 
-    /// How many rows before `row`, which lies in the page, are not erased; `None` if they can only be counted in
-    /// the page.
+    /// How many rows before `row` are not erased, where `row` lies in the page; `None` if only the page can show
+    /// the number, and the page is not known.
     fn items_before(&self, row: u64, rows: Option<&CountedPage>, before: &Totals, through: &Totals) -> Option<u64> {
         if !self.has_uncounted(before, through) {
             return Some(self.items(before) + row.clamp(before.rows, through.rows) - before.rows);
@@ -260,8 +262,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         self.rows_left < u64::MAX
     }
 
-    /// Goes down to the near edge until a node is not in memory. Returns false if all rows that may be wanted lie
-    /// before that edge.
+    /// Goes down towards the near edge until it meets a node that is not in memory, or comes to the data page.
+    /// Returns false if all rows that may be wanted come before that edge.
     fn find_near(&mut self) -> Result<bool> {
         self.near = Near { subtree: self.descent.whole(), is_page: false, row: None, items: None };
         let side = if self.direction.is_forward() { self.low } else { self.high };
@@ -291,8 +293,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Ok(true)
     }
 
-    /// The most rows that count between the near edge and the given rows: before the given rows in the forward
-    /// direction, after them in the backward direction.
+    /// The most rows that count between the near edge and the given rows. In the forward direction, these are rows
+    /// before the given ones, and in the backward direction, rows after them.
     fn items_on_the_way_at_most(&self, before: &Totals, through: &Totals) -> u64 {
         if self.direction.is_forward() {
             self.items(before).saturating_sub(self.near.items.unwrap_or(self.items(&self.near.subtree.before)))
@@ -301,15 +303,15 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// Whether a child that is not at the near edge is certainly needed.
+    /// Whether a child is certainly needed. The child must not be at the near edge.
     fn is_wanted(&self, step: &WalkStep) -> bool {
         let Subtree { before, through, level, .. } = &step.subtree;
         if self.is_enough(step) {
             return false;
         }
-        // If a node is read, at least its first page is read.
+        // If a node is read, at least its first page is read, too.
         let least = if *level == 0 { through.bytes - before.bytes } else { PACK_BYTES };
-        // The first page of the first file is free. It must be known which page that is.
+        // The first page of the first file is free. To use this, the walk must know which page is the first.
         let is_free = self.is_first && self.near.is_page;
         let bytes = match (self.direction, is_free) {
             (Direction::Forward, true) => before.bytes.saturating_sub(self.near.subtree.through.bytes),
@@ -318,13 +320,13 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
             (Direction::Backward, false) => self.near.subtree.through.bytes.saturating_sub(through.bytes),
         };
         let bytes = bytes.saturating_add(least);
-        // While the near edge is not known, there must be room for all pages up to this child, even if they are packed:
-        // packed pages take several times their stored length.
+        // While the near edge is not known, there must be room for all pages up to this child. All of them may be
+        // packed, and then they take several times their stored length in memory.
         let has_room = self.near.is_page || bytes.saturating_mul(UNPACKED_TIMES) <= self.most_memory_bytes;
         bytes <= self.most_bytes && has_room
     }
 
-    /// Asks for a child and for what is needed under it.
+    /// Asks for a child and for the pages that are needed under it.
     fn child(&mut self, step: &WalkStep) -> Result<()> {
         if step.subtree.level == 0 {
             return self.data(step);
@@ -359,7 +361,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// Whether the rows before `step` may be all rows that are wanted.
+    /// Whether the rows before `step` may be enough for the read.
     fn is_enough(&self, step: &WalkStep) -> bool {
         self.items_on_the_way_at_most(&step.subtree.before, &step.subtree.through) >= self.rows_left
     }
@@ -375,12 +377,12 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         self.items_on_the_way_at_most(&edge, &edge).min(self.rows_left)
     }
 
-    /// Handles a page or a node that is not in memory, or whose rows are not known.
+    /// Handles a page or a node whose rows are not known, or that is not in memory.
     fn unknown(&mut self, step: &WalkStep) {
         self.pass.items = self.had_through(step);
         if step.subtree.level > 0 {
-            // The nearest pages come first: what lies under this one is subtracted from what is left for the pages
-            // behind it.
+            // The nearest pages come first: the share gives room to all pages under this node before it gives room
+            // to pages behind them.
             let bytes = step.subtree.through.bytes - step.subtree.before.bytes;
             self.share.take(bytes, bytes.saturating_mul(UNPACKED_TIMES));
         }
@@ -392,7 +394,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// Whether the last row that is wanted may lie in `step`.
+    /// Whether the last wanted row may lie in `step`.
     fn may_end_in(&self, step: &WalkStep) -> bool {
         self.counts_items() && self.had_through(step) >= self.rows_left
     }
@@ -404,7 +406,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         let erased = self.has_uncounted(&step.subtree.before, &step.subtree.through);
         let by_items = self.counts_items()
             && (erased && (step.is_far || step.is_near) || self.needs_last_row && self.may_end_in(step));
-        // The page takes its room whether it is in memory or not, so that every pass gets equally far.
+        // The page takes its room whether it is in memory or not, so that every pass comes equally far.
         if step.is_near {
             self.share.take(
                 if self.is_first { 0 } else { step.subtree.through.bytes - step.subtree.before.bytes },
@@ -470,8 +472,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// How many rows are still wanted when the reader has come through `step` up to row `end` of it; `None` if that
-    /// depends on something that is not known.
+    /// How many rows are still wanted when the reader has read `step` up to row `end`; `None` if something that
+    /// decides this is not known.
     fn items_left(&self, step: &WalkStep, end: u64, rows: Option<&CountedPage>) -> Option<u64> {
         let near = self.near.items?;
         let here = self.items_before(end, rows, &step.subtree.before, &step.subtree.through)?;
@@ -479,8 +481,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Some(self.rows_left.saturating_sub(came))
     }
 
-    /// In the page where the limit is reached: the end of the wanted rows in the forward direction, the first
-    /// wanted row in the backward direction.
+    /// The last row that is wanted, in the page where the limit is reached. In the forward direction, it is the end
+    /// of the wanted rows; in the backward direction, the first wanted row.
     fn last_row(&self, step: &WalkStep, rows: &CountedPage) -> Result<u64> {
         let Near { items: Some(near_items), row: Some(near_row), .. } = self.near else {
             unreachable!("the limit is known to be reached")
@@ -505,7 +507,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         })
     }
 
-    /// Handles the far edge: the reader looks at one more row to see that the edge is reached.
+    /// Handles the far edge: the reader looks at one more row to see that the range has ended.
     fn beyond(&mut self, step: &WalkStep, end: u64) -> Result<()> {
         if self.direction.is_forward() {
             if end >= self.high.row {
@@ -521,7 +523,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Ok(())
     }
 
-    /// Asks for the page that holds row `row`, which is the row beside the far edge.
+    /// Asks for the page that holds row `row`. This is the first row beyond the far edge.
     fn row_beyond(&mut self, row: u64) -> Result<()> {
         let Some(address) = self.look(self.descent.address_of_row(self.source, row))? else { return Ok(()) };
         if self.share.take_page(&address) {

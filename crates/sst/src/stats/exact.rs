@@ -1,5 +1,5 @@
-//! Answers questions about rows that need data pages: they take a page at each end of a range, or the page of one
-//! row. It knows no versions.
+//! Answers questions about rows that need data pages: those at the two ends of a range, or the page of one row. It
+//! knows no versions.
 
 use super::range::TreeSums;
 use super::{KeyEdge, Span, share};
@@ -14,12 +14,13 @@ use pages::{PageRef, PageSource, Stop, together};
 use std::ops::{Bound, Range};
 
 impl Sst {
-    /// The ids of the rows from `low` to `high`, whether they are seen or not. Reads the ways to both ends, with at
-    /// most two data pages. A step.
+    /// The ids of the rows from `low` to `high`, including rows outside the slice. Reads the nodes on the ways to
+    /// both ends, and at most two data pages. A step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold what
+    /// was written.
     pub fn rows_between<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -41,13 +42,15 @@ impl Sst {
         Ok(start..end.max(start))
     }
 
-    /// The totals of the rows from `low` to `high` that are seen. Rows and erased rows are exact. For the pages at
-    /// the edges, bytes are in proportion to rows. Reads the ways to both ends, with at most two data pages, and
-    /// the ways to those edges of the slice between them where some rows are erased. A step.
+    /// The totals of the seen rows from `low` to `high`. Rows and erased rows are exact. For a page at an edge, the
+    /// bytes are estimated in proportion to its rows. Reads the ways to both ends, with at most two data pages. It
+    /// also reads the ways to the edges of the slice between the ends, but a data page there only if some of its
+    /// rows are erased. A step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold what
+    /// was written.
     pub fn exact_between<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -61,23 +64,27 @@ impl Sst {
         Ok(totals)
     }
 
-    /// Counts the rows from row `from` on that are seen and not erased, and returns the id of number `n` of them,
-    /// from 0; `None` if they are fewer. Reads the ways to `from`, to the row, and to the edges of the slice
-    /// between them. Data pages on these ways are read only if some of their rows are erased. A step.
+    /// Counts, from row `from` on, the rows that are seen and not erased, and returns the id of the row with number
+    /// `n` among them, counted from 0; `None` if there are not so many rows. Reads the ways to `from`, to the row
+    /// that it returns, and to the edges of the slice between them. Data pages on these ways are read only if some
+    /// of their rows are erased. A step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold what
+    /// was written.
     pub fn nth_put<S: PageSource + ?Sized>(&self, source: &S, from: u64, n: u64) -> Result<Option<u64>, Stop> {
         let Some(sum) = TreeSums::new(self, source, TreeKind::Main) else { return Ok(None) };
         sum.nth(&sum.root(), &self.rows().within(from..u64::MAX), &mut { n })
     }
 
-    /// Appends the key of row `row`, which must be in the file, to `out`. Reads the way to its data page. A step.
+    /// Appends the key of row `row` to `out`. The row must be in the file. Reads the nodes on the way to the row's
+    /// data page, and the page. A step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold what
+    /// was written.
     pub fn key_of<S: PageSource + ?Sized>(&self, source: &S, row: u64, out: &mut Vec<u8>) -> Result<(), Stop> {
         let descent = self.descent(TreeKind::Main).expect("a file with rows has a main tree");
         let (page, layout): (PageRef, Layout) = descent.page_of_row(source, row)?;
@@ -108,7 +115,7 @@ impl LeafRows {
 }
 
 impl<S: PageSource + ?Sized> TreeSums<'_, S> {
-    /// The first row after `edge`. If no row is, the number after the last row.
+    /// The first row after `edge`. If there is no such row, returns the number of rows.
     fn row_at(&self, edge: KeyEdge<'_>) -> Result<u64, Stop> {
         let (leaf, is_at_start) = self.leaf(edge)?;
         if is_at_start {
@@ -130,7 +137,7 @@ impl<S: PageSource + ?Sized> TreeSums<'_, S> {
         Ok(LeafRows { page, layout })
     }
 
-    /// Adds the part of `subtree` that is seen.
+    /// Adds the totals of the rows in `subtree` that are seen.
     fn add_exact(&self, subtree: &Subtree, seen: &RowRanges, sum: &mut Totals) -> Result<(), Stop> {
         let count = seen.count_within(subtree.rows());
         let whole = subtree.totals();
@@ -155,8 +162,8 @@ impl<S: PageSource + ?Sized> TreeSums<'_, S> {
         Ok(())
     }
 
-    /// Counts the rows of `subtree` that are in `seen` and not erased, and returns number `left` of them. If they
-    /// are fewer, it subtracts their number from `left`.
+    /// Counts the rows of `subtree` that are in `seen` and not erased, and returns the id of the row with number
+    /// `left` among them. If there are not so many rows, it subtracts how many there are from `left`.
     fn nth(&self, subtree: &Subtree, seen: &RowRanges, left: &mut u64) -> Result<Option<u64>, Stop> {
         let count = seen.count_within(subtree.rows());
         let whole = subtree.totals();

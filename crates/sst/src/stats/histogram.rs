@@ -1,9 +1,9 @@
-//! Finds where to cut many sorted sources into pieces of about the same size, from index nodes alone. It does not
-//! know what one source hides of another: a row that is in two sources counts twice.
+//! Finds where to cut many sorted sources into pieces of about the same size. It reads index nodes only. It does
+//! not know which rows of one source are hidden by another source: a row that is in two sources counts twice.
 //!
 //! Every source is a few *units*, each with a weight and a span of keys. At first a file is one unit: its root,
-//! between the file's bounds. Later its units are subtrees between separators. How much lies before a cut is
-//! uncertain only by the units whose spans contain the cut.
+//! between the file's bounds. Later, the file's units are subtrees, and the span of each lies between two
+//! separators. The amount before a cut is uncertain only because of the units whose spans contain the cut.
 //!
 //! ```text
 //!   file 1   ├───────── 40 ─────────┤├──── 30 ────┤          before the cut lie at least 10, at most 10 + 40 + 20:
@@ -11,19 +11,20 @@
 //!   cut              ▲
 //! ```
 //!
-//! To open a unit is to replace it by the children of its node. Units are opened until the units over any one place
-//! together weigh no more than the resolution. The heaviest is opened first, as long as it weighs more than its
-//! share of the resolution. Then the middle of the interval at any cut is within half a resolution of the truth,
-//! and no more than one resolution lies between two neighbouring places. Cuts are the places nearest to the
-//! multiples of the resolution. If data pages alone are heavier than the resolution, nodes around a cut are opened
-//! until only data pages are left.
+//! To open a unit means to replace it by the children of its node. Units are opened until, at each place, the units
+//! whose spans contain the place weigh no more than the resolution together. The heaviest unit is opened first, but
+//! only if it weighs more than its share of the resolution. Then, at any cut, the middle of the interval is within
+//! half a resolution of the truth, and between two neighbouring places lies no more than one resolution. Cuts are
+//! the places nearest to the multiples of the resolution. If data pages alone are heavier than the resolution,
+//! nodes around a cut are opened until only data pages are left.
 //!
-//! * Pages: an opened unit weighs more than (resolution / sources that cover the place), and the units of one level
-//!   share the total. So fewer than sources x (total / resolution) units are opened on a level, and one of each
-//!   source at each cut. With the ways to the ends of the range and to edges of slices, that is at most sources x
-//!   height x (buckets + edges of the slice + 2). Tests check this bound.
-//! * Rounds: the nodes that are opened after one look at the units come together. There are about as many looks as
-//!   levels.
+//! * Pages: an opened unit weighs more than the resolution divided by the number of sources that cover the place.
+//!   The units of one level share the total weight. So, on one level, fewer than sources x (total / resolution)
+//!   units are opened, and in addition, at each cut, one unit of each source. With the ways to the ends of the
+//!   range and to the edges of slices, this makes at most sources x height x (buckets + edges of the slice + 2)
+//!   pages. Tests check this bound.
+//! * Rounds: all nodes that are opened after one look at the units come in the same rounds. There are about as many
+//!   looks as the tree has levels.
 //! * Memory: a few hundred bytes for every child of a node that was opened.
 
 use super::range::TreeSums;
@@ -45,25 +46,25 @@ const ROUND_NODES: usize = 128;
 pub enum Metric {
     /// Rows, including erased ones.
     Rows,
-    /// Stored bytes of data pages, and of what belongs to their rows and lies elsewhere.
+    /// Stored bytes of data pages, and of what belongs to the rows in them but lies elsewhere.
     Bytes,
 }
 
 /// A place between rows where something is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutPoint {
-    /// Everything less than this lies before the cut.
+    /// All rows with keys less than this string lie before the cut.
     pub at: Vec<u8>,
-    /// Whether this is certainly the key of a row. Otherwise it is a string that separates rows.
+    /// Whether this string is certainly the key of a row. Otherwise, it is a string that separates rows.
     pub is_key: bool,
 }
 
-/// What lies between two neighbouring cut points.
+/// The rows between two neighbouring cut points.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bucket {
-    /// Everything in the bucket lies before this cut point. `None` in the last bucket.
+    /// All rows of the bucket lie before this cut point. `None` in the last bucket.
     pub end: Option<CutPoint>,
-    /// How much lies in this bucket and in all buckets before it.
+    /// How much lies in this bucket and in all buckets before it together.
     pub through: Estimate,
     /// Middle of `through`.
     pub value: u64,
@@ -76,7 +77,8 @@ pub struct Histogram {
     pub metric: Metric,
     /// The size that buckets should have.
     pub resolution: u64,
-    /// The buckets in the order of keys, at least one. Their cut points and their values grow strictly.
+    /// The buckets in the order of keys. There is at least one. Both their cut points and their values grow
+    /// strictly.
     pub buckets: Vec<Bucket>,
     /// How much lies in all.
     pub total: Estimate,
@@ -106,15 +108,15 @@ pub struct MemoryRun {
     pub bytes: u64,
 }
 
-/// Divides what `sources` have from `low` to `high` into buckets of about `resolution`, which is at least 1. Cut
-/// points lie near the multiples of the resolution. If the data pages and the runs in memory around a cut point sum
-/// up to at most a resolution, the value of the bucket is within half a resolution of the truth. Otherwise it is
-/// within half of their sum. Half of the pages and runs that `low` and `high` cut has to be added to this error.
-/// Reads index nodes only, many of them in each step.
+/// Divides the part of `sources` from `low` to `high` into buckets of about `resolution` each. The resolution is at
+/// least 1. Cut points lie near the multiples of the resolution. The value of a bucket may be wrong by half a
+/// resolution. If the data pages and the runs in memory around the cut point hold more than a resolution together,
+/// the error may be half of what they hold. To this error comes half of the pages and runs that `low` and `high`
+/// cut. Reads only index nodes, many of them in each step.
 ///
 /// # Errors
 ///
-/// [`pages::Error`] if a node cannot be read, or is not what was written.
+/// [`pages::Error`] if a node cannot be read, or does not hold what was written.
 pub fn histogram<S: PageSource + ?Sized>(
     source: &S,
     sources: &[HistogramSource<'_>],
@@ -149,25 +151,25 @@ pub fn histogram<S: PageSource + ?Sized>(
     }
 }
 
-/// A place between keys: directly after all lesser keys. Neighbouring units share places.
+/// A place between keys: all lesser keys lie before it. Neighbouring units have a place in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum KeyPlace {
     Before(Vec<u8>),
     End,
 }
 
-/// A part of a source, in the span of keys from one place to another.
+/// A part of a source, with the span of its keys from one place to another.
 struct Unit {
     low: usize,
     high: usize,
     /// How much of the unit lies in the range.
     weight: Estimate,
-    /// Whether keys before the range, or after it, may lie in the unit.
+    /// Whether the unit may hold keys before the range (`cut_low`) or after the range (`cut_high`).
     cut_low: bool,
     cut_high: bool,
-    /// The file and the subtree, if the unit is a subtree with a node.
+    /// The number of the file, and the subtree. It is set if the unit is a subtree with a node.
     node: Option<(usize, Subtree)>,
-    /// Whether only its node can say how much lies in it.
+    /// Whether only the nodes below can say how much of the unit lies in the range.
     is_vague: bool,
 }
 
@@ -185,7 +187,7 @@ struct UnitSet<'a, S: ?Sized> {
     high: KeyPlace,
 }
 
-/// A span of keys, and whether the range cuts it.
+/// A span of keys, and at which of its ends the range cuts off keys.
 struct Clipped {
     low: usize,
     high: usize,
@@ -224,7 +226,7 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
             match source {
                 HistogramSource::File(sst) => {
                     let bounds = sst.bounds();
-                    // Bounds that were cut, and the bounds of range erases and of slices, are not keys of rows.
+                    // A bound that was cut is not the key of a row, nor is a bound of a range erase or of a slice.
                     let is_key =
                         sst.slice.is_none() && sst.meta.range_erases.is_none() && bounds.low.len() < MAX_BOUND_BYTES;
                     let last = bounds.high.as_deref().map_or(KeyPlace::End, |high| place(high, true));
@@ -259,7 +261,7 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         self.places.len() - 1
     }
 
-    /// The part of a source from `low` to `high` that lies in the range; `None` if no part does.
+    /// Clips the keys of a source from `low` to `high` to the range; `None` if none of them lie in the range.
     fn clip(&mut self, low: KeyPlace, is_key: bool, high: KeyPlace) -> Option<Clipped> {
         let (cut_low, cut_high) = (low < self.low, high > self.high);
         let (from, to) = ((&low).max(&self.low), (&high).min(&self.high));
@@ -271,7 +273,7 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         Some(Clipped { low, high: self.add_place(to, false), cut_low, cut_high })
     }
 
-    /// Adds a subtree of a file, unless nothing of it is seen.
+    /// Adds a subtree of a file, unless none of its rows are seen.
     fn add_subtree(&mut self, file: usize, subtree: Subtree, span: &Clipped) {
         let &Clipped { low, high, cut_low, cut_high } = span;
         let (rows, is_cut) = (subtree.totals().rows, cut_low || cut_high);
@@ -282,7 +284,7 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         let of = |rows: Estimate, bytes: Estimate| if self.metric == Metric::Rows { rows } else { bytes };
         let part = subtree.part(seen, is_cut);
         let mut weight = of(part.rows, part.bytes.plus(part.beside_bytes));
-        // Only the nodes below say how many of its bytes are seen.
+        // Only the nodes below the subtree say how many of its bytes are seen.
         let is_vague = subtree.level > 0 && (is_cut || self.metric == Metric::Bytes && seen < rows);
         if is_vague {
             let whole = subtree.part(rows, false);
@@ -292,7 +294,7 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         self.units.push(Unit { low, high, weight, cut_low, cut_high, node, is_vague });
     }
 
-    /// Replaces `units`, which are in order, by their children.
+    /// Replaces `units` by their children. The units must be in order.
     fn open(&mut self, units: &[usize]) -> Result<()> {
         for batch in units.chunks(ROUND_NODES) {
             let mut nodes: Vec<Option<PageRef>> = vec![None; batch.len()];
@@ -334,8 +336,8 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
             if is_out {
                 continue;
             }
-            // The bounds of a file are widened to the outside, and the bounds of a slice lie between separators: a
-            // child may begin before such bounds or end after them.
+            // The bounds of a file may be wider than its keys, and the bounds of a slice may lie between
+            // separators. So a child may begin before such bounds or end after them.
             let from = start.filter(|&start| self.places[start] > self.places[low]).unwrap_or(low);
             let to = after.filter(|&after| self.places[after] < self.places[high]).unwrap_or(high);
             let is_in_order = self.places[from] < self.places[to];
@@ -354,8 +356,8 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         self.units.iter().fold(Estimate::default(), |sum, unit| sum.plus(unit.weight))
     }
 
-    /// The units to open, in order, so that the units over any place weigh at most `resolution`. An opened unit
-    /// counts as nothing: if its children are too heavy, the next look finds out.
+    /// The units to open, in order, so that at any place the units that cover it weigh at most `resolution`. A unit
+    /// that is to be opened counts as weight 0. If its children are too heavy, the next look finds that out.
     fn heavy(&self, line: &PlaceOrder, resolution: u64) -> Vec<usize> {
         let mut cover = UnitsAt::new(self);
         for (place, ends, begins) in line.places() {
@@ -366,7 +368,8 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         cover.opened()
     }
 
-    /// The units to open so that the units over each of `cuts` weigh at most `resolution`, or have no nodes.
+    /// The units to open so that, at each of `cuts`, the units that cover it weigh at most `resolution` or have no
+    /// nodes.
     fn heavy_at(&self, line: &PlaceOrder, cuts: &[usize], resolution: u64) -> Vec<usize> {
         let mut cover = UnitsAt::new(self);
         let mut cuts = cuts.iter().map(|&cut| line.rank[cut]).peekable();
@@ -420,17 +423,17 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
     }
 }
 
-/// The places in order, with the units that end there and those that begin there.
+/// The places in order, each with the units that end there and the units that begin there.
 struct PlaceOrder {
     /// The rank of each place in the order. Equal places have the same rank.
     rank: Vec<usize>,
-    /// One place of each rank: a place that is a key, if there is one.
+    /// One place of each rank. If several places have the rank, it is one whose string is a key, if there is one.
     order: Vec<usize>,
     is_key: Vec<bool>,
     bytes: Vec<usize>,
     low: Vec<usize>,
     high: Vec<usize>,
-    /// The units ordered by where they begin, and ordered by where they end.
+    /// The units in the order in which they begin, and in the order in which they end.
     begins: Vec<usize>,
     ends: Vec<usize>,
 }
@@ -461,7 +464,7 @@ impl PlaceOrder {
         Self { bytes: bytes.collect(), rank, order, is_key, low, high, begins, ends }
     }
 
-    /// Each rank, with the units that end there and those that begin there.
+    /// Each rank, with the units that end there and the units that begin there.
     fn places(&self) -> impl Iterator<Item = (usize, &[usize], &[usize])> {
         let (mut begun, mut ended) = (0, 0);
         (0..self.order.len()).map(move |rank| {
@@ -476,14 +479,14 @@ impl PlaceOrder {
     }
 }
 
-/// The units whose spans hold one place, while that place moves along the line.
+/// The units whose spans hold one place. The place moves along the line.
 struct UnitsAt<'p> {
     units: &'p [Unit],
     is_opened: Vec<bool>,
     /// The sum of the weights of the units that are not opened.
     weight: u128,
     count: u128,
-    /// The units that have a node, heaviest first; some may have ended.
+    /// The units that have a node, the heaviest first. Some of them may have ended before the place.
     nodes: BinaryHeap<(u64, Reverse<usize>)>,
 }
 
@@ -534,21 +537,22 @@ impl<'p> UnitsAt<'p> {
     }
 }
 
-/// A place before which more lies, by the middle of the interval, than before the place that precedes it.
+/// A place that may become a cut. By the middles of the intervals, more lies before it than before the place that
+/// precedes it.
 #[derive(Clone, Copy)]
 struct CutCandidate {
     value: u64,
-    /// `None` for the start and the end of everything, where nothing is cut.
+    /// `None` for the start and for the end of all places, because nothing is cut there.
     place: Option<usize>,
 }
 
-/// For each multiple of `resolution`, finds the place before which about that much lies. Returns those of these
-/// places that are cuts, in order.
+/// For each multiple of `resolution`, finds the place that has about that much before it. Returns the found places
+/// that are cuts, in order.
 fn choose(line: &PlaceOrder, before: &[Estimate], total: Estimate, resolution: u64) -> Vec<usize> {
     let end = total.middle();
     let mut candidates = vec![CutCandidate { value: 0, place: None }];
-    // Of places before which the same amount lies, the best is taken: the one whose amount is known best, then a
-    // key, then the shortest string.
+    // Of several places with the same amount before them, the best is taken: first the one whose amount is known
+    // best, then a key, then the shortest string.
     let inner: Vec<usize> = (0..before.len()).filter(|&rank| (1..end).contains(&before[rank].middle())).collect();
     for same in inner.chunk_by(|&a, &b| before[a].middle() == before[b].middle()) {
         let best = same.iter().min_by_key(|&&rank| (before[rank].width(), !line.is_key[rank], line.bytes[rank], rank));

@@ -1,6 +1,6 @@
-//! Totals of a range of one tree, from index nodes alone. Whole children are added by subtraction; ways lead down
-//! to the data pages at the edges of the range and of the slice. It knows only what their parents say about those
-//! data pages.
+//! The totals of a range of one tree. They come from index nodes alone. Whole children are added by subtraction.
+//! Only the ways down to the data pages at the edges of the range and of the slice are walked. It does not read
+//! those data pages, and knows about them only what their parents say.
 
 use super::{Estimate, KeyEdge, RangeTotals, Span, share};
 use crate::format::history_key;
@@ -13,15 +13,16 @@ use pages::{PageRef, PageSource, Stop, together};
 use std::ops::{Bound, Range};
 
 impl Sst {
-    /// The totals of the rows from `low` to `high` that are seen. Reads index nodes only: the nodes on the ways to
-    /// both ends and to the edges of the slice between them. An end beyond the bounds of the file needs no nodes. A
+    /// The totals of the seen rows from `low` to `high`. Reads only index nodes: those on the ways to both ends and
+    /// to the edges of the slice between the ends. No nodes are read for an end beyond the bounds of the file. A
     /// step.
     ///
-    /// The number of rows is exact except for the rows in the two data pages that hold the ends.
+    /// The number of rows is exact, except in the two data pages where the ends lie.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold what
+    /// was written.
     pub fn totals_between<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -36,13 +37,15 @@ impl Sst {
         sum.of(&self.rows(), span)
     }
 
-    /// The stored bytes that belong to those of `rows` that are seen: first the main tree's data pages, then the
-    /// pages and large values of each column group, then the history with all its groups. Reads index nodes only:
-    /// in each tree, those on the ways to both ends and to the edges of the slice between them. A step.
+    /// The stored bytes that belong to the seen rows among `rows`. The first number is for the main tree's data
+    /// pages. Then comes a number for the pages and large values of each column group. The last number is for the
+    /// history with all its groups. Reads only index nodes: in each tree, those on the ways to both ends and to the
+    /// edges of the slice between the ends. A step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold what
+    /// was written.
     pub fn bytes_by_group<S: PageSource + ?Sized>(&self, source: &S, rows: Range<u64>) -> Result<Vec<Estimate>, Stop> {
         let seen = self.rows().within(rows);
         let groups = self.meta.groups.len();
@@ -61,12 +64,13 @@ impl Sst {
         Ok(bytes)
     }
 
-    /// Like [`Sst::bytes_by_group`], for the rows from `low` to `high`. The result is less exact for the rows in
-    /// the data pages that hold the ends. A step.
+    /// The same as [`Sst::bytes_by_group`], but for the rows with keys from `low` to `high`. The result is less
+    /// exact in the data pages where the ends lie. A step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold what
+    /// was written.
     pub fn bytes_by_group_between<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -87,7 +91,7 @@ impl Sst {
         Ok(at_least.iter().zip(&at_most).map(|(least, most)| Estimate { low: least.low, high: most.high }).collect())
     }
 
-    /// The bytes of the pages and large values that the rows `seen` have in a column group.
+    /// The bytes that the rows `seen` have in a column group, in pages and in large values.
     fn group_bytes<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -136,8 +140,8 @@ pub(super) struct TreeSums<'a, S: ?Sized> {
 }
 
 impl Subtree {
-    /// The totals of those of its rows that lie in `seen`. If keys are cut off too (`is_cut`), some of these rows
-    /// may not count.
+    /// The totals of the rows of the subtree that are seen, where `seen` is their number. If the range also cuts
+    /// off some keys (`is_cut`), some of these rows may not count.
     pub fn part(&self, seen: u64, is_cut: bool) -> RangeTotals {
         let Totals { rows, bytes, group_bytes, erased } = self.totals();
         let in_proportion = |n: u64| Estimate { low: share(n, seen, rows), high: n - share(n, rows - seen, rows) };
@@ -162,7 +166,7 @@ impl Subtree {
 }
 
 impl<'a, S: PageSource + ?Sized> TreeSums<'a, S> {
-    /// Sums over the tree of `kind`; `None` if the file has no such tree.
+    /// Makes sums over the tree of kind `kind`; `None` if the file has no such tree.
     pub fn new(sst: &'a Sst, source: &'a S, kind: TreeKind) -> Option<Self> {
         Some(Self { source, descent: sst.descent(kind)?, tree: sst.meta.tree(kind)? })
     }
@@ -172,19 +176,20 @@ impl<'a, S: PageSource + ?Sized> TreeSums<'a, S> {
         self.descent.whole()
     }
 
-    /// The node of `subtree`, which must be a subtree of this tree.
+    /// Opens the node of `subtree`. This must be a subtree of the same tree.
     pub fn open(&self, subtree: &Subtree) -> Result<PageRef, Stop> {
         self.descent.node_of(self.source, subtree)
     }
 
-    /// Totals of the rows in `seen` with keys in `span`.
+    /// The totals of the rows in `seen` that have keys in `span`.
     pub fn of(&self, seen: &RowRanges, span: Span<'_>) -> Result<RangeTotals, Stop> {
         let mut sum = RangeTotals::default();
         self.add(&self.root(), seen, span, &mut sum)?;
         Ok(sum)
     }
 
-    /// Adds the part of `subtree` that counts. `span` has only those edges that lie in the subtree.
+    /// Adds the totals of the rows in `subtree` that are in `seen` and have keys in `span`. `span` holds only the
+    /// edges that lie in the subtree.
     fn add(&self, subtree: &Subtree, seen: &RowRanges, span: Span<'_>, sum: &mut RangeTotals) -> Result<(), Stop> {
         let is_cut = span.low.is_some() || span.high.is_some();
         let count = seen.count_within(subtree.rows());
@@ -202,7 +207,7 @@ impl<'a, S: PageSource + ?Sized> TreeSums<'a, S> {
         let first = near.as_ref().map_or(0, |near| near.child);
         let end = far.as_ref().map_or(node.children(), |far| far.child + usize::from(!far.at_its_start));
         if !is_cut {
-            // Only children at the edges of what is seen need to be opened.
+            // Only children at the edges of `seen` need to be opened.
             return together(0..node.children(), |i| self.add(&subtree.child(&node, i), seen, Span::default(), sum));
         }
         together(first..end, |i| {
@@ -226,13 +231,13 @@ impl<'a, S: PageSource + ?Sized> TreeSums<'a, S> {
         Ok((low.end..high.start.max(low.end), low.start..high.end))
     }
 
-    /// How many rows lie before `edge`: at least the start of the range, at most its end.
+    /// How many rows lie before `edge`. The range gives the least and the greatest possible number.
     fn rows_before(&self, edge: KeyEdge<'_>) -> Result<Range<u64>, Stop> {
         let (leaf, is_at_start) = self.leaf(edge)?;
         Ok(if is_at_start { leaf.before.rows..leaf.before.rows } else { leaf.rows() })
     }
 
-    /// The data page in which `edge` lies. Also says whether `edge` is known to be at the start of the page.
+    /// The data page in which `edge` lies. The flag says whether `edge` is known to be at the start of the page.
     pub fn leaf(&self, edge: KeyEdge<'_>) -> Result<(Subtree, bool), Stop> {
         let mut here = self.root();
         while here.level > 0 {

@@ -1,5 +1,5 @@
-//! Every interval holds the truth, which is found row by row, and is no wider than the pages at its ends; nothing is
-//! read but what is promised.
+//! Every interval holds the truth, which the tests find row by row. No interval is wider than the pages at its
+//! ends. Only the promised pages are read.
 
 mod histogram;
 mod truth;
@@ -18,8 +18,8 @@ use truth::{Counting, Row, Tree, holds, slice};
 
 const ROWS: u32 = 40;
 
-/// Keys whose first bytes lie on both sides of what a signed byte holds, with gaps. Runs of rows are erased, so that
-/// some pages have none of them, some only them.
+/// Keys with gaps. Their first bytes lie on both sides of the greatest number that a signed byte holds. Runs of
+/// rows are erased: some pages have no erased row, and some pages have only erased rows.
 fn content(groups: usize, history: bool) -> Content {
     let mut content = Content { groups, ..Content::default() };
     for i in 0..ROWS {
@@ -38,7 +38,7 @@ fn content(groups: usize, history: bool) -> Content {
     content
 }
 
-/// Trees of no level, of one and of three, and the flat list beside each.
+/// Build options for trees of no level, of one level and of three levels. Each file has a flat index, too.
 fn shapes() -> [(BuildOptions, u8); 3] {
     let shape = |max_page_rows: usize, max_node_children: usize| BuildOptions {
         page_bytes: 4096,
@@ -66,7 +66,8 @@ fn open(built: &Built, prefer_flat: bool) -> Sst {
     sst
 }
 
-/// Every shape with and without groups and history, whole and in random slices.
+/// Checks files of every shape, with and without groups and history. Each file is checked as a whole and in random
+/// slices.
 fn check_cases(slices: u64, check: impl Fn(&Case, &Counting<Resident>)) {
     for (options, height) in shapes() {
         for (groups, history) in [(0, false), (2, false), (0, true), (2, true)] {
@@ -95,7 +96,8 @@ fn run<S: PageSource, T>(source: &S, step: impl FnMut() -> pages::Result<T, Stop
     retry(source, step).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Keys of rows, keys between them, separators, first halves, and what is before and after all.
+/// Keys of rows, keys between rows, separators, first halves of keys, a string before all keys, and a string after
+/// all keys.
 fn keys(main: &Tree) -> Vec<Vec<u8>> {
     let mut keys: Vec<Vec<u8>> = vec![Vec::new(), vec![0], vec![0xff; 9]];
     keys.extend(main.pages.iter().map(|page| page.low.clone()));
@@ -112,7 +114,7 @@ fn bounds(keys: &[Vec<u8>]) -> Vec<Bound<&[u8]>> {
     std::iter::once(Bound::Unbounded).chain(both).collect()
 }
 
-/// Pairs of bounds, every `step`th of them.
+/// Pairs of bounds. Only every `step`th pair is returned.
 fn ranges<'k>(bounds: &'k [Bound<&'k [u8]>], step: usize) -> impl Iterator<Item = (Bound<&'k [u8]>, Bound<&'k [u8]>)> {
     let pairs = bounds.iter().flat_map(move |&low| bounds.iter().map(move |&high| (low, high)));
     pairs.step_by(step)
@@ -141,7 +143,7 @@ fn every_interval_holds_the_truth_and_no_data_page_is_read() {
     });
 }
 
-/// Also where a range begins or ends at a separator, before which all is known without a data page.
+/// A range may also begin or end at a separator. Then all is known without a data page.
 #[test]
 fn a_range_that_ends_between_pages_is_known() {
     check_cases(0, |Case { sst, main, height, .. }, source| {
@@ -235,7 +237,7 @@ fn bytes_of_each_group_hold_the_truth() {
         let kinds = std::iter::once(TreeKind::History);
         let kinds = kinds.chain((1..=groups).map(|group| TreeKind::GroupHistory(group as u8)));
         let older: Vec<Tree> = kinds.map(|kind| Tree::of(sst, kind)).collect();
-        // A history row's key begins with the id of the row it belongs to.
+        // A history row's key begins with the id of the main row that the older version belongs to.
         let row_of = |row: &Row| u64::from_be_bytes(*row.key.first_chunk().expect("a history key has 16 bytes"));
         for start in 0..=u64::from(ROWS) {
             for end in start..=u64::from(ROWS) + 1 {
@@ -268,7 +270,7 @@ fn bytes_of_each_group_hold_the_truth() {
             assert!(all.iter().all(Estimate::is_exact));
             assert_eq!(all[0].low, totals.bytes);
             let beside: u64 = all[1..].iter().map(|bytes| bytes.low).sum();
-            // What is beside the main tree and of no other is its large values.
+            // The rest of the group bytes belongs to the main tree's own large values.
             assert!(beside <= totals.group_bytes);
             assert_eq!(source.take(), (0, 0));
         }
@@ -287,7 +289,7 @@ fn a_fault_anywhere_changes_no_answer() {
         let wanted: Vec<_> = ranges(&bounds, 5003).collect();
         let mut sliced = open(&built, false);
         let edges = slice(&mut rng, &mut sliced, &main);
-        // A source that forgets may refuse the pages one by one.
+        // A source that forgets pages may refuse the same pages one by one.
         let answers = |reader: &Reader<'_>| {
             let levels = (u64::from(height) + 1) * (2 + edges);
             let mut sst = open(&built, reader.sst.prefer_flat);
@@ -340,7 +342,8 @@ fn what_is_missing_costs_a_round_a_level() {
     });
 }
 
-/// Ten files side by side, each asked about one range: what is promised of a count.
+/// Ten files whose keys do not overlap. Each file is asked about one range, and the pages that are read must be as
+/// few as a count promises.
 #[test]
 fn a_count_over_files_that_do_not_overlap_reads_their_upper_nodes_alone() {
     let options = BuildOptions { max_page_rows: 5, max_node_children: 4, ..tiny() };

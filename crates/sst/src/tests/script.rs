@@ -1,5 +1,6 @@
-//! Runs the scripts in `testdata`: a file is built from rows written as text, then read. Every command is run with each
-//! kind of source and prints the same for all of them. `REWRITE=1` regenerates what is expected.
+//! Runs the scripts in `testdata`. Each script builds a file from rows that are written as text, and then reads the
+//! file. Every command runs with each kind of page source and must print the same result with all of them.
+//! `REWRITE=1` regenerates the expected output.
 
 use crate::KeyRange;
 use crate::dump::{DumpDetail, Escaped, dump};
@@ -105,7 +106,7 @@ fn build(case: &mut TestCase) -> Built {
 }
 
 /// `KEY@VERSION = VALUE`, `KEY@VERSION merge VALUE`, `KEY@VERSION erase`, `range START..[END]@VERSION[,VERSION]`.
-/// A value `x*9000` is nine thousand times x.
+/// The value `x*9000` means the letter x nine thousand times.
 fn add(content: &mut Content, line: &str) {
     let numbers = |text: &str| -> Vec<u64> {
         text.split(',').map(|number| number.parse().unwrap_or_else(|_| panic!("no version in {line:?}"))).collect()
@@ -148,7 +149,7 @@ fn unescape(text: &str) -> Vec<u8> {
 
 const MANY: u64 = 40;
 
-/// A step whose rounds nobody counts here.
+/// Runs a step without counting its rounds.
 fn step<T>(reader: &Reader<'_>, step: impl FnMut(&crate::fixture::Rounds<'_>) -> Result<T, Stop>) -> T {
     reader.step(MANY, step)
 }
@@ -209,7 +210,7 @@ fn seek(reader: &Reader<'_>, line: &str) -> String {
     format!("{line}: {place}\n")
 }
 
-/// All rows, with `reverse` from the end, with `at` as they were.
+/// All rows: with `reverse`, from the end; with `at`, at an old version.
 fn scan(reader: &Reader<'_>, case: &TestCase) -> String {
     let reverse = case.args.contains_key("reverse");
     let at = case.args.get("at").map(|at| Version(at[0].parse().expect("a version")));

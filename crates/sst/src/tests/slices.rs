@@ -1,4 +1,5 @@
-//! What is seen of a file in part: rows of the slice, whoever reads and however, and no page that has none of them.
+//! A file may be seen only in part. All readers, in all ways of reading, see only the rows of the slice, and they
+//! read no page that has none of these rows.
 
 use crate::fixture::{Content, Reader, shapes};
 use crate::format::data_page::Layout;
@@ -25,12 +26,12 @@ fn sliced(sst: &Sst, rows: &RowRanges) -> Arc<Sst> {
     Arc::new(sst.sliced(Some(slice)))
 }
 
-/// Seeks, walks and gets on `reader` show the rows of the slice and no other.
+/// Seeks, walks and gets on `reader` show the rows of the slice and no other rows.
 fn check(content: &Content, reader: &Reader<'_>, seen: &RowRanges) {
     let sst = sliced(&reader.sst, seen);
     let all: Vec<&Vec<u8>> = content.rows.keys().collect();
     let keys: Vec<&Vec<u8>> = (0u64..).zip(&all).filter(|(row, _)| seen.contains(*row)).map(|(_, key)| *key).collect();
-    // A seek may look at the page beside the one where the key would be, and go on from there.
+    // A seek may also look at the page next to the one where the key would be, and go on from there.
     let rounds = 40;
     let mut cursor = SstCursor::new(sst.clone());
     let mut there = reader.step(rounds, |source| cursor.seek_first(source));
@@ -170,7 +171,7 @@ fn a_slice_of_no_row_is_empty() {
     built.on_every_source(|reader| check(&content, reader, &RowRanges::NONE));
 }
 
-/// A tall tree seen in eight pieces, cold.
+/// A file with a tall tree, of which eight pieces are seen. No page is in memory.
 fn pieces(check: impl Fn(&Session, Arc<Sst>)) {
     let content = Content::of_keys((0..4000u32).map(|i| format!("k{i:05}")));
     let built = content.build(shapes()[0]);

@@ -1,5 +1,5 @@
-//! A check in progress: what is checked, and what was found so far. It does not know in which order the parts of a
-//! file are checked.
+//! A running check: which file it checks, and what it has found so far. It does not know in which order the parts
+//! of a file are checked.
 
 use super::report::FileReport;
 use crate::read::{Sst, Whole};
@@ -18,7 +18,7 @@ pub(super) struct Check<'a, S: ?Sized> {
     pub found: RowFacts,
 }
 
-/// The sums over the rows and pages, which are compared with the meta.
+/// The sums over all rows and pages. The check compares them with the meta.
 #[derive(Default)]
 pub(super) struct RowFacts {
     pub versions: Option<(Version, Version)>,
@@ -37,15 +37,15 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         self.sst.meta.file_bytes.saturating_sub(BLOCK_BYTES as u64)
     }
 
-    /// A page that belongs to no tree. Reading it verifies it.
+    /// Reads a page that belongs to no tree. Reading verifies the page.
     pub fn page(&mut self, at: &Address, kind: PageKind) -> Result<PageRef> {
         let page = self.whole.page_at(at, kind)?;
         self.count(&page, at, kind)?;
         Ok(page)
     }
 
-    /// Counts a page as a part of the file, and checks its codec: a release that does not know the codec must
-    /// refuse the file.
+    /// Counts a page as a part of the file, and checks the page's codec: if the footer did not name the codec, a
+    /// release that does not know it would not refuse the file.
     pub fn count(&mut self, page: &PageRef, at: &Address, kind: PageKind) -> Result<()> {
         if header_of(page).codec == Codec::Zstd {
             self.found.has_zstd = true;
@@ -67,7 +67,7 @@ fn header_of(page: &PageRef) -> PageHeader {
     PageHeader::decode(page).expect("a page in memory has been decoded")
 }
 
-/// Checks that a page has the right height above the data pages in its header.
+/// Checks that the header of a page names the right level, which is the page's height above the data pages.
 pub(super) fn check_level<S: PageSource + ?Sized>(
     check: &Check<'_, S>,
     page: &PageRef,

@@ -1,5 +1,5 @@
 //! Walks the filter of a file in step with the main tree. It checks that the filter denies no key and no prefix,
-//! and that each is found in the partition that covers its row. It does not know the values of rows.
+//! and that each key and prefix is found in the partition that covers its row. It does not know the values of rows.
 
 use super::check::Check;
 use super::tree_walk::{DataPage, TreeWalk};
@@ -8,14 +8,14 @@ use crate::format::filter::{FilterLayout, hash_key, hash_prefix};
 use crate::format::meta::FilterTree;
 use pages::{PageKind, PageSource, Result};
 
-/// The walk; `None` if a file has no filter.
+/// The walk over the partitions of a filter; `None` if the file has no filter.
 pub(super) struct FilterWalk(Option<PartitionWalk>);
 
 struct PartitionWalk {
     filter: FilterTree,
     walk: TreeWalk,
     here: Option<DataPage<FilterLayout>>,
-    /// The prefix of the key before; empty if that key had none.
+    /// The prefix of the previous key, or empty if that key had no prefix.
     prefix: Vec<u8>,
 }
 

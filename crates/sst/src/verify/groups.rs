@@ -1,6 +1,6 @@
-//! Checks the column groups of a file: their trees, the totals of the main tree in which their pages and values are
-//! counted, and that an erase has no parts. It does not know which rows are erases: the main tree and the history
-//! tell it later.
+//! Checks the column groups of a file: their trees, the totals of the main tree that count their pages and values,
+//! and that an erase has no parts. It does not know which rows are erases; the checks of the main tree and of the
+//! history ask it later about each erase.
 
 use super::check::Check;
 use super::tree_walk::DataPage;
@@ -11,37 +11,39 @@ use crate::format::meta::{Tree, TreeKind};
 use crate::read::RowPlace;
 use pages::{Address, PageRef, PageSource, Result, retry};
 
-/// What lies in column groups beside the main tree and belongs to its rows.
+/// The pages and values that belong to the rows of the main tree but lie in the trees of column groups.
 #[derive(Default)]
 pub(super) struct Beside {
     newest: GroupSide,
     older: GroupSide,
 }
 
-/// The parts of newest versions, or the parts of older versions.
+/// The parts of the newest versions, or the parts of the older versions.
 #[derive(Default)]
 struct GroupSide {
     events: Events,
-    /// The rows with a part that is not empty.
+    /// The rows that have a part that is not empty.
     filled: RowSet,
 }
 
-/// Numbers of bytes, each with the number of rows from which on the bytes are counted.
+/// A list of byte counts. Each entry has the number of rows from which on its bytes are counted, and then the
+/// bytes.
 #[derive(Default)]
 struct Events {
-    /// Entries are sorted before they are counted.
+    /// The entries are sorted before they are counted.
     due: Vec<(u64, u64)>,
     next: usize,
     counted: u64,
 }
 
 impl Beside {
-    /// The bytes that were written when the main tree had `rows` rows and the history had `older` rows.
+    /// The bytes of groups that had been written when the main tree had `rows` rows and the history had `older`
+    /// rows.
     pub fn through(&mut self, rows: u64, older: u64) -> u64 {
         self.newest.events.through(rows) + self.older.events.through(older)
     }
 
-    /// At the end of the file, everything is written.
+    /// Called at the end of the file, where all bytes of groups have been written.
     pub fn end(&mut self) {
         self.through(u64::MAX, u64::MAX);
     }
@@ -57,7 +59,7 @@ impl Events {
     }
 }
 
-/// A set of row ids: one bit for each id up to the greatest.
+/// A set of row ids: one bit for each id up to the greatest id in the set.
 #[derive(Default)]
 struct RowSet(Vec<u64>);
 
@@ -92,7 +94,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(beside)
     }
 
-    /// Checks that no group has a part of the row at `place`, which is an erase.
+    /// Checks that the row at `place` has no part in any group. This row is an erase.
     pub(super) fn no_parts(&self, beside: &Beside, place: RowPlace) -> Result<()> {
         let (side, row, kind): (_, _, fn(u8) -> TreeKind) = match place {
             RowPlace::Newest(row) => (&beside.newest, row, TreeKind::Group),
@@ -131,7 +133,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
                     side.filled.insert(row);
                 }
             }
-            // A page is closed by the row after its last row.
+            // The writer closes a page when it gets the row after the page's last row.
             side.events.due.push((layout.first_row() + layout.rows() as u64 + 1, at.bytes.into()));
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! Goes through the older versions of a file one after the other, as the main rows ask for their versions. It does
-//! not know which main rows have older versions.
+//! Goes through the older versions of a file one after the other, while the main rows ask for their versions. It
+//! does not know which main rows have older versions.
 
 use super::check::Check;
 use super::tree_walk::{DataPage, TreeWalk};
@@ -11,8 +11,8 @@ pub(super) struct History {
     walk: Option<TreeWalk>,
     here: Option<DataPage>,
     next: usize,
-    /// The stored bytes of the pages before the page whose row was taken last. The main rows so far had closed
-    /// these pages when they were written.
+    /// The stored bytes of all pages before the page with the row that was taken last. The writer had closed these
+    /// pages when it wrote the main rows that have been checked so far.
     pub closed_bytes: u64,
 }
 
@@ -21,7 +21,8 @@ impl History {
         Self { walk, here: None, next: 0, closed_bytes: 0 }
     }
 
-    /// The main row of the next older version, and the page that has this version. Loads that page.
+    /// Finds the next older version. Returns the id of its main row and the address of the page that has this
+    /// version. Loads the page if it is not loaded yet.
     pub fn next_row<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<Option<(u64, Address)>> {
         let Some(walk) = &mut self.walk else { return Ok(None) };
         if self.here.as_ref().is_none_or(|data| self.next == data.layout.rows()) {
@@ -42,8 +43,8 @@ impl History {
         Ok(Some((u64::from_be_bytes(key_of(data, self.next)[0]), data.at)))
     }
 
-    /// Takes the row that [`History::next_row`] has found: its page, its place in the page, and the two halves of
-    /// its key.
+    /// Takes the row that [`History::next_row`] has found. Returns its page, its place in the page, and the two
+    /// halves of its key.
     pub fn take(&mut self) -> (&DataPage, usize, [[u8; 8]; 2]) {
         let data = self.here.as_ref().expect("the caller has seen that there is a row");
         let i = self.next;
@@ -53,14 +54,15 @@ impl History {
         (data, i, key_of(data, i))
     }
 
-    /// Counts the row that was taken last. Its value takes `elsewhere` bytes of value pages.
+    /// Counts the row that was taken last. The row's value takes `elsewhere` bytes of value pages.
     pub fn counted(&mut self, is_erase: bool, elsewhere: u64) {
         let walk = self.walk.as_mut().expect("a row comes from a tree");
         walk.totals.erased += u64::from(is_erase);
         walk.totals.group_bytes += elsewhere;
     }
 
-    /// After the last main row, closes every page. The next call that asks for a row checks that no row is left.
+    /// Called after the last main row: all pages count as closed from then on. The next call of
+    /// [`History::next_row`] shows whether a row is left.
     pub fn end<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<()> {
         if self.next_row(check)?.is_none()
             && let Some(walk) = &self.walk
@@ -70,7 +72,7 @@ impl History {
         Ok(())
     }
 
-    /// The offset of the page in which it has looked last.
+    /// The offset of the page in which the walk has looked last.
     pub fn offset(&self) -> u64 {
         self.here.as_ref().map_or(0, |data| data.at.offset)
     }

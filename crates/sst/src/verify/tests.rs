@@ -1,4 +1,5 @@
-//! A file with any byte changed is found out, and so is one whose parts contradict each other under right checksums.
+//! The check finds any changed byte of a file. It also finds parts of a file that contradict each other although
+//! their checksums are right.
 
 use super::*;
 use crate::fixture::{Built, Content, ID, PATH, part, shapes, tiny};
@@ -21,12 +22,12 @@ fn verified(built: &Built) -> Result<FileReport> {
     verify(&built.sst(), &Resident::new(crate::validate), &*built.raw(), &mut |_| {})
 }
 
-/// What the complaint says, and what was done to earn it.
+/// A part of the expected message, and the change that must cause it.
 type Change<'a, T> = (&'a str, &'a dyn Fn(&mut T));
-/// A change of the children of a list and the separators between them.
+/// A change of the children in a list and of the separators between them.
 type ListChange<'a> = &'a dyn Fn(&mut Vec<Child>, &mut Vec<Vec<u8>>);
 
-/// Says that `error` is about bytes of the file, and where.
+/// Asserts that `error` is about bytes of the file, and returns the offset of these bytes.
 fn place(error: &Error) -> u64 {
     let Error::Corrupt { file, offset, why, .. } = error else { panic!("{error} is not about bytes") };
     assert_eq!(file, Path::new(PATH));
@@ -94,7 +95,7 @@ fn a_check_reads_every_page_once_however_little_may_be_read_ahead() {
             assert_eq!(session.page_reads(), pages, "each page is read once with {room_bytes} bytes ahead");
             println!("{room_bytes} bytes ahead: {} rounds for {pages} pages", session.rounds());
             assert!(session.rounds() <= if room_bytes == 0 { pages } else { rounds_before });
-            // One more window may come at a worse time, and many more do not.
+            // With more room, a window may come at a worse time. So an eighth more rounds are allowed.
             rounds_before = session.rounds() + session.rounds() / 8;
         }
         // A slice is checked like its file.
@@ -123,7 +124,8 @@ fn a_check_takes_as_many_rounds_as_windows() {
     let report = verify(&built.sst_in(&cache, false), &session, &*built.raw(), &mut |_| {}).expect("it is whole");
     let pages = report.all_pages().pages;
     assert_eq!(session.page_reads(), pages);
-    // A tree starts with a round for each level, and its first and its last window are not whole.
+    // The reading of a tree starts with one round for each level, and the first and the last window of a tree are
+    // not whole.
     let starts: u64 = built.meta.trees().map(|(_, tree)| u64::from(tree.root(false).height) + 3).sum();
     let memory_bytes = pages * (4096 + 224);
     let bound = memory_bytes.div_ceil(window) + starts;
@@ -292,7 +294,7 @@ fn a_disk_that_fails_is_not_called_corruption() {
     }
 }
 
-/// Writes the footer that belongs to the meta, as somebody would who made the file so.
+/// Writes a footer that fits the changed meta, like somebody who had made the file in this way.
 fn with_footer(mut built: Built, change: impl FnOnce(&mut Meta)) -> Built {
     change(&mut built.meta);
     let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
@@ -300,7 +302,7 @@ fn with_footer(mut built: Built, change: impl FnOnce(&mut Meta)) -> Built {
     built
 }
 
-/// The message of the check of a forged file.
+/// The message of the error that checking a forged file returns.
 fn complaint(built: &Built) -> String {
     let error = verified(built).expect_err("the file contradicts itself");
     place(&error);
@@ -363,7 +365,7 @@ fn a_page_compressed_by_zstd_in_a_file_that_does_not_say_so_is_noticed() {
     }
 }
 
-/// A file whose main tree is a root and data pages, taken apart to be put together wrongly.
+/// A file whose main tree consists of a root and data pages. It is taken apart, to be put together wrongly.
 struct Forge {
     built: Built,
     root: Address,
@@ -409,7 +411,8 @@ impl Forge {
         at
     }
 
-    /// Puts another page in the place of data page `i`, with its rows: key, version, has history.
+    /// Replaces data page `i` by another page with the given rows. Each row is given as key, version, and whether
+    /// it has history.
     fn replace(&mut self, i: usize, first_row: u64, rows: &[(&str, u64, bool)]) {
         let mut page = DataPageBuilder::new(first_row);
         for (key, version, has_history) in rows {
@@ -423,7 +426,7 @@ impl Forge {
         self.children[i].address = self.write(&mut bytes, PageKind::Data, 0, self.children[i].address.offset);
     }
 
-    /// Writes the root of what the file has now and the footer that leads to it.
+    /// Writes a root over the pages that the file has now, and a footer that leads to this root.
     fn finish(self) -> Built {
         self.finish_at_level(1)
     }
@@ -520,7 +523,7 @@ fn a_list_that_contradicts_the_tree_beside_it_is_noticed() {
     assert!(more.contains("7 in the list"), "{more}");
 }
 
-/// One page of each kind but nodes, with two large values of one length.
+/// A file with one page of each kind except nodes, and with two large values of the same length.
 fn pages_of_one() -> Built {
     let mut content = Content::of_keys(["a", "b", "c", "d"]);
     content.rows.insert(b"b".to_vec(), vec![(2, RowKind::Put, vec![b'b'; 900])]);
@@ -535,8 +538,8 @@ fn pages_of_one() -> Built {
     built
 }
 
-/// Puts another page in the place of the only one of a tree. Its rows: key, version, kind, value, value outside,
-/// has history.
+/// Replaces the only page of a tree by another page. Each row is given as key, version, kind, value, whether the
+/// value lies outside, and whether the row has history.
 type ForgedRow<'r> = (&'r [u8], u64, RowKind, &'r [u8], bool, bool);
 
 fn with_page(built: Built, tree: TreeKind, rows: &[ForgedRow<'_>]) -> String {
@@ -592,7 +595,7 @@ fn a_node_whose_separators_leave_its_parents_is_noticed() {
             if i > 0 {
                 children.separator(i - 1, &mut before);
             }
-            // The last separator of the left node, the first one of the right one.
+            // The last separator of the left node, or the first separator of the right node.
             let edge = if damaged.at == left.at { children.children() - 1 } else { 1 };
             node.add(if i == edge { separator.as_bytes() } else { &before }, children.child(i));
         }
@@ -734,7 +737,7 @@ fn an_erase_with_a_part_in_a_group_is_noticed() {
     content.rows.insert(b"b".to_vec(), [&[newest], older.as_slice()].concat());
     let newest: Vec<_> = content.rows.values().map(|written| part(&written[0], 2)).collect();
     let older: Vec<_> = older.iter().map(|written| part(written, 2)).collect();
-    // Row 1 is an erase in the main tree as in the history.
+    // Row 1 is an erase both in the main tree and in the history.
     for (kind, mut parts) in [(TreeKind::Group(2), newest), (TreeKind::GroupHistory(2), older)] {
         let built = content.build(BuildOptions::default());
         verified(&built).expect("it is whole before it is forged");
@@ -762,8 +765,8 @@ fn an_erase_with_a_part_in_a_group_is_noticed() {
     }
 }
 
-/// What a check says of a file of 6 rows, two to a partition, whose filter is written again with what `change` makes of
-/// partition `which`.
+/// The message of the error for a file of 6 rows, with two rows to a partition. `change` has changed partition
+/// `which` of its filter.
 fn complaint_of_filter(which: usize, change: impl FnOnce(&mut [u8])) -> String {
     let options = BuildOptions { filter: FilterKind::Bits12, filter_prefix_bytes: 1, max_page_rows: 2, ..tiny() };
     let built = Content::of_keys(["a1", "a2", "a3", "b1", "c1", "c2"]).build(options);

@@ -1,12 +1,13 @@
-//! Walks one tree of a file, page by page in the order of its keys. Every index node is compared with what is found
-//! under it. It does not know what rows say; its caller adds to the totals what only rows tell.
+//! Walks one tree of a file, page by page, in the order of the keys. Every index node is compared with the pages
+//! found under it. It does not know what is in the rows. Its caller adds to the totals the numbers that only the
+//! rows tell.
 //!
-//! It does not go down by [`Subtree`](crate::Subtree), which takes rows and totals from the parent. What parents
-//! say is checked here, so the rows of a page are counted from the pages before it.
+//! It does not go down by [`Subtree`](crate::Subtree), which takes rows and totals from the parent. This walk
+//! checks what parents say, so it finds the row ids of a page by counting the rows of the pages before it.
 //!
 //! The keys of every page must lie between the separators around the page, and the upper separator of a page is the
-//! lower separator of the next. So keys are in order across pages, too. As every page has rows, separators also lie
-//! between the separators of the node above.
+//! lower separator of the next. So keys are in order across pages, too. Because every page has rows, the separators
+//! of a node also lie between the separators of the node above.
 
 use super::check::{Check, check_level};
 use crate::KeyRange;
@@ -28,10 +29,10 @@ pub(super) struct TreeWalk {
     path: Vec<OpenNode>,
     /// The keys between the separators around the page that was returned last.
     keys: KeyRange,
-    /// The flat list beside a B-tree, which is compared child by child.
+    /// The flat index of a file that has a B-tree, too. The walk compares it child by child.
     list: Option<PageRef>,
-    /// The totals of the pages so far. The caller adds erased rows and group bytes, except in the walk over the
-    /// flat list.
+    /// The totals of the pages that have been walked so far. The caller adds erased rows and group bytes, except in
+    /// the walk over the flat list.
     pub(super) totals: Totals,
     data_pages: u64,
     index_bytes: u64,
@@ -56,9 +57,9 @@ pub(super) struct DataPage<L = Layout> {
 struct OpenNode {
     page: PageRef,
     at: Address,
-    /// The child on the path; `None` before the first child.
+    /// The child of the node that is on the path; `None` before the first child.
     child: Option<usize>,
-    /// The keys between the separators before and after the whole node.
+    /// The keys between the separators before and after the node as a whole.
     keys: KeyRange,
 }
 
@@ -99,7 +100,8 @@ impl TreeWalk {
         if self.tree.btree.is_some() { PageKind::Index } else { PageKind::Flat }
     }
 
-    /// The next data page; `None` after the last page, when everything about the tree has been checked.
+    /// Returns the next data page. Returns `None` after the last page, when everything about the tree has been
+    /// checked.
     pub fn next<S: PageSource + ?Sized, L: PageRows>(
         &mut self,
         check: &mut Check<'_, S>,
@@ -139,7 +141,7 @@ impl TreeWalk {
         self.path.iter().all(|open| open.child.is_some_and(|child| child + 1 == IndexNode::new(&open.page).children()))
     }
 
-    /// Opens the flat list beside a B-tree, which is compared during the walk.
+    /// Opens the flat index of a file that has a B-tree, too. The walk compares the two.
     fn open_list<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<()> {
         let Tree { btree: Some(_), flat: Some(flat), .. } = self.tree else { return Ok(()) };
         if flat.height == 0 {
@@ -167,7 +169,7 @@ impl TreeWalk {
         Ok(())
     }
 
-    /// Checks that nodes have separators exactly if rows have keys.
+    /// Checks that nodes have separators if the rows have keys, and that they have none otherwise.
     fn check_form<S: PageSource + ?Sized>(&self, check: &Check<'_, S>, page: &PageRef) -> Result<()> {
         if IndexNode::new(page).is_by_row() == self.kind.is_by_row() {
             return Ok(());
@@ -206,13 +208,13 @@ impl TreeWalk {
         Ok(DataPage { page, layout, at })
     }
 
-    /// Whether its pages have keys that can be compared with separators.
+    /// Whether the tree's pages have keys that can be compared with separators.
     fn has_keys(&self) -> bool {
         !self.kind.is_by_row() && self.kind != TreeKind::Filter
     }
 
-    /// Whether the flat list has the page at the same place as the tree, after the same separator. True if there is no
-    /// flat list.
+    /// Whether the flat index has the page at the same place as the tree, and after the same separator. True if
+    /// there is no flat index.
     fn is_listed(&self, at: &Address, before: &[u8]) -> bool {
         let Some(list) = &self.list else { return true };
         let (list, i) = (IndexNode::new(list), self.data_pages as usize);
@@ -226,8 +228,8 @@ impl TreeWalk {
         separator == before
     }
 
-    /// Leaves the page that was returned last: compares the totals of everything that ends with it, and steps to
-    /// the next child.
+    /// Leaves the page that was returned last: compares the totals of all nodes that end with this page, and steps
+    /// to the next child.
     fn leave<S: PageSource + ?Sized>(&mut self, check: &Check<'_, S>) -> Result<Option<NextPage>> {
         if let Some(list) = &self.list {
             let said = IndexNode::new(list).child(self.data_pages as usize - 1).totals;
@@ -284,13 +286,14 @@ impl TreeWalk {
 }
 
 impl<S: PageSource + ?Sized> Check<'_, S> {
-    /// A walk over a tree that is read beside others. Together they have `all_bytes` of data pages.
+    /// A walk over a tree that is read in step with other trees. Together, these trees have `all_bytes` bytes of
+    /// data pages.
     pub fn walk(&self, kind: TreeKind, tree: Tree, all_bytes: u64) -> TreeWalk {
         TreeWalk::new(kind, tree, self.whole.readahead().share(tree.totals.bytes, all_bytes))
     }
 }
 
-/// Whether the first and the last key of a page lie in `keys`.
+/// Whether the first key and the last key of a page lie in `keys`.
 fn holds_page(keys: &KeyRange, page: &PageRef) -> bool {
     let layout = Layout::of(page);
     let mut key = Vec::new();

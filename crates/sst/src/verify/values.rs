@@ -1,11 +1,12 @@
-//! Checks values that lie outside their pages: it reads each of their chunks, and compares their length with the
-//! reference. It does not know to which rows the values belong.
+//! Checks values that lie outside their pages: it reads the chunks of each value, and compares their length with
+//! the reference. It does not know to which rows the values belong.
 
 use super::check::{Check, check_level};
 use crate::format::OutsideValue;
 use pages::{Address, HEADER_BYTES, PageKind, PageRef, PageSource, Result};
 
-/// The addresses of the chunks of a value that a page has `stored`; empty if the value lies in the page.
+/// The addresses of the chunks of a value, where `stored` is what the page has of the value. Empty if the value
+/// lies in the page.
 pub(super) fn chunks_of(stored: &[u8], outside: bool) -> Vec<Address> {
     if !outside {
         return Vec::new();
@@ -17,7 +18,7 @@ pub(super) fn chunks_of(stored: &[u8], outside: bool) -> Vec<Address> {
 pub(super) struct Values<'c> {
     chunks: &'c [Address],
     next: usize,
-    /// The first chunk that was not asked for ahead.
+    /// The first chunk that has not been asked for ahead.
     asked: usize,
 }
 
@@ -28,7 +29,8 @@ impl<'c> Values<'c> {
 }
 
 impl<S: PageSource + ?Sized> Check<'_, S> {
-    /// If the value that `page` has `stored` lies outside, reads its chunks. Returns how many bytes they take.
+    /// Reads the chunks of a value if the value lies outside `page`. `stored` is what the page has of the value.
+    /// Returns the stored bytes of the chunks.
     pub fn value(&mut self, page: &PageRef, stored: &[u8], outside: bool, values: &mut Values<'_>) -> Result<u64> {
         if !outside {
             self.found.user_bytes += stored.len() as u64;
@@ -38,7 +40,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         let (mut bytes, mut stored_bytes) = (0, 0);
         for at in reference.chunks() {
             if values.next >= values.asked {
-                // The first chunk is read in this round anyway.
+                // The first chunk is read in this round in any case.
                 let next = values.chunks.get(values.next + 1..).unwrap_or_default();
                 values.asked = values.next + 1 + self.whole.ask_next(PageKind::Value, next);
             }

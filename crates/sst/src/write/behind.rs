@@ -1,11 +1,10 @@
-//! Writes one piece of a file at a time on another thread, while the caller fills the next buffer. It knows no
-//! pages.
+//! Writes a file on another thread, one piece at a time, while the caller fills the next buffer. It knows no pages.
 //!
 //! * If no thread has begun a write when the caller needs its buffer, the caller makes the write itself. So the
-//!   caller waits only for a write that is under way, and it does no harm if threads are busy or missing.
-//! * An error of a write is returned by the next call. Nothing is written after it.
+//!   caller waits only for a write that another thread has begun, and busy or missing threads do no harm.
+//! * If a write fails, the next call returns its error. After a failed write, nothing more is written.
 //!
-//! If this value is dropped while a write is under way, that write ends by itself.
+//! If the value is dropped while a write is under way, that write still runs to its end.
 
 use os::sync::{Arc, Condvar, Mutex};
 use os::{Buffer, File, Threads};
@@ -32,7 +31,7 @@ enum Write {
     Waiting(FullBuffer),
     /// A thread makes it.
     UnderWay,
-    /// It has ended; the buffer can be filled again.
+    /// The write has ended, and the buffer can be filled again.
     Ended(Buffer, io::Result<()>),
     /// A write failed, and the caller knows.
     Failed,
@@ -51,7 +50,7 @@ impl WritesBehind {
         Self { threads, slot: Arc::new(Slot { file, write: Mutex::new(Write::None), ended: Condvar::new() }) }
     }
 
-    /// Has the first `filled` bytes of `buffer` written at `offset`. The write before it must have
+    /// Hands over the first `filled` bytes of `buffer`, to be written at `offset`. The previous write must have
     /// [ended](Self::finish).
     pub fn begin(&self, buffer: Buffer, filled: usize, offset: u64) {
         *self.slot.write.lock() = Write::Waiting(FullBuffer { buffer, filled, offset });
@@ -70,7 +69,7 @@ impl WritesBehind {
 }
 
 impl Slot {
-    /// Makes the waiting write, if the caller has not made it itself.
+    /// Makes the waiting write, unless the caller has made it already.
     fn run(&self) {
         let mut write = self.write.lock();
         if !matches!(*write, Write::Waiting(_)) {
@@ -109,7 +108,7 @@ impl Slot {
     }
 }
 
-/// Ends a write that panics, so that the caller does not wait for it for ever.
+/// Marks a write that panics as ended, so that the caller does not wait for it for ever.
 struct EndOnPanic<'s>(&'s Slot);
 
 impl Drop for EndOnPanic<'_> {

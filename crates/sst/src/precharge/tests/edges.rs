@@ -1,4 +1,4 @@
-//! Files that lie, ranges larger than the memory, and versions of long ago.
+//! Files whose totals lie, ranges larger than the memory, and reads at old versions.
 
 use super::*;
 use crate::KeyRange;
@@ -13,7 +13,7 @@ fn options() -> BuildOptions {
     BuildOptions { page_bytes: 4096, node_bytes: 4096, max_page_rows: 2, max_node_children: 1000, ..tiny() }
 }
 
-/// Rows in pairs to a page, every value outside.
+/// Two rows to a page. The values lie outside the pages.
 fn with_large_values(groups: usize, history: bool) -> Content {
     let mut content = content(groups, history);
     for (_, kind, value) in content.rows.values_mut().flatten() {
@@ -37,7 +37,7 @@ fn nodes_that_lie_about_erased_rows_are_an_error() {
     let (node, mut forged) = (IndexNode::new(&root.page), NodeBuilder::default());
     for i in 0..node.children() {
         let (mut child, mut separator) = (node.child(i), Vec::new());
-        // The sum is right, so that the meta stays as it is.
+        // The last child keeps the right sum, so that the meta need not change.
         if i + 1 < node.children() {
             child.totals.erased = 0;
         }
@@ -90,7 +90,7 @@ fn a_meta_that_lies_about_groups_or_rows_asks_for_what_there_is() {
         let sst = sst_with(&built, lie);
         for at in [60, 1000] {
             let reading = ReadPlan { groups: Groups::first(3), at: Version(at), ..ReadPlan::ALL };
-            // It must end; a reader learns what is wrong with the file.
+            // The precharge must end, whatever it finds. The reader learns what is wrong with the file.
             drop(charge(&Touch::new(&built), &sst, 20, &reading));
         }
     }

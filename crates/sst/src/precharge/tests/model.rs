@@ -1,4 +1,4 @@
-//! The oracle: all pages of a file in lists, and a reader that goes through rows one by one.
+//! The oracle: lists of all pages of a file, and a reader that goes through the rows one by one.
 
 use super::super::{AtMost, Direction, ReadPlan};
 use super::touch::Touch;
@@ -23,9 +23,9 @@ struct Listed {
     offset: u64,
     bytes: u64,
     rows: Range<u64>,
-    /// Not greater than any key in it; empty for the first.
+    /// A string that is not greater than any key in the page. It is empty for the first page.
     separator: Vec<u8>,
-    /// Offsets of the nodes above it, in the B-tree and in the list.
+    /// The offsets of the nodes above the page: first those in the B-tree, then those in the flat index.
     above: [Vec<u64>; 2],
 }
 
@@ -139,7 +139,7 @@ impl Oracle {
         &self.trees.iter().find(|(other, _)| *other == kind).expect("the file has it").1
     }
 
-    /// Every page but value pages, of the index that is read.
+    /// All pages of the file except value pages, with the nodes of the index that is read.
     pub fn all_pages(&self, flat: bool) -> Vec<u64> {
         let pages = self.trees.iter().flat_map(|(_, side)| &side.pages);
         let mut all: Vec<u64> =
@@ -149,7 +149,7 @@ impl Oracle {
         all
     }
 
-    /// Nodes on the way to the pages touched, and the roots of their trees.
+    /// The nodes on the way to the pages in `touched`, and the roots of their trees.
     pub fn nodes_above(&self, flat: bool, touched: &[(TreeKind, usize)]) -> BTreeSet<u64> {
         touched
             .iter()
@@ -160,7 +160,8 @@ impl Oracle {
     /// What a reader of `wanted` touches.
     pub fn read(&self, wanted: &ReadPlan<'_>) -> Read {
         let main = self.side(TreeKind::Main);
-        // At a version before the newest one, it shows only later which rows exist. So all rows count.
+        // For a read at a version before the newest one, only the pages of the rows show which rows exist. So for
+        // such a read, all rows count.
         let is_old = main.rows.iter().any(|row| row.version > wanted.at.0);
         let count = main.rows.len() as u64;
         let within = wanted.rows.start.min(count)..wanted.rows.end.min(count);
@@ -170,7 +171,7 @@ impl Oracle {
             return read;
         }
         let forward = wanted.direction == Direction::Forward;
-        // The page where it looks for its first row, which need not be there.
+        // The side where the read looks for its first row. A row need not be there.
         let near = if forward { &wanted.low } else { &wanted.high };
         let first_page = main.page_of_row(within.start);
         let last_page = main.page_of_row(within.end - 1);
@@ -227,7 +228,7 @@ impl Oracle {
         add(TreeKind::Main, &touched);
         let groups: Vec<u8> = wanted.groups.beside_main().map(|group| group as u8).collect();
         let mut values: Vec<(TreeKind, u64)> = Vec::new();
-        // If all newest versions are read, only their pages show whether they are erased.
+        // If the newest versions of all rows are read, only the pages of the rows show which rows are erased.
         let is_read = |row: &u64| {
             let listing = &main.rows[*row as usize];
             listing.version <= wanted.at.0 && !(is_old && listing.erased)
@@ -296,7 +297,7 @@ impl Side {
         self.pages.iter().rposition(|page| page.separator.as_slice() <= key).expect("the first separator is empty")
     }
 
-    /// How many of the pages, in the order in which they are read, fit the limit. The first page is free.
+    /// How many of the pages fit the limit if they are read in the order given. The first page is free.
     fn within_bytes(&self, pages: &[usize], limits: AtMost) -> usize {
         let mut bytes = 0u64;
         let more = pages.iter().skip(1).take_while(|&&i| {
@@ -307,7 +308,7 @@ impl Side {
     }
 }
 
-/// Reads `wanted` with the cursors that everybody uses.
+/// Reads `wanted` with the same cursors as all other reads.
 pub fn read(sst: &Arc<Sst>, source: &Touch, wanted: &ReadPlan<'_>) {
     let Some(tree) = sst.meta.main else { return };
     if wanted.limits.rows == 0 || wanted.rows.is_empty() {

@@ -1,4 +1,5 @@
-//! A source that knows what was asked of it: pages are in memory if they were at the start or came in a round since.
+//! A page source that knows what was asked of it. A page is in memory if it was there at the start, or if a round
+//! has loaded it since.
 
 use super::model::Pages;
 use crate::fixture::Built;
@@ -33,7 +34,7 @@ impl Touch {
         }
     }
 
-    /// Forgets everything but the pages at `resident`.
+    /// Forgets all pages except those at `resident`.
     pub fn start(&self, resident: &BTreeSet<u64>) {
         self.loaded.borrow_mut().clone_from(resident);
         self.noted.borrow_mut().clear();
@@ -41,7 +42,7 @@ impl Touch {
         self.may_fault.set(true);
     }
 
-    /// From here on a missing page is a failure of the test.
+    /// After this call, a missing page makes the test fail.
     pub fn forbid_faults(&self) {
         self.may_fault.set(false);
     }

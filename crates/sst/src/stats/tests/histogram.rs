@@ -1,5 +1,6 @@
-//! Cut points are in order. Each is as far from the truth as its interval says, and no further than half a
-//! resolution or the data pages around it. Also tests what is read to find them.
+//! Cut points are in order. Each cut point is as far from the truth as its interval allows. It is no further away
+//! than half a resolution, or than the data pages around it hold. The tests also check which pages are read to find
+//! the cut points.
 
 use super::truth::{Counting, Tree, holds, slice};
 use super::{Case, check_cases, open};
@@ -24,7 +25,7 @@ enum Known {
         main: Tree,
         edges: u64,
     },
-    /// Keys and bytes of the rows, and the runs they are in.
+    /// The key and the bytes of each row, and the runs that the rows are in.
     Memory {
         rows: Vec<(Vec<u8>, u64)>,
         runs: Vec<(MemoryRun, Range<usize>)>,
@@ -60,7 +61,7 @@ impl Known {
         Self::Memory { rows, runs }
     }
 
-    /// How much of it lies from `low` to `high`.
+    /// How much of this source lies from `low` to `high`.
     fn between(&self, low: Bound<&[u8]>, high: Bound<&[u8]>, metric: Metric) -> Estimate {
         match self {
             Self::File { sst, main, .. } => {
@@ -80,7 +81,7 @@ impl Known {
         }
     }
 
-    /// The most that lies in one of its data pages or runs whose span of keys contains `cut`.
+    /// The most that one data page or run of this source holds, among those whose span of keys contains `cut`.
     fn around(&self, cut: &[u8], metric: Metric) -> u64 {
         match self {
             Self::File { sst, main, .. } => {
@@ -129,7 +130,8 @@ impl Known {
         }
     }
 
-    /// Nodes that may be read: the ways to the cuts, to the edges of the slice and to the ends of the range.
+    /// The most nodes that may be read: those on the ways to the cuts, to the edges of the slice, and to the ends
+    /// of the range.
     fn most_nodes(&self, buckets: u64) -> u64 {
         match self {
             Self::File { sst, edges, .. } => {
@@ -190,13 +192,12 @@ impl Question<'_> {
         all.fold(Estimate::default(), Estimate::plus)
     }
 
-    /// Most that the data pages around `cut` hold, one of each source.
+    /// The most that the data pages around `cut` hold together, with one page of each source.
     fn around(&self, cut: &[u8]) -> u64 {
         self.known.iter().map(|known| known.around(cut, self.metric)).sum()
     }
 
-    /// If the bound is low, the string before which everything before the bound lies. Otherwise, the string before
-    /// which everything up to the bound lies.
+    /// For a low bound, the first string in the range. For a high bound, the first string after the range.
     fn place(bound: &Key, is_high: bool) -> Option<Vec<u8>> {
         match bound {
             Bound::Unbounded => None,
@@ -218,7 +219,7 @@ impl Question<'_> {
         let cuts: Vec<_> = found.buckets.iter().filter_map(|bucket| bucket.end.as_ref()).collect();
         assert!(cuts.is_sorted_by(|a, b| a.at < b.at), "cuts grow: {cuts:?}");
         assert_eq!(cuts.len() as u64, count - 1, "only the last bucket has no end");
-        // Half of the pages that the range cuts is not known, nor how halves of bytes were rounded.
+        // Two more things may add to the error: half of the pages that the range cuts, and the rounding of bytes.
         let ends = [Self::place(&self.low, false), Self::place(&self.high, true)];
         let at_ends: u64 = ends.iter().flatten().map(|end| self.around(end)).sum();
         let edges: u64 =
@@ -241,7 +242,7 @@ impl Question<'_> {
         let total = found.buckets.last().expect("there is always one");
         assert_eq!((total.through, total.value), (found.total, found.total.middle()));
 
-        // Where no page matters, a cut lies near each multiple of the resolution.
+        // If the pages are too small to matter, a cut lies near each multiple of the resolution.
         let pages: u64 = self.known.iter().map(|known| known.largest(self.metric)).sum();
         if pages <= self.resolution {
             let values: Vec<u64> = std::iter::once(0).chain(found.buckets.iter().map(|bucket| bucket.value)).collect();
@@ -254,7 +255,7 @@ impl Question<'_> {
     }
 }
 
-/// How the sources of a test lie to each other.
+/// How the key ranges of a test's sources overlap.
 #[derive(Clone, Copy, Debug)]
 enum Overlap {
     Random,
@@ -262,7 +263,7 @@ enum Overlap {
     Identical,
 }
 
-/// Some random rows with keys from `keys`, with older versions and large values.
+/// Some random rows with keys from `keys`. They have older versions and large values.
 fn random_content(rng: &mut StdRng, keys: &[Vec<u8>], groups: usize) -> Content {
     let mut content = Content { groups, ..Content::default() };
     let heavy = rng.random_bool(0.3);
@@ -282,7 +283,7 @@ fn random_content(rng: &mut StdRng, keys: &[Vec<u8>], groups: usize) -> Content 
 fn random_sources(rng: &mut StdRng, overlap: Overlap) -> Vec<Known> {
     let count = rng.random_range(1..=10);
     let rows = rng.random_range(1..300u32);
-    // Numbers on both sides of what 8, 16 and 32 signed bits hold.
+    // Numbers on both sides of the greatest numbers that 8, 16 and 32 signed bits hold.
     let number = |rng: &mut StdRng| match rng.random_range(0..4) {
         0 => rng.random::<u32>(),
         1 => rng.random_range(0..=0x1_0000),
@@ -376,7 +377,8 @@ fn every_bucket_is_near_the_truth_where_sources_have_the_same_keys() {
     check_many(Overlap::Identical, 2000..2080);
 }
 
-/// Trees of all heights with groups and history, alone: every cut is at a separator, so everything is known.
+/// Trees of all heights with groups and history, one file at a time. Every cut is at a separator, so all amounts
+/// are known exactly.
 #[test]
 fn one_file_is_cut_between_its_pages() {
     check_cases(3, |Case { built, sst, edges, .. }, _| {
@@ -394,7 +396,7 @@ fn one_file_is_cut_between_its_pages() {
     });
 }
 
-/// Weights that no smaller number holds, and sums that no u64 does.
+/// Weights that need all bits of a u64, and sums that do not fit a u64.
 #[test]
 fn large_numbers_are_compared_whole() {
     let run = |first: u64, rows: u64| MemoryRun {
@@ -404,7 +406,7 @@ fn large_numbers_are_compared_whole() {
         bytes: rows,
     };
     for unit in [1u64, 1 << 7, 1 << 8, 1 << 15, 1 << 16, 1 << 31, 1 << 32, 1 << 40, 1 << 59] {
-        // Keys that lie further apart than signed numbers of any size reach.
+        // Keys whose distance is greater than a signed number of any size can hold.
         let starts = [0, 0x7f, 0x81, 0x7fff, 0x8001, 0x7fff_ffff, 0x8000_0001, i64::MAX as u64, u64::MAX - 9];
         let runs: Vec<MemoryRun> = starts.map(|start| run(start, unit)).into();
         let found = histogram(
@@ -437,7 +439,7 @@ fn large_numbers_are_compared_whole() {
     assert_eq!(found.total, Estimate::exact(u64::MAX));
 }
 
-/// A bound of a file may be cut, may come from a range erase, and may be the place where a slice was cut.
+/// A bound of a file may have been cut, may come from a range erase, or may be the place where a slice was cut.
 #[test]
 fn a_bound_is_a_key_only_where_it_is_one_for_certain() {
     let histogram_of = |known: Known, high: Known| {
@@ -509,7 +511,7 @@ fn a_fault_anywhere_changes_no_histogram() {
     }
 }
 
-/// Gives nodes with some bytes changed, if they are still valid by themselves.
+/// A page source that changes some bytes of nodes, but only so that each node by itself is still valid.
 struct Forging {
     source: Resident,
     seed: u64,
@@ -573,7 +575,7 @@ impl PageSource for Forging {
 fn wrong_nodes_are_corrupt_or_do_no_harm() {
     let (mut corrupt, mut known, mut rng) = (0, Vec::new(), StdRng::seed_from_u64(0));
     for seed in 0..1500 {
-        // The same sources are forged in many ways.
+        // The same sources are forged in many different ways.
         if seed % 50 == 0 {
             rng = StdRng::seed_from_u64(seed);
             known = random_sources(&mut rng, Overlap::Random);

@@ -1,4 +1,4 @@
-//! What is true of a file, row by row, and a source that counts what it is asked for.
+//! The truth about a file, found row by row, and a page source that counts the pages that it is asked for.
 
 use crate::KeyBounds;
 use crate::format::data_page::Layout;
@@ -116,7 +116,8 @@ impl Tree {
         rows.iter().flatten().filter(|&row| !self.rows[row as usize].is_put).count() as u64
     }
 
-    /// What `rows` have of a total of their pages, shared evenly: rounded down page by page, and rounded up.
+    /// The share that `rows` have in a total of their pages. Each page's total is divided evenly among its rows.
+    /// `low` is rounded down and `high` is rounded up, page by page.
     pub fn share(&self, rows: &RowRanges, of: impl Fn(&Totals) -> u64) -> Estimate {
         let mut sum = Estimate::default();
         for page in &self.pages {
@@ -133,7 +134,7 @@ pub fn holds(outer: Estimate, inner: Estimate) -> bool {
     outer.low <= inner.low && inner.high <= outer.high
 }
 
-/// Sees some random rows of a file, in up to three ranges; returns the number of edges.
+/// Makes a slice of some random rows of a file, in up to three ranges. Returns the number of edges.
 pub fn slice(rng: &mut StdRng, sst: &mut Sst, main: &Tree) -> u64 {
     let all = sst.meta.rows();
     if all == 0 {
@@ -155,7 +156,7 @@ pub fn slice(rng: &mut StdRng, sst: &mut Sst, main: &Tree) -> u64 {
         (Some(first), Some(last)) => KeyBounds::cut(key(first), key(last)),
         _ => KeyBounds::default(),
     };
-    // Where it was cut off, the bound may also be the key of the first row beyond.
+    // At a side where the slice was cut off, the bound may also be the key of the first row beyond the slice.
     if let Some(last) = rows.last()
         && last + 1 < all
         && rng.random()
@@ -166,7 +167,7 @@ pub fn slice(rng: &mut StdRng, sst: &mut Sst, main: &Tree) -> u64 {
     2 * ranges.len() as u64
 }
 
-/// Counts the pages it is asked for, each once.
+/// Counts the pages that it is asked for. A page that is asked for twice counts once.
 pub struct Counting<S> {
     pub source: S,
     asked: RefCell<BTreeSet<(bool, u64, u64)>>,
@@ -177,7 +178,7 @@ impl<S: PageSource> Counting<S> {
         Self { source, asked: RefCell::default() }
     }
 
-    /// Nodes and other pages since it was asked last.
+    /// The number of nodes and the number of other pages since the last call.
     pub fn take(&self) -> (u64, u64) {
         let asked = std::mem::take(&mut *self.asked.borrow_mut());
         let nodes = asked.iter().filter(|(is_node, ..)| *is_node).count() as u64;

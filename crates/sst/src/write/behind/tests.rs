@@ -1,4 +1,4 @@
-//! Bytes arrive in order whichever thread writes them, and an error comes back once and ends the writing.
+//! Bytes arrive in order, whichever thread writes them. An error comes back once and ends the writing.
 
 use super::*;
 use os::real::ThreadPool;
@@ -6,7 +6,7 @@ use os::sim::SimDisk;
 use os::{Access, Disk, Job, Priority, Worker};
 use std::path::Path;
 
-/// Threads that do what is handed over when they are told to.
+/// Threads that keep each task that they are given, and run it only when the test tells them to.
 #[derive(Default)]
 struct Later(Mutex<Vec<Box<dyn FnOnce() + Send>>>);
 
@@ -54,7 +54,7 @@ fn written(disk: &Arc<SimDisk>) -> Vec<u8> {
     bytes
 }
 
-/// Writes 1, 2, 3, ... behind, with `between` after each beginning.
+/// Writes the bytes 1, 2, 3, ... behind. Calls `between` after each write has begun.
 fn write_all(threads: &Arc<dyn Threads>, between: impl Fn(u8)) -> Vec<u8> {
     let disk = SimDisk::new(1);
     let behind = WritesBehind::new(Arc::clone(threads), disk.open(Path::new("f"), Access::Create).expect("it is new"));
