@@ -1,8 +1,8 @@
-//! Keeps indexes of tables: what their entries are, which entries a write changes, how an index is built and checked.
-//! It does not know types: a program registers what makes the keys of an index from a row.
+//! Keeps the indexes of tables. It says what their entries are, which entries a write changes, and how an index is
+//! built and checked. It does not know types: the program registers a function that makes the index keys of a row.
 //!
-//! The entries of an index are the rows of a table of its own. So they are flushed, merged, read and checked as all
-//! rows are.
+//! The entries of an index are the rows of a separate table. So entries are flushed, merged, read and checked in
+//! the same way as all other rows.
 
 pub mod check;
 pub mod entry;

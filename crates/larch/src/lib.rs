@@ -1,8 +1,8 @@
 //! Larch: an embeddable, ordered storage engine for data much larger than memory.
 //!
 //! A [`Database`] has [tables](Table) of rows, which are sorted by key. Files are immutable. Each file has a B-tree
-//! index whose nodes are ordinary pages, which come into memory and leave it like pages of rows. So the program sets
-//! how much memory the engine uses, and the size of the data does not matter.
+//! index. Its nodes are ordinary pages, which come into memory and leave it in the same way as pages of rows. So
+//! the program sets how much memory the engine uses, whatever the size of the data.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -27,44 +27,47 @@
 //!
 //! # Three forms of a read
 //!
-//! A read whose pages are all in memory never waits. If a page is missing, the form of the read decides what happens:
+//! A read whose pages are all in memory never waits. If a page is missing, the form of the read decides what
+//! happens next:
 //!
 //! * [`get`](Reader::get), [`multi_get`](Reader::multi_get) and [`range`](Reader::range) wait for the disk.
-//! * [`try_get`](Reader::try_get) and [`Range::try_next`] read nothing from disk and answer that they would fault.
+//! * [`try_get`](Reader::try_get) and [`Range::try_next`] read nothing from disk. They answer that they would
+//!   fault.
 //! * [`get_async`](Reader::get_async), [`multi_get_async`](Reader::multi_get_async) and
-//!   [`scan_async`](Reader::scan_async) are futures for any executor, so that one thread can have thousands of reads
-//!   under way. A future can be dropped at any time.
+//!   [`scan_async`](Reader::scan_async) are futures for any executor. With them, one thread can have thousands of
+//!   reads under way. A future can be dropped at any time.
 //!
-//! These are verbs of a [`Reader`], which a [`Table`] lends. Snapshots, transactions and [selections](Selection)
-//! have all of these verbs, and the moves of a [`Cursor`] have all three forms.
+//! These are methods of a [`Reader`], which a [`Table`] lends. Snapshots, transactions and [selections](Selection)
+//! have all of these methods. The moves of a [`Cursor`] come in all three forms.
 //!
 //! # Three forms of a write
 //!
 //! A write waits in three cases: the write buffer is full, level 0 of its table is full, or commits are slowed.
 //!
-//! * [`Table::insert`], [`Batch::commit`] and [`Batch::submit`] wait with their thread.
-//! * [`Table::insert_async`], [`Batch::commit_async`] and [`Batch::submit_async`] are futures, which let other tasks
-//!   run meanwhile.
-//! * [`Batch::try_submit`] does not wait, and gives the batch back.
+//! * [`Table::insert`], [`Batch::commit`] and [`Batch::submit`] block their thread while they wait.
+//! * [`Table::insert_async`], [`Batch::commit_async`] and [`Batch::submit_async`] are futures. While they wait,
+//!   other tasks run.
+//! * [`Batch::try_submit`] does not wait. It gives the batch back instead.
 //!
 //! # Transactions
 //!
-//! [`Database::transact`] runs reads and writes that take effect together, as if nothing else happened meanwhile. If
-//! another commit changes what was read, the work is done again. [`Database::transact_async`] does so in a task.
-//! [`Database::begin`] gives a [`Transaction`] whose commit returns a [`Conflict`] instead. A [`Batch`] writes without
-//! reading; [`Table::insert_new`], [`Table::compare_and_swap`] and [`Table::fetch_update`] are for a single row.
+//! [`Database::transact`] runs reads and writes that take effect together, as if nothing else happened at the same
+//! time. If another commit changes what the transaction has read, all of its work is done again.
+//! [`Database::transact_async`] does the same in a task. [`Database::begin`] returns a [`Transaction`] instead. If
+//! such a conflict happens, its commit returns a [`Conflict`]. A [`Batch`] writes without reading;
+//! [`Table::insert_new`], [`Table::compare_and_swap`] and [`Table::fetch_update`] are for a single row.
 //!
 //! # Indexes
 //!
-//! [`Table::index_by`] makes an [`Index`] of a table, which finds rows by other keys than their own. Every commit
-//! keeps it. A closure makes the keys, and the program gives it again after each open. [`Table::create_index`] makes
-//! an index with a declaration, which says what its keys are made of. The engine knows no types, so a program
-//! [registers](Builder::extractors) extractors that understand declarations.
+//! [`Table::index_by`] makes an [`Index`] of a table. It finds rows by keys that differ from their own. Every
+//! commit updates the index. A closure makes the index keys, and the program passes this closure again after each
+//! open. [`Table::create_index`] makes an index from a declaration, which says what the index keys are made of. The
+//! engine knows no types, so a program [registers](Builder::extractors) extractors that understand declarations.
 //!
 //! # Bulk loads
 //!
-//! [`Table::import`] writes rows straight into sorted files. [`Builder::build_files`] does so without a database, on
-//! any machine, and [`Table::ingest`] takes such files into a table, without reading a row.
+//! [`Table::import`] writes rows straight into sorted files. [`Builder::build_files`] does the same without a
+//! database, on any machine. [`Table::ingest`] then makes such files part of a table without reading a row.
 //!
 //! # Databases for a while
 //!
@@ -77,24 +80,25 @@
 //! rows that are not in files yet. In addition, the engine uses at most 16 MiB for building, merging and reading
 //! ahead, and a few hundred bytes for each file.
 //!
-//! A compaction does not make the cache cold: if pages of the old files were in use, the pages of the new files that
-//! replace them are loaded. [`Table::warm`] loads pages before the first read. The engine does so by itself for tables
-//! that are [to be in memory](TableOptions::in_memory), and after a restart with [`Builder::warm_from_last`].
+//! A compaction does not make the cache cold: if pages of the old files were in use, the compaction loads the pages
+//! of the new files that replace them. [`Table::warm`] loads pages before the first read. The engine warms tables
+//! by itself in two cases: if a table is [to be in memory](TableOptions::in_memory), and after a restart with
+//! [`Builder::warm_from_last`].
 //!
 //! # Durability
 //!
-//! A commit returns when it is on stable storage ([`Durability::Synced`], the default), or when the operating system
-//! has it ([`Durability::Buffered`]). [`Batch::submit`] returns at once with a [`Commit`], which can be waited for
-//! later: as a thread, as a future, or with a callback. After a crash the database has a prefix of all commits in their
-//! order, which contains every synced commit that has returned. After a failed sync the database refuses writes until
-//! it is opened again.
+//! A commit returns when it is on stable storage ([`Durability::Synced`], the default), or when the operating
+//! system has it ([`Durability::Buffered`]). [`Batch::submit`] returns at once with a [`Commit`], for which the
+//! program can wait later: in a thread, with a future, or with a callback. After a crash, the database has a prefix
+//! of all commits in commit order. The prefix contains every synced commit that has returned. After a failed sync
+//! the database refuses writes until it is opened again.
 //!
 //! # Trouble
 //!
-//! If a flush or a compaction fails, for example because the disk is full, the engine tries it again by itself.
+//! If a flush or a compaction fails, for example because the disk is full, the engine tries again by itself.
 //! [`Metrics::troubles`](stats::Metrics::troubles) says what fails and why. Writes go on until the write buffer is
-//! full. Then they fail with [`Error::Full`], which names the cause, until the cause is gone. A corrupt file stops only
-//! the compactions of its table.
+//! full. From then on they fail with [`Error::Full`], which names the cause. Once the cause is gone, they succeed
+//! again. A corrupt file stops only the compactions of its table.
 #![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
 
 mod base;

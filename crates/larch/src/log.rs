@@ -1,16 +1,16 @@
-//! The write-ahead log: one record for each commit, in commit order, and the protocol that makes them durable. It does
-//! not know what tables are, or where commits are applied.
+//! The write-ahead log: one record for each commit, in commit order, and the protocol that makes these records
+//! durable. It does not know what tables are, or where commits are applied.
 //!
 //! ```text
 //! payload of a record:   version u64 | op count u32 | ops (see `batch`)
 //! of a begin record:     previous log's number u64 | previous log's end u64
 //! ```
 //!
-//! A log names the previous log. If the previous log is durable, the header names it. Otherwise the first record,
-//! the begin record, names it, and the log need not wait.
+//! A log names the log before it. If the log before it is durable, the header names that log. Otherwise the first
+//! record, the begin record, names that log. So a new log need not wait until the log before it is durable.
 //!
-//! Invariants: versions grow from record to record. A commit is durable once [`SyncPoint::wait`] has returned for its
-//! version.
+//! Invariants: each record has a greater version than the record before it. A commit is durable once
+//! [`SyncPoint::wait`] has returned for its version.
 
 mod chain;
 mod reader;
@@ -23,7 +23,7 @@ pub use reader::LogReader;
 pub use sync::{SyncPoint, Ticket};
 pub use writer::LogWriter;
 
-/// How many bytes of a payload come before the ops.
+/// The number of bytes that come before the ops in a payload.
 const COMMIT_HEADER_BYTES: usize = 12;
 
 #[cfg(test)]

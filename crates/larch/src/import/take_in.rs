@@ -1,7 +1,7 @@
-//! Makes sorted runs of files part of a table, all of them as one commit. It does not know who wrote the files.
+//! Makes sorted runs of files part of a table. One commit takes in all runs. It does not know who wrote the files.
 //!
-//! The rows of the files have version 0. Each run gets a version of its own, and later runs get greater versions. So
-//! if several runs have a row with one key, the row of the latest run counts
+//! The rows of the files have version 0. Each run gets a version of its own, and later runs get greater versions.
+//! So if several runs have a row with the same key, the row of the latest run counts
 //! (`docs/decisions/0006-imported-files-get-their-version-from-the-manifest.md`).
 
 use super::sort::SortedRun;
@@ -15,14 +15,14 @@ use crate::write::define::check_unindexed;
 use os::sync::Arc;
 use sst::{KeyBounds, Version};
 
-/// Makes the files of `runs` part of the table. Reads see all of them at once, and they are durable. Returns the
-/// first version at which reads see them; `None` if the runs have no files. `work` is named in the error about
-/// indexes.
+/// Makes the files of `runs` part of the table. From then on, reads see all files at once, and the files are
+/// durable. Returns the first version at which reads see the files; `None` if the runs have no files. `work` is the
+/// name of this work in the error about indexes.
 ///
 /// # Errors
 ///
-/// [`Error::TableDropped`](crate::Error::TableDropped), [`Error::HasIndexes`](crate::Error::HasIndexes); as
-/// [`TableChange::begin_with_levels`] and [`Core::install`].
+/// [`Error::TableDropped`](crate::Error::TableDropped), [`Error::HasIndexes`](crate::Error::HasIndexes), and the
+/// errors of [`TableChange::begin_with_levels`] and [`Core::install`].
 pub fn take_in(
     core: &Arc<Core>,
     table: &TableInfo,
@@ -30,7 +30,7 @@ pub fn take_in(
     work: &'static str,
 ) -> Result<Option<Version>> {
     let outcome = install(core, table, runs, work);
-    // The compaction job may have found its lock taken.
+    // The compaction job may have found the lock of the levels taken, so it is woken now.
     core.background.wake_compact();
     outcome
 }
@@ -46,7 +46,7 @@ fn install(
         core.views.newest().files_of(table)?;
         return Ok(None);
     }
-    // Rows in memory are older than the files, so they must go to a file below the new files.
+    // Rows in memory are older than the new files, so these rows must go to a file below the new files.
     let check = |_| check_unindexed(&core.views.newest().files, table, work);
     let mut change = TableChange::begin_with_levels(core, &[table], &[table], check)?;
     let view = core.views.newest();
@@ -54,7 +54,7 @@ fn install(
     let mut fresh = FreshFiles::new(&core.env.opener.leftovers);
     let (mut edits, mut version) = (Vec::new(), change.version());
     for run in &mut runs {
-        // The files of a run have no keys in common, so each of them has its own place.
+        // No two files of a run have a key in common, so the level of each file is chosen by itself.
         let levels: Vec<u8> = run.files.iter().map(|file| taken.deepest_free(file.sst.bounds())).collect();
         for (file, &level) in run.files.iter().zip(&levels) {
             edits.push(add(table, file, level, version));
@@ -77,10 +77,10 @@ fn add(table: &TableInfo, file: &DbFile, level: u8, version: Version) -> Edit {
     Edit::AddFile(NewFile { table: table.id, level, number, epoch, version_offset: version.0, meta })
 }
 
-/// Which keys the files of each level may have.
+/// The key bounds of the files in each level, including the files that are taken in.
 struct TakenKeys {
-    /// For each level, the bounds of its files, sorted by low bound. The high bound is the greatest high bound of
-    /// this file and of the files before it. A missing bound is greater than all others.
+    /// For each level, the bounds of its files, sorted by low bound. The high bound of an element is the greatest
+    /// high bound of its own file and of all files before it. A missing high bound is greater than all others.
     levels: [Vec<KeyBounds>; LEVELS],
 }
 
@@ -94,7 +94,7 @@ impl TakenKeys {
         taken
     }
 
-    /// Adds a file. It counts after [`TakenKeys::order`].
+    /// Adds a file. The file counts only after the next call of [`TakenKeys::order`].
     fn add(&mut self, bounds: &KeyBounds, level: u8) {
         self.levels[usize::from(level)].push(bounds.clone());
     }
@@ -118,8 +118,8 @@ impl TakenKeys {
         files[..begun].last().is_some_and(|last| last.high.as_ref().is_none_or(|high| *high >= bounds.low))
     }
 
-    /// The deepest level that does not overlap `bounds` and has no level above it that overlaps them; 0 if there is
-    /// no such level.
+    /// The deepest level for a file with `bounds`: neither this level nor any level above it overlaps `bounds`. It
+    /// is 0 if there is no such level.
     fn deepest_free(&self, bounds: &KeyBounds) -> u8 {
         let free = (0..LEVELS).take_while(|&level| !self.overlaps(level, bounds)).count();
         free.saturating_sub(1) as u8

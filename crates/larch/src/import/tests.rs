@@ -6,11 +6,13 @@ use os::Machine;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::collections::BTreeMap;
 
-/// Imports keys in their order, some of them several times with values of all lengths, and compares what is read.
+/// Imports keys in key order. Some keys come several times, with values of all lengths. Then it compares what is
+/// read with the last values.
 fn check_last_value_counts(seed: u64, groups: &[&str]) {
     println!("seed {seed}, groups {groups:?}");
     let mut random = StdRng::seed_from_u64(seed);
-    // Few rows fill a page, a partition of a filter, and a file; the shortest file is full with one.
+    // The limits are so small that few rows fill a page, a partition of a filter, and a file. The smallest files
+    // are full with one row.
     let file_bytes = [1 << 10, 16 << 10][random.random_range(0..2)];
     let levels = LevelOptions { base_bytes: 4 * file_bytes, file_bytes, ..LevelOptions::default() };
     let (machine, _) = Machine::simulated(seed);
@@ -30,7 +32,7 @@ fn check_last_value_counts(seed: u64, groups: &[&str]) {
         // The first key is empty.
         let key = if i == 0 { Vec::new() } else { format!("{i:05}").into_bytes() };
         for _ in 0..if random.random_bool(0.3) { random.random_range(2..4) } else { 1 } {
-            // Some lie outside their pages.
+            // Some values are stored outside their pages.
             let longest = [3, 60, 300, 3000][random.random_range(0..4)];
             let value = vec![random.random(); random.random_range(0..longest)];
             match groups.len() {
@@ -78,7 +80,7 @@ fn the_last_value_of_a_key_counts_wherever_its_page_ends() {
 
 #[test]
 fn an_import_that_lost_a_row_to_the_disk_does_not_finish() {
-    // Rows in order, and rows that are sorted in runs.
+    // The import gets its rows once in key order and once in an order for which it must sort them in runs.
     for step in [1, 7_919] {
         for failed in 1.. {
             let (machine, disk) = Machine::simulated(1);

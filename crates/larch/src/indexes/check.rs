@@ -1,7 +1,8 @@
-//! Compares an index with its table. It does not know the files in which they are.
+//! Compares an index with its table. It does not know the files in which index and table are stored.
 //!
 //! First the entries of every row are looked up, many at a time. If the index has all these entries and no others,
-//! index and table agree. Otherwise every entry is looked up in the table.
+//! index and table agree, and the check is over. Otherwise the check also looks up the row of every entry in the
+//! table.
 
 use super::entry::{self, IndexEntry};
 use super::maintain::part_of;
@@ -22,7 +23,7 @@ pub struct IndexCheck {
     pub rows: u64,
     /// Entries of the index.
     pub entries: u64,
-    /// The first hundred places where the two differ; empty if they agree.
+    /// The first hundred differences between the index and its table; empty if they agree.
     pub problems: Vec<IndexProblem>,
     /// The number of problems that are not listed.
     pub problems_left_out: u64,
@@ -46,7 +47,7 @@ pub enum IndexProblem {
         /// The key in the index.
         index_key: Key,
     },
-    /// A row of the table of entries is no entry.
+    /// A row in the table of entries cannot be read as an entry.
     NoEntry {
         /// Its key.
         key: Key,
@@ -80,14 +81,16 @@ impl fmt::Display for IndexProblem {
     }
 }
 
-/// How many problems are kept, and how many rows or entries are looked up together.
+/// The first number is how many problems the report keeps. The second is how many rows or entries are looked up
+/// together.
 const MOST_PROBLEMS: usize = 100;
 const TOGETHER: usize = 128;
 
-/// The most bytes that the keys take of those rows and entries that are compared together.
+/// The most bytes of keys for one comparison: it takes no more rows or entries when their keys have this many
+/// bytes.
 const MOST_PENDING_BYTES: usize = 1 << 20;
 
-/// The name of the work in the error about a check that was cancelled.
+/// The name of this work in the error that says that the work was cancelled.
 pub const WORK: &str = "the check of the index";
 
 impl IndexCheck {
@@ -100,11 +103,13 @@ impl IndexCheck {
     }
 }
 
-/// Compares `index` with `table` at one version. It counts the rows and entries that it has looked at.
+/// Compares `index` with `table` at one version. The result has the numbers of rows and entries that were looked
+/// at.
 ///
 /// # Errors
 ///
-/// [`Error::NoExtractor`]; what cannot be read; that the work was cancelled. A difference is no error.
+/// [`Error::NoExtractor`]; the error of a row or an entry that cannot be read; [`Error::Cancelled`]. A difference
+/// is no error.
 pub fn check(table: &TableHandle, index: &LiveIndex, watch: &Watch<'_>) -> Result<IndexCheck> {
     index.made(&table.identity)?;
     let pin = table.pin();
@@ -189,7 +194,7 @@ pub fn check(table: &TableHandle, index: &LiveIndex, watch: &Watch<'_>) -> Resul
             for (entry, row) in looked_up.iter().zip(found_rows) {
                 let index_key = entry.index_key().to_vec();
                 let keys = match row {
-                    // The first pass has reported a row that does not fit.
+                    // If the row does not fit the declaration, the first pass has reported it already.
                     Some(row) => keys_of(entry.row_key(), &row, &mut IndexCheck::default())?,
                     None => Vec::new(),
                 };

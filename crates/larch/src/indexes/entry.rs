@@ -5,15 +5,16 @@
 //! value of the entry:  nothing
 //! ```
 //!
-//! So the entries are ordered by index key first and by the key of the row next, whatever bytes the two keys have.
-//! The reason is that the end `00 00` is less than any bytes with which a longer index key can go on.
+//! So the entries are ordered by index key first. Entries with the same index key are ordered by the key of the
+//! row. This holds whatever bytes the two keys have. The reason is that the end mark `00 00` is less than any bytes
+//! with which a longer index key can go on.
 
 use crate::base::bounds;
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Bound;
 
-/// What follows a 00 in an index key, and what follows the 00 that ends it.
+/// `ESCAPED` follows a 00 that belongs to an index key. `END` follows the 00 that ends the index key.
 const ESCAPED: u8 = 0xFF;
 const END: u8 = 0;
 
@@ -22,7 +23,7 @@ const END: u8 = 0;
 pub struct IndexEntry {
     /// The index key without escapes, followed by the key of the row.
     keys: Box<[u8]>,
-    /// Where the key of the row begins in them.
+    /// Where the key of the row begins in `keys`.
     row_at: usize,
 }
 
@@ -51,12 +52,13 @@ impl IndexEntry {
     }
 }
 
-/// Entries in one piece of memory. A reader keeps this memory and uses it again for the next entries.
+/// A list of entries whose keys share one piece of memory. A reader keeps this memory and uses it again for its
+/// next entries.
 #[derive(Default)]
 pub struct EntryList {
-    /// The keys of each entry as [`IndexEntry`] has them.
+    /// The keys of all entries, one entry after another, each as in [`IndexEntry`].
     keys: Vec<u8>,
-    /// Where the key of the row begins in them, and where it ends.
+    /// For each entry, where the key of its row begins in `keys`, and where that key ends.
     places: Vec<(usize, usize)>,
 }
 
@@ -66,12 +68,12 @@ impl EntryList {
         self.places.len()
     }
 
-    /// The bytes of their keys.
+    /// The bytes that the keys of all entries take.
     pub fn key_bytes(&self) -> usize {
         self.keys.len()
     }
 
-    /// Forgets them.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.keys.clear();
         self.places.clear();
@@ -100,7 +102,7 @@ impl EntryList {
         self.places.push((row_at, self.keys.len()));
     }
 
-    /// The index key of each entry, and the key of its row.
+    /// For each entry, its index key and the key of its row.
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         let mut at = 0;
@@ -110,13 +112,13 @@ impl EntryList {
         })
     }
 
-    /// The entries from entry `first` on, each by itself.
+    /// The entries from entry `first` on, each with memory of its own.
     pub fn entries_from(&self, first: usize) -> impl Iterator<Item = IndexEntry> {
         self.iter().skip(first).map(|(index_key, row_key)| IndexEntry::new(index_key, row_key))
     }
 }
 
-/// Ordered by index key first and by the key of the row next, as entries are ordered in an index.
+/// Entries are compared by index key first and by the key of the row next. This is their order in an index.
 impl Ord for IndexEntry {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.index_key(), self.row_key()).cmp(&(other.index_key(), other.row_key()))
@@ -135,8 +137,8 @@ impl fmt::Debug for IndexEntry {
     }
 }
 
-/// Turns the key of an entry in place into the index key without escapes and the key of the row. Returns where the
-/// key of the row begins and ends then; `None` if this is not the key of an entry.
+/// Changes the key of an entry in place: the result is the index key without escapes, followed by the key of the
+/// row. Returns where the key of the row begins and ends in the result; `None` if this is not the key of an entry.
 #[inline]
 fn without_escapes(key: &mut [u8]) -> Option<(usize, usize)> {
     let (mut from, mut to) = (0, 0);
@@ -160,7 +162,7 @@ fn without_escapes(key: &mut [u8]) -> Option<(usize, usize)> {
     Some((to, end))
 }
 
-/// What the keys of the entries under `index_key` begin with.
+/// The bytes with which the keys of all entries under `index_key` begin.
 fn prefix(index_key: &[u8], more: usize) -> Vec<u8> {
     let mut prefix = Vec::with_capacity(key_bytes(index_key, &[]) + more);
     for &byte in index_key {
@@ -173,20 +175,20 @@ fn prefix(index_key: &[u8], more: usize) -> Vec<u8> {
     prefix
 }
 
-/// The bytes of [`key`].
+/// The length of the result of [`key`], in bytes.
 pub fn key_bytes(index_key: &[u8], row_key: &[u8]) -> usize {
     let zeros = index_key.iter().filter(|byte| **byte == 0).count();
     index_key.len() + zeros + 2 + row_key.len()
 }
 
-/// The key of the entry of `row_key` under `index_key`.
+/// The key of the entry for the row with the key `row_key` under `index_key`.
 pub fn key(index_key: &[u8], row_key: &[u8]) -> Vec<u8> {
     let mut key = prefix(index_key, row_key.len());
     key.extend_from_slice(row_key);
     key
 }
 
-/// The keys of the entries whose index keys are within `keys`.
+/// The bounds of the entries whose index keys are within `keys`.
 pub fn bounds_of(keys: &bounds::Owned) -> bounds::Owned {
     let first = |index_key: &Vec<u8>| prefix(index_key, 0);
     let after = |index_key: &Vec<u8>| {
@@ -207,7 +209,7 @@ pub fn bounds_of(keys: &bounds::Owned) -> bounds::Owned {
     (low, high)
 }
 
-/// The keys of the entries under `index_key`.
+/// The bounds of the entries under `index_key`.
 pub fn bounds_under(index_key: &[u8]) -> bounds::Owned {
     bounds_of(&(Bound::Included(index_key.to_vec()), Bound::Included(index_key.to_vec())))
 }
@@ -217,7 +219,7 @@ mod tests {
     use super::*;
     use std::ops::RangeBounds;
 
-    /// Keys that are prefixes of each other, and keys that begin with the bytes that have a meaning in an entry.
+    /// Some of these keys are prefixes of others, and some begin with the bytes that have a meaning in an entry.
     const KEYS: [&[u8]; 14] = [
         b"",
         b"\0",

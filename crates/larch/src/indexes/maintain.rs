@@ -1,16 +1,19 @@
-//! What a write to a table changes in its indexes. It does not know how the changes are committed.
+//! Finds what a write to a table changes in the indexes of the table. It does not know how the changes are
+//! committed.
 //!
-//! A write to a table with indexes is a part of a transaction. The row is read as the transaction sees it. The index
-//! keys of the old row are compared with the index keys of the new row, and the same transaction erases and puts the
-//! entries that differ. The transaction depends on the row, and for a unique index also on all entries with its
-//! index key: if another commit changes one of them, the transaction conflicts.
+//! A write to a table with indexes is always part of a transaction. The transaction reads the old row as it sees
+//! it, with its own writes. It compares the index keys of the old row with those of the new row. Where they differ,
+//! the same transaction erases old entries and puts new ones. The transaction depends on the row. For a unique
+//! index, it also depends on all entries with the same index key. If another commit changes the row or one of these
+//! entries, the transaction conflicts.
 //!
-//! A *duplicate* is a row whose key in a unique index belongs to another row. The writes of a transaction take
-//! effect together, so what counts for a unique index is their outcome. A write that puts a second entry with the
-//! same index key notes the doubt, and the commit checks whether two such entries are left at the end.
+//! A *duplicate* is a row whose key in a unique index belongs to another row. All writes of a transaction take
+//! effect together, so for a unique index only their outcome counts. If a write puts a second entry with the same
+//! index key, it notes that this key is in doubt. The commit then checks whether two such entries are left at the
+//! end.
 //!
-//! Invariant: after an error the transaction has the same writes as before the call. The exception is an erase of a
-//! range: there the caller takes the writes back.
+//! Invariant: if a call returns an error, the transaction has the same writes as before the call. The exception is
+//! an erase of a range: there, the caller takes back the writes.
 
 use super::entry::{self, IndexEntry};
 use crate::base::error::{Error, Result};
@@ -35,34 +38,35 @@ pub struct IndexedWrites<'t> {
     pub handle: &'t Arc<DatabaseHandle>,
     /// The version at which the transaction reads.
     pub pin: &'t Arc<PinnedVersion>,
-    /// What it has read and written.
+    /// What the transaction has read and written.
     pub work: &'t mut Work,
 }
 
-/// The entries that a write changes, each with the place of its index.
+/// The entries that a write changes, each with the place of its index in the list of indexes.
 #[derive(Default)]
 struct Changes {
     erased: Vec<(usize, Vec<u8>)>,
     put: Vec<(usize, Vec<u8>)>,
 }
 
-/// The entries of at most this many rows are erased before the transaction checks how much memory its writes take.
-/// The rows may also be fewer, if they have [`ERASED_BYTES`] bytes.
+/// An erase of a range takes at most this many rows at a time. After each time, the transaction checks how much
+/// memory its writes take. It takes fewer rows if they have [`ERASED_BYTES`] bytes together.
 const ERASED_TOGETHER: usize = 256;
 const ERASED_BYTES: usize = 64 << 10;
 
-/// The rows whose entries were put at a time.
+/// The rows whose entries one call of [`IndexedWrites::fill`] has put.
 #[derive(Debug)]
 pub struct Filled {
     /// The number of rows.
     pub rows: u64,
-    /// The key of the last of these rows; `None` if no rows are left.
+    /// The key of the last row whose entries were put; `None` if no rows are left.
     pub last: Option<Vec<u8>>,
 }
 
 impl IndexedWrites<'_> {
-    /// Adds a write of `key` to `table`, which has `indexes`, and what it changes in them. `value` is in the form of
-    /// the log; without one the row is erased. `before` is what [`IndexedWrites::rows_before`] gave.
+    /// Adds a write of `key` to `table`, and the changes that this write makes in `indexes`, the indexes of
+    /// `table`. `value` is in the form of the log. If `value` is `None`, the row is erased. `before` is the old
+    /// row, from [`IndexedWrites::rows_before`].
     ///
     /// # Errors
     ///
@@ -89,8 +93,8 @@ impl IndexedWrites<'_> {
         Ok(())
     }
 
-    /// Reads the first rows of `keys` without the writes of the transaction, in one round: as many as a round holds,
-    /// and at least one. It does not note that they were read.
+    /// Reads the first rows of `keys` in one round, without the writes of the transaction. It returns as many rows
+    /// as a round holds, and at least one. The transaction does not note that it has read these rows.
     ///
     /// # Errors
     ///
@@ -104,7 +108,7 @@ impl IndexedWrites<'_> {
         Reader::new(&handle, Some(self.pin), indexes.parts(table)).multi_get_some(keys)
     }
 
-    /// As [`IndexedWrites::rows_before`], of all rows of `keys`, as a future.
+    /// As [`IndexedWrites::rows_before`], but as a future, and for all rows of `keys`.
     ///
     /// # Errors
     ///
@@ -118,8 +122,8 @@ impl IndexedWrites<'_> {
         Reader::new(&handle, Some(self.pin), indexes.parts(table)).multi_get_async(keys).await
     }
 
-    /// Loads pages ahead of [`IndexedWrites::write`] of the row with `key` and `value`, which is in the form of the
-    /// log. These are the pages in which that call looks for entries of other rows in unique indexes.
+    /// Loads pages before [`IndexedWrites::write`] is called for the row with `key` and `value`. `value` is in the
+    /// form of the log. In these pages, the write will look for entries of other rows in unique indexes.
     ///
     /// # Errors
     ///
@@ -135,7 +139,8 @@ impl IndexedWrites<'_> {
             let entries = Reader::<Value>::new(&handle, Some(self.pin), PartList::whole());
             for index_key in index_keys {
                 match Scan::from(entries.range_within(entry::bounds_under(&index_key))).next().await {
-                    // The index was dropped meanwhile, which the write finds, too.
+                    // If the index was dropped meanwhile, nothing is loaded. The write also finds out that it was
+                    // dropped.
                     None | Some(Ok(_) | Err(Error::TableDropped(_))) => {}
                     Some(Err(error)) => return Err(error),
                 }
@@ -153,7 +158,7 @@ impl IndexedWrites<'_> {
         ops.put(index.entries.id.0, &entry::key(index_key, row_key), &[]);
     }
 
-    /// What a write of `key` changes.
+    /// What a write of `key` changes in the indexes.
     fn row_changes(
         &mut self,
         (table, indexes): (&Arc<TableInfo>, &TableIndexes),
@@ -192,7 +197,7 @@ impl IndexedWrites<'_> {
         Ok(changes)
     }
 
-    /// The rows of `table` from `start` to before `end`, which the transaction is going to erase.
+    /// The rows of `table` with keys from `start` to before `end`. The transaction is going to erase them.
     ///
     /// # Errors
     ///
@@ -211,8 +216,8 @@ impl IndexedWrites<'_> {
         Ok(Reader::new(&handle, Some(self.pin), indexes.parts(table)).within(self.work).range_within(range))
     }
 
-    /// Takes the next ones of the `rows` of [`IndexedWrites::begin_erase`] and erases their entries. Returns whether
-    /// there may be more rows.
+    /// Takes the next rows from `rows`, which come from [`IndexedWrites::begin_erase`], and erases their entries.
+    /// Returns whether there may be more rows.
     ///
     /// # Errors
     ///
@@ -240,8 +245,9 @@ impl IndexedWrites<'_> {
         Ok(true)
     }
 
-    /// Refuses an entry that the index cannot have. If the index is unique and has an entry of another row with the
-    /// same index key, it returns the key of the other row, and the bounds of all entries with this index key.
+    /// Refuses an entry that the index cannot have. If the index is unique, it may have an entry of another row
+    /// with the same index key. Then this function returns the key of the other row, and the bounds of all entries
+    /// with this index key.
     fn check_new(
         &mut self,
         table: &TableInfo,
@@ -265,7 +271,8 @@ impl IndexedWrites<'_> {
         let entries = Reader::<Value>::new(&handle, Some(self.pin), PartList::whole()).within(self.work);
         for entry in entries.range_within(same) {
             let (entry, value) = match entry {
-                // The index was dropped meanwhile. The commit sees that, too, and runs again without it.
+                // The index was dropped meanwhile. The commit sees that the index was dropped, too, and runs again
+                // without the index.
                 Err(Error::TableDropped(_)) if self.is_gone(table, index) => return Ok(None),
                 entry => entry?,
             };
@@ -276,10 +283,11 @@ impl IndexedWrites<'_> {
         Ok(None)
     }
 
-    /// The ranges of `doubtful` entries, each with the table of the index and its reader.
+    /// The ranges of the `doubtful` entries. Each comes with the table of its index and with a reader of the
+    /// entries.
     fn entries_in_doubt(&self, doubtful: &ReadSet) -> Vec<(Arc<TableInfo>, Range<Value>)> {
         let entries = |(id, keys): &(TableId, KeyRange)| {
-            // An index that was dropped meanwhile is found by the commit.
+            // If the index was dropped meanwhile, the commit finds out.
             let info = self.handle.core().views.table_info(*id)?;
             let handle = TableHandle::new(self.handle.clone(), info.clone());
             let high = keys.end.clone().map_or(Bound::Unbounded, Bound::Excluded);
@@ -289,7 +297,7 @@ impl IndexedWrites<'_> {
         doubtful.ranges().filter_map(entries).collect()
     }
 
-    /// Refuses two of the `doubtful` entries with one index key.
+    /// Fails if two of the `doubtful` entries have the same index key.
     ///
     /// # Errors
     ///
@@ -325,8 +333,8 @@ impl IndexedWrites<'_> {
         Ok(())
     }
 
-    /// Refuses `entry` of the index with the table `info` if it has the same index key as the entry `last`.
-    /// Otherwise `entry` becomes `last`.
+    /// `info` is the table of an index. Fails if `entry` has the same index key as `last`, the entry before it.
+    /// Otherwise `entry` becomes the new `last`.
     fn check_neighbours(
         &self,
         info: &Arc<TableInfo>,
@@ -340,8 +348,8 @@ impl IndexedWrites<'_> {
         }
     }
 
-    /// The error about two rows with one index key. It names the row that had the index key before the transaction,
-    /// if one of them had it.
+    /// The error that two rows have the same index key. If one of the two rows had this index key before the
+    /// transaction, the error names that row.
     fn duplicate(&self, info: &Arc<TableInfo>, [first, second]: [IndexEntry; 2]) -> Result<Error> {
         let core = self.handle.core();
         let index = info.index.as_ref().expect("only unique indexes are doubted");
@@ -358,12 +366,12 @@ impl IndexedWrites<'_> {
         self.handle.core().indexes.index(table.id, index.entries.id).is_none()
     }
 
-    /// Puts the entries of `index` for the next rows of `table`, which come after the key `after`, up to the key
-    /// `through`. It takes at most `most_rows` rows, with about `most_bytes` in all.
+    /// Puts the entries of `index` for some rows of `table`: the next rows after the key `after`, up to the key
+    /// `through`. It takes at most `most_rows` rows, with about `most_bytes` bytes in all.
     ///
     /// # Errors
     ///
-    /// [`Error::Duplicate`]; as [`IndexedWrites::write`].
+    /// [`Error::Duplicate`], and the errors of [`IndexedWrites::write`].
     pub fn fill(
         &mut self,
         table: &Arc<TableInfo>,
@@ -374,8 +382,8 @@ impl IndexedWrites<'_> {
         let handle = TableHandle::new(self.handle.clone(), table.clone());
         let parts = index.parts(table);
         let low = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after.to_vec()));
-        // The rows count as read one by one, not as a range: if another commit writes a row between them, this
-        // commit also writes the entries of the row.
+        // The transaction notes these rows as single rows that it has read, not as a range. If another commit
+        // writes a new row between them, that commit also writes the entries of its row.
         let rows =
             Reader::<Parts>::new(&handle, Some(self.pin), parts).range_within((low, Bound::Included(through.to_vec())));
         let (mut filled, mut bytes) = (Filled { rows: 0, last: None }, 0);
@@ -401,8 +409,8 @@ impl IndexedWrites<'_> {
 }
 
 /// The keys in `index` under which the old row has entries. A key that is too long for an entry is left out. While
-/// the index is being built, a row that does not fit the declaration of the index has no entries either: the build
-/// has not come to this row yet, and will fail if the row still exists then.
+/// the index is being built, a row that does not fit the declaration of the index has no entries either. The build
+/// has not come to this row yet. If the row still exists when the build comes to it, the build fails.
 fn keys_before<'r>(
     index: &LiveIndex,
     table: &TableInfo,
@@ -419,12 +427,12 @@ fn keys_before<'r>(
     }
 }
 
-/// The part of a row in `group`, out of those that were read.
+/// The part of `row` that is in `group`. `parts` says which parts of the row were read.
 pub fn part_of<'p>(parts: &PartList, row: &'p Parts, group: usize) -> Option<&'p [u8]> {
     (0..parts.len()).find(|&i| parts.group(i) == group).map(|i| &row[i][..])
 }
 
-/// The part in `group` of a value in the form of the log.
+/// The part that is in `group`, from a value in the form of the log.
 fn part_in<'v>(table: &TableInfo, value: &'v [u8], group: usize) -> Option<&'v [u8]> {
     let count = table.options.groups.len().max(1);
     parts::find(value, count, group).filter(|_| group < count).map(|place| &value[place])

@@ -1,12 +1,12 @@
-//! Reads by an index: the entries of an index, and rows in the order of an index. It does not know who reads, nor
-//! where entries and rows are found.
+//! Reads by an index: the entries of the index, and rows in the order of the index. It does not know who reads, nor
+//! where entries and rows are stored.
 //!
-//! Entries come from a range over the table of entries. Rows are fetched in rounds: the keys of the next entries are
-//! gathered, and their rows are looked up together. The first rounds are small, for a reader that needs only a few
-//! rows. A round ends early when the gathered keys or the fetched rows take much memory. The entries that are left
-//! belong to the next round.
+//! A range over the table of entries gives the entries. Rows are fetched in rounds. A round gathers the keys of the
+//! next entries, and then looks up all their rows together. The first rounds are small, because a reader may need
+//! only a few rows. A round ends early when the gathered keys or the fetched rows take much memory. Entries that no
+//! longer fit in the round are left for the next round.
 //!
-//! Entries and rows are read at one version, and in a transaction with the same own writes.
+//! Entries and rows are read at the same version. In a transaction, both are read with the same own writes.
 
 use super::entry::{self, EntryList, IndexEntry};
 use crate::base::bounds;
@@ -22,14 +22,15 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// How many rows the first round fetches, and how many later rounds fetch at most.
+/// `FIRST_ROUND` is the number of rows that the first round fetches. `MOST_IN_ROUND` is the most that a later round
+/// fetches.
 const FIRST_ROUND: usize = 16;
 pub const MOST_IN_ROUND: usize = 128;
 
 /// A round gathers no more entries when their keys take this number of bytes.
 const MOST_KEY_BYTES: usize = 512 << 10;
 
-/// What turns rows of the table of entries into entries, with the names for its errors.
+/// Turns rows of the table of entries into entries. It also has the names for errors about these rows.
 #[derive(Clone, Debug)]
 struct EntryTable {
     table: Arc<TableInfo>,
@@ -61,15 +62,15 @@ impl EntryTable {
     }
 }
 
-/// The entry in a row of the table of entries, or the key of the row if the row is no entry. The value of an entry
-/// is empty, so the page has it.
+/// The entry that `row` of the table of entries holds. If the row is no entry, it returns the key of the row. The
+/// value of an entry is empty, so it is always in the page of its key.
 fn entry_of(row: RowRef<'_>) -> Result<Result<IndexEntry, Key>, Stop> {
     let entry = row.inline_part(0).and_then(|value| IndexEntry::of(row.key(), value));
     Ok(entry.ok_or_else(|| row.key().into()))
 }
 
-/// The entries of an index in order, as of one version: a double-ended iterator over `Result<IndexEntry>`. No row is
-/// read.
+/// The entries of an index in order, at one version. This is a double-ended iterator over `Result<IndexEntry>`. It
+/// reads no rows of the table that has the index.
 #[must_use = "it reads nothing until it is iterated"]
 pub struct Entries {
     range: Range,
@@ -77,13 +78,13 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// The entries of `index` whose keys are within `keys`, as `rows` reads the table of the index.
+    /// The entries of `index` whose keys are within `keys`. They are read in the same way as `rows` reads.
     pub(crate) fn new<V>(rows: &Reader<'_, V>, index: &TableHandle, keys: bounds::Owned) -> Self {
         let entry_table = EntryTable::new(rows.handle(), index);
         Self { range: rows.of(index).range_within(entry::bounds_of(&keys)), entry_table }
     }
 
-    /// Entries that answer with `error`.
+    /// The same iterator, but it answers every call with `error`.
     pub(crate) fn failed(self, error: Error) -> Self {
         Self { range: self.range.failed(error), ..self }
     }
@@ -109,14 +110,14 @@ impl fmt::Debug for Entries {
     }
 }
 
-/// One end of a read in the order of an index.
+/// One of the two ends of a read in the order of an index.
 struct End<V> {
     /// The next entries from this end: first the entries whose rows are fetched, then the entries whose rows are not
     /// fetched yet.
     entries: VecDeque<IndexEntry>,
-    /// The rows of the first entries, or `None` where an entry has no row.
+    /// The rows of the first entries in `entries`. It is `None` if an entry has no row.
     rows: VecDeque<Option<V>>,
-    /// The bytes of the keys of the entries whose rows are not fetched yet.
+    /// How many bytes the keys of the entries have whose rows are not fetched yet.
     gathered_bytes: usize,
 }
 
@@ -130,8 +131,8 @@ impl<V> End<V> {
         self.gathered_bytes = self.gathered().map(|entry| entry.index_key().len() + entry.row_key().len()).sum();
     }
 
-    /// Takes back the entries of `list` from entry `first` on. They come before the entries that are gathered here.
-    /// All fetched rows were given.
+    /// Puts the entries of `list` back, from entry `first` on. They go before the entries that are gathered
+    /// already. All rows that were fetched must have been given to the reader.
     fn take_back(&mut self, list: &EntryList, first: usize) {
         let entries: Vec<IndexEntry> = list.entries_from(first).collect();
         entries.into_iter().rev().for_each(|entry| self.entries.push_front(entry));
@@ -139,7 +140,7 @@ impl<V> End<V> {
     }
 }
 
-/// The state of a read in the order of an index, without the source of its entries.
+/// The state of a read in the order of an index. It does not include the source of the entries.
 struct Rounds<V> {
     rows: LaterReader,
     entry_table: EntryTable,
@@ -147,7 +148,7 @@ struct Rounds<V> {
     back: End<V>,
     /// How many rows the next round fetches.
     size: usize,
-    /// How many rows may still be given.
+    /// How many more rows the read may give.
     left: u64,
     failed: Option<Error>,
 }
@@ -172,7 +173,7 @@ impl<V: Content> Rounds<V> {
         (end.gathered().len() as u64) < most && end.gathered_bytes < MOST_KEY_BYTES
     }
 
-    /// Takes the next entry from this end.
+    /// Adds the next entry from this end to the gathered entries.
     fn gather(&mut self, direction: Direction, entry: Result<IndexEntry>) -> Result<()> {
         let (end, entry) = (self.end(direction), entry?);
         end.gathered_bytes += entry.index_key().len() + entry.row_key().len();
@@ -180,13 +181,13 @@ impl<V: Content> Rounds<V> {
         Ok(())
     }
 
-    /// The end for which the next round fetches rows: this end, or the other end if the rows of all entries of this
-    /// end are fetched. `None` if no entry has a row that is still to be fetched.
+    /// The end for which the next round fetches rows. This is the given end, unless the rows of all its entries are
+    /// fetched: then it is the opposite end. `None` if the rows of all entries are fetched.
     fn round(&mut self, direction: Direction) -> Option<Direction> {
         [direction, direction.reversed()].into_iter().find(|end| self.end(*end).gathered().len() > 0)
     }
 
-    /// The keys of the rows that a round fetches.
+    /// The keys of the rows that the next round fetches.
     fn keys(&self, from: Direction) -> Vec<&[u8]> {
         let end = match from {
             Direction::Forward => &self.front,
@@ -195,7 +196,7 @@ impl<V: Content> Rounds<V> {
         end.gathered().take(self.size).map(IndexEntry::row_key).collect()
     }
 
-    /// Takes the rows of a round that has asked for `asked` rows.
+    /// Takes the rows that a round has fetched, after it asked for `asked` rows.
     fn fetched(&mut self, from: Direction, asked: usize, rows: Vec<Option<V>>) {
         self.note_round(asked, rows.len());
         let end = self.end(from);
@@ -206,14 +207,14 @@ impl<V: Content> Rounds<V> {
         end.count_gathered();
     }
 
-    /// Notes that a round has asked for `asked` rows and got `got` rows. If it got fewer, the next round asks only
-    /// for as many as fit this time; otherwise it asks for more.
+    /// Notes that a round has asked for `asked` rows and got `got` rows. If it got fewer than it asked for, the
+    /// next round asks for only as many as this round got. Otherwise the next round asks for more.
     fn note_round(&mut self, asked: usize, got: usize) {
         self.size = if got < asked { got.max(1) } else { (self.size * 2).min(MOST_IN_ROUND) };
     }
 
-    /// The answer of a read that is over: after an error, or when it has given all rows that it may give. `None` if
-    /// it is not over.
+    /// The answer if the read is over. It is over after an error, or when it has given all rows that it may give.
+    /// `None` if the read is not over.
     fn over(&self) -> Option<Option<Result<(IndexEntry, V)>>> {
         match &self.failed {
             Some(error) => Some(Some(Err(error.clone()))),
@@ -221,7 +222,7 @@ impl<V: Content> Rounds<V> {
         }
     }
 
-    /// The next row from this end that was fetched for it.
+    /// The next row from this end, if a round for this end has fetched it.
     fn ready(&mut self, direction: Direction) -> Option<Result<(IndexEntry, V)>> {
         let end = self.end(direction);
         let row = end.rows.pop_front()?;
@@ -229,7 +230,8 @@ impl<V: Content> Rounds<V> {
         Some(self.give(entry, row))
     }
 
-    /// The next row from this end, if all entries were gathered and fetched.
+    /// The next row from this end, taken from the rows of the opposite end. The caller has gathered and fetched all
+    /// entries.
     fn rest(&mut self, direction: Direction) -> Option<Result<(IndexEntry, V)>> {
         let end = self.end(direction.reversed());
         let row = end.rows.pop_back()?;
@@ -237,7 +239,7 @@ impl<V: Content> Rounds<V> {
         Some(self.give(entry, row))
     }
 
-    /// Counts a row that is given.
+    /// Counts a row that is given to the reader.
     #[inline]
     fn give(&mut self, entry: IndexEntry, row: Option<V>) -> Result<(IndexEntry, V)> {
         match row {
@@ -261,8 +263,8 @@ impl<V: Content> Rounds<V> {
     }
 }
 
-/// Rows in the order of an index, as of one version: a double-ended iterator over `Result<(IndexEntry, V)>`. `V` is as
-/// in [`Range`]. After an error it answers every call with this error.
+/// Rows in the order of an index, at one version. This is a double-ended iterator over `Result<(IndexEntry, V)>`.
+/// `V` has the same meaning as in [`Range`]. After an error, the iterator answers every call with this error.
 #[must_use = "it reads nothing until it is iterated"]
 pub struct RangeBy<V = Value> {
     entries: Range,
@@ -270,7 +272,7 @@ pub struct RangeBy<V = Value> {
 }
 
 impl<V: Content> RangeBy<V> {
-    /// Those rows of the reader `rows` that have a key within `keys` in `index`.
+    /// The rows of the reader `rows` whose keys in `index` are within `keys`.
     pub(crate) fn new(rows: &Reader<'_, V>, index: &TableHandle, keys: bounds::Owned) -> Self {
         let pin = rows.pin();
         let entry_table = EntryTable::new(rows.handle(), index);
@@ -278,28 +280,29 @@ impl<V: Content> RangeBy<V> {
         Self { entries, rounds: Rounds::new(rows.later(&pin), entry_table) }
     }
 
-    /// Rows that answer with `error`.
+    /// The same iterator, but it answers every call with `error`.
     pub(crate) fn failed(mut self, error: Error) -> Self {
         self.rounds.failed = Some(error);
         self
     }
 
-    /// Gives at most `rows` rows, from both ends together. No more rows are fetched.
+    /// Gives at most `rows` rows; the rows from both ends are counted together. It fetches no rows beyond this
+    /// number.
     pub fn limit(mut self, rows: u64) -> Self {
         self.rounds.left = self.rounds.left.min(rows);
         self
     }
 
-    /// Fetches the next round from the front: its entries are in `list`. Returns its rows in the order of the
-    /// entries, and whether more entries may follow.
+    /// Gathers the entries of the next round from the front in `list`, and fetches their rows. Returns the rows in
+    /// the order of the entries, and whether more entries may follow.
     fn fetch_list(&mut self, list: &mut EntryList) -> Result<(Vec<Option<V>>, bool)> {
         let has_more = self.gather_list(list)?;
         let keys: Vec<&[u8]> = list.iter().map(|(_, row_key)| row_key).collect();
         Ok((self.rounds.rows.multi_get_some(&keys)?, has_more))
     }
 
-    /// Puts the entries of the next round from the front into `list`: first the gathered entries, then as many of
-    /// the next entries as have room. Returns whether more may follow.
+    /// Puts the entries of the next round from the front into `list`. First it takes the gathered entries, then new
+    /// entries until the round is full. Returns whether more entries may follow.
     fn gather_list(&mut self, list: &mut EntryList) -> Result<bool> {
         list.clear();
         let most = self.rounds.left.min(self.rounds.size as u64) as usize;
@@ -326,7 +329,7 @@ impl<V: Content> RangeBy<V> {
         }
     }
 
-    /// All rows with their own keys, as a future.
+    /// All rows, each with its own key, as a future.
     pub(crate) async fn all_async(self) -> Result<Vec<(Key, V)>> {
         let (mut rows, mut all) = (ScanBy::from(self), Vec::new());
         while let Some(row) = rows.next().await {
@@ -365,9 +368,9 @@ impl<V: Content> RangeBy<V> {
 }
 
 impl RangeBy {
-    /// Hands the rows from the front to `each`, borrowed, until it breaks or no row is left. This is the fastest way to
-    /// read many rows by an index: nothing is allocated for a row. The row with which `each` breaks was given; the read
-    /// goes on after it.
+    /// Gives the rows from the front to `each` as borrowed rows, until `each` breaks or no row is left. This is the
+    /// fastest way to read many rows by an index, because it allocates no memory for a row. The row with which
+    /// `each` breaks counts as given. The next read goes on after it.
     ///
     /// ```
     /// # use larch::Database;
@@ -406,7 +409,7 @@ impl RangeBy {
     ///
     /// # Errors
     ///
-    /// As [`Index::range_by`](crate::Index::range_by).
+    /// The errors of [`Index::range_by`](crate::Index::range_by).
     pub fn for_each_row<B>(&mut self, mut each: impl FnMut(IndexRow<'_>) -> ControlFlow<B>) -> Result<ControlFlow<B>> {
         let (mut list, mut has_more) = (EntryList::default(), true);
         loop {
@@ -432,7 +435,7 @@ impl RangeBy {
                 }
             };
             if rows.is_empty() {
-                // The entries that are left were gathered from the back.
+                // The entries that are left were gathered by reads from the back.
                 let Some(row) = self.take(Direction::Forward) else { return Ok(ControlFlow::Continue(())) };
                 let (entry, value) = row?;
                 if let ControlFlow::Break(end) = each(IndexRow::of(&entry, &value)) {
@@ -461,7 +464,7 @@ impl RangeBy {
     }
 }
 
-/// A row that was found by an index, borrowed.
+/// A borrowed row that was found by an index.
 #[derive(Clone, Copy)]
 pub struct IndexRow<'r> {
     index_key: &'r [u8],
@@ -521,8 +524,8 @@ impl<V> fmt::Debug for RangeBy<V> {
     }
 }
 
-/// Rows in the order of an index, for futures. It is made from any [`RangeBy`]. If one of its futures is dropped, no
-/// row is lost.
+/// Rows in the order of an index. Its methods are futures. Any [`RangeBy`] can be turned into it. If one of its
+/// futures is dropped, no row is lost.
 #[must_use = "it reads nothing until it is polled"]
 pub struct ScanBy<V = Value> {
     entries: Scan,
@@ -530,7 +533,7 @@ pub struct ScanBy<V = Value> {
 }
 
 impl<V: Content> ScanBy<V> {
-    /// At most `rows` of the rows, see [`RangeBy::limit`].
+    /// Gives at most `rows` rows, see [`RangeBy::limit`].
     pub fn limit(mut self, rows: u64) -> Self {
         self.rounds.left = self.rounds.left.min(rows);
         self
@@ -540,7 +543,7 @@ impl<V: Content> ScanBy<V> {
     ///
     /// # Errors
     ///
-    /// As [`Index::range_by`](crate::Index::range_by).
+    /// The errors of [`Index::range_by`](crate::Index::range_by).
     pub async fn next(&mut self) -> Option<Result<(IndexEntry, V)>> {
         self.take(Direction::Forward).await
     }
@@ -549,7 +552,7 @@ impl<V: Content> ScanBy<V> {
     ///
     /// # Errors
     ///
-    /// As [`Index::range_by`](crate::Index::range_by).
+    /// The errors of [`Index::range_by`](crate::Index::range_by).
     pub async fn next_back(&mut self) -> Option<Result<(IndexEntry, V)>> {
         self.take(Direction::Backward).await
     }

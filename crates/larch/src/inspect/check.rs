@@ -1,5 +1,5 @@
-//! Checks a database: reads every byte of every file, and compares files with the manifest and levels with their order.
-//! It does not know how the bytes of a file are laid out.
+//! Checks a database. It reads every byte of every file, compares the files with the manifest, and verifies the
+//! order of files within levels. It does not know how the bytes of a file are laid out.
 
 use crate::base::error::{Error, Result};
 use crate::base::table::TableInfo;
@@ -14,7 +14,7 @@ use pages::{Admit, PageAt, PageRef, PageSource, Reason, Session, Stop};
 use sst::{FileReport, Sst};
 use std::io::ErrorKind;
 
-/// The name of the work in the error about its end.
+/// The name of this work in the error that says that the work was cancelled.
 pub const WORK: &str = "the check";
 
 /// What a check found.
@@ -34,13 +34,13 @@ pub struct CheckReport {
     pub problems: Vec<Problem>,
 }
 
-/// Checks one table, or all tables, unless `watch` ends the check before. The progress is counted in bytes. Damage
-/// is no error: the report lists it.
+/// Checks one table, or all tables if `table` is `None`. `watch` may end the check early. The progress is counted
+/// in bytes. Damage is no error: the report lists it.
 ///
 /// # Errors
 ///
-/// [`Error::TableDropped`]; [`Error::Outdated`] in a database opened read-only, if the writer has removed a file; that
-/// the work was cancelled.
+/// [`Error::TableDropped`]; [`Error::Outdated`] in a database opened read-only, if the writer has removed a file;
+/// [`Error::Cancelled`].
 pub fn check(core: &Arc<Core>, table: Option<&TableInfo>, watch: &Watch<'_>) -> Result<CheckReport> {
     let (view, at) = core.views.now();
     let tables: Vec<&TableFiles> = match table {
@@ -81,12 +81,12 @@ pub fn check(core: &Arc<Core>, table: Option<&TableInfo>, watch: &Watch<'_>) -> 
     Ok(report)
 }
 
-/// Checks one file. If `watch` ends the check before, this is the outer error. If something is wrong with the file,
-/// this is the inner error. `tell` gets the bytes that were read.
+/// Checks one file. The outer error says that `watch` has ended the check early. The inner error says what is wrong
+/// with the file. `tell` is called with the number of bytes that were read.
 ///
 /// # Errors
 ///
-/// That the work was cancelled.
+/// [`Error::Cancelled`].
 pub fn check_file(
     env: &Environment,
     sst: &Sst,
@@ -97,12 +97,12 @@ pub fn check_file(
     let session = ahead::session(&env.cache, &*env.machine.reads, Reason::Check, Admit::Pass);
     let source = Watched { session: &session, watch };
     let found = sst::verify(sst, &source, &*sst.file.around_cache(), tell);
-    // If the watch is over, the error of the session only says that it has ended the check.
+    // If `watch` has ended the check, the error of the session says only that.
     watch.check()?;
     Ok(found)
 }
 
-/// A session that gives no more pages once the check has to end.
+/// A session that gives no more pages as soon as the check has to end.
 struct Watched<'a, 'w> {
     session: &'a Session,
     watch: &'a Watch<'w>,
@@ -119,7 +119,7 @@ impl PageSource for Watched<'_, '_> {
     pages::pass_on!(session: peek, glance, ahead, ahead_if_spare, ahead_bytes, fetch, take_read, release);
 }
 
-/// Checks that the files of each sorted level do not overlap.
+/// Checks that files of the same level do not overlap, for each level below level 0.
 fn check_order(table: &TableFiles, report: &mut CheckReport) {
     for (level, files) in table.levels.iter().enumerate().skip(1) {
         for pair in files.windows(2) {

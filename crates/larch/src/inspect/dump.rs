@@ -1,5 +1,5 @@
-//! Prints SSTs, logs and manifests as text for people: one file, or all SSTs of a table. It changes nothing, and does
-//! not know how an SST is printed.
+//! Prints SSTs, logs and manifests as text for people: one file, or all SSTs of a table. It changes nothing. It
+//! does not know how an SST is printed.
 
 use crate::base::error::{Error, Result};
 use crate::base::ops::Op;
@@ -19,8 +19,9 @@ use sst::{DumpDetail, Sst};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Prints the SST, log or manifest at `path` to `out`, as text for people. No database is opened, and a writer may have
-/// the file open meanwhile. It uses at most 32 MiB for pages, and one record of a log or manifest at a time.
+/// Prints the SST, log or manifest at `path` to `out`, as text for people. This opens no database, and a writer may
+/// have the file open at the same time. It uses at most 32 MiB of memory for pages. It has one record of a log or
+/// manifest in memory at a time.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,8 +42,8 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// [`Error::Page`] if the file cannot be read, if `out` cannot be written, or if an SST is damaged; [`Error::Log`] if a
-/// log or a manifest is damaged. What was printed before the damage is in `out`.
+/// [`Error::Page`] if the file cannot be read, if `out` cannot be written, or if an SST is damaged; [`Error::Log`]
+/// if a log or a manifest is damaged. Everything that was printed before the damage is in `out`.
 pub fn dump(path: impl AsRef<Path>, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     dump_on(&Machine::real(), path.as_ref(), detail, out)
 }
@@ -83,10 +84,11 @@ pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn
     Ok(sst::dump(&sst, &one_time_session(&cache), detail, out)?)
 }
 
-/// Memory for pages, in bytes: for the largest page, uncompressed, a node of each level, and the readahead.
+/// Memory for pages, in bytes. It is enough for the largest page, uncompressed, for one node of each level, and for
+/// the readahead.
 const CACHE_BYTES: u64 = 32 << 20;
 
-/// A session that leaves nothing in `cache`, and reads ahead as a range does where reads are near.
+/// A session that leaves no pages in `cache`. It reads ahead in the same way as a range does when reads are fast.
 fn one_time_session(cache: &Arc<PageCache>) -> Session {
     Session::new(cache, Reason::Check, Admit::Pass).with_ahead_bytes(near_bytes(cache))
 }
@@ -95,7 +97,7 @@ fn one_time_session(cache: &Arc<PageCache>) -> Session {
 ///
 /// # Errors
 ///
-/// A file cannot be read or is damaged, or `out` cannot be written.
+/// A file that cannot be read or is damaged, or `out` that cannot be written.
 pub fn dump_table(files: &TableFiles, cache: &Arc<PageCache>, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     let groups = &files.info.options.groups;
     if !groups.is_empty() {

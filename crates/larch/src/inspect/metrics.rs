@@ -1,4 +1,4 @@
-//! Counters and sizes as plain values. They are counted elsewhere, with a relaxed addition for each event.
+//! Counters and sizes as plain values. They are counted elsewhere, by a relaxed atomic addition for each event.
 
 use crate::base::error::Result;
 use crate::base::event::StallReason;
@@ -20,28 +20,28 @@ mod memory;
 
 pub use memory::Memory;
 
-/// Counters of a database since it was opened, and its present sizes, from
-/// [`Database::metrics`](crate::Database::metrics). It takes time in proportion to the number of files and of pages in
-/// memory, and reads nothing from disk.
+/// The counters of a database since it was opened, and its present sizes.
+/// [`Database::metrics`](crate::Database::metrics) returns them. That call takes time in proportion to the number
+/// of files and of pages in memory. It reads nothing from disk.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Pages that were read from disk, of all kinds and for all reasons.
+    /// Pages of all kinds that were read from disk, for all reasons.
     pub page_reads: u64,
     /// Pages that were found in memory.
     pub page_hits: u64,
     /// Bytes of the pages that were read from disk.
     pub page_read_bytes: u64,
-    /// Index nodes and flat indexes among the pages that were read.
+    /// How many of the pages that were read are index nodes or flat indexes.
     pub index_page_reads: u64,
-    /// Pages with rows and values among the pages that were read.
+    /// How many of the pages that were read hold rows and values.
     pub data_page_reads: u64,
     /// The counts of pages, by reason and kind.
     pub pages: CounterSnapshot,
     /// The present use of the page cache.
     pub cache: CacheUsage,
-    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes count the pages of all databases
-    /// that share the cache. Together they are all pages in it.
+    /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes count the pages of all
+    /// databases that share the cache. These four sizes together count all pages in the cache.
     pub cached_index_bytes: u64,
     /// Memory of data pages, pages of column groups, values outside pages and range erases, in bytes.
     pub cached_data_bytes: u64,
@@ -52,13 +52,13 @@ pub struct Metrics {
     /// Memory of rows that are not in files yet, in bytes.
     pub memtable_bytes: u64,
     memory: Memory,
-    /// Memory of pages that stay because their tables are [to be in memory](crate::TableOptions::in_memory), in
-    /// bytes. It counts all databases that share the cache.
+    /// Memory of pages that are kept because their tables are [to be in memory](crate::TableOptions::in_memory), in
+    /// bytes. It counts the pages of all databases that share the cache.
     pub kept_bytes: u64,
-    /// Memory of pages that were loaded after the open because they were in memory at the last close, in bytes, see
+    /// Memory of pages that were loaded after the open because they were in memory at the last close, in bytes. See
     /// [`crate::Builder::warm_from_last`].
     pub restored_bytes: u64,
-    /// Warm states that could not be used, because they were torn, damaged, or of another database.
+    /// Warm states that could not be used, because they were torn or damaged, or belonged to another database.
     pub refused_states: u64,
     /// Bytes appended to the log.
     pub log_bytes: u64,
@@ -72,33 +72,36 @@ pub struct Metrics {
     pub flushes: u64,
     /// Compactions that succeeded. Files that were moved without rewriting them do not count.
     pub compactions: u64,
-    /// Compactions among these that [workers](crate::Builder::compaction_workers) have done.
+    /// How many of these compactions were done by [workers](crate::Builder::compaction_workers).
     pub worker_compactions: u64,
-    /// Bytes of files that workers have written. They are not among [`Metrics::compaction_bytes`].
+    /// Bytes of files that workers have written. [`Metrics::compaction_bytes`] does not include them.
     pub worker_compaction_bytes: u64,
-    /// Compactions that were left to a worker and that it has not done, because it died, failed, or was no longer
-    /// needed.
+    /// Compactions that were left to a worker and that the worker has not done, because it died, failed, or was no
+    /// longer needed.
     pub failed_worker_compactions: u64,
     /// Files that were moved to a deeper level without rewriting them.
     pub trivial_moves: u64,
-    /// Files that nothing needs any more and that could not be removed yet. Later installs try again, and so does the
-    /// next open.
+    /// Files that nothing needs any more and that could not be removed yet. Every later install and the next open
+    /// try again to remove them.
     pub leftover_files: u64,
-    /// Files that no table needs any more and that stay until no [follower](crate::Builder::follow) reads them.
+    /// Files that no table needs any more, but that are kept until no [follower](crate::Builder::follow) reads
+    /// them.
     pub held_files: u64,
-    /// Failed attempts to remove files, or to renew a manifest that has grown. The database tries again later.
+    /// Failed attempts to remove files, or to write a new manifest in place of one that has grown. The database
+    /// tries again later.
     pub failed_cleanups: u64,
     /// How long commits were slowed down because background work was behind, in microseconds.
     pub slowed_micros: u64,
     /// Commits, flushes and imports that waited because level 0 of a table had too many files.
     pub level0_stalls: u64,
-    /// How long they waited together, in microseconds.
+    /// How long these commits, flushes and imports waited in all, in microseconds.
     pub level0_stall_micros: u64,
     /// Commits that waited because the write buffer was full while it was flushed.
     pub write_buffer_stalls: u64,
-    /// How long they waited together, in microseconds.
+    /// How long these commits waited in all, in microseconds.
     pub write_buffer_stall_micros: u64,
-    /// Background work that failed and has not succeeded since: what, why, how often, and when it is tried again.
+    /// Background work that failed and has not succeeded since. Each element says what failed, why, how often, and
+    /// when it is tried again.
     pub troubles: Vec<Trouble>,
     /// Flushes that failed, each try counted.
     pub failed_flushes: u64,
@@ -116,8 +119,8 @@ pub struct Metrics {
     pub files: u64,
     /// The length of these files, in bytes.
     pub file_bytes: u64,
-    /// The requests to the store since it was opened, if the database is in a store that counts them, and their
-    /// costs if the prices are known.
+    /// The requests to the store since it was opened, and their costs if the prices are known. It is set only if
+    /// the database is in a store that counts requests.
     pub store: Option<Bill>,
 }
 
@@ -185,7 +188,8 @@ impl Metrics {
         }
     }
 
-    /// Memory by owner: how much more memory the process uses for this database, and for those that share its cache.
+    /// Memory by owner: how much more memory the process uses because of this database and the other databases that
+    /// share its cache.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
@@ -196,9 +200,9 @@ impl Metrics {
     }
 }
 
-/// Sizes of a table, from [`Table::stats`](crate::Table::stats): the sizes of its files, which are in the manifest,
-/// and of its pages in memory. Only the fields about memtables count rows in memory. A key that is in several files
-/// counts in each of them.
+/// Sizes of a table, from [`Table::stats`](crate::Table::stats). They are the sizes of its files, which are in the
+/// manifest, and of its pages in memory. Only the fields about memtables count rows in memory. A key that is in
+/// several files counts in each of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -207,31 +211,31 @@ pub struct TableStats {
     pub rows: u64,
     /// Erases among these rows.
     pub erased_rows: u64,
-    /// About how many bytes of the files belong to rows that the table does not see, because a removed range has cut
-    /// them off, or because another table has them. A compaction does not copy these rows. All other sizes count
-    /// whole files.
+    /// About how many bytes of the files belong to rows that the table does not see. It does not see them because a
+    /// removed range has cut them off, or because another table has them. A compaction does not copy these rows.
+    /// All other sizes count the whole files, with these rows.
     pub unseen_bytes: u64,
     /// Older versions in files.
     pub history_rows: u64,
-    /// Data pages; of the main column group if a table has several.
+    /// Data pages. If a table has several column groups, these are the pages of the main group.
     pub data_pages: u64,
     /// Stored bytes of data pages.
     pub data_bytes: u64,
-    /// Stored bytes of pages of the other column groups with newest versions.
+    /// Stored bytes of pages with newest versions in the other column groups.
     pub group_bytes: u64,
-    /// Stored bytes of pages of the other column groups with older versions.
+    /// Stored bytes of pages with older versions in the other column groups.
     pub group_history_bytes: u64,
     /// The column groups, the main one first; empty if values are whole.
     pub groups: Vec<GroupStats>,
-    /// Stored bytes of all indexes. If a file has both kinds, both count.
+    /// Stored bytes of all indexes. If a file has both a B-tree and a flat index, both count.
     pub index_bytes: u64,
     /// Stored bytes of B-trees.
     pub btree_bytes: u64,
     /// Stored bytes of flat indexes.
     pub flat_bytes: u64,
-    /// Stored bytes of filters. The nodes above them count as indexes.
+    /// Stored bytes of filters. The nodes above filters count as indexes.
     pub filter_bytes: u64,
-    /// Stored bytes of older versions, without those in pages of other column groups.
+    /// Stored bytes of older versions. Pages of the other column groups do not count here.
     pub history_bytes: u64,
     /// Stored bytes of values outside data pages.
     pub value_bytes: u64,
@@ -245,9 +249,9 @@ pub struct TableStats {
     pub file_bytes: u64,
     /// The levels that have files, from level 0 down.
     pub levels: Vec<LevelStats>,
-    /// How many index pages lie between the manifest and a data page, in the tallest file.
+    /// The number of index pages between the manifest and a data page, in the tallest file.
     pub index_height: u8,
-    /// Rows that are not in files yet, all versions counted.
+    /// Rows that are not in files yet. All versions of a row count.
     pub memtable_rows: u64,
     /// The memory of these rows, in bytes.
     pub memtable_bytes: u64,
@@ -268,8 +272,8 @@ pub struct TableStats {
 pub struct GroupStats {
     /// Its name.
     pub name: String,
-    /// Stored bytes of its pages with newest versions. For the main group these are the data pages, which also have the
-    /// keys.
+    /// Stored bytes of its pages with newest versions. For the main group, these are the data pages, which also
+    /// have the keys.
     pub data_bytes: u64,
     /// Stored bytes of its pages with older versions.
     pub history_bytes: u64,
@@ -285,7 +289,7 @@ pub struct LevelStats {
     pub files: u64,
     /// The length of these files, in bytes.
     pub bytes: u64,
-    /// Rows in them.
+    /// Rows in these files.
     pub rows: u64,
 }
 
@@ -308,7 +312,7 @@ impl TableStats {
                 here.rows += file.sst.rows().count();
                 stats.unseen_bytes += file.bytes() - file.sst.visible_bytes().min(file.bytes());
                 if let Some(main) = meta.main {
-                    // If the table sees only a part of the rows of the file, the same share of the erases counts.
+                    // If the table sees only a part of the file's rows, the same part of the file's erases counts.
                     let erased = u128::from(main.totals.erased) * u128::from(file.sst.rows().count());
                     stats.erased_rows += (erased / u128::from(main.totals.rows.max(1))) as u64;
                     stats.data_pages += main.data_pages;

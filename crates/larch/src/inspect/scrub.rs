@@ -1,10 +1,11 @@
 //! The background scrub: reads every page of every file from disk, again and again, at a given rate, and verifies
-//! its checksum. It also reads pages that are in memory, so that damage on disk is found before they are needed. It
-//! loads into the cache only the pages that say which pages are below them, and these are not admitted. It does not
-//! compare pages with each other; `check` does.
+//! its checksum. It also reads pages that are in memory from disk, so that damage on disk is found before the pages
+//! are needed from there. It reads through the cache only the pages that tell which pages are below them, and the
+//! cache does not admit these pages. It does not compare pages with each other; `check` does that.
 //!
-//! A round goes through the files in the order of their numbers, and through all trees of each file. At most one round
-//! begins in an hour. The job works in small pieces. Between them it does not run and has no thread.
+//! A round goes through the files in the order of their numbers, and through all trees of each file. At most one
+//! round begins in an hour. The job works in small pieces. Between two pieces, it does not run and occupies no
+//! thread.
 
 use crate::core::Core;
 use crate::core::background::problem::Problem;
@@ -17,16 +18,16 @@ use pages::{Address, Admit, PageKind, PageSource, Reason, Session, retry};
 use sst::{Branch, TreeKind};
 use std::time::Duration;
 
-/// A piece of work ends when it has read this many bytes.
+/// A piece of work ends once it has read this many bytes.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// The shortest time from the beginning of a round to the beginning of the next.
+/// The shortest time from the beginning of one round to the beginning of the next round.
 const ROUND: Duration = Duration::from_secs(3_600);
 
 /// If a database has no files yet, the scrub looks again after this time.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// How far a scrub is.
+/// How far the scrub of a database has come.
 #[derive(Debug, Default)]
 struct ScrubProgress {
     /// When the round began; `None` between two rounds.
@@ -43,7 +44,7 @@ struct Walk {
     table: String,
     file: Arc<DbFile>,
     raw: Arc<dyn File>,
-    /// The pages that are known and not read yet. The last one is read next.
+    /// The pages that the walk knows and has not read yet. The last page of the list is read next.
     unread: Vec<UnreadPage>,
 }
 
@@ -56,7 +57,7 @@ impl std::fmt::Debug for Walk {
 /// A page to be read.
 enum UnreadPage {
     Branch(TreeKind, Branch),
-    /// A chunk of a value.
+    /// A chunk of a value outside data pages.
     Value(Address),
 }
 
@@ -68,7 +69,7 @@ pub struct ScrubJob {
 }
 
 impl ScrubJob {
-    /// For this database.
+    /// A job for the database of `core`.
     pub fn new(core: Weak<Core>) -> Self {
         Self { core, progress: Mutex::default() }
     }
@@ -96,11 +97,11 @@ impl Job for ScrubJob {
 enum ScrubPiece {
     /// How many bytes were read.
     Read(u64),
-    /// Nothing is to be read before this time has passed.
+    /// The round is over, and nothing is to be read before this time has passed.
     RoundIsOver(Duration),
 }
 
-/// Reads pages until they have `most_bytes` together, or the round is over.
+/// Reads pages until they have `most_bytes` bytes together, or until the round is over.
 fn piece(core: &Core, progress: &mut ScrubProgress, most_bytes: u64) -> ScrubPiece {
     let damage = &core.background.damage;
     let now = core.env.machine.clock.now();
@@ -125,7 +126,7 @@ fn piece(core: &Core, progress: &mut ScrubProgress, most_bytes: u64) -> ScrubPie
                     match file.sst.file.len() {
                         Ok(_) => begin(table, file),
                         Err(error) => {
-                            // If a compaction has removed it meanwhile, this is no damage.
+                            // If a compaction has removed the file meanwhile, the error is not damage.
                             if !file.sst.file.is_dead() {
                                 let problem = Problem { table, file: file.path().to_owned(), error: error.into() };
                                 damage.add(&core.env, problem);
@@ -152,7 +153,7 @@ fn piece(core: &Core, progress: &mut ScrubProgress, most_bytes: u64) -> ScrubPie
     ScrubPiece::Read(bytes)
 }
 
-/// The file with the least number above `last`, and the name of its table.
+/// The file with the least number above `last`, with the name of its table.
 fn next_file(core: &Core, last: Option<u64>) -> Option<(String, Arc<DbFile>)> {
     let view = core.views.newest();
     let files = view.files.tables.values().flat_map(|table| table.files().map(move |(_, file)| (table, file)));
@@ -206,10 +207,10 @@ impl Walk {
         }
     }
 
-    /// Notes the pages below a node, or the values outside pages to which a page of rows refers.
+    /// Notes the pages below a node. For a page of rows, notes the values outside pages to which the rows refer.
     fn go_below(&mut self, core: &Core, page: UnreadPage) -> pages::Result<()> {
         let UnreadPage::Branch(tree, branch) = page else { return Ok(()) };
-        // Filters and range erases refer to nothing.
+        // Pages of filters and range erases refer to no other pages.
         if branch.subtree.level == 0 && matches!(tree, TreeKind::Filter | TreeKind::RangeErases) {
             return Ok(());
         }

@@ -1,5 +1,5 @@
-//! A compaction claims a range of levels and a range of keys. Compactions whose claims do not meet may run at the
-//! same time and be installed in any order. It does not know how a compaction is chosen.
+//! A compaction claims a range of levels and a range of keys. Compactions whose claims do not overlap may run at
+//! the same time and be installed in any order. It does not know how a compaction is chosen.
 //!
 //! ```text
 //!            a         h         p         z
@@ -9,10 +9,11 @@
 //!   level 6  [ B ]      [    C    ]
 //! ```
 //!
-//! Why claims are enough: for each key, the versions in a level are newer than the versions in deeper levels. Within
-//! its keys, a compaction takes everything that lies between its inputs and its outputs, and no other compaction
-//! changes these levels for these keys. So rows never pass each other. What a compaction assumed about the levels
-//! below its outputs stays true, too: rows from above can only get there through the levels that it has claimed.
+//! Why claims are enough: for each key, the versions in a level are newer than the versions in all deeper levels.
+//! Within its keys, a compaction takes everything that lies between its inputs and its outputs, and no other
+//! compaction changes these levels for these keys. So the rows of one compaction never pass the rows of another
+//! compaction. A compaction also assumes something about the levels below its outputs. This stays true: rows from
+//! above can get there only through the levels that the compaction has claimed.
 
 use crate::manifest::{DbFile, TableFiles};
 use os::sync::Arc;
@@ -27,8 +28,8 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// What a compaction of `inputs` of `table`, by level and number, into the level `to` changes; `None` without
-    /// inputs.
+    /// What a compaction changes that merges `inputs` into the level `to`; `None` without inputs. `inputs` has the
+    /// level and the number of each file of `table`.
     pub fn of(table: &TableFiles, inputs: &[(usize, u64)], to: usize) -> Option<Self> {
         let is_input = |(level, file): &(usize, &Arc<DbFile>)| inputs.contains(&(*level, file.number));
         let bounds = table.files().filter(is_input).map(|(_, file)| file.sst.bounds().clone());
@@ -37,19 +38,19 @@ impl Claim {
         Some(Self { levels: first..=to, bounds })
     }
 
-    /// Whether the two have both a level and keys in common.
+    /// Whether the two claims have both a level and a key in common.
     pub fn meets(&self, other: &Self) -> bool {
         self.levels.start() <= other.levels.end()
             && other.levels.start() <= self.levels.end()
             && self.bounds.overlaps(&other.bounds)
     }
 
-    /// Whether it takes files away from `level`.
+    /// Whether the compaction takes files away from `level`.
     pub fn takes_from(&self, level: usize) -> bool {
         self.levels.contains(&level) && level < *self.levels.end()
     }
 
-    /// Whether it takes `file` away from `level`.
+    /// Whether the compaction takes `file` away from `level`.
     pub fn takes(&self, level: usize, file: &DbFile) -> bool {
         self.takes_from(level) && self.bounds.overlaps(file.sst.bounds())
     }

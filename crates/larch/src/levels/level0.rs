@@ -1,13 +1,13 @@
-//! Watches level 0 of each table: when its last file came, and how often reads have looked into files since it was
-//! compacted. It does not know what is compacted because of that.
+//! Watches level 0 of each table: when the newest file came, and how often reads have looked into files since level
+//! 0 was compacted. It does not know what is compacted as a result.
 //!
 //! A *look* is one read that asks one file for one key: it ends at a filter or at a page with rows. A table is *at
 //! rest* if no file came to its level 0 for some seconds (decision 61).
 //!
-//! Looks are counted for all tables together that share the page cache, because a read counts the pages that it
-//! finds and not their tables. So a table that is written may be compacted because another table is read.
+//! Looks are counted together for all tables that share the page cache, because a read counts the pages that it
+//! finds and does not count by table. So a table that is written may be compacted because another table is read.
 //!
-//! Not thread safe: a [`Watch`] lies under the lock of its [`Picks`](super::picks::Picks).
+//! Not thread safe: the lock of [`Picks`](super::picks::Picks) protects a [`Watch`].
 
 use crate::base::options::LevelOptions;
 use crate::base::table::TableId;
@@ -18,32 +18,32 @@ use pages::counters::{CounterSnapshot, Reason};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// With at least this many files, level 0 of a table is compacted if the table is at rest or is read. The number is
-/// a third of the files for which level 0 waits while only writes come. It is at least four, unless level 0 waits
-/// for fewer.
+/// With at least this many files, level 0 of a table is compacted if the table is at rest or is read. It is a third
+/// of the number of files that level 0 waits for while the table is only written. It is at least four, unless level
+/// 0 waits for fewer than four files.
 pub fn few_files(options: &LevelOptions) -> usize {
     options.level0_files.div_ceil(3).max(options.level0_files.min(4))
 }
 
-/// A table is at rest if no file came for this many times the interval between its last two files.
+/// A table is at rest if no file has come for this many times the interval between its two newest files.
 const REST_INTERVALS: u32 = 4;
 
 /// The shortest and the longest time after which a table is at rest.
 const REST_TIMES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
-/// A moment, and what reads had done by then.
+/// A moment, and how often reads had looked into files by then.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
-    /// On the clock of the machine.
+    /// The time on the clock of the machine.
     pub time: Duration,
     /// Whether all tables count as at rest, because a caller asked for compactions.
     pub is_asked: bool,
-    /// From [`looks`].
+    /// The result of [`looks`].
     pub looks: u64,
 }
 
-/// How often point reads and seeks of ranges have looked into a file. Each look into a file ends at a filter or at a
-/// page with rows, and a range seeks by nodes of the index.
+/// How often point reads and seeks of ranges have looked into a file. Each look into a file ends at a filter or at
+/// a page with rows. For the seek of a range, pages of indexes are counted in place of pages with rows.
 pub fn looks(counters: &CounterSnapshot) -> u64 {
     let ends = [
         (Reason::Point, PageKind::Filter),
@@ -56,7 +56,7 @@ pub fn looks(counters: &CounterSnapshot) -> u64 {
     pages.iter().map(|pages| pages.hits + pages.faults).sum()
 }
 
-/// Why level 0 of a table should have few files.
+/// The reasons for which level 0 of a table should have few files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level0Use {
     /// No new files come, so there is no reason to wait for more files.
@@ -68,14 +68,14 @@ pub struct Level0Use {
 /// Level 0 of one table.
 #[derive(Clone, Copy, Debug)]
 struct Level0 {
-    /// The number of the oldest file, and the number of the newest file so far.
+    /// The number of the oldest file, and the greatest number that the newest file has had so far.
     oldest: Option<u64>,
     newest: Option<u64>,
-    /// When the newest file was first seen, and how long this was after the previous file.
+    /// When the newest file was first seen, and how long after the file before it.
     grew_at: Duration,
     interval: Duration,
     looks_before: u64,
-    /// When the table will be at rest, if that is waited for.
+    /// When the table will be at rest, if somebody waits for that.
     waits_until: Option<Duration>,
 }
 
@@ -93,13 +93,13 @@ impl Level0 {
 #[derive(Debug, Default)]
 pub struct Watch {
     tables: BTreeMap<TableId, Level0>,
-    /// The tables that will be at rest, ordered by the time when they will be.
+    /// The tables that will be at rest later, ordered by that time.
     waiting: BTreeSet<(Duration, TableId)>,
 }
 
 impl Watch {
-    /// Looks at the files that a table has `now`. If level 0 has at least `few` files, or if the table `wastes`
-    /// space in any level, waits for the table to be at rest.
+    /// Looks at the files that `table` has at the moment `now`. If level 0 has at least `few` files, or if the
+    /// table `wastes` space in any level, it begins to wait until the table is at rest.
     pub fn look(&mut self, table: &TableFiles, now: Now, few: usize, wastes: bool) -> Level0Use {
         let files = &table.levels[0];
         let id = table.info.id;
@@ -109,7 +109,7 @@ impl Watch {
         }
         let number = |file: Option<&Arc<DbFile>>| file.map(|file| file.number);
         let oldest = number(files.last());
-        // If the newest file only disappeared, no new file has come.
+        // If the newest file of level 0 has only disappeared, this does not count as a new file.
         let known = self.tables.get(&id).and_then(|level0| level0.newest);
         let newest = number(files.first()).max(known);
         let new = Level0 {
@@ -137,7 +137,7 @@ impl Watch {
         Level0Use { is_at_rest, looks: now.looks.saturating_sub(level0.looks_before) }
     }
 
-    /// Takes the tables that are to be looked at because they are at rest now.
+    /// Removes and returns the tables that wait and are at rest now.
     pub fn take_resting(&mut self, now: Now) -> Vec<TableId> {
         let mut resting = Vec::new();
         while let Some((_, id)) = self.waiting.first().filter(|(time, _)| now.is_asked || *time <= now.time) {
@@ -148,12 +148,12 @@ impl Watch {
         resting
     }
 
-    /// How long it takes until the next table is at rest; `None` if none will be.
+    /// How long it takes until the next table is at rest; `None` if no table waits for that.
     pub fn next_rest(&self, now: Duration) -> Option<Duration> {
         self.waiting.first().map(|(time, _)| time.saturating_sub(now))
     }
 
-    /// Forgets a table that is gone.
+    /// Forgets a table that no longer exists.
     pub fn forget(&mut self, table: TableId) {
         if let Some(time) = self.tables.remove(&table).and_then(|level0| level0.waits_until) {
             self.waiting.remove(&(time, table));

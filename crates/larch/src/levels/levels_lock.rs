@@ -1,5 +1,5 @@
-//! The lock of levels: any number of compactions share it, and a change that depends on whole levels has it alone.
-//! It does not know what its holders change. Claims decide which compactions may run at the same time.
+//! The lock of levels: any number of compactions share it, and a change that depends on whole levels has the lock
+//! alone. It does not know what its holders change. Claims decide which compactions may run at the same time.
 //!
 //! Thread safe. No compaction begins while a change waits for the lock, so the change waits only for compactions
 //! that already run.
@@ -15,10 +15,10 @@ pub struct LevelsLock {
 
 #[derive(Debug, Default)]
 struct LockState {
-    /// Compactions that share it.
+    /// The number of compactions that share the lock.
     sharing: usize,
     is_taken: bool,
-    /// Threads that wait until they have it alone.
+    /// The number of threads that wait until they have the lock alone.
     waiting: usize,
 }
 
@@ -31,8 +31,8 @@ pub struct SharedLevels(Arc<LevelsLock>);
 pub struct OwnedLevels<'l>(&'l LevelsLock);
 
 impl LevelsLock {
-    /// Shares the lock; `None` if a thread has it alone, or waits for that. Such a thread wakes the job of compactions
-    /// once it is done.
+    /// Shares the lock; `None` if a thread has the lock alone, or waits to have it alone. Such a thread wakes the
+    /// compaction job when it is done.
     pub fn try_share(self: &Arc<Self>) -> Option<SharedLevels> {
         let mut state = self.state.lock();
         if state.is_taken || state.waiting > 0 {
@@ -42,7 +42,7 @@ impl LevelsLock {
         Some(SharedLevels(self.clone()))
     }
 
-    /// Whether a thread waits until it has the lock alone.
+    /// Whether a thread waits to have the lock alone.
     pub fn is_wanted(&self) -> bool {
         self.state.lock().waiting > 0
     }
@@ -54,7 +54,7 @@ impl LevelsLock {
         !state.is_taken && state.sharing == 0
     }
 
-    /// Waits until nothing else changes levels, and keeps it so.
+    /// Waits until nothing else changes levels. Nothing else can change them until the result is dropped.
     pub fn own(&self) -> OwnedLevels<'_> {
         let mut state = self.state.lock();
         state.waiting += 1;

@@ -1,16 +1,16 @@
 //! The compactions that a writer has offered to workers, and what is known of the workers. It decides what becomes
-//! of an offer, and does not know how an offer is made, nor how a result is installed.
+//! of an offer. It does not know how an offer is made, nor how a result is installed.
 //!
 //! An offer ends
 //! - when its owner writes a result, or dies;
-//! - when nobody owns it, and no worker lives, or the living workers have done nothing for a while, or a change of
-//!   whole tables waits;
+//! - when nobody owns it and one of three things holds: no worker lives; the living workers have done nothing for a
+//!   while; a change of whole tables waits;
 //! - when writes stop, or the database is closed.
 //!
-//! After a failure nothing is offered for a while, so that the writer merges itself.
+//! After a failure, nothing is offered for a while, and the writer does the merges itself.
 //!
 //! A job that has ended is remembered for [`REMEMBERED`]. During this time its owner file stays, so that no late
-//! worker can own the job. After it, files that a slow owner has written meanwhile are removed.
+//! worker can own the job. When this time is over, files that a slow owner has written meanwhile are removed.
 //!
 //! Thread safe.
 
@@ -28,23 +28,24 @@ use os::sync::{Arc, Mutex};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The number of offers for each living worker: one that it does now, and one that it does next.
+/// The number of offers for each living worker: one that the worker does now, and one that it does next.
 const OFFERS_EACH: usize = 2;
 
-/// Nothing is offered for this long after a worker has failed.
+/// For this long after a failure of a worker, nothing is offered.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(30);
 
-/// After this number of jobs in a row whose owners have died, the writer assumes that jobs kill workers.
+/// If the owners of this number of jobs in a row have died, the writer assumes that jobs kill workers.
 const DEATHS: u32 = 3;
 
 /// The beat of a worker that has been silent for this long is removed.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 
-/// How long a job is remembered after its end. A worker that tries to own the job gives up earlier than that.
+/// How long a job is remembered after its end. A worker that tries to own the job gives up before this time has
+/// passed.
 const REMEMBERED: Duration = Duration::from_secs(120);
 
-/// A worker is dead after some time of silence. If no worker does anything for this many such times, an offer that
-/// nobody owns ends.
+/// After some time of silence, a worker counts as dead. If no worker does anything for this many times that time,
+/// an offer that nobody owns ends.
 const UNOWNED_TIMES: u32 = 10;
 
 /// The offers of one open database.
@@ -58,11 +59,11 @@ struct OffersState {
     out: Vec<Offered>,
     ended: Vec<Ended>,
     alive: Alive,
-    /// Places for offers that are about to be made.
+    /// The number of places that are reserved for offers that are about to be made.
     reserved: usize,
     /// Nothing is offered before this time.
     refused_until: Duration,
-    /// Jobs in a row whose owners have died.
+    /// The number of jobs in a row whose owners have died.
     deaths: u32,
     totals: OfferTotals,
 }
@@ -74,11 +75,11 @@ pub struct OfferTotals {
     pub installed: u64,
     /// Bytes of the files that workers have written for the installed results.
     pub bytes: u64,
-    /// Offers that ended otherwise.
+    /// Offers that ended without an installed result.
     pub withdrawn: u64,
 }
 
-/// A place for one more offer, until it is dropped.
+/// The right to make one more offer, until this value is dropped.
 #[derive(Debug)]
 pub struct Place(Arc<Offers>);
 
@@ -87,9 +88,9 @@ pub struct Place(Arc<Offers>);
 pub struct Offered {
     pub job: OfferedJob,
     pub work: MergeWork,
-    /// When it was offered.
+    /// When the job was offered.
     pub begin: Duration,
-    /// The worker that owns it.
+    /// The worker that owns the job.
     pub owner: Option<u64>,
     /// When an unreadable file of this offer was first seen.
     pub unreadable: Option<Duration>,
@@ -101,9 +102,9 @@ pub struct Offered {
 #[derive(Debug)]
 struct Ended {
     job: OfferedJob,
-    /// When it is forgotten.
+    /// When the job is forgotten.
     until: Duration,
-    /// Whether files with its numbers belong to the database.
+    /// Whether its result was installed, so that files with its numbers belong to the database.
     is_installed: bool,
 }
 
@@ -114,24 +115,24 @@ pub enum Withdrawal {
     OwnerDied,
     /// The worker has failed.
     Failed,
-    /// It is not wanted any more, or nobody was there to do it.
+    /// The offer is not wanted any more, or no worker was there to do it.
     Unowned,
 }
 
 /// What becomes of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It stays.
+    /// The offer stays.
     Waits,
-    /// Its result is there.
+    /// The result of the offer is in the directory.
     HasResult,
     /// No worker will do it.
     Ends(Withdrawal),
 }
 
 impl Offers {
-    /// Takes notice of what the workers have written by `now`. Returns whether more workers live than before the
-    /// call.
+    /// Takes note of everything that the workers have written by `now`. Returns whether more workers live than
+    /// before the call.
     pub fn note(&self, found: &Exchanged, now: Duration, pauses: Pauses) -> bool {
         let alive = &mut self.state.lock().alive;
         let before = alive.count(now, pauses.dead);
@@ -139,18 +140,19 @@ impl Offers {
         alive.count(now, pauses.dead) > before
     }
 
-    /// Whether the beats of a worker are to be removed.
+    /// Whether the beats of `worker` are to be removed.
     pub fn is_forgotten(&self, worker: u64, now: Duration) -> bool {
         self.state.lock().alive.is_silent_for(worker, FORGOTTEN_AFTER, now)
     }
 
-    /// Whether there is anything to look at: workers that may live, offers, or files that they have left.
+    /// Whether the directory has to be looked at: because workers may live, offers are out, or ended offers have
+    /// left files.
     pub fn is_watched(&self) -> bool {
         let state = self.state.lock();
         !state.alive.is_empty() || !state.out.is_empty() || !state.ended.is_empty()
     }
 
-    /// How many offers are out.
+    /// The number of offers that are out.
     pub fn out(&self) -> usize {
         self.state.lock().out.len()
     }
@@ -160,13 +162,13 @@ impl Offers {
         self.state.lock().totals
     }
 
-    /// Whether some worker lives, so that the writer leaves merges to them.
+    /// Whether some worker lives. The writer then leaves merges to the workers.
     pub fn are_taken(&self, now: Duration, pauses: Pauses) -> bool {
         let state = self.state.lock();
         state.alive.count(now, pauses.dead) > 0 && now >= state.refused_until
     }
 
-    /// A place for one more offer; `None` if the workers have enough to do.
+    /// The right to make one more offer; `None` if the workers have enough to do.
     pub fn reserve(self: &Arc<Self>, now: Duration, pauses: Pauses) -> Option<Place> {
         let mut state = self.state.lock();
         let room = OFFERS_EACH * state.alive.count(now, pauses.dead);
@@ -183,8 +185,8 @@ impl Offers {
         self.state.lock().out.push(offered);
     }
 
-    /// The offers, each with its fate, as far as the names of files and the times determine it. `is_wanted` says
-    /// that a change of whole tables waits.
+    /// All offers with their fates. A fate is decided here from the names of files and the times alone. `is_wanted`
+    /// says whether a change of whole tables waits.
     pub fn fates(&self, found: &Exchanged, is_wanted: bool, now: Duration, pauses: Pauses) -> Vec<(JobName, Fate)> {
         let state = self.state.lock();
         let lives = |worker| state.alive.has(worker, now, pauses.dead);
@@ -198,7 +200,7 @@ impl Offers {
                 _ if found.results.contains(&name) => Fate::HasResult,
                 Some(worker) if lives(worker) => Fate::Waits,
                 Some(_) => Fate::Ends(Withdrawal::OwnerDied),
-                // The file of the owner is read soon.
+                // The file of the owner is going to be read soon.
                 None if is_owned && offered.unreadable.is_none() => Fate::Waits,
                 None if is_owned && !offered.is_unreadable_for(pauses.dead, now) => Fate::Waits,
                 None if is_owned => Fate::Ends(Withdrawal::OwnerDied),
@@ -211,14 +213,14 @@ impl Offers {
         state.out.iter().map(fate).collect()
     }
 
-    /// The offers without a known owner whose owner files are among those `found`.
+    /// The offers whose owner is not known yet, although `found` has their owner file.
     pub fn owners_to_read(&self, found: &Exchanged) -> Vec<JobName> {
         let state = self.state.lock();
         let names = state.out.iter().filter(|offered| offered.owner.is_none()).map(|offered| offered.job.name());
         names.filter(|name| found.owners.contains(name)).collect()
     }
 
-    /// Notes which worker owns an offer. It was alive a moment ago.
+    /// Notes that `worker` owns an offer. So the worker was alive a moment ago.
     pub fn owned_by(&self, name: JobName, worker: u64, now: Duration) {
         let state = &mut *self.state.lock();
         if let Some(offered) = state.out.iter_mut().find(|offered| offered.job.name() == name) {
@@ -227,8 +229,8 @@ impl Offers {
         }
     }
 
-    /// Notes that a file of an offer cannot be read: it is still being written, or its writer has died before the
-    /// file was whole. Returns whether it has been unreadable for `time`.
+    /// Notes that a file of an offer cannot be read. It is still being written, or its writer has died before the
+    /// file was whole. Returns whether the file has been unreadable for `time`.
     pub fn is_unreadable_for(&self, name: JobName, time: Duration, now: Duration) -> bool {
         let mut state = self.state.lock();
         let offered = state.out.iter_mut().find(|offered| offered.job.name() == name);
@@ -238,8 +240,8 @@ impl Offers {
         })
     }
 
-    /// Takes an offer out of the list. The returned value still keeps other compactions from changing the same
-    /// files.
+    /// Removes an offer from the list and returns it. The returned value still keeps other compactions from
+    /// changing the same files.
     pub fn take(&self, name: JobName) -> Option<Offered> {
         let mut state = self.state.lock();
         let at = state.out.iter().position(|offered| offered.job.name() == name)?;
@@ -252,7 +254,7 @@ impl Offers {
         state.out.iter().find(|offered| offered.job.name() == name).map(|offered| offered.job.clone())
     }
 
-    /// Notes that the result of a job was installed, with this number of bytes of new files.
+    /// Notes that the result of `job` was installed. The new files have `bytes` bytes.
     pub fn note_installed(&self, job: OfferedJob, bytes: u64, now: Duration) {
         let state = &mut *self.state.lock();
         state.totals.installed += 1;
@@ -261,7 +263,7 @@ impl Offers {
         state.ended.push(Ended { job, until: now + REMEMBERED, is_installed: true });
     }
 
-    /// Notes that a job ended without a result that was installed.
+    /// Notes that `job` ended and that no result of it was installed.
     pub fn note_withdrawn(&self, job: OfferedJob, why: Withdrawal, now: Duration) {
         let state = &mut *self.state.lock();
         state.totals.withdrawn += 1;
@@ -273,8 +275,8 @@ impl Offers {
         state.ended.push(Ended { job, until: now + REMEMBERED, is_installed: false });
     }
 
-    /// Forgets the jobs that ended long ago. Returns their names, and the jobs among them whose files are to be
-    /// removed.
+    /// Forgets the jobs that ended long ago. Returns the names of these jobs. It also returns those jobs among them
+    /// whose files are to be removed.
     pub fn forget_ended(&self, now: Duration) -> (Vec<JobName>, Vec<OfferedJob>) {
         let mut state = self.state.lock();
         let forgotten: Vec<Ended> = state.ended.extract_if(.., |ended| ended.until <= now).collect();
@@ -282,14 +284,14 @@ impl Offers {
         (names, forgotten.into_iter().filter(|ended| !ended.is_installed).map(|ended| ended.job).collect())
     }
 
-    /// The jobs that are out or remembered.
+    /// The jobs that are out or still remembered.
     pub fn known(&self) -> BTreeSet<JobName> {
         let state = self.state.lock();
         let out = state.out.iter().map(|offered| offered.job.name());
         out.chain(state.ended.iter().map(|ended| ended.job.name())).collect()
     }
 
-    /// Takes all offers back. Files that workers write for these offers are removed by the next open.
+    /// Takes all offers back. Workers may still write files for these offers. The next open removes such files.
     pub fn withdraw_all(&self, exchange: Exchange<'_>, now: Duration) {
         let out = {
             let mut state = self.state.lock();

@@ -1,9 +1,10 @@
-//! Picks what to compact next, as a pure function of a table's files, the options, the oldest reader, and how level 0
-//! is used. It does not know how a compaction is done.
+//! Picks what to compact next. This is a pure function of a table's files, the options, the oldest version that a
+//! reader may read at, and how level 0 is used. It does not know how a compaction is done.
 //!
-//! The sizes of levels follow the data: the target of the deepest level is the size of the largest level. Above it
-//! are as few levels as `growth` allows. Each of them is smaller than the next level by the same factor, so that the
-//! uppermost of them, the base, has about `base_bytes`. Files of level 0 are merged into the base.
+//! The sizes of levels follow the data: the target of the deepest level is the size of the largest level. Above the
+//! deepest level, the table has as few levels as `growth` allows. Each level is smaller than the next deeper level
+//! by the same factor. The factor is chosen so that the uppermost level below level 0, the base, has about
+//! `base_bytes`. Files of level 0 are merged into the base.
 
 use super::claim::Claim;
 use super::level0::{Level0Use, few_files};
@@ -21,17 +22,17 @@ use std::ops::RangeInclusive;
 /// What to do next with the files of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pick {
-    /// Its levels are in shape.
+    /// Nothing: the levels have the right sizes.
     Nothing,
-    /// A file can go to a deeper level as it is, because nothing on the way overlaps it.
+    /// A file can go to a deeper level as it is, because no file in the levels on the way overlaps it.
     Move {
-        /// Its level.
+        /// The level that the file leaves.
         from: usize,
-        /// The level that it goes to.
+        /// The level that the file goes to.
         to: usize,
-        /// Its number.
+        /// The number of the file.
         number: u64,
-        /// How urgent it is, at least 1.
+        /// How urgent the move is, at least 1.
         score: f64,
     },
     /// Files are to be merged into a level.
@@ -40,15 +41,15 @@ pub enum Pick {
         inputs: Vec<(usize, u64)>,
         /// The level of the result.
         to: usize,
-        /// How urgent it is, at least 1.
+        /// How urgent the merge is, at least 1.
         score: f64,
-        /// Why.
+        /// Why the files are merged.
         reason: CompactionReason,
     },
 }
 
 impl Pick {
-    /// What it changes of `table`; `None` if it changes nothing.
+    /// What this pick changes of `table`; `None` if it changes nothing.
     pub fn claim(&self, table: &TableFiles) -> Option<Claim> {
         match self {
             Self::Nothing => None,
@@ -57,7 +58,7 @@ impl Pick {
         }
     }
 
-    /// How urgent it is; 0 for nothing.
+    /// How urgent this pick is; 0 if there is nothing to do.
     pub fn score(&self) -> f64 {
         match self {
             Self::Nothing => 0.0,
@@ -68,40 +69,42 @@ impl Pick {
 
 const DEEPEST: usize = LEVELS - 1;
 
-/// With this many files in level 0 writers wait. Level 0 has room for some more files, which come without a writer:
-/// from flushes that a caller asked for, from imports, from a recovery. So level 0 has at most 64 files.
+/// If level 0 has this many files, writers wait. Level 0 has room for some more files, which come without a writer:
+/// from flushes that a caller asked for, from imports, and from recovery. So level 0 has at most 64 files.
 const STOP_FILES: usize = 48;
 
-/// Flushes and imports that a caller asked for may add this many files beyond the number at which writers wait.
+/// Writers wait at a certain number of files. Flushes and imports that a caller asked for may add this many files
+/// beyond that number.
 const ASKED_FILES: usize = 12;
 
-/// When level 0 of a table has this many files, its writers wait until a compaction has taken some. The number is
-/// more than the default only if the options let compactions begin late.
+/// If level 0 of a table has this many files, writers of the table wait until a compaction has taken some of the
+/// files. The number is more than the default only if the options let compactions begin late.
 pub fn stop_files(options: &LevelOptions) -> usize {
     STOP_FILES.max(2 * options.level0_files)
 }
 
-/// The limit for flushes and imports that a caller asked for.
+/// The most files in level 0 after a flush or an import that a caller asked for.
 pub fn asked_stop_files(options: &LevelOptions) -> usize {
     stop_files(options) + ASKED_FILES
 }
 
-/// Whether level 0 has at least half of the files at which writers stop. Its compaction is then done before all others.
+/// Whether level 0 has at least half of the files at which writers wait. If so, level 0 is compacted before all
+/// other levels.
 pub fn is_urgent(level0_files: usize, options: &LevelOptions) -> bool {
     level0_files >= stop_files(options) / 2
 }
 
-/// The score of an urgent level 0 is this number plus the number of its files. That is more than the score of any
+/// If level 0 is urgent, its score is this number plus the number of its files. This is more than the score of any
 /// other level.
 const URGENT_SCORE: f64 = 1e12;
 
-/// If the largest level of a table has fewer bytes than this many times `base_bytes`, the table has no level between
-/// level 0 and the largest level. A base would be rewritten and emptied with each merge of level 0, which costs more
-/// than it saves.
+/// If the largest level of a table has fewer bytes than this many times `base_bytes`, the table has no level
+/// between level 0 and the largest level. A base would be rewritten and emptied with each merge of level 0. This
+/// costs more than the base saves.
 const LEAST_LEVELS: u64 = 2;
 
-/// A level is at least this many times as large as the level above it, if `growth` allows it: smaller steps would
-/// rewrite rows as often, and reads would look into more levels.
+/// If `growth` allows it, each level is at least this many times as large as the level above it. With smaller
+/// steps, rows would be rewritten just as often, and reads would look into more levels.
 const LEAST_GROWTH: f64 = 4.0;
 
 /// The level into which level 0 is merged (the base), and the target size of each level in bytes.
@@ -113,7 +116,7 @@ pub fn targets(table: &TableFiles, options: &LevelOptions) -> (usize, [u64; LEVE
     if largest < options.base_bytes.saturating_mul(LEAST_LEVELS) {
         return (DEEPEST, targets);
     }
-    // The fewest steps that reach the base, all of the same size.
+    // The fewest steps of equal size that lead from the largest level to the base.
     let ratio = largest as f64 / base_bytes;
     let steps = (ratio.ln() / growth.ln() - 1e-9).ceil().clamp(1.0, (DEEPEST - 1) as f64);
     let factor = ratio.powf(1.0 / steps).max(LEAST_GROWTH.min(growth));
@@ -131,13 +134,14 @@ pub fn file_bytes(level: usize, base: usize, options: &LevelOptions) -> u64 {
     options.file_bytes << level.saturating_sub(base).min(2)
 }
 
-/// A read's look into a file costs as much as merging this many bytes. A look takes 0.1 to 0.3 us of the reader's
-/// time, and a merge of 100 bytes takes 0.6 us of the time of another thread.
+/// When a read looks into a file, this costs as much as merging this many bytes. A look takes 0.1 to 0.3 us of the
+/// time of the reading thread. A merge of 100 bytes takes 0.6 us of the time of another thread.
 const LOOK_BYTES: u64 = 100;
 
-/// Whether level 0 is to be merged into the base. While only writes come, it waits for `level0_files`, because the base
-/// is rewritten once for all of them. A table at rest does not wait. Reads look into each file, and they have waited
-/// long enough once their looks have cost as much as the merge.
+/// Whether level 0 is to be merged into the base. While only writes come, level 0 waits for `level0_files` files,
+/// because one merge of all of them rewrites the base only once. If the table is at rest, level 0 does not wait.
+/// Reads look into every file of level 0. It does not wait any longer once their looks have cost as much as the
+/// merge.
 fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0: Level0Use) -> bool {
     let files = &table.levels[0];
     let merged = || {
@@ -149,15 +153,16 @@ fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0
             && (level0.is_at_rest || level0.looks.saturating_mul(LOOK_BYTES) >= merged())
 }
 
-/// The best next compaction of `table`, which may run at the same time as the compactions that have claimed
+/// The best next compaction of `table`. It may run at the same time as the compactions that have claimed
 /// `under_way`. `oldest` is the oldest version that a reader may read at, and `level0` says how level 0 is used.
 ///
-/// Among the levels that are too large, it takes the one whose compaction writes the fewest bytes for each byte that
-/// it moves down. As a level grows, compactions out of it become cheaper and compactions into it become dearer. So
-/// no level waits without end.
+/// If several levels are too large, it takes the level whose compaction writes the fewest bytes for each byte that
+/// it moves down. As a level grows, compactions out of it become cheaper, and compactions into it become more
+/// expensive. So no level waits forever.
 ///
-/// A merge of level 0 may be due while compactions under way meet it. Then no other compaction that meets the merge
-/// is picked. So the merge begins once the compactions under way have ended.
+/// A merge of level 0 may be due while its claim overlaps the claims of compactions under way. Then no other
+/// compaction is picked whose claim overlaps the claim of the merge. So the merge can begin when the compactions
+/// under way have ended.
 pub fn pick(
     table: &TableFiles,
     options: &LevelOptions,
@@ -178,7 +183,7 @@ pub fn pick(
     let level0_score = level0_files as f64 / few_files(options) as f64;
     let score = |level: usize| match claims.bytes_left(level) {
         0 => 0.0,
-        // The target of a level above the base is 0, so that its files move down.
+        // The target of a level above the base is 0, so its files move down.
         bytes => bytes as f64 / targets[level].max(1) as f64,
     };
     let deeper = (1..DEEPEST).map(|level| (level, score(level))).filter(|(_, score)| *score > 1.0);
@@ -223,13 +228,14 @@ struct Claims<'t> {
 }
 
 impl Claims<'_> {
-    /// Whether `pick` meets none of them.
+    /// Whether the claim of `pick` overlaps no other claim.
     fn are_free_for(&self, pick: &Pick) -> bool {
         self.claims.is_empty()
             || pick.claim(self.table).is_some_and(|pick| !self.claims.iter().any(|claim| claim.meets(&pick)))
     }
 
-    /// Adds the claim of `pick`. `pick` has to wait, and must not wait longer because of later compactions.
+    /// Adds the claim of `pick`. `pick` has to wait now. With its claim added, later compactions cannot make it
+    /// wait longer.
     fn keep_for(&mut self, pick: &Pick) {
         self.claims.extend(pick.claim(self.table));
     }
@@ -248,20 +254,21 @@ impl Claims<'_> {
     }
 }
 
-/// Most files that are rewritten together because their tables see little of them.
+/// The most files that are rewritten together because their tables see little of them.
 const MAX_SPARSE: usize = 32;
 
-/// Rewrites a file if the table sees less than half of it, so that the space of the rest is given back.
+/// Rewrites a file if the table sees less than half of it. This gives back the space of the part that the table
+/// does not see.
 fn sparse(table: &TableFiles, base: usize) -> Pick {
     let is_sparse = |file: &DbFile| file.sst.slice.is_some() && file.sst.visible_bytes() < file.bytes() / 2;
     let Some((level, file)) = table.files().find(|(_, file)| is_sparse(file)) else { return Pick::Nothing };
     match level {
         0 => from_level0(table, base, 1.0, CompactionReason::Sparse),
-        // Range erases in newer files hide more of this file than its slice says. The merge with these files leaves
-        // the hidden rows out.
+        // Range erases in newer files hide more rows of this file than its slice leaves out. A merge with these
+        // newer files leaves out the hidden rows.
         _ if file.hidden_bytes.load(Ordering::Relaxed) > 0 => with_above(table, level, file, base),
         _ => {
-            // The remaining parts of neighbouring files are written together.
+            // The parts of neighbouring files that the table sees are written together.
             let first = table.levels[level].iter().position(|other| other.number == file.number).expect("found there");
             let run = table.levels[level][first..].iter().take_while(|file| is_sparse(file)).take(MAX_SPARSE);
             let bounds = union(run).expect("the first is one");
@@ -270,11 +277,12 @@ fn sparse(table: &TableFiles, base: usize) -> Pick {
     }
 }
 
-/// A file or memtable with fewer erased rows is not rewritten because of them: a seek across 256 takes 85 us.
+/// If a file or memtable has fewer erased rows than this, it is not rewritten because of them. A seek across 256
+/// erased rows takes 85 us.
 pub const MIN_ERASED: u64 = 256;
 
-/// A compaction may rewrite this many rows for each erased row. Otherwise, moving the erased row down a level would
-/// cost about as much.
+/// A compaction may rewrite this many rows for each erased row. With more rows, it would cost as much as moving the
+/// erased row down a level.
 const ROWS_FOR_ERASED: u64 = 10;
 
 fn erased_rows(file: &DbFile) -> u64 {
@@ -286,15 +294,16 @@ pub fn newest(file: &DbFile) -> u64 {
     file.sst.meta.newest.0.saturating_add(file.sst.version_offset)
 }
 
-/// Whether a reader at `oldest`, the oldest version that a reader may read at, is what keeps erased rows from being
-/// removed.
+/// Whether erased rows stay only because a reader may still read at `oldest`, the oldest version that a reader may
+/// read at.
 pub fn is_waiting(table: &TableFiles, oldest: Version) -> bool {
     table.files().any(|(_, file)| erased_rows(file) >= MIN_ERASED && newest(file) > oldest.0)
 }
 
-/// Moves erased rows, and the rows that they hide, down to the deepest level with such keys, and removes them there. A
-/// file with a version newer than `oldest` is skipped, because a reader may still need what its erases hide. So each
-/// pick moves erased rows down a level or removes them, and picks do not repeat without end.
+/// Moves erased rows, and the rows that they hide, down to the deepest level that has keys in their range. There it
+/// removes both. It skips a file with a version newer than `oldest`, because a reader may still need the rows that
+/// the erases of this file hide. So each pick moves erased rows down a level or removes them, and the picks come to
+/// an end.
 fn erased(table: &TableFiles, base: usize, oldest: Version) -> Pick {
     let reason = CompactionReason::ErasedRows;
     let is_full = |file: &DbFile| erased_rows(file) >= MIN_ERASED && newest(file) <= oldest.0;
@@ -324,7 +333,7 @@ fn erased(table: &TableFiles, base: usize, oldest: Version) -> Pick {
     picks.filter(pays).max_by_key(|(erased, _)| *erased).map_or(Pick::Nothing, |(_, pick)| pick)
 }
 
-/// The files of `level`, which is not 0, that may have keys within `bounds`.
+/// The files of `level` that may have keys within `bounds`. `level` is not 0.
 pub fn overlapping<'a>(table: &'a TableFiles, level: usize, bounds: &KeyBounds) -> Vec<&'a Arc<DbFile>> {
     let files = &table.levels[level];
     let ends_before = |file: &Arc<DbFile>| file.sst.bounds().high.as_ref().is_some_and(|high| *high < bounds.low);
@@ -336,8 +345,8 @@ pub fn union<'a>(files: impl Iterator<Item = &'a Arc<DbFile>>) -> Option<KeyBoun
     files.map(|file| file.sst.bounds().clone()).reduce(|a, b| a.union(&b))
 }
 
-/// Merges all files of level 0 at once, so that the order of their ages is kept, together with the files between
-/// level 0 and the base.
+/// Merges all files of level 0 at once, together with the files between level 0 and the base. All files are merged
+/// because level 0 is ordered by age.
 fn from_level0(table: &TableFiles, base: usize, score: f64, reason: CompactionReason) -> Pick {
     let files = &table.levels[0];
     let bounds = union(files.iter()).expect("level 0 has files");
@@ -349,8 +358,8 @@ fn from_level0(table: &TableFiles, base: usize, score: f64, reason: CompactionRe
     merge(table, files.iter().map(|file| (0, file.number)).collect(), bounds, 1..=base, score, reason)
 }
 
-/// Merges `file` of `level` with everything over it, or rewrites it if nothing is over it, so that it has only what
-/// readers see.
+/// Merges `file` of `level` with everything that lies over it. If nothing lies over it, it rewrites the file.
+/// Either way, the result has only what readers see.
 pub fn with_above(table: &TableFiles, level: usize, file: &DbFile, base: usize) -> Pick {
     let (level0, reason) = (&table.levels[0], CompactionReason::Sparse);
     if level == 0 {
@@ -362,7 +371,7 @@ pub fn with_above(table: &TableFiles, level: usize, file: &DbFile, base: usize) 
     }
     let mut bounds = file.sst.bounds().clone();
     let mut inputs = Vec::new();
-    // Level 0 is merged as a whole, so that the order of ages is kept.
+    // Level 0 is merged as a whole, because its files are ordered by age.
     if level0.iter().any(|above| above.sst.bounds().overlaps(&bounds)) {
         bounds = union(level0.iter()).expect("a file overlaps").union(&bounds);
         inputs.extend(level0.iter().map(|file| (0, file.number)));
@@ -370,8 +379,8 @@ pub fn with_above(table: &TableFiles, level: usize, file: &DbFile, base: usize) 
     merge(table, inputs, bounds, 1..=level, 1.0, reason)
 }
 
-/// Merges `inputs`, which lie within `bounds`, and everything in `levels` that overlaps them, into the last of these
-/// levels.
+/// Merges `inputs`, which are within `bounds`, together with everything in `levels` that overlaps them. The result
+/// goes into the last level of `levels`.
 fn merge(
     table: &TableFiles,
     mut inputs: Vec<(usize, u64)>,
@@ -381,7 +390,7 @@ fn merge(
     reason: CompactionReason,
 ) -> Pick {
     let to = *levels.end();
-    // Files from a level above `to` may widen the bounds.
+    // Files of a level above `to` may widen the bounds.
     for level in levels {
         let mut files = overlapping(table, level, &bounds);
         if level == to {
@@ -395,8 +404,9 @@ fn merge(
     Pick::Merge { inputs, to, score, reason }
 }
 
-/// Adds the files after `files` whose bounds are equal to theirs because the keys differ only beyond the length of
-/// bounds. Such files are ordered by their numbers, and the files that replace `files` have higher numbers.
+/// Adds the files after `files` that have the same bounds as the last file of `files`. Their bounds are equal
+/// because their keys differ only beyond the length of bounds. Files with equal bounds are ordered by their
+/// numbers, and the files that replace `files` get higher numbers.
 fn add_ties<'a>(level: &'a [Arc<DbFile>], files: &mut Vec<&'a Arc<DbFile>>) {
     let Some(last) = files.last().and_then(|last| level.iter().position(|file| file.number == last.number)) else {
         return;
@@ -421,9 +431,9 @@ fn bytes_below(table: &TableFiles, level: usize, to: usize, bounds: &KeyBounds) 
     (level + 1..=to).flat_map(|level| overlapping(table, level, bounds)).map(|file| file.bytes()).sum()
 }
 
-/// Among the compactions of one file of `level`, the one that writes the fewest bytes for each byte of the file. It
-/// is returned with this number of bytes, which is 0 if the file can be moved. A file with erased rows counts as
-/// cheaper. `None` if all files that could be taken are claimed.
+/// Looks at the compactions of single files of `level`. It takes the compaction that writes the fewest bytes for
+/// each byte of its file. It returns the compaction with this cost, which is 0 if the file can be moved. A file
+/// with erased rows counts as cheaper. `None` if every file that could be taken is claimed.
 fn cheapest(claims: &Claims<'_>, level: usize, to: usize, score: f64) -> Option<(f64, Pick)> {
     let table = claims.table;
     let cost = |file: &Arc<DbFile>| {
@@ -437,7 +447,7 @@ fn cheapest(claims: &Claims<'_>, level: usize, to: usize, score: f64) -> Option<
     picks.into_iter().find(|(_, pick)| claims.are_free_for(pick))
 }
 
-/// Takes a file of `level` down to the level `to`.
+/// Moves or merges a file of `level` down to the level `to`.
 fn from_level(table: &TableFiles, level: usize, to: usize, file: &Arc<DbFile>, score: f64) -> Pick {
     let bounds = file.sst.bounds();
     if (level + 1..=to).all(|level| overlapping(table, level, bounds).is_empty()) {
@@ -446,8 +456,9 @@ fn from_level(table: &TableFiles, level: usize, to: usize, file: &Arc<DbFile>, s
     merge(table, vec![(level, file.number)], bounds.clone(), level + 1..=to, score, CompactionReason::LevelSize)
 }
 
-/// Merges every file of the table into the deepest level. Nothing is to be done if all files are in it already, were
-/// written under the present options, and hold nothing that could be removed.
+/// Merges every file of the table into the deepest level. There is nothing to do if three things hold: all files
+/// are in the deepest level already, they were written under the present options, and they hold nothing that could
+/// be removed.
 pub fn everything(table: &TableFiles) -> Pick {
     let is_done = |(level, file): (usize, &Arc<DbFile>)| {
         let meta = &file.sst.meta;

@@ -1,9 +1,9 @@
-//! Which tables a compaction examines: those that changed since they were examined last, so that its work does not grow
-//! with the number of tables. It remembers what was picked for each table and which compactions are under way, and does
-//! not know why.
+//! Knows which tables a compaction has to examine: the tables that changed since they were examined last. So its
+//! work does not grow with the number of tables. It remembers what was picked for each table and which compactions
+//! are under way. It does not know why something was picked.
 //!
-//! Thread safe. An install may note tables at any time, and a compaction may end. All other calls are made by the
-//! thread that chooses, see [`Picks::try_choose`].
+//! Thread safe. Installs may note tables at any time, and compactions may end at any time. The thread that chooses
+//! the next compaction makes all other calls, see [`Picks::try_choose`].
 
 use super::claim::Claim;
 use super::level0::{Level0Use, Now, Watch};
@@ -16,21 +16,21 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What is known of the tables without examining them.
+/// What is known about the tables without examining them again.
 #[derive(Debug, Default)]
 pub struct Picks {
     state: Mutex<PickState>,
-    /// Held by the thread that chooses the next compaction.
+    /// The thread that chooses the next compaction holds this lock.
     choosing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct PickState {
-    /// Tables that were not examined since they changed.
+    /// The tables that have changed and were not examined since.
     changed: BTreeSet<TableId>,
-    /// What was picked for the tables that need something.
+    /// The pick for each table that needs a compaction.
     picked: BTreeMap<TableId, Pick>,
-    /// Tables for which there may be more to do once the oldest readers are gone.
+    /// The tables for which there may be more to do when the oldest readers are gone.
     waiting: BTreeSet<TableId>,
     /// How level 0 of each table is used.
     level0: Watch,
@@ -44,7 +44,7 @@ struct PickState {
     oldest: Version,
 }
 
-/// A compaction under way, from before it begins until it was installed or has failed.
+/// A compaction under way. This value exists from before the compaction begins until it is installed or has failed.
 #[derive(Debug)]
 pub struct Claimed {
     picks: Arc<Picks>,
@@ -66,30 +66,31 @@ impl Drop for Claimed {
 }
 
 impl Picks {
-    /// For a database that was just opened: each table is to be examined.
+    /// The picks of a database that was just opened. Each table is to be examined.
     pub fn of(files: &FileSet) -> Arc<Self> {
         let changed = files.tables.keys().copied().collect();
         Arc::new(Self { state: Mutex::new(PickState { changed, ..PickState::default() }), choosing: Mutex::default() })
     }
 
-    /// Until the result is dropped, only this thread chooses the next compaction. `None` if another thread chooses.
+    /// Until the result is dropped, only this thread chooses the next compaction. `None` if another thread is
+    /// choosing.
     pub fn try_choose(&self) -> Option<MutexGuard<'_, ()>> {
         self.choosing.try_lock()
     }
 
-    /// What the compactions under way have claimed.
+    /// What the compactions under way have claimed, by table.
     pub fn under_way(&self) -> BTreeMap<TableId, Vec<Claim>> {
         let claims = |claims: &Vec<(u64, Claim)>| claims.iter().map(|(_, claim)| claim.clone()).collect();
         self.state.lock().under_way.iter().map(|(table, all)| (*table, claims(all))).collect()
     }
 
-    /// How many compactions are under way.
+    /// The number of compactions under way.
     pub fn under_way_count(&self) -> usize {
         self.state.lock().under_way.values().map(Vec::len).sum()
     }
 
-    /// Notes that a compaction of `table` begins, until the result is dropped. The table is examined again when it
-    /// begins and when it ends.
+    /// Notes that a compaction of `table` begins. It ends when the result is dropped. The table is examined again
+    /// when the compaction begins and when it ends.
     pub fn claim(self: &Arc<Self>, table: TableId, claim: Claim) -> Claimed {
         let mut state = self.state.lock();
         let others = state.under_way.get(&table);
@@ -104,7 +105,7 @@ impl Picks {
         Claimed { picks: self.clone(), table, number }
     }
 
-    /// Notes the tables that were changed by `edits`, which are installed.
+    /// Notes the tables that `edits` have changed. The edits are installed already.
     pub fn note(&self, edits: &[Edit]) {
         let mut tables = edits.iter().filter_map(Edit::table).peekable();
         if tables.peek().is_some() {
@@ -112,8 +113,9 @@ impl Picks {
         }
     }
 
-    /// Takes the tables to examine `now`, while `oldest` is the oldest version that a reader may read at. The caller
-    /// passes each of them to [`Picks::examined`], [`Picks::put_off`] or [`Picks::forget`].
+    /// Returns the tables to examine `now`, and forgets that they changed. `oldest` is the oldest version that a
+    /// reader may read at. The caller passes each of these tables to [`Picks::examined`], [`Picks::put_off`] or
+    /// [`Picks::forget`].
     pub fn take(&self, oldest: Version, now: Now) -> Vec<TableId> {
         let mut state = self.state.lock();
         let mut tables = std::mem::take(&mut state.changed);
@@ -125,20 +127,20 @@ impl Picks {
         tables.into_iter().collect()
     }
 
-    /// How level 0 of `table`, which is being examined, is used. `few` is from
+    /// How level 0 of `table` is used. The table is being examined. `few` comes from
     /// [`level0::few_files`](super::level0::few_files), and `wastes` from [`waste::is_due`](super::waste::is_due).
     pub fn level0_use(&self, table: &TableFiles, now: Now, few: usize, wastes: bool) -> Level0Use {
         self.state.lock().level0.look(table, now, few, wastes)
     }
 
-    /// How long it takes until the next table is at rest and therefore has to be examined; `None` if there is no
-    /// such table.
+    /// How long it takes until the next table is at rest and therefore has to be examined; `None` if no table waits
+    /// for that.
     pub fn next_rest(&self, now: Duration) -> Option<Duration> {
         self.state.lock().level0.next_rest(now)
     }
 
-    /// Leaves tables for the next time. What was picked for them before is forgotten, because their files may have
-    /// changed by then.
+    /// Leaves `tables` for the next examination. It forgets what was picked for them before, because their files
+    /// may have changed by then.
     pub fn put_off(&self, tables: impl IntoIterator<Item = TableId>) {
         let mut state = self.state.lock();
         for table in tables {
@@ -147,7 +149,7 @@ impl Picks {
         }
     }
 
-    /// Notes what was picked for a table, and whether to examine it again when the oldest reader is gone.
+    /// Notes what was picked for `table`, and whether to examine the table again when the oldest reader is gone.
     pub fn examined(&self, table: TableId, pick: Pick, is_waiting: bool) {
         let mut state = self.state.lock();
         #[cfg(test)]
@@ -171,7 +173,7 @@ impl Picks {
         (!state.waiting.is_empty()).then_some(state.oldest)
     }
 
-    /// Forgets a table that is gone.
+    /// Forgets a table that no longer exists.
     pub fn forget(&self, table: TableId) {
         let mut state = self.state.lock();
         state.picked.remove(&table);
@@ -179,8 +181,8 @@ impl Picks {
         state.level0.forget(table);
     }
 
-    /// The pick with the highest score among those that `may` be done now, with the files that its table has in
-    /// `files`.
+    /// The pick with the highest score among the picks for which `may` returns true. It is returned with the files
+    /// that its table has in `files`.
     pub fn best<'f>(&self, files: &'f FileSet, may: impl Fn(TableId, &Pick) -> bool) -> Option<(&'f TableFiles, Pick)> {
         let state = self.state.lock();
         let picked = state.picked.iter().filter(|(table, pick)| may(**table, pick));
@@ -188,7 +190,7 @@ impl Picks {
         Some((files.tables.get(table)?, pick.clone()))
     }
 
-    /// How many tables were examined so far.
+    /// How many times a table was examined so far.
     #[cfg(test)]
     pub fn examined_count(&self) -> u64 {
         self.state.lock().examined

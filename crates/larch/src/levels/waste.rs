@@ -1,20 +1,20 @@
-//! Finds files that hold much more than what readers see of them, as a pure function of a table's files and the
-//! oldest reader, and picks the compaction that gives this space back. It is for tables at rest, where nothing else
-//! would give the space back. It does not know how a compaction is done.
+//! Finds files that hold much more than readers see of them, and picks the compaction that gives this space back.
+//! It is a pure function of a table's files and the oldest version that a reader may read at. It is for tables at
+//! rest, where no other compaction would give the space back. It does not know how a compaction is done.
 //!
-//! A file wastes
+//! These things count as wasted in a file:
 //!
-//! * what the table does not see of it (its slice),
+//! * rows that the table does not see because they are outside the file's slice,
 //! * rows that range erases in newer files hide and that no slice leaves out, as measured by
 //!   [`cut`](crate::compact::cut),
-//! * what its own range erases hide, if a merge will drop these,
-//! * older versions of its rows that no reader can read any more,
-//! * what rows and erases in newer files hide. This is an estimate: each of these rows is assumed to hide one row of
-//!   average length in each deeper level, but not more rows than the level has. A new row that hides nothing counts,
-//!   too. But the table is compacted for such rows only once it has grown by a fifth, and after that they hide
-//!   nothing.
+//! * rows that the file's own range erases hide, if a merge will drop these rows,
+//! * older versions of the file's rows that no reader can read any more,
+//! * rows that rows and erases in newer files hide. This last number is an estimate: each newer row is assumed to
+//!   hide one row of average length in each deeper level, but never more rows than the level has. So a new row that
+//!   hides nothing counts as well. But the table is compacted for such rows only when it has grown by a fifth.
+//!   After this compaction they count no longer, because they lie over no other files.
 //!
-//! The length of a row has no limit, so all of this is counted in bytes, including values outside of pages.
+//! Rows may have any length. So all waste is counted in bytes, including values outside pages.
 
 use super::claim::Claim;
 use super::pick::{Pick, newest, overlapping, with_above};
@@ -29,28 +29,29 @@ use std::collections::HashMap;
 /// A table at rest is compacted if its files waste at least this number of bytes.
 const MIN_BYTES: u64 = 256 << 10;
 
-/// In addition, at least one in this many bytes of its files must be wasted. So the files have at most a quarter
-/// more bytes than readers see.
+/// At least one in this many bytes of the table's files must be wasted, too. So the files have at most a quarter
+/// more bytes than readers see of them.
 const SHARE: u64 = 5;
 
 /// What the files of a table waste.
 struct Waste<'t> {
     table: &'t TableFiles,
     oldest: Version,
-    /// For each file under other rows, by its number: how many rows lie over it.
+    /// For each file that lies under newer rows, by the number of the file: how many rows lie over it.
     rows_above: HashMap<u64, u64>,
 }
 
 impl<'t> Waste<'t> {
-    /// Readers read at `oldest` or later.
+    /// The waste of `table` if readers read at `oldest` or later.
     fn of(table: &'t TableFiles, oldest: Version) -> Self {
         let mut rows_above = HashMap::new();
         let mut note = |below: &[&Arc<DbFile>], rows: u64| {
-            // These rows are assumed to lie evenly over all files.
+            // These rows are assumed to lie over all of the files evenly.
             let share = rows.div_ceil(below.len().max(1) as u64);
             below.iter().for_each(|file| *rows_above.entry(file.number).or_default() += share);
         };
-        // Older rows that a reader may still need cannot be removed.
+        // If a file has versions newer than `oldest`, a reader may still need the older rows that it hides, so they
+        // cannot be removed.
         let hides = |file: &DbFile| newest(file) <= oldest.0 && file.sst.rows().count() > 0;
         let level0 = &table.levels[0];
         for (i, file) in level0.iter().enumerate().filter(|(_, file)| hides(file)) {
@@ -66,7 +67,7 @@ impl<'t> Waste<'t> {
         Self { table, oldest, rows_above }
     }
 
-    /// The bytes of `file` that no reader needs, about.
+    /// About how many bytes of `file` no reader needs.
     fn bytes(&self, level: usize, file: &DbFile) -> u64 {
         let (seen_bytes, rows) = (file.sst.visible_bytes(), file.sst.rows().count());
         let above = self.rows_above.get(&file.number).map_or(0, |above| (*above).min(rows));
@@ -77,8 +78,9 @@ impl<'t> Waste<'t> {
         let is_over_others =
             || (level + 1..LEVELS).any(|below| !overlapping(self.table, below, file.sst.bounds()).is_empty());
         let hidden_by_itself = match file.self_hidden_bytes.load(Ordering::Relaxed) {
-            // If the range erases stay, a merge does not reduce what they hide, because rows that are newer than the
-            // range erases count as well. A file of level 0 is merged only once.
+            // If the range erases stay in the file, a merge does not reduce the number of hidden bytes, because
+            // that number includes rows that are newer than the range erases. A file of level 0 is merged only
+            // once, so its hidden bytes count.
             bytes if bytes > 0 && is_old && (level == 0 || !is_over_others()) => bytes,
             _ => 0,
         };
@@ -86,13 +88,13 @@ impl<'t> Waste<'t> {
         (file.bytes() - seen_bytes.min(file.bytes()) + hidden_by_ranges + history + hidden_by_rows).min(file.bytes())
     }
 
-    /// All that its files waste.
+    /// The bytes that all files of the table waste.
     fn all_bytes(&self) -> u64 {
         self.table.files().map(|(level, file)| self.bytes(level, file)).sum()
     }
 }
 
-/// Whether a table whose files have `all` bytes is compacted because `wasted` bytes of them are wasted.
+/// Whether a table is compacted if its files have `all` bytes and `wasted` of these bytes are wasted.
 fn is_much(wasted: u64, all: u64) -> bool {
     wasted >= MIN_BYTES && wasted >= all / SHARE
 }
@@ -101,20 +103,21 @@ fn all_bytes(table: &TableFiles) -> u64 {
     table.files().map(|(_, file)| file.bytes()).sum()
 }
 
-/// Whether `table` is to be compacted once it is at rest, while readers read at `oldest` or later.
+/// Whether `table` is to be compacted when it is at rest. Readers read at `oldest` or later.
 pub fn is_due(table: &TableFiles, oldest: Version) -> bool {
-    // Before any look at single files: most tables have no more files than they need.
+    // The size of the table is checked first, because then most tables need no look at single files.
     all_bytes(table) >= MIN_BYTES && is_much(Waste::of(table, oldest).all_bytes(), all_bytes(table))
 }
 
-/// Whether a reader older than the newest version in the files is why `table` keeps what it wastes.
+/// Whether `table` keeps its wasted bytes only because a reader may read versions older than the newest version in
+/// the files.
 pub fn is_waiting(table: &TableFiles, oldest: Version) -> bool {
     table.files().any(|(_, file)| newest(file) > oldest.0) && !is_due(table, oldest) && is_due(table, Version::MAX)
 }
 
-/// The best compaction for `table`, which is at rest; it may run at the same time as the compactions that have
-/// claimed `under_way`. It takes the file that wastes the greatest part of itself, and merges it with all that lies
-/// over it, or rewrites it. Level 0 is merged into the level `base`.
+/// The best compaction for `table`, which is at rest. It may run at the same time as the compactions that have
+/// claimed `under_way`. It takes the file of which the greatest share is wasted. It merges this file with
+/// everything that lies over it, or rewrites it. Level 0 is merged into the level `base`.
 pub fn pick(table: &TableFiles, base: usize, oldest: Version, under_way: &[Claim]) -> Pick {
     if !is_due(table, oldest) {
         return Pick::Nothing;
@@ -132,8 +135,8 @@ pub fn pick(table: &TableFiles, base: usize, oldest: Version, under_way: &[Claim
     picks.filter(|pick| *pick != Pick::Nothing).find(is_free).unwrap_or(Pick::Nothing)
 }
 
-/// Whether a flush of `memory`, rows of `table`, is worth it once no more commits come, because they may hide much of
-/// its files.
+/// Whether to flush `memory`, which has rows of `table`, when no more commits come. The flush is worth it if these
+/// rows may hide much of the table's files.
 pub fn is_flush_due(table: &TableFiles, memory: &Memtable) -> bool {
     let files = || table.files().map(|(_, file)| file);
     let rows: u64 = files().map(|file| file.sst.rows().count()).sum();
@@ -147,7 +150,7 @@ pub fn is_flush_due(table: &TableFiles, memory: &Memtable) -> bool {
     is_much(by_rows + by_ranges, all)
 }
 
-/// How many range erases are looked at.
+/// The most range erases that are looked at.
 const MOST_ERASES: usize = 16;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! A merge of files that is to be done, as a value: its inputs, and what decides how its outputs are made. It does not
-//! know why it was picked, nor which process merges.
+//! A merge of files that is to be done, as a value. It has the inputs, and everything that decides how the outputs
+//! are made. It does not know why the merge was picked, nor which process does it.
 
 use super::pick;
 use crate::base::event::CompactionReason;
@@ -18,18 +18,18 @@ pub struct MergeWork {
     pub inputs: Vec<(usize, u64)>,
     /// The level of the outputs.
     pub to: usize,
-    /// Why it is done.
+    /// Why the files are merged.
     pub reason: CompactionReason,
-    /// The inputs, newest first. Files of one source do not overlap.
+    /// The inputs, the newest first. The files of one source do not overlap each other.
     pub sources: Vec<Level>,
-    /// Whether no deeper level has keys in their range.
+    /// Whether no deeper level has keys in the key range of the inputs.
     pub bottom: bool,
     /// Target size of an output, in bytes.
     pub file_bytes: u64,
 }
 
 impl MergeWork {
-    /// The merge of these inputs, at least one.
+    /// The merge of `inputs`, which has at least one element.
     pub fn of(
         table: &TableFiles,
         (inputs, to, reason): (&[(usize, u64)], usize, CompactionReason),
@@ -59,12 +59,12 @@ impl MergeWork {
         self.sources.iter().flat_map(|level| level.iter())
     }
 
-    /// The bounds of all files that are merged; `None` if none exist.
+    /// The bounds of all files together; `None` if there are no files.
     pub fn bounds(&self) -> Option<KeyBounds> {
         self.files().map(|file| file.sst.bounds().clone()).reduce(|a, b| a.union(&b))
     }
 
-    /// Their bytes.
+    /// The bytes of all files that are merged.
     pub fn bytes(&self) -> u64 {
         self.files().map(|file| file.bytes()).sum()
     }

@@ -1,4 +1,5 @@
-//! Which logs of a database may hold commits, and how they follow each other. It does not know where the files are.
+//! Finds which logs of a database may hold commits, and in which order they follow each other. It does not know
+//! where the files are.
 
 use super::LogReader;
 use crate::base::record::{KnownEnd, LogError, Previous, Result};
@@ -6,20 +7,20 @@ use std::path::Path;
 
 /// A log that may hold commits.
 pub struct UsedLog {
-    /// Its number.
+    /// The number of the log.
     pub number: u64,
-    /// The log that it continues.
+    /// The log before it, which it continues.
     pub previous: Option<Previous>,
 }
 
-/// `numbers` ascend. Returns the logs among them that may hold commits, each after the log that it continues. `open`
-/// opens a log. These are left out:
+/// `numbers` are the numbers of the logs, ascending. Returns the logs among them that may hold commits, each after
+/// the log that it continues. `open` opens a log. These logs are left out:
 ///
-/// * A log that has not begun. The exception is the log `oldest`, which the manifest may need: the commits of the
-///   log before it were in files when its beginning was lost.
-/// * A log without commits that the next log does not continue: creating it failed.
-/// * A log whose commits an earlier recovery dropped, because commits before them were lost. The next log continues
-///   the log before the dropped one, and says that the log that it continues is durable.
+/// * A log that has not begun. The exception is the log `oldest`, because the manifest may need it. If its
+///   beginning was lost, the commits of the log before it were in files already.
+/// * A log without commits that the next log does not continue: making this log failed.
+/// * A log whose commits were dropped by an earlier recovery, because commits before them were lost. The next log
+///   continues the log before the dropped one. It also says that the log that it continues is durable.
 ///
 /// # Errors
 ///
@@ -45,21 +46,22 @@ pub fn chain(numbers: &[u64], oldest: u64, open: impl Fn(u64) -> Result<LogReade
     Ok(chain)
 }
 
-/// The error about the log at `path`, which the manifest says is the oldest one needed, and which is not there.
+/// The error that the log at `path` is missing, although the manifest says that it is the oldest log that the
+/// database needs.
 pub fn oldest_is_missing(path: &Path) -> LogError {
     LogError::corrupt(path, 0, "it is missing, but the manifest needs it")
 }
 
-/// Where the first log of `chain` ended, as the second one says.
+/// Where the first log of `chain` ended, if the second log says so.
 pub fn named_end(chain: &[UsedLog]) -> Option<KnownEnd> {
     let [log, next, later @ ..] = chain else { return None };
     let end = next.previous.filter(|previous| previous.number == log.number)?.end;
-    // A log ends only when its beginning is durable, and then the previous log is durable.
+    // A log ends only after its beginning has become durable, and then the log before it is durable, too.
     Some(KnownEnd { is_durable: end.is_durable || !later.is_empty(), ..end })
 }
 
-/// The error about the log at `path`: it ends at `end`, earlier than the log `next` says, although `proof` says that
-/// it was synced.
+/// The error that the log at `path` ends at `end`, which is earlier than the log `next` says. `proof` says why the
+/// missing part must have been synced.
 pub fn ends_too_early(path: &Path, end: u64, next: &Path, proof: &str) -> LogError {
     LogError::corrupt(path, end, format!("the log ends too early: in {}, {proof}", next.display()))
 }

@@ -1,8 +1,8 @@
 //! Reads the commits of a log file in order. It does not decide where a log ends and what a torn tail is; `record`
-//! does.
+//! does that.
 //!
-//! A record with the right checksum whose payload is no commit cannot come from an unfinished write. So it is
-//! corruption wherever it lies, and never a torn tail.
+//! A record may have the right checksum and a payload that is no commit. Such a record cannot come from an
+//! unfinished write. So it is corruption wherever it lies, and it is never a torn tail.
 //!
 //! A reader belongs to one thread.
 
@@ -18,7 +18,7 @@ use crate::base::record::{Header, KnownEnd, LogError, LogKind, Previous, RecordR
 /// One commit.
 #[derive(Clone, Copy, Debug)]
 pub struct Commit<'a> {
-    /// Where its record starts.
+    /// The offset at which its record starts.
     pub offset: u64,
     /// The version of all its rows.
     pub version: Version,
@@ -26,7 +26,7 @@ pub struct Commit<'a> {
     pub ops: &'a BatchOps,
 }
 
-/// Gives the commits of a log file one by one. After an error it returns the same error again.
+/// Returns the commits of a log file one by one. After an error, it returns the same error again.
 #[derive(Debug)]
 pub struct LogReader {
     records: RecordReader,
@@ -38,11 +38,11 @@ pub struct LogReader {
 }
 
 impl LogReader {
-    /// Opens a log. `known_end` is where the next log says that this one ended, see [`RecordReader::open`].
+    /// Opens a log. `known_end` is where this log ended according to the next log, see [`RecordReader::open`].
     ///
     /// # Errors
     ///
-    /// As [`RecordReader::open`]; the first record is damaged.
+    /// The errors of [`RecordReader::open`]; the first record is damaged.
     pub fn open(disk: &dyn Disk, path: &Path, known_end: Option<KnownEnd>) -> Result<Self> {
         let mut records = RecordReader::open(disk, path, LogKind::WriteAhead, known_end)?;
         let header = records.header().copied();
@@ -57,8 +57,8 @@ impl LogReader {
         Ok(Self { records, previous, has_begun, last: None, ops: BatchOps::new(), failed: None })
     }
 
-    /// Whether the log has begun. A log that has not begun has no commits: its creation was not finished, it never
-    /// continued another log, or the record about its beginning was never durable.
+    /// Whether the log has begun. A log that has not begun has no commits, for one of three reasons: its creation
+    /// was not finished, it never continued another log, or its begin record was never durable.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
@@ -77,7 +77,8 @@ impl LogReader {
         self.records.proof_of_sync()
     }
 
-    /// The header of the file; `None` if its creation was torn. Then nothing was ever in it.
+    /// The header of the file; `None` if the creation of the file was torn. Then the file has never contained a
+    /// commit.
     pub fn header(&self) -> Option<&Header> {
         self.records.header()
     }
@@ -91,7 +92,7 @@ impl LogReader {
         self.records.look_again()
     }
 
-    /// The next commit; `None` after the last.
+    /// The next commit; `None` after the last commit.
     ///
     /// # Errors
     ///
@@ -115,7 +116,7 @@ impl LogReader {
         let (offset, outcome) = loop {
             match self.records.next_record()? {
                 None => return Ok(None),
-                // It only proves what is durable.
+                // An empty record only proves which bytes are durable.
                 Some(record) if record.payload.is_empty() => {}
                 Some(record) => break (record.offset, decode(record.payload, self.last, &mut self.ops)),
             }
@@ -134,30 +135,31 @@ impl LogReader {
         self.records.path()
     }
 
-    /// The newest commit read.
+    /// The version of the newest commit that was read.
     #[cfg(test)]
     pub fn last(&self) -> Option<Version> {
         self.last
     }
 
-    /// After the last commit: the end of the log. Once the file is synced, the next log may store it as the end of this
-    /// one.
+    /// The end of the log. Call it after the last commit was read. When the file is synced, the next log may store
+    /// this as the end of this log.
     pub fn end(&self) -> u64 {
         self.records.end()
     }
 
-    /// Everything below this offset is known to have been durable, see [`RecordReader::proven_end`].
+    /// All bytes below this offset are known to have been durable, see [`RecordReader::proven_end`].
     pub fn proven_end(&self) -> u64 {
         self.records.proven_end()
     }
 
-    /// After the last commit: the unfinished write that was cut off, if the log ended with one.
+    /// If the log ended with an unfinished write that was cut off, returns this write. Call it after the last
+    /// commit was read.
     pub fn tear(&self) -> Option<&Tear> {
         self.records.tear()
     }
 }
 
-/// Reads the first record of a log that has a record of its beginning; `None` if the log ends before it.
+/// Reads the first record of a log that has a begin record; `None` if the log ends before it.
 ///
 /// ```text
 /// previous log's number u64 | previous log's end u64

@@ -1,8 +1,8 @@
-//! Metrics as text for other programs: JSON, and the exposition format of Prometheus. It knows names, and does not know
-//! how anything is counted.
+//! Metrics as text for other programs: JSON, and the exposition format of Prometheus. It knows the names of
+//! metrics. It does not know how anything is counted.
 //!
-//! Both are written from one list, so that they agree. An entry has a name, a description and its values. If it has
-//! several values, labels tell them apart.
+//! Both texts are written from the same list, so they agree. An element of the list has a name, a description and
+//! its values. If it has several values, labels tell the values apart.
 
 use super::Metrics;
 use os::store::{Counts, Requests};
@@ -21,9 +21,9 @@ struct Family {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MetricKind {
-    /// It only grows.
+    /// A value that only grows.
     Counter,
-    /// It grows and shrinks.
+    /// A value that grows and shrinks.
     Gauge,
 }
 
@@ -34,17 +34,17 @@ struct Sample {
 
 impl Sample {
     fn labelled(labels: &[(&'static str, &str)], value: u64) -> Self {
-        // The names of kinds are made for people and may have spaces.
+        // The names of kinds are made for people and may have spaces. Here `_` takes the place of a space.
         let labels = labels.iter().map(|&(name, value)| (name, value.replace(' ', "_")));
         Self { labels: labels.collect(), value }
     }
 }
 
 impl Metrics {
-    /// The metrics as a JSON object. It has a member for each metric of [`Metrics::to_prometheus`], without `larch_`
-    /// before its name and `_total` after it. Its value is a number or, if the metric has labels, an array of objects
-    /// with the labels and `value`. All numbers are whole and below 2^64. A reader that takes them as floating point
-    /// numbers rounds those above 2^53.
+    /// The metrics as a JSON object. It has a member for each metric of [`Metrics::to_prometheus`], without
+    /// `larch_` before its name and `_total` after it. The value of a member is a number. If the metric has labels,
+    /// it is an array of objects, each with the labels and a member `value`. All numbers are whole and below 2^64.
+    /// A reader that takes them as floating-point numbers rounds numbers above 2^53.
     pub fn to_json(&self) -> String {
         let mut out = String::from("{");
         for (i, family) in self.families().iter().enumerate() {
@@ -70,8 +70,8 @@ impl Metrics {
     }
 
     /// The metrics in the text format of Prometheus, version 0.0.4, which is served as `text/plain; version=0.0.4`.
-    /// All names begin with `larch_`, and those of counters end with `_total`. The labels are `owner` for memory,
-    /// `kind` and `reason` for pages, `reason` for written bytes and stalls, and `work` for failed work.
+    /// All names begin with `larch_`, and the names of counters end with `_total`. The labels are: `owner` for
+    /// memory; `kind` and `reason` for pages; `reason` for written bytes and stalls; `work` for failed work.
     pub fn to_prometheus(&self) -> String {
         let mut out = String::new();
         for Family { name, help, kind, samples } in self.families() {
@@ -226,7 +226,7 @@ impl Metrics {
         ]
     }
 
-    /// Nothing if the database is not in a store.
+    /// The metrics of the store; none if the database is not in a store.
     fn store_families(&self) -> Vec<Family> {
         let Some(bill) = &self.store else { return Vec::new() };
         let Counts { requests: Requests { puts, gets, lists, deletes }, retries, read_bytes, written_bytes } =
@@ -250,7 +250,7 @@ impl Metrics {
         families
     }
 
-    /// A count of pages by reason and kind, without the zeros.
+    /// The number of pages for each reason and kind. Numbers that are 0 are left out.
     fn pages(&self, name: &'static str, help: &'static str, count: impl Fn(Pages) -> u64) -> Family {
         let both = Reason::ALL.into_iter().flat_map(|reason| PageKind::ALL.map(|kind| (reason, kind)));
         let counted = both.map(|(reason, kind)| (reason, kind, count(self.pages.pages(reason, kind))));
@@ -274,8 +274,8 @@ fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("a string takes any text");
 }
 
-/// A label for use within double quotes, escaped in the way that JSON and Prometheus share. Labels come from this
-/// program and have no control characters.
+/// A label for use within double quotes. It is escaped in a way that is valid in both JSON and Prometheus. Labels
+/// come from this program and have no control characters.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -283,7 +283,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests;
 
-/// As the object of [`Metrics::to_json`].
+/// Makes the same object as [`Metrics::to_json`].
 #[cfg(feature = "serde")]
 impl serde::Serialize for Metrics {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -291,7 +291,7 @@ impl serde::Serialize for Metrics {
     }
 }
 
-/// Its value, or an array of its samples.
+/// The value of the metric, or an array of its values with labels.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Family {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

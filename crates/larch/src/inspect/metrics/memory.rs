@@ -1,6 +1,6 @@
-//! Memory by owner. All memory that the engine uses has one owner. So the sum says by how much the process has grown
-//! since the database was opened. Only things that always take a few KiB are not counted. It does not know how the
-//! memory is used.
+//! Memory by owner. All memory that the engine uses has one owner. So the sum over all owners says by how much the
+//! process has grown since the database was opened. Only things that always take just a few KiB are not counted. It
+//! does not know how the memory is used.
 
 use super::cached::Cached;
 use crate::core::Core;
@@ -8,8 +8,8 @@ use crate::manifest::TableFiles;
 use os::sync::atomic::Ordering;
 use pages::cache::CacheUsage;
 
-/// The memory of a range that is being read, without its pages, in bytes: cursors, keys, and the notes of its
-/// session. 2.4 KiB were measured with files in one level.
+/// The memory that a range takes while it is read, in bytes: its cursors, its keys, and the notes of its session,
+/// but not its pages. 2.4 KiB were measured with files in one level.
 const RANGE_BYTES: u64 = 3 << 10;
 
 /// The memory of a database at one moment, by owner, in bytes. The sizes of the cache count all databases that share
@@ -17,8 +17,8 @@ const RANGE_BYTES: u64 = 3 << 10;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Memory {
-    /// Index nodes and flat indexes in memory. Here and in the next three sizes each page counts with its entries in
-    /// the tables of the cache.
+    /// Index nodes and flat indexes in memory. In this size and the next three, each page counts together with its
+    /// entries in the tables of the cache.
     pub cached_index_bytes: u64,
     /// Data pages, parts of column groups, values outside pages and range erases in memory.
     pub cached_data_bytes: u64,
@@ -28,32 +28,33 @@ pub struct Memory {
     pub cached_filter_bytes: u64,
     /// Memory reserved for pages that are being read.
     pub in_flight_bytes: u64,
-    /// Memory that the cache has and that no page uses: memory of evicted pages, and room for more entries in its
-    /// tables. It is a lower bound: pages of more than 1 MiB, and pages beyond the budget, have memory from
-    /// elsewhere, and the count is too small by as many bytes.
+    /// Memory that belongs to the cache and that no page uses now: memory of evicted pages, and room for more
+    /// entries in the tables of the cache. It is a lower bound. Pages of more than 1 MiB, and pages beyond the
+    /// budget, have memory from outside the cache. The count is too small by the bytes of these pages.
     pub cache_spare_bytes: u64,
-    /// The state that unpacks pages compressed by zstd. It is not part of the budget of the cache. It takes 96 KiB
-    /// for each thread that unpacked at the same moment as others. While no thread unpacks, at most one such state
-    /// or a sixteenth of the budget is kept.
+    /// Memory for the states that decompress pages compressed by zstd. It is not part of the budget of the cache.
+    /// It takes 96 KiB for each thread that decompressed at the same time as other threads. While no thread
+    /// decompresses, at most a sixteenth of the budget is kept in such states, but always one state.
     pub unpacker_bytes: u64,
-    /// Rows that are not in files yet, with the lists that hold them; rows that are in files, but that values keep
-    /// in memory; and memory that is ready for further rows.
+    /// Memory of rows that are not in files yet, with the lists that hold them. It includes rows that are in files
+    /// already but are kept in memory by values, and memory that is ready for further rows.
     pub memtable_bytes: u64,
     /// The buffers in which the log encodes records.
     pub log_buffer_bytes: u64,
-    /// Memory for files that flushes, compactions and imports are writing: the compressors of zstd, open pages,
-    /// closed index nodes, filters, range erases that are being merged, and bytes that are gathered for the disk. It
-    /// is exact to about 64 KiB for each file.
+    /// Memory for files that flushes, compactions and imports are writing. It holds compressors of zstd, open
+    /// pages, closed index nodes, filters, range erases that are being merged, and bytes that are gathered for the
+    /// disk. For each file, it is exact to about 64 KiB.
     pub builder_bytes: u64,
     /// Pages that compactions and merges of imports have read around the cache.
     pub compaction_bytes: u64,
-    /// Rows of imports that are to be sorted, and what is known of the files of imports.
+    /// Rows of imports that are still to be sorted, and descriptions of the files of imports.
     pub import_bytes: u64,
-    /// What is known of files and tables, and the buffers in which the manifest encodes records.
+    /// Descriptions of files and tables, and the buffers in which the manifest encodes records.
     pub manifest_bytes: u64,
     /// Ranges that are being read, without their pages, as an estimate.
     pub session_bytes: u64,
-    /// Pages in memory that are pinned. They are also counted in the sizes above, so this is no owner.
+    /// Pages in memory that are pinned. The sizes above count them, too, so `pinned_bytes` does not belong to the
+    /// owners.
     pub pinned_bytes: u64,
 }
 
@@ -64,7 +65,8 @@ impl Memory {
         let load = |bytes: &os::sync::atomic::AtomicU64| bytes.load(Ordering::Relaxed);
         let files = view.files.tables.values().flat_map(|table| table.files());
         let files: u64 = files.map(|(_, file)| file.memory_bytes()).sum();
-        // A table is in two trees, and its name is in one of the two. A node of a tree takes about 64 more bytes.
+        // Each table is a node in two trees, and one of the two trees also holds its name. A node of a tree takes
+        // about 64 bytes more.
         let table =
             |table: &TableFiles| size_of_val(table) + size_of_val(&*table.info) + 2 * table.info.name.len() + 2 * 64;
         let tables: usize = view.files.tables.values().map(table).sum();
@@ -88,8 +90,9 @@ impl Memory {
         }
     }
 
-    /// Every owner with its bytes, named as in [`Metrics::to_json`](super::Metrics::to_json) and
-    /// [`Metrics::to_prometheus`](super::Metrics::to_prometheus). No memory counts for two owners.
+    /// Every owner with its bytes. The owners have the same names as in
+    /// [`Metrics::to_json`](super::Metrics::to_json) and [`Metrics::to_prometheus`](super::Metrics::to_prometheus).
+    /// All memory counts for at most one owner.
     pub fn owners(&self) -> [(&'static str, u64); 14] {
         [
             ("cached_index", self.cached_index_bytes),
@@ -109,7 +112,7 @@ impl Memory {
         ]
     }
 
-    /// The sum of all owners.
+    /// The sum of the bytes of all owners.
     pub fn total_bytes(&self) -> u64 {
         self.owners().iter().map(|(_, bytes)| bytes).sum()
     }

@@ -1,4 +1,4 @@
-//! Sizes are those of what is there: of the pages that a check finds in the files, and of the pages in the cache.
+//! The sizes in the metrics agree with the pages that a check finds in the files, and with the pages in the cache.
 
 use super::*;
 use crate::base::options::{LevelOptions, TableOptions};
@@ -11,7 +11,7 @@ use sst::{Compression, FileReport, Groups, PageIndexKind, Seek, SstCursor};
 
 fn database() -> Database {
     let (machine, _) = Machine::simulated(1);
-    // Nothing is compacted unless it is asked for.
+    // With these limits, nothing is compacted unless the test asks for it.
     let levels = LevelOptions { level0_files: 100, slow_files: 100, file_bytes: 32 << 10, ..LevelOptions::default() };
     Database::builder("db").machine(machine).levels(levels).open().expect("the disk works")
 }
@@ -21,7 +21,7 @@ fn options(groups: &[&str], index: PageIndexKind) -> TableOptions {
     TableOptions { page_bytes: 512, node_bytes: 512, groups, index, ..TableOptions::default() }
 }
 
-/// Rows with older versions, an erased range, and values outside their pages; in several files.
+/// Makes rows with older versions, an erased range, and values outside their pages, in several files.
 fn fill(db: &Database, table: &Table) {
     let count = table.options().groups.len().max(1);
     let snapshots = (0..4u32).map(|round| {
@@ -80,7 +80,7 @@ fn sizes_are_those_of_the_pages_that_a_check_finds() {
                 }
                 assert!(reports.len() > 1 && stats.value_bytes > 0 && stats.history_bytes > 0);
                 assert_eq!((index.has_btree(), index.has_flat()), (stats.btree_bytes > 0, stats.flat_bytes > 0));
-                // Each index counts once, and with everything else it makes the files.
+                // Each kind of index counts once. All sizes together are the size of the files.
                 assert_eq!(stats.index_bytes, found(PageKind::Index) + found(PageKind::Flat));
                 let pages: u64 = sizes.iter().map(|(bytes, _)| bytes).sum();
                 let padding: u64 = reports.iter().map(|report| report.padding_bytes).sum();
@@ -100,7 +100,7 @@ fn sizes_are_those_of_the_pages_that_a_check_finds() {
     }
 }
 
-/// Reads a row of the table's newest file with its older versions, all parts of it, into the cache.
+/// Reads one row of the table's newest file into the cache, with all its older versions and all its parts.
 fn warm(table: &Table) {
     let core = table.core();
     let session = Session::new(&core.env.cache, Reason::Point, Admit::Keep);
@@ -166,7 +166,7 @@ fn another_budget_holds_at_once_for_all_who_read_and_pages_come_back_with_more()
     read();
     assert!(cached().used_bytes <= half.budget_bytes);
 
-    // With nothing, reads go on: each step has its own pages only.
+    // Even with no bytes for the cache, reads go on: each step has only its own pages.
     db.set_cache_bytes(0);
     read();
     assert_eq!(cached().used_bytes, 0);

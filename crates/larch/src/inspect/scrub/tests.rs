@@ -1,4 +1,4 @@
-//! The background scrub reads every page of every file at its rate, and says what it finds.
+//! The background scrub reads every page of every file at the given rate, and reports the damage that it finds.
 
 use crate::event::Event;
 use crate::options::LevelOptions;
@@ -34,7 +34,7 @@ impl Scrubbed {
         Self { machine, disk, db, events }
     }
 
-    /// Lets so much time pass, a second at a time, and does what the background has to do in each.
+    /// Lets `seconds` pass, one second at a time. In each second it runs the background work that is due.
     fn pass(&self, seconds: u64) {
         for _ in 0..seconds {
             self.machine.clock.sleep(Duration::from_secs(1));
@@ -43,8 +43,8 @@ impl Scrubbed {
     }
 }
 
-/// Begins to scrub a disk with three files that have everything a file can have. Returns it with the table and the
-/// bytes of the files.
+/// Begins to scrub a database with three files that have everything that a file can have. Returns the database with
+/// its table and the number of bytes of the files.
 fn filled(seed: u64, rate: u64) -> (Scrubbed, Table, u64) {
     let (_, disk) = Machine::simulated(seed);
     let of = Scrubbed::open(disk.clone(), 0);
@@ -62,7 +62,8 @@ fn fill(db: &Database) {
     let table = db.table_with("t", options).expect("the disk works");
     let mut snapshots = Vec::new();
     for round in 0u32..3 {
-        // The files stay small and hide little of each other, or the table would be compacted at rest.
+        // The files stay small and hide few rows of each other. Otherwise the table would be compacted once it is
+        // at rest.
         for row in 0..if round == 0 { 300 } else { 40 } {
             let value = if row % 40 == 0 { vec![b'l'; 900] } else { vec![b's'; 30] };
             table.insert_parts(format!("row{row:04}"), &[&value[..], b"cold"]).expect("the disk works");
@@ -85,13 +86,13 @@ fn every_page_is_read_at_the_rate_and_none_again_within_the_hour() {
     assert!(before.scrubbed_bytes < bytes / 2);
     of.pass(bytes / RATE / 2);
     let half = of.db.metrics();
-    // A piece of a second's bytes begins at once, and a page may go over.
+    // The first piece, with the bytes of one second, begins at once. The last page of a piece may exceed the rate.
     assert!(half.scrubbed_bytes - before.scrubbed_bytes <= bytes / 2 + 2 * RATE, "{} of {bytes}", half.scrubbed_bytes);
     assert_eq!(half.scrub_rounds, 0);
     of.pass(bytes / RATE + 5);
     let whole = of.db.metrics();
     assert_eq!((whole.scrub_rounds, whole.damaged_pages), (1, 0));
-    // All bytes of files but footers and what alignment leaves between pages.
+    // All bytes of the files, except footers and the gaps that alignment leaves between pages.
     let stats = table.stats().expect("it is there");
     let of_pages = stats.data_bytes + stats.group_bytes + stats.group_history_bytes + stats.index_bytes;
     let of_pages = of_pages + stats.filter_bytes + stats.history_bytes + stats.value_bytes + stats.range_erase_bytes;
@@ -105,7 +106,7 @@ fn every_page_is_read_at_the_rate_and_none_again_within_the_hour() {
 #[test]
 fn damage_is_counted_listed_and_said_although_the_page_is_in_memory() {
     let (of, table, bytes) = filled(2, RATE);
-    // All of it is in memory, so that no read meets the damage.
+    // The whole table is in memory, so no read of a row meets the damage.
     table.warm(..).expect("the disk works");
     let entries = of.disk.list(Path::new("db")).expect("the disk works");
     let sst = entries.into_iter().find(|entry| entry.name.ends_with(".sst")).expect("it was flushed");

@@ -1,9 +1,9 @@
-//! When a table is at rest, and which looks count.
+//! Tests when a table is at rest, and which looks are counted.
 
 use super::*;
 use crate::levels::pick::tests::{Described, table};
 
-/// A table with the files `numbers` in level 0, which are the newest of all files.
+/// A table whose files `numbers` are in level 0. They are the newest of all its files.
 fn with_level0(numbers: std::ops::RangeInclusive<u64>) -> TableFiles {
     let level = |number: u64| if numbers.contains(&number) { 0 } else { 6 };
     let bounds = |number: u64| if numbers.contains(&number) { ("a", "z") } else { KEYS[number as usize] };
@@ -12,7 +12,7 @@ fn with_level0(numbers: std::ops::RangeInclusive<u64>) -> TableFiles {
     table(&files)
 }
 
-/// What the files below level 0 hold.
+/// The keys of the files below level 0.
 const KEYS: [(&str, &str); 6] = [("a", "a"), ("b", "b"), ("c", "c"), ("d", "d"), ("e", "e"), ("f", "f")];
 
 fn now(millis: u64, looks: u64) -> Now {

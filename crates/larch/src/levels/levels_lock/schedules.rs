@@ -1,4 +1,4 @@
-//! All that is promised about who has the lock, under many schedules.
+//! Tests under many schedules everything that the lock promises about who has it.
 
 use super::LevelsLock;
 use os::sync::Arc;

@@ -1,12 +1,12 @@
-//! Which workers live, by their beats. It reads no clock and no disk.
+//! Finds out from their beats which workers live. It reads no clock and no disk.
 //!
-//! A worker lives if its count has grown lately. A beat that is there at the first look proves nothing: its worker
-//! may have died long ago.
+//! A worker lives if the count in its beat has grown lately. A beat that exists at the first look proves nothing,
+//! because its worker may have died long ago.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// The workers that were seen.
+/// The workers whose beats were seen.
 #[derive(Debug, Default)]
 pub struct Alive {
     workers: HashMap<u64, Seen>,
@@ -15,15 +15,15 @@ pub struct Alive {
 #[derive(Debug)]
 struct Seen {
     count: u64,
-    /// When the count was seen for the first time.
+    /// When the present count was seen for the first time.
     since: Duration,
-    /// Whether another count was seen before.
+    /// Whether the count of this worker was different at an earlier look.
     has_grown: bool,
 }
 
 impl Alive {
-    /// Takes notice of all `beats` that exist `now`. A worker without a beat is forgotten only after the time
-    /// `dead`, because a listing may miss a beat that is just being replaced.
+    /// Takes note of `beats`, which are all beats that exist `now`. A worker without a beat is forgotten only after
+    /// the time `dead`. The reason is that a listing may miss a beat that is just being replaced.
     pub fn note(&mut self, beats: &[(u64, u64)], now: Duration, dead: Duration) {
         for &(worker, count) in beats {
             let seen = self.workers.entry(worker).or_insert(Seen { count, since: now, has_grown: false });
@@ -35,28 +35,28 @@ impl Alive {
         self.workers.retain(|worker, seen| is_there(worker) || now.saturating_sub(seen.since) < dead);
     }
 
-    /// Takes notice that a worker did something else than beat.
+    /// Takes note that a worker did something that is not a beat.
     pub fn saw(&mut self, worker: u64, now: Duration) {
         let seen = self.workers.entry(worker).or_insert(Seen { count: 0, since: now, has_grown: true });
         (seen.since, seen.has_grown) = (now, true);
     }
 
-    /// Whether `worker` lives: its count has grown less than `dead` ago.
+    /// Whether `worker` lives: its count has last grown less than `dead` ago.
     pub fn has(&self, worker: u64, now: Duration, dead: Duration) -> bool {
         self.workers.get(&worker).is_some_and(|seen| seen.lives(now, dead))
     }
 
-    /// How many live.
+    /// The number of workers that live.
     pub fn count(&self, now: Duration, dead: Duration) -> usize {
         self.workers.values().filter(|seen| seen.lives(now, dead)).count()
     }
 
-    /// Whether some may turn out to live.
+    /// Whether no worker was seen that lives or may turn out to live.
     pub fn is_empty(&self) -> bool {
         self.workers.is_empty()
     }
 
-    /// Whether the count of a worker that was seen has not grown for `time`.
+    /// Whether `worker` was seen and its count has not grown for `time`.
     pub fn is_silent_for(&self, worker: u64, time: Duration, now: Duration) -> bool {
         self.workers.get(&worker).is_some_and(|seen| now.saturating_sub(seen.since) >= time)
     }

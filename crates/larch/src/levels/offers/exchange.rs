@@ -1,4 +1,4 @@
-//! The files in the directory `workers`, by their names. It does not know what is in them.
+//! The files in the directory `workers`, and their names. It does not know what the files contain.
 //!
 //! ```text
 //! 3f2a00c41be7d905-0000000000000031.beat   worker, count
@@ -18,40 +18,40 @@ const JOB: &str = "job";
 const OWNER: &str = "owner";
 const RESULT: &str = "result";
 
-/// The owner of a job that no worker is to do any more.
+/// The number that stands for the owner if no worker is to do a job any more.
 pub const NOBODY: u64 = 0;
 
-/// The name of a job: the first number of its files, and the epoch of the writer that offers it. No two jobs have the
-/// same.
+/// The name of a job: the first number of its files, and the epoch of the writer that offers it. No two jobs have
+/// the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobName {
     pub first: u64,
     pub epoch: u64,
 }
 
-/// What the directory has.
+/// The names that were found in the directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exchanged {
-    /// Workers, each with the count of a beat. A worker may have two, for a moment.
+    /// The workers, each with the count in its beat. For a moment, a worker may have two beats.
     pub beats: Vec<(u64, u64)>,
     pub jobs: BTreeSet<JobName>,
     pub owners: BTreeSet<JobName>,
     pub results: BTreeSet<JobName>,
 }
 
-/// How often each side looks at what the other has done, and what silence means.
+/// How often the writer and the workers look at each other's files, and how long a silence means death.
 #[derive(Clone, Copy, Debug)]
 pub struct Pauses {
-    /// While a job is out, or is waited for.
+    /// The time between two looks while a job is out or a worker waits for one.
     pub look: Duration,
-    /// Between two beats.
+    /// The time between two beats of a worker.
     pub beat: Duration,
-    /// A worker without a new beat for this long is dead.
+    /// A worker is dead if it has made no new beat for this long.
     pub dead: Duration,
 }
 
 impl Pauses {
-    /// The times for the database on this machine. On a store a look costs money, so looks are fewer.
+    /// The pauses for a database on `machine`. In a store, each look costs money, so the pauses are longer.
     pub fn of(machine: &Machine) -> Self {
         let millis = Duration::from_millis;
         match machine.disk.keeps_removed() {
@@ -74,22 +74,22 @@ impl Exchange<'_> {
         self.database.join(WORKERS)
     }
 
-    /// Makes the directory.
+    /// Makes the directory `workers`.
     ///
     /// # Errors
     ///
-    /// What the disk refuses.
+    /// The disk refuses to make the directory.
     pub fn create(&self) -> Result<()> {
         let directory = self.directory();
         self.disk.create_dir(&directory).map_err(|error| Error::io("create directory", &directory, error))
     }
 
-    /// Removes the directory if nothing is in it.
+    /// Removes the directory `workers` if nothing is in it.
     pub fn remove_if_unused(&self) {
         self.disk.remove_dir(&self.directory()).ok();
     }
 
-    /// What is there.
+    /// Looks at the names of the files in the directory.
     ///
     /// # Errors
     ///
@@ -119,29 +119,29 @@ impl Exchange<'_> {
         self.directory().join(format!("{worker:016x}-{count:016}.{BEAT}"))
     }
 
-    /// From now on, nobody can begin with this job. Its owner file stays, so that a late worker does not own the
+    /// From now on, no worker can begin with this job. Its owner file stays, so that a late worker does not own the
     /// job.
     pub fn close_job(&self, name: JobName) {
-        // If a worker owns the job already, the file exists, which is as good. If the file cannot be made, a worker
-        // may still own the job, but then finds that the job is missing.
+        // If a worker owns the job already, its owner file exists, which is just as good. If the owner file cannot
+        // be made, a worker may still become the owner of the job. But then it finds that the job is missing.
         self.disk.create_with(&self.owner(name), &NOBODY.to_le_bytes()).ok();
         self.remove_in_order(&[self.job(name), self.result(name)]);
     }
 
-    /// Removes the files of a job, its owner file last.
+    /// Removes the files of a job. The owner file is removed last.
     pub fn remove_job(&self, name: JobName) {
         self.remove_in_order(&[self.job(name), self.result(name), self.owner(name)]);
     }
 
-    /// Removes files up to the first that cannot be removed. What stays is removed by a later look, or by the next
-    /// open.
+    /// Removes files in order, and ends at the first file that cannot be removed. A later look or the next open
+    /// removes the files that are left.
     fn remove_in_order(&self, paths: &[PathBuf]) {
         let is_gone =
             |removed: io::Result<()>| removed.map_or_else(|error| error.kind() == ErrorKind::NotFound, |()| true);
         _ = paths.iter().all(|path| is_gone(self.disk.remove(path)));
     }
 
-    /// Removes the files of all jobs but those of `epoch`.
+    /// Removes the files of all jobs, except the jobs of `epoch`.
     pub fn remove_jobs_before(&self, epoch: u64) {
         let found = self.look().unwrap_or_default();
         found.names().into_iter().filter(|name| name.epoch != epoch).for_each(|name| self.remove_job(name));

@@ -1,4 +1,5 @@
-//! What a writer tells a worker about a compaction: which files to merge, and how. It reads and writes no files.
+//! What a writer tells a worker about a compaction: which files to merge, and how to merge them. It reads and
+//! writes no files.
 
 use super::exchange::JobName;
 use crate::base::event::CompactionReason;
@@ -21,7 +22,7 @@ pub struct OfferedJob {
     pub epoch: u64,
     /// The numbers of the new files.
     pub numbers: Range<u64>,
-    /// The place in the manifest from which on it has all inputs.
+    /// The first place in the manifest at which the manifest has all inputs.
     pub position: Position,
     /// The table.
     pub table: TableId,
@@ -29,11 +30,11 @@ pub struct OfferedJob {
     pub to: usize,
     /// Why the files are merged.
     pub reason: CompactionReason,
-    /// Whether no deeper level has keys in their range.
+    /// Whether no deeper level has keys in the key range of the inputs.
     pub bottom: bool,
     /// Target size of a new file, in bytes.
     pub file_bytes: u64,
-    /// The versions that readers read at, see [`Views::boundaries`](crate::core::views::Views::boundaries).
+    /// The versions at which readers read, see [`Views::boundaries`](crate::core::views::Views::boundaries).
     pub boundaries: Vec<Version>,
     /// Level and number of each file to merge.
     pub inputs: Vec<(usize, u64)>,
@@ -42,7 +43,7 @@ pub struct OfferedJob {
 }
 
 impl OfferedJob {
-    /// Its name.
+    /// The name of this job.
     pub fn name(&self) -> JobName {
         JobName { first: self.numbers.start, epoch: self.epoch }
     }
@@ -91,7 +92,7 @@ impl OfferedJob {
     ///
     /// # Errors
     ///
-    /// The bytes are damaged or not whole, or a newer release has written them.
+    /// The bytes are damaged or incomplete, or a newer release has written them.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         let (database, mut left) = unseal(bytes, MAGIC, 0, "job of a compaction")?;
         let job = Self::take(database, &mut left).ok_or("it does not decode")?;
@@ -131,7 +132,7 @@ impl OfferedJob {
     }
 }
 
-/// By their numbers.
+/// The reasons, in the order of the numbers that stand for them.
 const REASONS: [CompactionReason; 5] = [
     CompactionReason::Level0,
     CompactionReason::LevelSize,
@@ -149,7 +150,7 @@ pub mod tests {
     use super::*;
     use crate::base::sealed::tests::expect_damage_found;
 
-    /// A job, for the tests of what is said about jobs.
+    /// A job for tests of the messages about jobs.
     pub fn job() -> OfferedJob {
         OfferedJob {
             database: 7,

@@ -1,4 +1,4 @@
-//! What is picked for which files, above all for erased rows.
+//! Tests which compaction is picked for which files, above all for files with erased rows.
 
 mod beside;
 mod model;
@@ -16,10 +16,11 @@ use sst::Meta;
 use sst::format::meta::{Root, Tree};
 use sst::format::node::Totals;
 
-/// A file: its level, keys, rows, erased rows among them, and newest version. Files are numbered from 1 in their order.
+/// A file: its level, its lowest and highest key, its number of rows, how many of the rows are erased, and its
+/// newest version. Files get numbers from 1 on, in the order in which they are given.
 pub type Described = (u8, &'static str, &'static str, u64, u64, u64);
 
-/// A table without files, and what makes its files.
+/// A table without files, and the opener that makes files for it.
 fn empty_table() -> (FileSet, FileOpener) {
     let (machine, _) = Machine::simulated(1);
     let cache = PageCache::new(0, 1, sst::validate);
@@ -38,7 +39,7 @@ fn empty_table() -> (FileSet, FileOpener) {
     (set, opener)
 }
 
-/// What is known of a file with these rows.
+/// The meta of a file with these rows.
 fn described(file_bytes: u64, rows: u64, erased: u64, low: Vec<u8>, high: Vec<u8>) -> Meta {
     let totals = Totals { rows, bytes: file_bytes, group_bytes: 0, erased };
     let root = Root { address: pages::Address::default(), height: 0, index_bytes: 0 };
@@ -63,7 +64,7 @@ pub fn table(files: &[Described]) -> TableFiles {
 
 const AT_REST: Level0Use = Level0Use { is_at_rest: true, looks: 0 };
 
-/// Level and number of the inputs, and where they go.
+/// Level and number of each input, and the level into which they are merged.
 type Merged = (Vec<(usize, u64)>, usize);
 
 #[track_caller]
@@ -78,11 +79,12 @@ fn check(files: &[Described], seen: u64, expected: Option<Merged>) {
 
 #[test]
 fn a_file_of_erased_rows_goes_to_where_nothing_lies_below_and_there_they_go() {
-    // A flush, alone and over what it erased.
+    // A file from a flush: first alone, then over a file with the rows that it erased.
     check(&[(0, "a", "z", 100_000, 100_000, 5)], 5, Some((vec![(0, 1)], 6)));
     let over = [(6, "a", "z", 100_000, 0, 3), (0, "a", "z", 100_000, 100_000, 5)];
     check(&over, 5, Some((vec![(0, 2), (6, 1)], 6)));
-    // A file in a deeper level goes down to the next level that has some of its keys, or is rewritten where it is.
+    // A file in a deeper level goes down to the next level that has some of its keys. If no level has any, the file
+    // is rewritten where it is.
     let large = (6, "x", "z", 100_000_000, 0, 3);
     let deeper = [(4, "a", "m", 1000, 900, 5), (6, "a", "k", 5000, 0, 3), (6, "l", "n", 3000, 0, 3), large];
     check(&deeper, 5, Some((vec![(4, 1), (6, 2), (6, 3)], 6)));
@@ -90,7 +92,7 @@ fn a_file_of_erased_rows_goes_to_where_nothing_lies_below_and_there_they_go() {
     check(&[(6, "a", "m", 1000, 900, 5), (6, "n", "z", 5000, 0, 3)], 5, Some((vec![(6, 1)], 6)));
 }
 
-/// The targets of the levels from the base down, in MiB, for a table whose deepest level has the given size in MiB.
+/// Checks the targets of the levels in MiB, from the base down. The deepest level of the table has `mebibytes` MiB.
 fn check_targets(mebibytes: u64, expected: &[u64]) {
     let rows = (mebibytes << 20) / 100;
     let (base, targets) = targets(&table(&[(6, "a", "z", rows, 0, 1)]), &LevelOptions::default());
@@ -143,8 +145,8 @@ fn levels_that_are_too_large_come_first() {
 
 #[test]
 fn the_level_that_is_cheapest_to_empty_comes_first_until_level_0_is_urgent() {
-    // The levels below level 0 are the same: 2 GB in the deepest level, and 1 GB in the level above it, whose target
-    // is 256 MiB.
+    // In all cases, the levels below level 0 are the same: 2 GB in the deepest level, and 1 GB in the level above
+    // it, whose target is 256 MiB.
     let deeper = [
         (5, "a", "m", 5_000_000, 0, 2),
         (5, "n", "z", 5_000_000, 0, 2),
@@ -166,7 +168,7 @@ fn the_level_that_is_cheapest_to_empty_comes_first_until_level_0_is_urgent() {
 
 #[test]
 fn level_0_waits_for_more_files_unless_the_table_is_at_rest_or_reads_have_paid_for_a_merge() {
-    // 1 MB in each file, and 6 MB below.
+    // Each file has 1 MB, and the level below has 6 MB.
     let is_due = |files: usize, level0: Level0Use| {
         let level0_files = std::iter::repeat_n((0, "a", "z", 10_000, 0, 3), files);
         let all: Vec<Described> = [(6, "a", "z", 60_000, 0, 1)].into_iter().chain(level0_files).collect();

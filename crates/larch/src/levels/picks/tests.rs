@@ -1,4 +1,4 @@
-//! A compaction looks at the tables that changed, however many exist.
+//! A compaction looks only at the tables that changed, however many tables exist.
 
 use crate::Database;
 use crate::options::LevelOptions;
@@ -16,7 +16,7 @@ fn database(tables: u32) -> Database {
     db
 }
 
-/// Tables looked at while one of them is written, flushed and compacted, ten times.
+/// How many times a table is examined while one of `tables` tables is written, flushed and compacted ten times.
 fn looks(tables: u32) -> u64 {
     let db = database(tables);
     let table = db.table("table 3").expect("it is there");
@@ -37,7 +37,8 @@ fn looks_do_not_grow_with_the_number_of_tables() {
     assert!((10..100).contains(&few), "{few} looks at one table that changed ten times");
 }
 
-/// A range erase cuts files when the snapshot that saw them is gone, though the table has not changed since.
+/// A range erase cuts files when the snapshot that saw their rows is gone, although the table has not changed
+/// since.
 #[test]
 fn a_table_that_waits_for_a_reader_is_looked_at_again() {
     let db = database(10);

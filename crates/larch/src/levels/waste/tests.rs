@@ -1,11 +1,11 @@
-//! What counts as waste, and what is picked because of it. Rows have 100 bytes.
+//! Tests what counts as waste, and which compaction is picked because of it. Every row has 100 bytes.
 
 use super::*;
 use crate::levels::pick::tests::{Described, table};
 
 const BASE: usize = 6;
 
-/// Level and number of the inputs, and where they go.
+/// Level and number of each input, and the level into which they are merged.
 type Merged = (Vec<(usize, u64)>, usize);
 
 #[track_caller]
@@ -22,7 +22,8 @@ fn check(files: &[Described], oldest: u64, expected: Option<Merged>) {
 fn rows_over_a_fifth_of_a_file_have_it_merged_with_them() {
     check(&[(6, "a", "z", 10_000, 0, 3), (0, "a", "z", 3000, 3000, 5)], 5, Some((vec![(0, 2), (6, 1)], 6)));
     check(&[(6, "a", "z", 10_000, 0, 3), (0, "a", "z", 2000, 2000, 5)], 5, None);
-    // Among several files, the pick takes the file that wastes most, with the whole level 0 and the files between.
+    // Among several files, the pick takes the file that wastes most, together with the whole level 0 and the files
+    // between them.
     let two = [(6, "a", "c", 10_000, 0, 1), (6, "x", "z", 2000, 0, 1)];
     let over = [(5, "y", "z", 1900, 0, 2), (0, "a", "b", 5000, 0, 3), (0, "l", "m", 10, 0, 4)];
     let all: Vec<Described> = two.into_iter().chain(over).collect();

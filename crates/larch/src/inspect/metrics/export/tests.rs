@@ -1,11 +1,11 @@
-//! What other programs can rely on.
+//! Tests what other programs rely on in the exported text.
 
 use super::{Metrics, escaped};
 use crate::handle::database::Database;
 use os::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The metrics of a database with rows in memory and in files, some of them read.
+/// The metrics of a database that has rows in memory and in files. Some of these rows have been read.
 fn metrics() -> Metrics {
     let (machine, _) = Machine::simulated(1);
     let db = Database::builder("db").machine(machine).open().expect("the disk works");
@@ -19,9 +19,9 @@ fn metrics() -> Metrics {
     db.metrics()
 }
 
-/// Samples by name and labels. Checks the rules of the format: HELP and TYPE of a name come before its samples, the
-/// samples of a name stand together, and no sample comes twice. TYPE is that of a counter exactly if the name ends
-/// with `_total`.
+/// Returns the values by name and labels. Checks the rules of the format: HELP and TYPE of a name come before its
+/// values; all values of a name stand together; and no value comes twice. TYPE says counter exactly if the name
+/// ends with `_total`.
 fn samples(text: &str) -> BTreeMap<String, u64> {
     assert!(text.ends_with('\n'));
     let mut samples = BTreeMap::new();
@@ -71,7 +71,7 @@ fn prometheus_is_told_what_the_fields_say() {
 fn json_has_the_same_numbers() {
     let metrics = metrics();
     let json = metrics.to_json();
-    // Brackets are closed by their like, and names have none.
+    // Each bracket is closed by a bracket of the same kind. Names contain no brackets.
     let mut open = Vec::new();
     for byte in json.bytes() {
         match byte {

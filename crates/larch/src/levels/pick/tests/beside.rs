@@ -1,6 +1,6 @@
-//! Several compactions at the same time, as the picker sees them: they begin and end in any order and never meet,
-//! and rows never pass older rows of the same key. A file consists of a version for each cell of the key space, so
-//! that nothing is read or written.
+//! Several compactions at the same time, as the picker sees them. They begin and end in any order, their claims
+//! never overlap, and rows never pass older rows of the same key. A simulated file has only one version for each
+//! cell of the key space. So the test reads and writes no real files.
 
 use super::*;
 use crate::levels::claim::Claim;
@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 const CELLS: usize = 64;
 const BYTES: u64 = 1 << 20;
 
-/// The version that a file has of each cell; 0 for none.
+/// For each cell, the version that a file has of it; 0 if the file does not have the cell.
 type Cells = Vec<u64>;
 
 struct Beside {
@@ -70,7 +70,7 @@ impl Beside {
         self.add(0, cells);
     }
 
-    /// Begins the next compaction, if one exists.
+    /// Begins the next compaction, if one is picked.
     fn begin(&mut self) {
         let claims: Vec<Claim> = self.under_way.iter().map(|(_, claim)| claim.clone()).collect();
         let pick = pick(self.table(), &self.options, Version(0), Level0Use::default(), &claims);
@@ -80,7 +80,7 @@ impl Beside {
         self.most_beside = self.most_beside.max(self.under_way.len());
     }
 
-    /// Ends one of those under way.
+    /// Ends one of the compactions under way.
     fn end(&mut self, which: usize) {
         let (pick, _) = self.under_way.swap_remove(which);
         match pick {
@@ -105,8 +105,8 @@ impl Beside {
         self.check();
     }
 
-    /// For each cell, files of upper levels and newer files of level 0 have newer versions, and no two files of a
-    /// deeper level overlap.
+    /// Checks two things. For each cell, files of upper levels and newer files of level 0 have newer versions. No
+    /// two files of a deeper level overlap.
     fn check(&self) {
         let table = self.table();
         for cell in 0..CELLS {
@@ -135,7 +135,7 @@ fn compactions_beside_each_other_never_meet_and_keep_the_order_of_versions() {
             }
         }
         most_beside = most_beside.max(model.most_beside);
-        // What is left is done, and then nothing waits for anything.
+        // The compactions that are left come to their end, and then no pick waits.
         while !model.under_way.is_empty() {
             model.end(0);
         }

@@ -1,6 +1,6 @@
-//! Steady random writes as the picker sees them: how often a row is rewritten. A file is a number of rows for each cell
-//! of the key space, so that a table of millions of rows is simulated without reading or writing any. Compactions
-//! always keep up.
+//! Simulates steady random writes as the picker sees them, and counts how often a row is rewritten. A simulated
+//! file has only a number of rows for each cell of the key space. So a table of millions of rows is simulated
+//! without reading or writing any row. Compactions always keep up.
 
 use super::*;
 use crate::files::output::is_long_enough;
@@ -8,17 +8,17 @@ use crate::files::output::is_long_enough;
 const CELLS: usize = 400;
 const ROW_BYTES: f64 = 124.0;
 
-/// A table that is written at random.
+/// A table that gets writes of random keys.
 struct Model {
     set: FileSet,
     opener: FileOpener,
     options: LevelOptions,
-    /// The first cell of each file, and the rows in this cell and those after it.
+    /// For each file, its first cell, and the number of rows in this cell and in each cell after it.
     files: HashMap<u64, (usize, Vec<f64>)>,
     last_number: u64,
-    /// Keys in a cell.
+    /// The number of keys in a cell.
     keys: f64,
-    /// Whether no key was written twice.
+    /// Whether every key is written only once.
     is_load: bool,
     flushed_bytes: f64,
     rewritten_bytes: f64,
@@ -28,7 +28,7 @@ fn bytes(rows: &[f64]) -> f64 {
     rows.iter().sum::<f64>() * ROW_BYTES
 }
 
-/// A key between those of the cells before `cell` and its own.
+/// A key that is greater than all keys of the cells before `cell` and not greater than the keys of `cell`.
 fn border(cell: usize) -> Vec<u8> {
     (cell as u32).to_be_bytes().to_vec()
 }
@@ -96,7 +96,7 @@ impl Model {
         for &(level, number) in inputs {
             let (first, input) = self.files.remove(&number).expect("it is in the table");
             for (sum, more) in rows[first..].iter_mut().zip(input) {
-                // A row that is in both counts once.
+                // A row that is in both inputs counts once.
                 *sum += if self.is_load { more } else { more - *sum * more / self.keys };
             }
             self.apply(&Edit::RemoveFile { table: TableId(1), level: level as u8, number });
@@ -118,8 +118,8 @@ impl Model {
     }
 }
 
-/// How often a row is rewritten by compactions in steady overwrites of a table of `keys` keys with flushes of `writes`
-/// rows.
+/// How often compactions rewrite a row while a table of `keys` keys is overwritten steadily, with `writes` rows in
+/// each flush.
 fn rewrites(keys: f64, writes: f64) -> f64 {
     let mut model = Model::new(keys);
     let run = |model: &mut Model, times: f64| {
@@ -133,7 +133,8 @@ fn rewrites(keys: f64, writes: f64) -> f64 {
 
 #[test]
 fn steady_overwrites_rewrite_a_row_a_bounded_number_of_times() {
-    // Keys, rows of a flush (18 and 36 MB), and how often a row may be rewritten.
+    // Each case has the number of keys, the number of rows in a flush (18 and 36 MB), and how often a row may be
+    // rewritten.
     let small = 150_000.0;
     let cases = [
         (1e6, small, 0.7),
@@ -153,7 +154,8 @@ fn steady_overwrites_rewrite_a_row_a_bounded_number_of_times() {
 
 #[test]
 fn a_random_load_rewrites_a_row_a_bounded_number_of_times() {
-    // Keys, and how often a row may be rewritten until the table is at rest. A flush has 37 MB.
+    // Each case has the number of keys, and how often a row may be rewritten until the table is at rest. A flush
+    // has 37 MB.
     let cases = [(4e6, 1.0), (10e6, 1.8), (16e6, 2.7)];
     let writes = 300_000.0;
     let load = |keys: f64| {
