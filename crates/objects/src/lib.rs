@@ -1,5 +1,5 @@
-//! A disk whose files are objects of a store, so that the engine runs on object storage as it runs on a disk. It
-//! knows nothing of databases but the ends of file names: `.sst` is a file that is written once.
+//! A disk whose files are objects of a store, so that the engine runs on object storage as it runs on a disk. This
+//! crate knows nothing of databases but the ends of file names: `.sst` is a file that is written once.
 //!
 //! ```text
 //! sst/00000024-9.sst      a file that is written once: an object
@@ -8,8 +8,9 @@
 //! ```
 //!
 //! Everything that changes is in one sequence of objects, the journal. A writer puts the next sheet only if no
-//! sheet has its number. So if there are two writers, one succeeds; the other learns who has taken over before it
-//! can say that anything is durable. `docs/format/store.md` describes the bytes, and decision 74 says why it is so.
+//! sheet has its number. So if two writers put the same sheet, one succeeds. The other learns who has taken over
+//! before it can promise that anything is durable. `docs/format/store.md` describes the bytes, and decision 74
+//! gives the reasons.
 
 mod again;
 mod branches;

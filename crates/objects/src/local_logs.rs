@@ -1,15 +1,15 @@
-//! Logs on a disk of this machine, beside the journal: a sync of a log waits for this disk alone, and the journal gets
-//! the bytes soon after. It does not know what a log is, beyond the end of its name.
+//! Logs on a disk of this machine, beside the journal: a sync of a log waits for this disk alone, and the journal
+//! gets the bytes soon after. This module knows only one thing about logs: the end of their names.
 //!
 //! ```text
 //! LOCK                held by the writer
 //! 7/00000031.log      a log of the writer with epoch 7, which is this machine's
 //! ```
 //!
-//! Nothing is lost when the process or the machine ends, if the next writer is on this machine and nobody else has
-//! taken over in between. Otherwise the bytes that the journal did not get yet are lost: about the time of two
-//! puts. What is left is a prefix of all commits, because the journal gets bytes in the order in which they were
-//! written.
+//! After the process or the machine has stopped, nothing is lost if the next writer is on this machine and nobody
+//! else has taken over in between. Otherwise the bytes that the journal did not get yet are lost. These are the
+//! bytes of about the last two puts. The commits that are left are the earliest ones, without a gap, because the
+//! journal gets bytes in the order in which they were written.
 
 use crate::grown_file::GrownFile;
 use crate::journal::{Journal, LeftFile};
@@ -20,14 +20,14 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The end of the names of logs.
+/// How the names of logs end.
 pub const LOG: &str = ".log";
 
 /// The logs of one database on this machine.
 #[derive(Debug)]
 pub struct LocalLogs {
     machine: Arc<dyn Disk>,
-    /// The same disk, but its directory stays the one that was locked last, even if that is moved.
+    /// The same disk, on which the directory that was locked last is used even after it was moved.
     held: Mutex<Arc<dyn Disk>>,
     directory: PathBuf,
     /// The epoch of this writer.
@@ -35,7 +35,7 @@ pub struct LocalLogs {
 }
 
 impl LocalLogs {
-    /// Logs in `directory`, which belongs to this database alone.
+    /// Keeps logs in `directory`, which belongs to this database alone.
     pub fn new(disk: Arc<dyn Disk>, directory: &Path) -> LocalLogs {
         let held = Mutex::new(disk.clone());
         LocalLogs { machine: disk, held, directory: directory.to_owned(), epoch: AtomicU64::new(0) }
@@ -45,12 +45,12 @@ impl LocalLogs {
         self.held.lock().clone()
     }
 
-    /// Makes sure that no other process of this machine writes logs here: the commits that it has promised would
-    /// not be brought to the journal.
+    /// Makes sure that no other process of this machine writes logs here. Otherwise the journal would never get
+    /// commits that the other process has promised.
     ///
     /// # Errors
     ///
-    /// `WouldBlock` if another process does; an error of the disk.
+    /// `WouldBlock` if another process of this machine writes logs here; an error of the disk.
     pub fn lock(&self) -> io::Result<Box<dyn Lock>> {
         self.machine.create_dir(&self.directory)?;
         let held = hold(&self.machine, &self.directory)?;
@@ -67,7 +67,7 @@ impl LocalLogs {
         self.folder(self.epoch.load(Ordering::Relaxed)).join(name)
     }
 
-    /// The logs that the writer of this epoch has left here.
+    /// The logs that the writer of this epoch has left on this machine.
     pub fn left(&self, epoch: u64) -> io::Result<Vec<LeftFile>> {
         let folder = self.folder(epoch);
         let disk = self.disk();
@@ -84,7 +84,7 @@ impl LocalLogs {
     }
 
     /// Begins the folder of a writer and removes the folders of all others. It is called once the journal has the
-    /// logs that were brought.
+    /// logs that the earlier writers left on this machine.
     pub fn begin(&self, epoch: u64) -> io::Result<()> {
         self.epoch.store(epoch, Ordering::Relaxed);
         let disk = self.disk();
@@ -101,7 +101,7 @@ impl LocalLogs {
         Ok(())
     }
 
-    /// Removes a log, if it is here. Its name in the journal is removed afterwards.
+    /// Removes a log, if it is on this machine. The caller removes its name from the journal afterwards.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         match self.disk().remove(&self.path(name)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -127,12 +127,13 @@ impl LocalLogs {
     }
 }
 
-/// Puts new bytes of logs to the store soon, in the background. If a put fails, it is tried again after a time that
-/// doubles. Until one succeeds, no log takes more bytes: otherwise more and more could be lost.
+/// Puts new bytes of logs to the store soon, in the background. If a put fails, it is tried again after a pause,
+/// which doubles with each failure. While puts fail, no log takes more bytes. Otherwise more and more bytes could
+/// be lost.
 #[derive(Debug)]
 pub struct Uploads {
     journal: Arc<Journal>,
-    /// Why the last attempt failed. It is cleared when an attempt succeeds.
+    /// The reason why the last attempt failed. It is cleared when an attempt succeeds.
     trouble: Mutex<Option<UploadTrouble>>,
     /// Set once, before anything is written.
     worker: OnceLock<Box<dyn Worker>>,
@@ -149,7 +150,7 @@ struct UploadTrouble {
 /// The wait after the first failure, and the longest wait.
 const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
-/// The job that puts.
+/// The job that puts the new bytes of logs to the store.
 #[derive(Debug)]
 struct UploadJob(Weak<Uploads>);
 
@@ -182,7 +183,7 @@ impl Uploads {
         uploads
     }
 
-    /// Has the new bytes put soon: now, or after the wait that follows a failure.
+    /// Makes the job put the new bytes soon: now, or after the wait that follows a failure.
     fn begin(&self) {
         let worker = self.worker.get().expect("it is set when this is made");
         if self.trouble.lock().is_none() {
@@ -191,7 +192,7 @@ impl Uploads {
         worker.drive();
     }
 
-    /// Makes the attempt that is due, where no threads make it.
+    /// Makes the attempt that is due. It is for a machine without threads, where no thread makes the attempt.
     #[cfg(test)]
     pub fn drive(&self) {
         self.worker.get().expect("it is set when this is made").drive();
@@ -215,7 +216,7 @@ impl Uploads {
     }
 }
 
-/// A log in the journal and on this machine.
+/// A log that is in the journal and on this machine.
 #[derive(Debug)]
 pub struct LocalLog {
     pub grown: GrownFile,
@@ -230,7 +231,8 @@ impl File for LocalLog {
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.uploads.check()?;
-        // The journal comes first: a writer that was fenced does not write here any more, either.
+        // The bytes go to the journal first. So a writer that was fenced does not write to the file on this machine
+        // either.
         self.grown.write_at(bytes, offset)?;
         self.local.write_at(bytes, offset)
     }

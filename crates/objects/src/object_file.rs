@@ -1,5 +1,5 @@
-//! Files that are objects: a file that is being written, and a file that is read. They do not know what the bytes
-//! mean.
+//! Files that are objects. One type is a file that is being written, and the other a file that is read. This module
+//! does not know what the bytes mean.
 
 use crate::journal::Journal;
 use os::store::StoreObject;
@@ -7,10 +7,10 @@ use os::sync::{Arc, Mutex, OnceLock};
 use os::{File, Upload};
 use std::io::{self, ErrorKind};
 
-/// The folder of the objects.
+/// The folder in which the objects lie.
 pub const FOLDER: &str = "sst";
 
-/// The name of the object of a file.
+/// The name of the object that is a file.
 pub fn name_of(file: &str) -> String {
     format!("{FOLDER}/{file}")
 }
@@ -19,7 +19,7 @@ fn unsupported(why: &str) -> io::Error {
     io::Error::new(ErrorKind::Unsupported, why)
 }
 
-/// A file that is written once, from front to back. It exists once it is synced.
+/// A file that is written once, from its beginning to its end. It exists once it is synced.
 #[derive(Debug)]
 pub struct NewObject {
     journal: Arc<Journal>,
@@ -29,7 +29,7 @@ pub struct NewObject {
 
 #[derive(Debug)]
 struct NewState {
-    /// `None` once the upload was finished or has failed.
+    /// `None` after the upload has finished or failed.
     upload: Option<Box<dyn Upload>>,
     end: u64,
     is_finished: bool,
@@ -79,7 +79,7 @@ impl File for NewObject {
         if state.is_finished {
             return Ok(());
         }
-        // A writer that knows that another has taken over leaves no object behind.
+        // If a writer knows that another has taken over, it makes no object.
         self.journal.check_not_fenced()?;
         let upload = state.upload.take().ok_or_else(|| unsupported("the object has failed"))?;
         upload.finish()?;
@@ -100,7 +100,7 @@ impl File for NewObject {
     }
 }
 
-/// A file that exists, to be read. If the object is missing, the first read finds that out.
+/// A file that exists and can be read. If its object is missing, the first read finds that out.
 #[derive(Debug)]
 pub struct ObjectFile {
     journal: Arc<Journal>,

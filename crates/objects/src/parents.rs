@@ -1,4 +1,5 @@
-//! Files of a branch that lie with other databases of the same store. It does not know how a branch is made.
+//! The files of a branch that lie with other databases of the same store. This module does not know how a branch is
+//! made.
 //!
 //! ```text
 //! PARENTS      a file of the journal, text:
@@ -7,8 +8,9 @@
 //! 00000024-9.sst 73728                         an SST that lies there, and its length
 //! ```
 //!
-//! An SST that is not in the file lies with the branch itself. No two SSTs of a database have the same name. Names
-//! are never added to the file; a name leaves it when the manifest of the branch does not have the SST any more.
+//! An SST that the file `PARENTS` does not name lies with the branch itself. No two SSTs of a database have the
+//! same name. Names are never added to the file. When the manifest of the branch no longer has an SST, the name of
+//! this SST is removed.
 //!
 //! Thread safe.
 
@@ -21,14 +23,14 @@ use std::io::{self, ErrorKind};
 const HEAD: &str = "LARCHPARENTS1";
 const PARENT: &str = "parent";
 
-/// A database with which files of this one lie.
+/// Another database, with which some files of this database lie.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parent {
-    /// The number of this branch in the journal of that database.
+    /// The number of this branch in the journal of the parent.
     pub id: u64,
-    /// Where that database lies in the store.
+    /// Where the parent lies in the store.
     pub prefix: String,
-    /// Names and lengths of the files.
+    /// The names and lengths of the files that lie with the parent.
     pub files: BTreeMap<String, u64>,
 }
 
@@ -36,18 +38,18 @@ pub struct Parent {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parents(pub Vec<Parent>);
 
-/// The folder of a database, as other databases name it.
+/// The folder of a database, as other databases of the store write it.
 pub fn folder_of(prefix: &str) -> String {
     if prefix.is_empty() { "/".to_owned() } else { format!("/{prefix}/") }
 }
 
 impl Parents {
-    /// The parent with which a file lies.
+    /// The parent with which `file` lies.
     pub fn having(&self, file: &str) -> Option<&Parent> {
         self.0.iter().find(|parent| parent.files.contains_key(file))
     }
 
-    /// The name of the object of an SST.
+    /// The name of the object that is this SST.
     pub fn object_of(&self, file: &str) -> String {
         match self.having(file) {
             Some(parent) => format!("{}{}", folder_of(&parent.prefix), name_of(file)),
@@ -55,7 +57,7 @@ impl Parents {
         }
     }
 
-    /// The bytes of the file `PARENTS`; `None` if no SST lies elsewhere.
+    /// The bytes of the file `PARENTS`; `None` if all SSTs lie with the branch itself.
     pub fn encode(&self) -> Option<Vec<u8>> {
         let mut text = format!("{HEAD}\n");
         for parent in self.0.iter().filter(|parent| !parent.files.is_empty()) {
@@ -65,11 +67,11 @@ impl Parents {
         self.0.iter().any(|parent| !parent.files.is_empty()).then(|| text.into_bytes())
     }
 
-    /// Reads the file `PARENTS`.
+    /// Reads the bytes of the file `PARENTS`.
     ///
     /// # Errors
     ///
-    /// `InvalidData` if these are not the bytes of such a file.
+    /// `InvalidData` if these are not the bytes of a file `PARENTS`.
     pub fn decode(bytes: &[u8]) -> io::Result<Parents> {
         let wrong = |what: &str| io::Error::new(ErrorKind::InvalidData, format!("{PARENTS} is corrupt: {what}"));
         let text = std::str::from_utf8(bytes).map_err(|_| wrong("it is no text"))?;
@@ -98,7 +100,7 @@ impl Parents {
 #[derive(Debug)]
 pub struct ParentsOf {
     journal: Arc<Journal>,
-    /// The newest contents of the file that are known.
+    /// The number and the contents of the newest file `PARENTS` that this process has read.
     known: Mutex<Option<(u64, Arc<Parents>)>>,
 }
 
@@ -107,7 +109,7 @@ impl ParentsOf {
         ParentsOf { journal: journal.clone(), known: Mutex::default() }
     }
 
-    /// The parents as they are now. The store is asked once for each state of the file.
+    /// The parents as they are now. Each new version of the file `PARENTS` is read from the store once.
     ///
     /// # Errors
     ///
@@ -125,11 +127,11 @@ impl ParentsOf {
         Ok(parents)
     }
 
-    /// Gives up files that the manifest does not have any more. The next sheet says so.
+    /// Removes files from `PARENTS` that the manifest does not have any more. The next sheet has this change.
     ///
     /// # Errors
     ///
-    /// As [`ParentsOf::get`]; also if this process is not the writer.
+    /// As [`ParentsOf::get`]. It also fails if this process is not the writer.
     pub fn release(&self, files: &BTreeSet<String>) -> io::Result<()> {
         let mut parents = Parents::clone(&*self.get()?);
         for parent in &mut parents.0 {

@@ -1,4 +1,5 @@
-//! Puts objects once, and finds out who has put the object with a name. It does not know what the bytes mean.
+//! Puts objects once. If a name is taken, it finds out who has put the object. This module does not know what the
+//! bytes mean.
 
 use crate::again::Again;
 use os::Store;
@@ -9,18 +10,18 @@ use std::sync::mpsc;
 /// What became of a put.
 #[derive(Debug)]
 pub enum Put {
-    /// The object is there, with these bytes.
+    /// The object is there, with the bytes of this put.
     Own,
-    /// Another object has the name.
+    /// Another object has the name; these are its bytes.
     Taken(Vec<u8>),
 }
 
-/// Puts an object if none has its name. Nobody else puts the same bytes under this name. So if an object with the
-/// same bytes is there, it was put by an earlier attempt of this process, whose answer was lost.
+/// Puts an object if no object has its name. No other process puts the same bytes under this name. So if an object
+/// with the same bytes is there, an earlier attempt of this process has put it, and its answer was lost.
 ///
 /// # Errors
 ///
-/// An error of the store. Then it is unknown whether the object is there.
+/// An error of the store. After such an error it is unknown whether the object is there.
 pub fn put_once(store: &dyn Store, mut again: Again, name: &str, bytes: &[u8]) -> io::Result<Put> {
     loop {
         let error = match store.put_if_absent(name, bytes) {
@@ -28,7 +29,7 @@ pub fn put_once(store: &dyn Store, mut again: Again, name: &str, bytes: &[u8]) -
             Err(error) if error.kind() == ErrorKind::AlreadyExists => match store.get(name) {
                 Ok(found) if found == bytes => return Ok(Put::Own),
                 Ok(found) => return Ok(Put::Taken(found)),
-                // An old answer may not have the object yet.
+                // The answer may be from a moment before the object was put, and so lack it.
                 Err(error) => error,
             },
             Err(error) if is_certain(error.kind()) => return Err(error),
@@ -40,24 +41,24 @@ pub fn put_once(store: &dyn Store, mut again: Again, name: &str, bytes: &[u8]) -
     }
 }
 
-/// What is known of one of several puts.
+/// What is known of one put out of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// It has made the object.
+    /// This put has made the object.
     Done,
-    /// An object has this name. It may be the work of another attempt.
+    /// An object has this name already. Another attempt of the same put may have made it.
     Taken,
-    /// There was no answer.
+    /// The store gave no answer.
     Unknown,
 }
 
-/// Puts objects where none have their names. All puts are under way at once. If the store makes them one after the
-/// other, it begins with the last.
+/// Puts each object if no object has its name. All puts are under way at once. If the store makes the puts one
+/// after the other, it begins with the last object.
 pub fn put_together(store: &dyn Store, objects: &[(String, Vec<u8>)]) -> Vec<Begun> {
     let (sender, receiver) = mpsc::channel::<(usize, io::Result<()>)>();
     for (place, (name, bytes)) in objects.iter().enumerate().rev() {
         let sender = sender.clone();
-        // If nobody receives, nobody waits any more.
+        // If the receiver is gone, nobody waits for this put any more.
         let done: PutDone = Box::new(move |put| sender.send((place, put)).unwrap_or_default());
         store.begin_put_if_absent(name, bytes.clone(), done);
     }

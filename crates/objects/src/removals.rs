@@ -1,8 +1,8 @@
-//! SSTs that wait to be removed, because followers may still read them or branches may need them. It does not know
-//! why this database no longer needs them.
+//! SSTs that wait to be removed, because followers may still read them or branches may need them. This module does
+//! not know why this database no longer needs them.
 //!
-//! A timer removes the files that are due, so a writer that has nothing to do removes them, too. Thread safe. No
-//! lock is held while the store is asked.
+//! A timer removes the files that are due. So they are removed even if the writer has nothing else to do. Thread
+//! safe. No lock is held while the store is asked.
 
 use crate::branches::Branches;
 use crate::journal::Journal;
@@ -13,9 +13,9 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// How long an object can still be read after its removal, as long as its writer lives: followers have no leases. A
-/// writer that closes the database removes all waiting objects at once. If a writer dies, the next writer removes
-/// its waiting objects after this time.
+/// How long an object can still be read after this database has given it up, as long as its writer lives. Followers
+/// on a store have no leases that would keep an object. A writer that closes the database removes all waiting
+/// objects at once. If a writer dies, the next writer removes these objects after this time.
 pub const REMOVED_AFTER: Duration = Duration::from_secs(600);
 
 /// The files that wait.
@@ -23,15 +23,15 @@ pub const REMOVED_AFTER: Duration = Duration::from_secs(600);
 pub struct Removals {
     journal: Arc<Journal>,
     branches: Branches,
-    /// The files with the times when they are due, ordered by time.
+    /// The files that wait, each with the time when it is due, ordered by this time.
     waiting: Mutex<VecDeque<(Duration, String)>>,
-    /// The files that were due and that no branch needs.
+    /// The files that were due and that no branch needs, so they can be removed.
     free: Mutex<VecDeque<String>>,
     /// Set once, before anything waits.
     worker: OnceLock<Box<dyn Worker>>,
 }
 
-/// The job that removes one object a step.
+/// The job that removes one object in each step.
 #[derive(Debug)]
 struct RemovalJob(Weak<Removals>);
 
@@ -59,11 +59,12 @@ impl Removals {
         self.journal.outside.clock.now()
     }
 
-    /// Has an SST removed later.
+    /// Notes that an SST is to be removed later.
     ///
     /// # Errors
     ///
-    /// If this process does not write, or knows that another has taken over: then it removes nothing.
+    /// If this process does not write, or knows that another process has taken over. In these cases the file is not
+    /// removed.
     pub fn add(&self, file: &str) -> io::Result<()> {
         self.journal.check_writer()?;
         self.waiting.lock().push_back((self.now() + REMOVED_AFTER, file.to_owned()));
@@ -72,19 +73,20 @@ impl Removals {
         Ok(())
     }
 
-    /// Removes what is due, where no threads do it.
+    /// Removes the files that are due. It is for a machine without threads, where no thread removes them.
     pub fn drive(&self) {
         if let Some(worker) = self.worker.get() {
             worker.drive();
         }
     }
 
-    /// Whether nothing waits.
+    /// Whether no file waits to be removed.
     pub fn is_empty(&self) -> bool {
         self.waiting.lock().is_empty() && self.free.lock().is_empty()
     }
 
-    /// Removes all waiting files, if this process may still remove files. The next writer removes the rest.
+    /// Removes all waiting files that no branch needs, if this process is still the writer. The next writer removes
+    /// the other files.
     pub fn remove_all(&self) {
         if self.journal.check_writer().is_ok() {
             self.divide_due(Duration::MAX);
@@ -94,7 +96,7 @@ impl Removals {
         self.free.lock().clear();
     }
 
-    /// Removes the first file that is due at `now`. Returns false if no file can be removed.
+    /// Removes one file that is due at `now`. Returns false if no file can be removed.
     fn remove_one(&self, now: Duration) -> bool {
         if self.journal.check_writer().is_err() {
             return false;
@@ -105,8 +107,8 @@ impl Removals {
         self.remove_free()
     }
 
-    /// Finds out which of the due files can be removed. The others wait once more, behind the files that are not
-    /// due yet.
+    /// Finds out which of the files that are due can be removed. Files that a branch needs wait once more, behind
+    /// the files that are not due yet.
     fn divide_due(&self, now: Duration) {
         let due: Vec<String> = {
             let waiting = &mut *self.waiting.lock();
@@ -115,15 +117,15 @@ impl Removals {
         if due.is_empty() {
             return;
         }
-        // If it is unknown what branches need, they may need all files.
+        // If the answer of the branches is unknown, every due file counts as needed.
         let (free, kept) = self.branches.divide(due.clone()).unwrap_or((Vec::new(), due));
         self.free.lock().extend(free);
         let again = now.saturating_add(REMOVED_AFTER);
         self.waiting.lock().extend(kept.into_iter().map(|file| (again, file)));
     }
 
-    /// Removes the first file that can be removed. If the removal fails, the file waits once more and the result is
-    /// false, because other removals mostly fail for the same cause.
+    /// Removes the first file that is due and that no branch needs. If the removal fails, all such files wait once
+    /// more and the result is false. Other removals would mostly fail for the same reason.
     fn remove_free(&self) -> bool {
         let Some(file) = self.free.lock().pop_front() else { return false };
         let removed = self.journal.store().remove(&name_of(&file));
@@ -136,10 +138,10 @@ impl Removals {
         is_gone
     }
 
-    /// Has the job polled when the first object is due.
+    /// Sets the timer so that the job is polled when the first file is due.
     fn set_timer(&self) {
         if self.journal.check_writer().is_err() {
-            // It will not remove anything any more.
+            // This process will not remove files any more.
             return;
         }
         let first = self.waiting.lock().front().map(|(due, _)| *due);

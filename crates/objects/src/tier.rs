@@ -1,22 +1,23 @@
-//! Blocks of objects on a disk of this machine, between memory and a store. Bytes that were read from the store
-//! once are near the next time, also after a restart. It does not know what the bytes mean, nor how the store is
-//! asked.
+//! Blocks of a store's objects, kept on a disk of this machine. This tier lies between memory and the store. Bytes
+//! that were read from the store once can be read from the disk the next time, even after a restart. This module
+//! does not know what the bytes mean, nor how the store is asked.
 //!
 //! ```text
 //! BLOCKS   slots of 16 KiB, one block of an object in each
 //! KEYS     32 bytes for each slot: which block is in it, and the checksum of the object, the place and the bytes
 //! ```
 //!
-//! An object is known by its name and the identity of the database. Both are in the hash and in the checksum,
-//! because the files of a database that is made anew have the same names as those of the database before it. Before
-//! a database is bound, nothing is kept or looked for.
+//! The tier identifies an object by its name and by the identity of the database. Both go into the hash and into
+//! the checksum. If a database is removed and made anew, its files have the same names as before, and only the
+//! identity differs. Before `bind` has set the identity, the tier keeps no blocks and looks for none.
 //!
-//! The two files need not agree. A block whose checksum does not fit counts as missing, and is read from the store.
-//! This covers a crash, a flipped bit, and two objects with the same hash, so nothing is synced.
+//! The files `BLOCKS` and `KEYS` may contradict each other. A block whose checksum does not fit counts as missing,
+//! and is read from the store. The checksum finds damage by a crash, a flipped bit, and two objects with the same
+//! hash. So the tier need not sync anything.
 //!
-//! Slots are given up by the clock algorithm: a hand goes around over the slots. It spares the slots that were used
-//! since it came by last, and takes the first one that was not. If the disk is full, the tier becomes smaller by an
-//! eighth and goes on; a read never fails because of a full disk.
+//! The clock algorithm chooses the slots that are given up: a hand goes around over the slots. The hand spares each
+//! slot that was used since it last passed this slot, and takes the first slot that was not used. If the disk is
+//! full, the tier becomes smaller by an eighth and goes on. A full disk never makes a read fail.
 //!
 //! Thread safe. No lock is held while the disk or the store is asked.
 
@@ -35,13 +36,15 @@ pub const TIER_BLOCK_BYTES: u64 = 16 << 10;
 /// The bytes of one block in `KEYS`.
 const KEY_BYTES: usize = 32;
 
-/// The most bytes of blocks that wait to be written. Blocks that come while this is used up are not kept.
+/// The most bytes that may wait to be written. Blocks that come while so many bytes wait are not kept.
 const MOST_WAITING_BYTES: u64 = 16 << 20;
 
-/// The folder of a database whose files are kept, because they never change. Other files are not kept.
+/// The folder of a database whose files the tier keeps. These files never change. Files in other folders are not
+/// kept.
 const KEPT_FOLDER: &str = "sst";
 
-/// Whether blocks of an object are kept. The name, which is in the checksum, differs from database to database.
+/// Whether the tier keeps blocks of an object. The checksum covers the name of the object, which differs from
+/// database to database.
 fn is_kept(object: &str) -> bool {
     let folder = object.rsplit_once('/').map_or("", |(folder, _)| folder);
     folder.rsplit('/').next() == Some(KEPT_FOLDER)
@@ -56,26 +59,26 @@ pub struct TierOptions {
     pub reads: Arc<dyn Reads>,
     /// Where blocks are written.
     pub threads: Arc<dyn Threads>,
-    /// The most that blocks take, in bytes.
+    /// The most bytes that the blocks may take on the disk.
     pub budget_bytes: u64,
 }
 
 /// What a tier has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TierCounts {
-    /// Reads that the disk has answered.
+    /// The number of reads that the disk has answered.
     pub hits: u64,
-    /// Reads that went to the store.
+    /// The number of reads that went to the store.
     pub misses: u64,
-    /// Blocks whose bytes did not fit their checksum.
+    /// The number of blocks whose bytes did not fit their checksum.
     pub damaged: u64,
     /// Blocks in the tier.
     pub blocks: u64,
-    /// The most blocks that it may have now.
+    /// The most blocks that the tier may have now.
     pub slots: u64,
 }
 
-/// A store with blocks of its objects on a disk.
+/// A store that keeps blocks of its objects on a disk.
 #[derive(Debug)]
 pub struct TieredStore {
     store: Arc<dyn Store>,
@@ -91,8 +94,8 @@ struct Tier {
     state: Mutex<TierState>,
     waiting_bytes: AtomicU64,
     tickets: AtomicU64,
-    /// The identity of the database; 0 before it is known. Its accesses are relaxed: a read that does not see the
-    /// identity yet is only not kept.
+    /// The identity of the database; 0 before it is known. It is read and set with relaxed accesses. A read that
+    /// does not see the identity yet does not use the tier, which does no harm.
     database: AtomicU64,
 }
 
@@ -101,12 +104,12 @@ struct TierState {
     slots: Vec<Slot>,
     places: HashMap<BlockKey, u32>,
     hand: usize,
-    /// The most slots.
+    /// The most slots that the tier may have.
     most: usize,
     counts: TierCounts,
 }
 
-/// A block, by the hash of its object's name and its number in the object.
+/// Identifies a block: the hash of its object, and the number of the block in the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct BlockKey {
     object: u64,
@@ -115,7 +118,7 @@ struct BlockKey {
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// `None` if the slot has no block, or its block is being written.
+    /// `None` if the slot has no block, or if its block is still being written.
     key: Option<BlockKey>,
     bytes: u32,
     crc: u32,
@@ -124,7 +127,7 @@ struct Slot {
 
 const EMPTY: Slot = Slot { key: None, bytes: 0, crc: 0, is_used: false };
 
-/// An object, as the tier knows it.
+/// An object, as the tier identifies it.
 #[derive(Clone, Debug)]
 struct TierObject {
     /// The identity of the database.
@@ -139,7 +142,7 @@ impl TierObject {
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
     }
 
-    /// The checksum of a block, with the object and the place in it.
+    /// A checksum over the block, its object, and its number in the object.
     fn checksum(&self, block: u64, bytes: &[u8]) -> u32 {
         let place = [&self.database.to_le_bytes(), self.name.as_bytes(), &block.to_le_bytes()].concat();
         crc_fast::crc32_iscsi(bytes) ^ crc_fast::crc32_iscsi(&place).rotate_left(7)
@@ -175,14 +178,15 @@ impl Slot {
 }
 
 impl TierState {
-    /// Takes a slot for a block: a new slot, or one that was not used for long. The slot stays empty until it is
-    /// filled.
+    /// Takes a slot for a block: a new slot, or one that was not used for a long time. The slot stays empty until
+    /// the block is written.
     fn take(&mut self) -> Option<u32> {
         if self.slots.len() < self.most {
             self.slots.push(EMPTY);
             return u32::try_from(self.slots.len() - 1).ok();
         }
-        // The search goes around twice: then every slot has lost its mark, or is being written.
+        // The search goes around twice. In the first round, each slot that has a block loses its mark. If the
+        // second round finds nothing either, all blocks are still being written.
         for _ in 0..2 * self.slots.len() {
             let at = self.hand;
             self.hand = (at + 1) % self.slots.len();
@@ -205,7 +209,7 @@ impl TierState {
         }
     }
 
-    /// Gives up the slots at the end.
+    /// Gives up the slots at the end until at most `most` are left.
     fn shrink(&mut self, most: usize) {
         self.most = most;
         while self.slots.len() > most {
@@ -241,20 +245,20 @@ impl Tier {
             if let Some(key) = slot.key
                 && state.places.insert(key, at).is_some()
             {
-                // A lookup never finds the earlier slot with this key. Its place is taken when the hand comes by.
+                // A lookup never finds the earlier slot with this key, so nothing marks it as used. The hand gives
+                // it up when it comes by.
                 slot.is_used = false;
             }
             state.slots.push(slot);
         }
-        // The budget may be smaller than the last time.
+        // The budget may be smaller than when the tier was last open.
         blocks.set_len(blocks.len()?.min(most as u64 * TIER_BLOCK_BYTES))?;
         let (waiting_bytes, tickets) = (AtomicU64::new(0), AtomicU64::new(1 << 63));
         let (state, database) = (Mutex::new(state), AtomicU64::new(0));
         Ok(Tier { blocks, keys, reads, threads, state, waiting_bytes, tickets, database })
     }
 
-    /// The slots that together have all blocks of a range, with the checksums of their blocks. `None` if a block is
-    /// missing.
+    /// The slots that together have all blocks of a range. `None` if a block is missing.
     fn find(&self, object: &TierObject, range: &Range<u64>) -> Option<Vec<(u32, u64, Slot)>> {
         let object = object.hash();
         let mut state = self.state.lock();
@@ -278,8 +282,9 @@ impl Tier {
         Some(found)
     }
 
-    /// Keeps the blocks of `bytes`, which were read from `start`, a multiple of the block size. The last block may
-    /// be the end of the object. Blocks that are already there stay, unless the answer is `anew`.
+    /// Writes the blocks of `bytes` to the tier. `start` is the offset in the object from which they were read, a
+    /// multiple of the block size. The last block may be shorter, if the object ends there. A block that the tier
+    /// already has is replaced only if it was read from the store `anew`.
     fn keep(self: &Arc<Tier>, object: TierObject, start: u64, bytes: Vec<u8>, anew: Anew) {
         let length = bytes.len() as u64;
         if self.waiting_bytes.fetch_add(length, Ordering::Relaxed) + length > MOST_WAITING_BYTES {
@@ -324,14 +329,14 @@ impl Tier {
             state.shrink(most);
             most
         };
-        // The disk is full, or has failed. If the files cannot be cut, their ends stay and are not looked at.
+        // The disk is full, or has failed. If the files cannot be cut, their ends are kept but not used.
         self.blocks.set_len(most as u64 * TIER_BLOCK_BYTES).ok();
         self.keys.set_len(most as u64 * KEY_BYTES as u64).ok();
     }
 }
 
-/// Whether the store is read anew, because what was read before was damaged. Then blocks that are there are
-/// replaced.
+/// Whether the store is asked anew, because the bytes that it gave before were damaged. In that case the new bytes
+/// replace the blocks that the tier has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Anew {
     No,
@@ -354,7 +359,7 @@ struct GatheringState {
 }
 
 impl Gathering {
-    /// Takes a block that was read. The last block ends the read.
+    /// Notes the outcome of the read of one block. The outcome of the last block ends the whole read.
     fn take(self: &Arc<Self>, place: usize, (at, block, slot): (u32, u64, Slot), read: Option<&[u8]>) {
         let bytes = read.filter(|bytes| self.object.checksum(block, bytes) == slot.crc).map(<[u8]>::to_vec);
         if bytes.is_none() {
@@ -384,7 +389,7 @@ impl Gathering {
     }
 }
 
-/// Reads whole blocks from the store, and keeps them.
+/// Reads whole blocks from the store, answers the read, and keeps the blocks.
 fn fetch(
     store: &Arc<dyn Store>,
     tier: &Arc<Tier>,
@@ -412,7 +417,8 @@ fn fetch(
 }
 
 impl TieredStore {
-    /// `store` with a tier: blocks of its objects are kept in `directory`, which belongs to this tier alone.
+    /// Opens a tier for `store`. It keeps blocks of the store's objects in `directory`, which belongs to this tier
+    /// alone.
     ///
     /// # Errors
     ///
@@ -421,7 +427,7 @@ impl TieredStore {
         Ok(TieredStore { store, tier: Arc::new(Tier::open(directory, options)?) })
     }
 
-    /// The object whose `range` is read, if its blocks are kept.
+    /// The object of the read, if the tier keeps blocks of it.
     fn kept_object(&self, name: &str, range: &Range<u64>) -> Option<TierObject> {
         let database = self.tier.database.load(Ordering::Relaxed);
         let is_kept = is_kept(name) && !range.is_empty() && database != 0;
@@ -455,7 +461,7 @@ impl Store for TieredStore {
     fn read_at(&self, name: &str, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let range = offset..offset + buffer.len() as u64;
-        // This function waits for the answer, so the receiver is there when the read ends.
+        // This function waits for the answer, so the receiver still exists when the read ends.
         let done = move |read: io::Result<&[&[u8]]>| sender.send(read.map(<[_]>::concat)).unwrap_or_default();
         self.begin_read(name, range, Box::new(done));
         let bytes = receiver.recv().map_err(|_| io::Error::other("the read was given up"))??;
@@ -506,7 +512,7 @@ impl Store for TieredStore {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        // The blocks of a removed object are not read again, and their slots are given up in their turn.
+        // The blocks of a removed object are not read again, so the hand gives up their slots after a while.
         self.store.remove(name)
     }
 

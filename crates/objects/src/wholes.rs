@@ -1,18 +1,19 @@
-//! Small objects that are read whole, many at once. It does not know what the bytes mean.
+//! Small objects that are read whole, many at once. This module does not know what the bytes mean.
 
 use os::Store;
 use os::store::RangeDone;
 use std::io;
 use std::sync::mpsc;
 
-/// How many bytes the first request for an object asks for. An object that has at least as many bytes is asked for
-/// again, as a whole.
+/// How many bytes the first request for an object asks for. If the object gives so many bytes, a second request
+/// asks for the whole object.
 pub const FIRST_BYTES: u64 = 256 << 10;
 
-/// The most reads that are under way for one caller: even ten thousand small objects take no more connections.
+/// The most reads that one caller has under way. So even ten thousand small objects take no more connections than
+/// this.
 pub const READS_UNDER_WAY: usize = 64;
 
-/// Reads objects. If the store gives up a read, its result is an error.
+/// Reads objects. If the store gives up a read, the result for its object is an error.
 pub fn read_each(store: &dyn Store, names: &[String]) -> Vec<io::Result<Vec<u8>>> {
     let given_up = || Err(io::Error::other("the read was given up"));
     let mut reads: Vec<io::Result<Vec<u8>>> = names.iter().map(|_| given_up()).collect();
@@ -24,7 +25,7 @@ pub fn read_each(store: &dyn Store, names: &[String]) -> Vec<io::Result<Vec<u8>>
         }
         let sender = sender.clone();
         let done: RangeDone = Box::new(move |read| {
-            // If nobody receives, the reader has given up.
+            // If the receiver is gone, the reader has given up.
             sender.send((place, read.map(<[_]>::concat))).ok();
         });
         store.begin_read(name, 0..FIRST_BYTES, done);

@@ -1,5 +1,5 @@
-//! The unit in which memory is laid out and in which files are read and written. It does not know what memory or
-//! files hold.
+//! The unit in which memory is laid out and in which files are read and written. This module does not know what
+//! memory or files hold.
 
-/// Unit of direct I/O: offsets, lengths and buffer addresses are multiples of it.
+/// The unit of direct I/O: offsets, lengths and buffer addresses are multiples of it.
 pub const BLOCK_BYTES: usize = 4096;

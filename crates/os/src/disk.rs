@@ -18,14 +18,14 @@ use std::time::Duration;
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// An existing file, read through the system's page cache.
+    /// An existing file that is read through the system's page cache.
     Read,
-    /// An existing file. It is read around the system's page cache where the file system allows this, and through it
-    /// elsewhere.
+    /// An existing file. It is read around the system's page cache if the file system allows this, and otherwise
+    /// through the cache.
     ReadDirect,
     /// A new file for writing and reading; fails with `AlreadyExists` if the name is taken.
     Create,
-    /// As `Create`, written around the system's page cache where the file system allows it.
+    /// As `Create`, but the file is written around the system's page cache if the file system allows this.
     CreateDirect,
     /// An existing file for reading and writing.
     Write,
@@ -40,26 +40,27 @@ pub struct DirectoryEntry {
     pub bytes: u64,
 }
 
-/// An advisory exclusive lock. It is held until it is dropped, and the system releases it when the process dies.
+/// An advisory exclusive lock. The lock is held until this value is dropped. If the process dies, the system
+/// releases the lock.
 pub trait Lock: Send + Sync + Debug {
-    /// A number greater than the number of every earlier holder, where another process may take the lock although it
-    /// is held, as on a store. `None` where a lock that is held is refused.
+    /// A number greater than the number of every earlier holder. It exists where another process may take the lock
+    /// although it is held, as on a store. It is `None` where nobody can take a lock that is held.
     fn holder(&self) -> Option<u64> {
         None
     }
 
-    /// Checks whether the lock is still held, for work that takes long. Such work calls this again and again; not
-    /// every call really looks.
+    /// Checks that the lock is still held. Work that takes long calls this again and again. Only some of these
+    /// calls really look at the lock.
     ///
     /// # Errors
     ///
-    /// Another process has taken the lock, or the call cannot find out whether one has.
+    /// If another process has taken the lock, or if the call cannot find out whether one has.
     fn check(&self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// A file system. Thread safe. Errors are the system's, with the path added to their text.
+/// A file system. Thread safe. Its errors are those of the system, with the path added to their text.
 pub trait Disk: Send + Sync + Debug {
     /// Opens or creates a file.
     ///
@@ -68,33 +69,35 @@ pub trait Disk: Send + Sync + Debug {
     /// `NotFound` if no such file exists, `AlreadyExists` for [`Access::Create`] and [`Access::CreateDirect`] if one
     /// exists, and other errors of the system.
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>>;
-    /// Renames a file within its directory, and replaces the target in one step. It is durable only after `sync_dir`
-    /// of the directory.
+    /// Renames a file within its directory. If a file has the new name, it is replaced in one step. The rename is
+    /// durable only after `sync_dir` of the directory.
     ///
     /// # Errors
     ///
     /// `NotFound` if no file `from` exists, and other errors of the system.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Gives a file a second name, on the same file system. Both names stand for the same bytes, and the file exists
-    /// until its last name is removed. It is durable only after `sync_dir` of the directory of `to`.
+    /// Gives a file a second name on the same file system. Both names stand for the same bytes, and the file exists
+    /// until its last name is removed. The second name is durable only after `sync_dir` of the directory of `to`.
     ///
     /// # Errors
     ///
     /// `NotFound` if no file `from` exists, `AlreadyExists` if the name `to` is taken; `CrossesDevices`,
-    /// `TooManyLinks`, `Unsupported` or `PermissionDenied` where the file system cannot have a second name; and other
-    /// errors of the system.
+    /// `TooManyLinks`, `Unsupported` or `PermissionDenied` if the file system cannot give the file a second name;
+    /// and other errors of the system.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Makes `to` a new file with the bytes of `from`. The file system stores these bytes once until one of the two
-    /// files is written to. The bytes are durable on return; the name is durable after `sync_dir` of its directory.
+    /// Makes `to` a new file with the bytes of `from`. The file system stores these bytes only once, until one of
+    /// the two files is written to. The bytes are durable on return. The name is durable after `sync_dir` of its
+    /// directory.
     ///
     /// # Errors
     ///
-    /// `Unsupported` if the file system has no such copies, or `to` is on another one; `AlreadyExists` if the name `to`
-    /// is taken; and other errors of the system. Then no new file `to` is left.
+    /// `Unsupported` if the file system cannot make such copies, or if `to` is on another file system;
+    /// `AlreadyExists` if the name `to` is taken; and other errors of the system. After an error, no new file `to`
+    /// is left.
     fn copy_sharing(&self, _from: &Path, _to: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
-    /// Removes a file. Durable only after `sync_dir` of the directory.
+    /// Removes a file. The removal is durable only after `sync_dir` of the directory.
     ///
     /// # Errors
     ///
@@ -106,8 +109,8 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// `NotFound` if no such directory exists, and other errors of the system.
     fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>>;
-    /// The names in a directory that end with `ending`, sorted. Where the cost of a listing grows with the number of
-    /// names, this may cost less than [`Disk::list`].
+    /// The names in a directory that end with `ending`, sorted. On a disk where a listing costs more the more names
+    /// a directory has, this call may cost less than [`Disk::list`].
     ///
     /// # Errors
     ///
@@ -115,22 +118,22 @@ pub trait Disk: Send + Sync + Debug {
     fn list_ending(&self, directory: &Path, ending: &str) -> io::Result<Vec<DirectoryEntry>> {
         Ok(self.list(directory)?.into_iter().filter(|entry| entry.name.ends_with(ending)).collect())
     }
-    /// How long a file can be read after its writer has removed it, if readers have no other way to keep a removed
-    /// file. `None` where a reader can write a lease beside the files.
+    /// How long a file can still be read after its writer has removed it, on a disk where readers cannot keep a
+    /// removed file themselves. `None` on a disk where a reader can write a lease beside the files to keep them.
     fn keeps_removed(&self) -> Option<Duration> {
         None
     }
-    /// What the store that holds the files was asked, if the files are in a store that counts its requests.
+    /// The requests that were made to the store, if the files are in a store that counts its requests.
     fn bill(&self) -> Option<Bill> {
         None
     }
-    /// Says what the files belong to, by a number that nothing else has. It is called before files that never change
-    /// are read. A disk that caches what it read needs the number, because a name may once have stood for another
-    /// file.
+    /// Tells the disk who owns its files: `owner` is a number that no other owner has. It is called before the
+    /// first read of a file that never changes. A disk that caches what it has read needs this number, because the
+    /// same name may earlier have stood for another file.
     fn bind(&self, _owner: u64) {}
-    /// A local disk and a directory on it, if the files of this disk are far away. They are for files that one
-    /// process writes and reads again for a while. The directory need not exist yet, and several processes may use
-    /// it. `None` where such files lie beside the other files.
+    /// Another disk, which is local, and a directory on it. It is given if the files of this disk are far away. The
+    /// directory is for files that one process writes and reads again for a while. It need not exist yet, and
+    /// several processes may use it. `None` if such files should lie beside the other files of this disk.
     fn scratch(&self) -> Option<(Arc<dyn Disk>, PathBuf)> {
         None
     }
@@ -138,16 +141,17 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// The system's, if it cannot say.
+    /// The system's error, if the system cannot tell.
     fn exists(&self, path: &Path) -> io::Result<bool>;
-    /// Creates a directory and its parents, durable on return. It succeeds if the directory exists.
+    /// Creates a directory and its parents. They are durable on return. The call also succeeds if the directory
+    /// exists.
     ///
     /// # Errors
     ///
     /// The system's.
     fn create_dir(&self, directory: &Path) -> io::Result<()>;
-    /// As [`Disk::create_dir`], but no other user can read the directory, on systems with users. Its parents are
-    /// created as by [`Disk::create_dir`].
+    /// As [`Disk::create_dir`], but on a system with users, no other user can read the directory. Parents that are
+    /// missing are created as [`Disk::create_dir`] creates them.
     ///
     /// # Errors
     ///
@@ -155,7 +159,7 @@ pub trait Disk: Send + Sync + Debug {
     fn create_private_dir(&self, directory: &Path) -> io::Result<()> {
         self.create_dir(directory)
     }
-    /// Removes an empty directory. Durable only after `sync_dir` of its parent.
+    /// Removes an empty directory. The removal is durable only after `sync_dir` of the parent of the directory.
     ///
     /// # Errors
     ///
@@ -168,22 +172,23 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// The system's. After an error it is unknown which of the changes are durable.
     fn sync_dir(&self, directory: &Path) -> io::Result<()>;
-    /// Takes the lock file `path`, which is created if it is missing. If it lies directly in a directory that is
-    /// [held](Disk::hold), it guards this directory.
+    /// Takes the lock file `path`, which is created if it is missing. A lock file that lies directly in a directory
+    /// that is [held](Disk::hold) guards this directory.
     ///
     /// # Errors
     ///
     /// `WouldBlock` if the lock is held already, and other errors of the system.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
-    /// The same file system, on which paths in `directory`, which must exist, always mean the directory that has this
-    /// path now. If this directory is moved, its new place is used. If another directory comes to the old place, it
-    /// is not used. `None` where a directory is only a name, as in a store; then the caller goes on with this disk.
+    /// Gives the same file system with `directory` held: paths in it always mean the directory that has this path
+    /// now. The directory must exist. If the directory is moved later, these paths mean its new place. If another
+    /// directory gets the old path, these paths do not mean that directory. `None` where a directory is only a
+    /// name, as in a store. The caller then goes on with this disk.
     ///
-    /// After a lock was taken in the directory, names in it are made, changed and removed only while the lock file
-    /// has its name. A sync succeeds only if the lock file still had its name afterwards. So another process that
-    /// takes a lock of this name meets no change by this process. When the lock file has lost its name, these calls
-    /// fail with `StaleNetworkFileHandle`. Calls that miss a file because the directory was removed fail with it,
-    /// too.
+    /// Once a lock was taken in the held directory, names in the directory are made, changed and removed only while
+    /// the lock file has its name. A sync succeeds only if the lock file still has its name after the sync. So once
+    /// another process has taken a lock with this name, this process changes nothing in the directory. If the lock
+    /// file has lost its name, these calls fail with `StaleNetworkFileHandle`. Calls that do not find a file
+    /// because the directory was removed fail with the same error.
     ///
     /// # Errors
     ///
@@ -196,7 +201,8 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if the name is taken; other errors of the system. Then a part of the file may be there.
+    /// `AlreadyExists` if the name is taken; other errors of the system. After an error, a part of the file may be
+    /// there.
     fn create_with(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let file = self.open(path, Access::Create)?;
         if bytes.is_empty() { Ok(()) } else { file.write_at(bytes, 0) }
@@ -211,7 +217,7 @@ pub trait Disk: Send + Sync + Debug {
     }
 }
 
-/// `disk` with `directory` held, if `disk` can hold directories.
+/// `disk`, with `directory` held if `disk` can hold directories.
 ///
 /// # Errors
 ///

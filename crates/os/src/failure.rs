@@ -1,11 +1,12 @@
-//! Errors of the system, with the action and the path added to their text. It does not know how they are handled.
+//! Errors of the system, with the action and the path added to their text. This module does not know how the errors
+//! are handled.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What failed, where, and the system's reason.
+/// The action that failed, its path, and the system's reason.
 #[derive(Debug)]
 struct DescribedError {
     action: &'static str,
@@ -30,7 +31,8 @@ pub(crate) fn cannot(action: &'static str, path: &Path, reason: io::Error) -> io
     io::Error::new(reason.kind(), DescribedError { action, path: path.to_owned(), reason })
 }
 
-/// The error for a process that has lost the directory in which it worked. From then on nothing is written in it.
+/// The error for a process that has lost the directory in which it worked. Once this error was reported, the
+/// process writes nothing in the directory any more.
 pub(crate) fn lost(directory: &Path) -> io::Error {
     let why = format!(
         "the directory {} is not the one any more that this process has opened: it, or the file LOCK in it, was removed; nothing \
@@ -40,7 +42,8 @@ pub(crate) fn lost(directory: &Path) -> io::Error {
     io::Error::new(io::ErrorKind::StaleNetworkFileHandle, why)
 }
 
-/// `error` with action and path in its text. They are there only once: an error made by this crate has them already.
+/// The text of `error`, with the action and the path. Errors that this crate has made have both in their text
+/// already, so nothing is added to them.
 pub fn describe(action: &str, path: &Path, error: &io::Error) -> String {
     if error.get_ref().is_some_and(|inner| inner.is::<DescribedError>()) {
         error.to_string()

@@ -1,7 +1,7 @@
 //! Reads that are under way together. This module does not know what is read, or which thread waits.
 //!
-//! A read owns its buffer until it ends. So the caller has to keep nothing alive for the read, and may go away at any
-//! time.
+//! A read owns its buffer until it ends. So the caller need not keep anything alive for the read, and may stop
+//! waiting at any time.
 
 mod latency;
 pub(crate) mod queue;
@@ -19,35 +19,37 @@ use std::time::Duration;
 
 /// What makes reads. Thread safe.
 pub trait Reads: Send + Sync + Debug {
-    /// Begins reads, in an order that it chooses. Where the machine has threads, it does not wait for the disk.
-    /// Elsewhere all reads have ended when it returns, or they are held back until they are [driven](Reads::drive).
+    /// Begins reads, in an order that it chooses. On a machine with threads, the call does not wait for the disk.
+    /// On other machines, all reads have ended when the call returns, or the reads are held back until they are
+    /// [driven](Reads::drive).
     fn submit(&self, reads: Vec<ReadRequest>);
-    /// Makes a read as urgent as a needed read, if it has not begun yet. Does nothing if the read is under way or has
-    /// ended.
+    /// Makes a read as urgent as a needed read, if it has not begun yet. It does nothing if the read is under way
+    /// or has ended.
     fn raise(&self, ticket: u64);
     /// Whether reads go on while the thread that submitted them does something else.
     fn overlap(&self) -> bool {
         true
     }
-    /// Makes a needed read on the calling thread. This is quicker than handing it over if it is the only read. Reads
-    /// that are not needed make room for it, as they do for submitted reads.
+    /// Makes a needed read on the calling thread. If no other reads are wanted, this is quicker than handing the
+    /// read to another thread. Submitted reads that no thread waits for leave room for this read, as they do for
+    /// submitted reads that are needed.
     fn make(&self, read: ReadRequest) {
         read.make();
     }
-    /// How it reads, for people: `io_uring`, `threads`, `caller`.
+    /// The name of the way in which it reads, for people: `io_uring`, `threads`, `caller`.
     fn name(&self) -> &'static str;
-    /// How long a short read from far away takes, as measured lately. Zero where reads are from near: there it is not
-    /// measured.
+    /// How long a short read of a distant store takes, as measured lately. It is zero where reads are not from a
+    /// distant store, because those are not measured.
     fn latency(&self) -> Duration {
         Duration::ZERO
     }
-    /// What is under way, and the totals so far.
+    /// The reads that are under way or wait, and the totals so far.
     fn usage(&self) -> Usage {
         Usage::default()
     }
-    /// Ends one of the reads that are held back, on this thread. False if no read is held back. A thread that has to
-    /// wait for a read calls this, instead of waiting, until it returns false. Where threads read, no read is held
-    /// back.
+    /// Makes one of the reads that are held back, on this thread. Returns false if no read is held back. A thread
+    /// that would have to wait for a read calls this again and again instead, until it returns false. On a machine
+    /// where threads read, no read is held back.
     fn drive(&self) -> bool {
         false
     }

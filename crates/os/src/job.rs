@@ -22,11 +22,11 @@ pub trait Job: Send + Sync {
     fn poll(&self) -> Polled;
 }
 
-/// Which jobs go first if more jobs are ready than threads. No class can take all threads from another class, see
-/// [`crate::real::ThreadPool`].
+/// A class says which jobs go first when more jobs are ready than threads. No class can take all threads from
+/// another class, see [`crate::real::ThreadPool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Very short work that callers wait for, such as a sync. It waits for no other class.
+    /// Very short work that callers wait for, such as a sync. It does not wait for work of other classes.
     Urgent,
     /// Short work that others soon wait for.
     High,
@@ -37,7 +37,7 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// Every class, the first to be served first.
+    /// All classes, in the order in which they are served.
     pub const ALL: [Priority; 4] = [Priority::Urgent, Priority::High, Priority::Normal, Priority::Low];
 }
 
@@ -45,18 +45,17 @@ impl Priority {
 pub trait Worker: Send + Sync + Debug {
     /// Says that there may be work. It returns at once. A simulated machine only remembers the call.
     fn wake(&self);
-    /// As [`Worker::wake`], but the job goes ahead of the other jobs of its class that wait for a thread.
+    /// As [`Worker::wake`], but the job goes ahead of the waiting jobs of its class.
     fn wake_first(&self);
-    /// Wakes the worker once `time` has passed, unless it is woken before. Only the last call of this function
-    /// counts.
+    /// Wakes the worker after `time`, unless it is woken before. Each call replaces the time of the call before.
     fn wake_after(&self, time: Duration);
-    /// Polls the job on this thread until it is idle, where no thread will poll it: on a simulated machine, or on a
-    /// system that refuses threads. Does nothing elsewhere.
+    /// Polls the job on this thread until the job is idle. It does so only where no thread polls the job: on a
+    /// simulated machine, or on a system that refuses threads. Elsewhere it does nothing.
     fn drive(&self);
-    /// Ends the polling: no poll begins any more. Does not wait for a poll that is running.
+    /// Ends the polling: no poll begins any more. It does not wait for a poll that is running.
     fn stop(&self);
-    /// Waits for the running poll to end, if one is running on another thread. A thread that others wait for must not
-    /// call this, see [`Duty`].
+    /// If a poll is running on another thread, waits until it ends. A thread on which others wait must not call
+    /// this; see [`Duty`].
     fn join(&self);
 }
 
@@ -70,16 +69,16 @@ pub trait Threads: Send + Sync + Debug {
         worker.wake();
         worker
     }
-    /// Makes sure that a thread polls jobs.
+    /// Makes sure that at least one thread polls jobs.
     ///
     /// # Errors
     ///
     /// The system's, if it refuses the first thread.
     fn start(&self) -> io::Result<()>;
-    /// Makes one of the threads do `work` once, soon. Where no threads exist, this thread does it.
+    /// Gives `work` to one of the threads, which does it once, soon. If no threads exist, this thread does it.
     fn hand_over(&self, work: Box<dyn FnOnce() + Send>);
-    /// Makes a thread of its own do `work` once; `work` may wait for other work. Where the system has no threads,
-    /// this thread does it.
+    /// Makes a thread of its own do `work` once; `work` may wait for other work. If the system has no threads, this
+    /// thread does it.
     fn in_thread(&self, work: Box<dyn FnOnce() + Send>) {
         work();
     }

@@ -1,8 +1,8 @@
-//! The only code that touches the machine: disk, clock, randomness and threads — real and simulated.
-//! It knows nothing of pages, keys or databases.
+//! This crate is the only code that touches the machine: disk, clock, randomness and threads. It has a real machine
+//! and a simulated one. It knows nothing of pages, keys or databases.
 //!
-//! Everything above takes a [`Machine`] and reaches the outside through it, so that a whole database can run in one
-//! thread, on an in-memory disk, under one seed.
+//! All other crates get a [`Machine`] and reach the outside through it. So a whole database can run in one thread,
+//! on an in-memory disk, and everything follows from one seed.
 
 #![allow(
     clippy::disallowed_types,

@@ -1,4 +1,5 @@
-//! Disk, reads under way, clock, randomness and threads in one handle. It does not know how they are used.
+//! One handle for the disk, the reads, the clock, the randomness and the threads. It does not know how they are
+//! used.
 
 use crate::io::CallerReads;
 use crate::real::{RealClock, RealDisk, RealRandom, RealReads, ThreadPool};
@@ -45,7 +46,7 @@ impl Machine {
         (Machine::simulated_on(disk.clone(), seed), disk)
     }
 
-    /// As [`Machine::simulated`], but reads are held back until they are driven. They are driven in an order that
+    /// As [`Machine::simulated`], but reads are held back until they are driven. The order in which they are driven
     /// follows from `seed`.
     pub fn simulated_with_reads(seed: u64) -> (Machine, Arc<SimDisk>, Arc<SimReads>) {
         let (machine, disk) = Machine::simulated(seed);
@@ -53,9 +54,9 @@ impl Machine {
         (Machine { reads: reads.clone(), ..machine }, disk, reads)
     }
 
-    /// A machine in memory with this disk, which may be an image of another machine's disk. A machine that follows
-    /// another machine on a disk draws other numbers, as a real machine would, because identities in files are
-    /// unique.
+    /// A machine in memory with this disk, which may be an image of another machine's disk. A number that counts
+    /// the machines on this disk is mixed into `seed`. So each of these machines draws other numbers, as real
+    /// machines would, because identities in files are unique.
     pub fn simulated_on(disk: Arc<SimDisk>, seed: u64) -> Machine {
         let clock = Arc::new(SimClock::new());
         let seed = seed ^ disk.count_machine().wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,39 +1,43 @@
-//! Memory under a limit that holds to the block. A cache keeps its pages in it. It does not know what a page is.
+//! Memory under a limit that is kept exactly, to the block. A cache keeps its pages in this memory. This module
+//! does not know what a page is.
 //!
-//! An allocator keeps freed memory where it was freed, for each thread and each size. So a process whose pages come
-//! and go in many threads ends up with a multiple of the memory that it uses. For each block, an [`Arena`] knows
-//! whether the block is *backed*, which means that the system has been asked for its memory. It never asks for more
-//! than the limit, however its buffers come and go.
+//! A usual allocator keeps freed memory for the thread that has freed it, and for the size that was freed. So a
+//! process whose pages come and go in many threads ends up with a multiple of the memory that it uses. For each
+//! block, an [`Arena`] knows whether the block is *backed*, which means that the system has been asked for its
+//! memory. An arena never asks the system for more than the limit, whatever buffers come and go.
 //!
 //! Memory comes in slabs of 2 MiB, aligned to 2 MiB, so that one huge page can lie under each slab. A buffer is a run
 //! of blocks of 4 KiB within a slab, and takes at most half of the slab. A block is in a buffer, or spare, or free:
 //!
-//! * When a buffer is dropped, its run becomes spare: it is put on the list of runs of its length, still backed. The
-//!   next buffer of that length takes it. This is the usual case in a full cache of pages of one size, and costs a
-//!   lock and a pop.
-//! * When no spare run has the length of a new buffer, all spare runs become free, which joins neighbours. Then the
-//!   buffer takes a place in the first slab that has a long enough run of backed free blocks.
-//! * When no slab has such a run either, new blocks are backed, in a new slab or in a hole of an old slab. At the
-//!   limit, other free blocks are given back to the system for them. So a buffer is refused only when buffers alone
-//!   fill the limit, and never because free memory is fragmented. Addresses are plentiful.
+//! * When a buffer is dropped, its run becomes spare: it is put on the list of runs of its length, still backed.
+//!   The next buffer of that length takes this run. This is the usual case in a full cache of pages of one size,
+//!   and costs a lock and a pop.
+//! * If no spare run has the length of a new buffer, all spare runs become free, and free neighbours are joined.
+//!   Then the buffer takes a place in the first slab that has a long enough run of backed free blocks.
+//! * If no slab has such a run either, new blocks are backed, in a new slab or in a hole of an old slab. If the
+//!   limit is reached, other free blocks are given back to the system first. So a buffer is refused only if buffers
+//!   alone fill the limit. Fragmented free memory is never the reason. Addresses are plentiful.
 //!
-//! A new slab gets huge pages if the limit has room for the whole slab, and is backed as a whole from then on. The
-//! system backs all of a huge page when its first byte is touched. (A random access costs a third less there.) Other
-//! slabs refuse huge pages, and are backed block by block. Limits below [`HUGE_LIMIT_BYTES`] are too small for such
-//! steps. When blocks of a slab with huge pages are given back, the system splits the page. The slab is an ordinary
-//! slab from then on, so such slabs give back blocks last. A slab without a backed block is unmapped.
+//! A new slab gets huge pages if the limit has room for the whole slab. From then on the whole slab is backed. The
+//! system backs a whole huge page when its first byte is touched. Random accesses to huge pages cost a third less.
+//! All other slabs refuse huge pages, and are backed block by block. Arenas with a limit below [`HUGE_LIMIT_BYTES`]
+//! are too small for steps of a whole slab. When blocks of a slab with huge pages are given back, the system splits
+//! the huge page. From then on it is an ordinary slab. So slabs with huge pages give back blocks only when no other
+//! slab can. A slab without a backed block is unmapped.
 //!
-//! The arena itself takes 144 bytes a slab for its address and two bits a block, 12 bytes a slab for the three trees
-//! that find slabs, and 8 bytes a spare run. That is 1.9 MiB for 24 GiB (12,288 slabs), and 0.2 % of the spare memory
-//! if all of it is single blocks ([`Arena::overhead_bytes`]).
+//! The arena itself takes 144 bytes for each slab (the address, and two bits for each block), 12 bytes for each
+//! slab in the three trees that find slabs, and 8 bytes for each spare run. For 24 GiB (12,288 slabs), this is 1.9
+//! MiB without the spare runs. If all spare memory is single blocks, the spare runs take 0.2 % of it
+//! ([`Arena::overhead_bytes`]).
 //!
 //! Invariants between any two calls: `used <= backed`; `backed <= max(limit, used)`, except during a call of
-//! [`Arena::set_limit`]; no two buffers share a byte. Some systems cannot take blocks back one by one, because they
-//! are not Linux or their pages are not of 4 KiB. There all slabs are backed as a whole, and given back as a whole or
-//! not at all. Where memory is locked (`mlockall`), only whole slabs can be given back, and buffers may be refused
-//! earlier.
+//! [`Arena::set_limit`]; no two buffers share a byte. Some systems cannot take back single blocks: systems other
+//! than Linux, and systems whose pages are not 4 KiB. On these systems a slab is backed as a whole, and it is given
+//! back as a whole or not at all. If memory is locked (`mlockall`), only whole slabs can be given back, and buffers
+//! may be refused earlier.
 //!
-//! Thread safe: there is one lock. It is held while the system maps or takes back at most 4 MiB.
+//! Thread safe: there is one lock. The lock is held while the system maps or takes back memory, at most 4 MiB at a
+//! time.
 
 mod buffer;
 mod give;
@@ -57,19 +61,20 @@ use system::{HugePages, map, unmap};
 
 const SLAB_BYTES: usize = SLAB_BLOCKS * BLOCK_BYTES;
 
-/// The longest run that a buffer can have. Two such runs fit into a slab. Longer runs would leave most of many slabs
-/// unused.
+/// The longest run that a buffer can have. Two such runs fit into a slab. Longer runs would leave large parts of
+/// many slabs unused.
 const LONGEST_BLOCKS: usize = SLAB_BLOCKS / 2;
 
-/// Arenas with at least this limit, which is 16 huge pages, use huge pages. So partly used huge pages are a small
-/// part of the arena.
+/// Arenas whose limit is at least this use huge pages. It is as much as 16 huge pages. So huge pages that are
+/// partly used are a small part of the arena.
 pub const HUGE_LIMIT_BYTES: u64 = 32 << 20;
 
 /// How many blocks [`Arena::set_limit`] gives back before it lets other threads take the lock.
 const STEP_BLOCKS: usize = 2 * SLAB_BLOCKS;
 
-/// What all living arenas have asked the system for and not given back. All accesses are relaxed: it is a statistic
-/// and orders no other memory access. It is an atomic of std because it outlives every model of a model checker.
+/// The bytes that all living arenas have asked the system for and have not given back. All accesses are relaxed: it
+/// is a statistic and orders no other memory access. It is an atomic of `std`, because it must outlive each model
+/// that a model checker runs.
 static BACKED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// Memory for buffers, up to a limit.
@@ -90,15 +95,15 @@ impl Arena {
     /// Takes a run back.
     ///
     /// # Safety
-    /// The run was given to a buffer, in this slab, which does not use it from now on.
+    /// The run was given to a buffer in this slab, and the buffer does not use it from now on.
     pub(crate) unsafe fn release(&self, start: NonNull<u8>, capacity: usize, slab: u32) {
         let first = (start.addr().get() % SLAB_BYTES / BLOCK_BYTES) as u16;
         self.state.lock().release(RunStart { slab, first }, capacity / BLOCK_BYTES);
     }
 
-    /// Changes the limit. When it returns, all memory above the limit that is not in buffers was given back to the
-    /// system. Memory in buffers follows when the buffers are dropped. If buffers are to be dropped for a lower
-    /// limit, they should be dropped before this call: then memory is given back in large pieces.
+    /// Changes the limit. When it returns, the system has got back all memory above the limit that is not in
+    /// buffers. Memory in buffers is given back when the buffers are dropped. A caller that drops buffers for a
+    /// lower limit should drop them before this call: then memory is given back in large pieces.
     pub fn set_limit(&self, bytes: u64) {
         let mut state = self.state.lock();
         state.limit_bytes = bytes;
@@ -113,7 +118,7 @@ impl Arena {
         self.state.lock().limit_bytes
     }
 
-    /// What the system was asked for and has not got back, whether it is in buffers or not.
+    /// How many bytes the system was asked for and has not got back, whether they are in buffers or not.
     pub fn backed_bytes(&self) -> u64 {
         (self.state.lock().backed * BLOCK_BYTES) as u64
     }
@@ -123,12 +128,12 @@ impl Arena {
         BACKED_BYTES.load(Ordering::Relaxed)
     }
 
-    /// What is in buffers, in whole blocks.
+    /// How many bytes are in buffers, counted in whole blocks.
     pub fn used_bytes(&self) -> u64 {
         (self.state.lock().used * BLOCK_BYTES) as u64
     }
 
-    /// The heap memory that the arena needs for its own data.
+    /// The heap memory that the arena takes for its own data.
     pub fn overhead_bytes(&self) -> u64 {
         (size_of::<Arena>() + self.state.lock().memory_bytes()) as u64
     }
@@ -155,7 +160,7 @@ struct RunStart {
 struct Slab {
     /// Start of `SLAB_BYTES` that [`map`] gave; `None` if nothing is mapped for this number.
     start: Option<NonNull<u8>>,
-    /// Neither in a buffer nor spare.
+    /// Blocks that are neither in a buffer nor spare.
     free: Blocks,
     /// Blocks that the system was asked for. Every block that is not free is backed.
     backed: Blocks,
@@ -174,20 +179,22 @@ struct ArenaState {
     slabs: Vec<Slab>,
     /// Numbers of slabs that are not mapped.
     vacant: Vec<u32>,
-    /// Runs that buffers have left, by their length in blocks. The run that was left last is the last.
+    /// Runs that buffers have left, by their length in blocks. The run that was left last is at the end of its
+    /// list.
     spare: Vec<Vec<RunStart>>,
     /// For each slab, the length of its longest run of free blocks.
     free_runs: Longest,
-    /// The same for free blocks that are backed.
+    /// For each slab, the length of its longest run of free blocks that are backed.
     backed_runs: Longest,
-    /// The same for free blocks that are backed and where no huge page would be split.
+    /// For each slab, the length of its longest run of free blocks that are backed and not in a huge page.
     loose_runs: Longest,
     /// How often no spare run was found.
     #[cfg(test)]
     searches: usize,
 }
 
-// SAFETY: the addresses in it point to memory that belongs to the arena and its buffers, and to no thread.
+// SAFETY: the addresses in `ArenaState` point to memory that belongs to the arena and its buffers, and to no
+// thread.
 unsafe impl Send for ArenaState {}
 
 impl ArenaState {
@@ -266,7 +273,7 @@ impl ArenaState {
         Some(RunStart { slab: number as u32, first: run.start as u16 })
     }
 
-    /// A run of free blocks, which are backed by this call. No run may be spare.
+    /// A run of free blocks, which this call backs. No run may be spare.
     fn take_new(&mut self, blocks: usize) -> Option<RunStart> {
         let number = self.slab_for(blocks)?;
         let slab = &mut self.slabs[number];
@@ -286,8 +293,8 @@ impl ArenaState {
         Some(RunStart { slab: number as u32, first: run.start as u16 })
     }
 
-    /// A slab with a free run of this length. It is a whole new slab if one fits into the limit, or else the first
-    /// slab with a hole.
+    /// A slab with a free run of this length. It is a new slab, backed as a whole, if one fits into the limit.
+    /// Otherwise it is the first slab with a hole, or a new slab that is not backed yet.
     fn slab_for(&mut self, blocks: usize) -> Option<usize> {
         let room = self.limit().saturating_sub(self.backed);
         if !self.discards_blocks {
@@ -363,8 +370,8 @@ impl ArenaState {
         self.give_back(excess.min(STEP_BLOCKS)) > 0
     }
 
-    /// Gives back this number of free blocks or, where slabs are given back as a whole, some more. It gives back
-    /// fewer only if no more are free, or if the system does not take them.
+    /// Gives back `blocks` free blocks. If slabs are given back only as a whole, it may give back more. It gives
+    /// back fewer only if no more blocks are free, or if the system does not take them.
     fn give_back(&mut self, blocks: usize) -> usize {
         let mut given = 0;
         while given < blocks {

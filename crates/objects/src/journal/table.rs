@@ -1,47 +1,48 @@
-//! The files that grow, in the state after all sheets up to one of them: their names, and in which sheets their
-//! bytes are. It holds no bytes of files, and knows no store. Readers and writers apply the same changes in the
-//! same order, so they have the same table.
+//! The table of the files that grow, as it is after all sheets up to a given sheet: the names of these files, and
+//! the sheets that have their bytes. The table holds no bytes of files, and knows no store. Readers and writers
+//! apply the same changes in the same order, so all of them have the same table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-/// The most fences. A fence stays because a writer that never said that it ended would put its next sheet there.
-/// The limit keeps killed writers from adding fences for ever.
+/// The most fences. A fence is needed as long as an earlier writer may still try to put its next sheet there. A
+/// writer that was killed never says that it has ended, so its fences stay. The limit keeps the number of such
+/// fences from growing for ever.
 const MOST_FENCES: usize = 1000;
 
-/// If a writer took over at least so long ago, what was useless then has been useless for long enough. The time is
-/// measured by its clock and by the clock of the writer that ends.
+/// If a writer took over at least so many seconds ago, the sheets that were useless at that time may be removed.
+/// The time is measured with the clock of the writer that took over and with the clock of the writer that ends.
 const SETTLED_SECONDS: u64 = 24 * 3600;
 
-/// The epoch of the sheet of a guest, who makes a branch. No writer has it.
+/// The epoch of a sheet that a guest puts. A guest makes a branch. No writer has this epoch.
 pub const GUEST: u64 = 0;
 
 /// The epoch of a sheet with which a writer takes over before it knows its own epoch. No writer has this epoch.
 pub const CLAIM: u64 = u64::MAX;
 
-/// The number of a new file of the writer of an epoch. No other writer makes a file with this number.
+/// The number of a new file of the writer that has this epoch. No other writer makes a file with this number.
 pub fn new_file(epoch: u64, count: u64) -> u64 {
     epoch << 32 | count
 }
 
-/// The file of a branch that says which of its SSTs lie with other databases.
+/// The name of the file that says which SSTs of a branch lie with other databases.
 pub const PARENTS: &str = "PARENTS";
 
-/// Where a run of bytes of a file is.
+/// Where a run of bytes of a file lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Its first byte in the file.
+    /// The offset of the first byte in the file.
     pub from: u64,
-    /// The number of the sheet.
+    /// The number of the sheet that has the bytes.
     pub sheet: u64,
-    /// Its first byte in the sheet.
+    /// The offset of the first byte in the sheet.
     pub at: u32,
-    /// The number of its bytes; not 0.
+    /// The number of bytes; not 0.
     pub bytes: u32,
 }
 
 impl Extent {
-    /// The end in the file.
+    /// The offset in the file behind the last byte.
     pub fn end(&self) -> u64 {
         self.from + u64::from(self.bytes)
     }
@@ -50,21 +51,21 @@ impl Extent {
 /// The writer that took over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// One more than the epoch of the holder before.
+    /// The epoch of this writer, which is one more than the epoch of the holder before it.
     pub epoch: u64,
-    /// When it took over, by its clock: seconds since the Unix epoch.
+    /// The time at which this writer took over, by its own clock: seconds since the Unix epoch.
     pub since: u64,
-    /// The machine and the process, for people.
+    /// The machine and the process of this writer, for people.
     pub who: String,
 }
 
 /// The time during which the holder writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Term {
-    /// A number that only the sheets have with which this holder takes over; 0 if it took over like earlier
-    /// releases, which had no such number.
+    /// A number that no sheets have except those with which this holder takes over. It is 0 if the holder took over
+    /// like earlier releases, which had no such number.
     pub id: u64,
-    /// The first sheet with which it took over.
+    /// The first sheet with which this holder took over.
     pub sheet: u64,
     /// Whether the holder has said that it puts no more sheets.
     pub is_over: bool,
@@ -73,83 +74,87 @@ pub struct Term {
 /// Two moments at which writers took over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// The first sheet of a writer, and when it took over, in seconds since the Unix epoch; 0 if none exists yet.
+    /// The first sheet of a writer, and the time at which that writer took over, in seconds since the Unix epoch; 0
+    /// if no such sheet exists yet.
     pub sheet: u64,
     pub since: u64,
-    /// The first sheet of a writer that took over at least [`SETTLED_SECONDS`] before that one.
+    /// The first sheet of a writer that took over at least [`SETTLED_SECONDS`] before the writer of `sheet`.
     pub settled: u64,
 }
 
-/// The last sheet that a writer has put.
+/// The last sheet that a writer has put, and its writer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Last {
-    /// The number of that sheet, which changes files or is a takeover.
+    /// The number of the last sheet that changes files or with which a writer takes over.
     pub sheet: u64,
     /// The epoch of the last writer that has changed files.
     pub epoch: u64,
 }
 
-/// A database that was made as a branch of this one, and may need SSTs that lie here.
+/// A database that was made as a branch of this database, and may need SSTs that lie here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// Where it lies in the store.
+    /// Where the branch lies in the store.
     pub prefix: String,
-    /// The number of the sheet in the branch's journal with which the branch begins, if nobody else has put that
-    /// number before. The sheet says which files the branch needs.
+    /// The number of the first sheet in the branch's journal, unless somebody else has already put a sheet with
+    /// that number. This sheet says which files the branch needs.
     pub sheet: u64,
-    /// When it was asked for, by the clock of the process that makes it: seconds since the Unix epoch.
+    /// The time at which the branch was asked for, by the clock of the process that makes it: seconds since the
+    /// Unix epoch.
     pub since: u64,
 }
 
 /// One change of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The table as it is before the changes that follow in the sheet.
+    /// The whole table as it is before the next changes of the sheet.
     Table(Table),
-    /// A writer that has read all earlier sheets takes over, as writers of earlier releases did.
+    /// A writer that has read all earlier sheets takes over. Writers of earlier releases did this.
     Begin(Holder),
-    /// A writer takes over that may not have read all earlier sheets. Its epoch is one more than that of the writer
-    /// before it, and its term has the number `id`. If the holder repeats its claim, that changes nothing.
+    /// A writer takes over, and may not have read all earlier sheets. The epoch of the new writer is one more than
+    /// that of the writer before it, and its term has the number `id`. A second claim by the same holder changes
+    /// nothing.
     Claim { id: u64, since: u64, who: String },
     /// The holder puts no more sheets.
     End,
-    /// The file is cut at `from`, and goes on with the bytes that lie at `at` in the sheet.
+    /// The file is cut at `from`. Then the bytes that lie at `at` in the sheet are appended to it.
     Write { file: u64, from: u64, at: u32, bytes: u32 },
-    /// The name stands for this file, or for none.
+    /// From now on the name stands for this file, or for no file.
     Name { name: String, file: Option<u64> },
-    /// A branch is to be made, or needs nothing any more.
+    /// A branch is to be made, or an existing branch no longer needs any file.
     Branch { id: u64, branch: Option<Branch> },
 }
 
-/// All files that grow.
+/// The state of all files that grow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     pub names: BTreeMap<String, u64>,
     /// The extents of each file, in their order and without gaps.
     pub files: BTreeMap<u64, Vec<Extent>>,
-    /// The writer that took over last; `None` before the first.
+    /// The writer that took over last; `None` before the first takeover.
     pub holder: Option<Holder>,
     /// The term of the holder.
     pub term: Term,
-    /// The fences: each sheet that an earlier writer meets when it puts its next one, and when that writer was
-    /// replaced, in seconds since the Unix epoch. They stay: a writer that has not said that it ended may still put
-    /// its next sheet, however late.
+    /// The fences. A fence is a sheet that stops an earlier writer when that writer tries to put its next sheet.
+    /// The value is the time at which that writer was replaced, in seconds since the Unix epoch. Fences stay,
+    /// because a writer that has not said that it ended may still put its next sheet, however late.
     pub fences: BTreeMap<u64, u64>,
-    /// Tells what became useless long ago.
+    /// Two takeovers that tell which sheets became useless long ago.
     pub marks: Marks,
-    /// The branches of this database, by random numbers.
+    /// The branches of this database, by their random numbers.
     pub branches: BTreeMap<u64, Branch>,
-    /// Not written to sheets with the table: it follows from the number and the writer of the last sheet.
+    /// It is not a part of the table in a sheet, because it follows from the number and the writer of the last
+    /// sheet.
     pub last: Last,
 }
 
 impl Table {
-    /// The length of a file in bytes; 0 if nothing was written to it.
+    /// The length of a file in bytes; 0 if nothing was written to the file.
     pub fn len(&self, file: u64) -> u64 {
         self.files.get(&file).and_then(|extents| extents.last()).map_or(0, Extent::end)
     }
 
-    /// The epoch of the holder; 0 before the first.
+    /// The epoch of the holder; 0 before the first takeover.
     pub fn epoch(&self) -> u64 {
         self.holder.as_ref().map_or(0, |holder| holder.epoch)
     }
@@ -158,7 +163,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// If a change contradicts the table.
+    /// The text says which change contradicts the table.
     pub fn apply(&mut self, sheet: u64, epoch: u64, changes: &[Change]) -> Result<(), String> {
         for change in changes {
             match change {
@@ -181,7 +186,7 @@ impl Table {
                 Change::Claim { id, .. } if self.term.id == *id => {}
                 Change::Claim { id, since, who } => {
                     let holder = Holder { epoch: self.epoch() + 1, since: *since, who: who.clone() };
-                    // The next number of the writer before may be any number after its last sheet.
+                    // The earlier writer may put its next sheet under any number after its last sheet.
                     let before = self.last.sheet + 1..=sheet;
                     self.hold(holder, Term { id: *id, sheet, is_over: false }, before);
                 }
@@ -207,14 +212,14 @@ impl Table {
         }
         self.last = match epoch {
             CLAIM => Last { sheet, ..self.last },
-            // Guests of earlier releases have put tables.
+            // In earlier releases, guests put tables.
             GUEST if matches!(changes.first(), Some(Change::Table(_))) => {
                 Last { sheet: sheet - 1, epoch: self.epoch() }
             }
             GUEST => self.last,
             _ => Last { sheet, epoch },
         };
-        // A file that has lost one name may have got another.
+        // A file that has lost one name may have been given another name, so all names are looked at.
         let named: BTreeSet<u64> = self.names.values().copied().collect();
         self.files.retain(|file, _| named.contains(file));
         Ok(())
@@ -233,7 +238,8 @@ impl Table {
         }
     }
 
-    /// Notes that a writer takes over. The writer before would put its next sheet as one of `met`.
+    /// Notes that a writer takes over. `met` are the numbers under which the earlier writer may try to put its next
+    /// sheet.
     fn hold(&mut self, holder: Holder, term: Term, met: RangeInclusive<u64>) {
         if self.holder.is_some() && !self.term.is_over {
             self.fences.extend(met.map(|sheet| (sheet, holder.since)));
@@ -247,7 +253,7 @@ impl Table {
         (self.holder, self.term) = (Some(holder), term);
     }
 
-    /// The sheets that have bytes of files.
+    /// The numbers of the sheets that have bytes of files.
     pub fn sheets(&self) -> BTreeSet<u64> {
         self.files.values().flatten().map(|extent| extent.sheet).collect()
     }

@@ -1,4 +1,4 @@
-//! How a process takes over as the writer, whatever the current writer does.
+//! How a process takes over as the writer while the current writer goes on.
 //!
 //! ```text
 //! the writer     34  35  36      37 is there already, and not mine
@@ -8,15 +8,15 @@
 //!                4  reads the newest sheets, its own among them, and goes on with 52
 //! ```
 //!
-//! The writer has one put under way at a time. So during one request of the newcomer, the writer passes more
-//! numbers the faster its own requests are. If it passes all numbers of a try, the next try has four times as many.
-//! The first number that the newcomer gets is where the writer stops. The newcomer also puts a sheet as every free
-//! number before it. So no gap is left in which the writer, or a request that comes late, could put a sheet
-//! afterwards.
+//! The writer puts one sheet after the other: only one put is under way at a time. The faster its requests are, the
+//! more numbers it passes during one request of the newcomer. If the writer passes all numbers of a try, the next
+//! try has four times as many numbers. The writer stops at the first number that the newcomer gets. The newcomer
+//! also puts a sheet under every free number before that number. So no gap is left in which a sheet could be put
+//! afterwards, by the writer or by a request that comes late.
 //!
-//! The sheets with which a process takes over say who it is, and nothing about files. So they can be put before
-//! anything is read, and they do no harm in a gap that a removal has left. Such a sheet is a *claim*. A sheet that
-//! stays because an earlier writer would meet it is a *fence* (decision 90).
+//! The sheets with which a process takes over say who this process is. They say nothing about files. So they can be
+//! put before anything is read. They also do no harm in a gap that a removal of sheets has left. Such a sheet is
+//! a *claim*. A *fence* is a sheet that is kept because an earlier writer must meet it (decision 90).
 
 use super::bringing::{self, LeftFile};
 use super::folding::FOLDED_BYTES;
@@ -30,35 +30,35 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::sync::mpsc;
 
-/// How many numbers the second try has, and by which factor each later try grows.
+/// How many numbers the second try has. Each later try has `GROWTH` times as many as the try before it.
 const SECOND_TRY: u64 = 16;
 const GROWTH: u64 = 4;
 
-/// The name of the object that shows whether the store keeps conditions. The object stays.
+/// The name of the object that is put to find out whether the store keeps conditions. The object is never removed.
 fn probe_name() -> String {
     format!("{FOLDER}/probe")
 }
 
-/// The bytes of that object, for people.
+/// The bytes of the probe object, for people who read it.
 const PROBE: &[u8] =
     b"Put again and again, on the condition that there is none: so a writer learns that the store keeps conditions.\n";
 
-/// The sheet that is there after this process tried to put one with its number.
+/// The sheet that has a number after this process tried to put a sheet with that number.
 pub struct Ahead {
     pub read: Read,
     pub is_own: bool,
 }
 
 impl Journal {
-    /// Takes over as the writer, and returns its epoch. `find_left` gives the files that the writer of an epoch has
-    /// left elsewhere; they replace the files of the journal. It gives `None` if writers leave no files on this
-    /// machine.
+    /// Takes over as the writer, and returns its epoch. `find_left` gets the epoch of a writer, and gives the files
+    /// that this writer has left on this machine. They replace the files of the same names in the journal. It gives
+    /// `None` if writers leave no files on this machine.
     ///
     /// # Errors
     ///
     /// `WouldBlock` if this process is the writer already; `InvalidData` if a sheet is damaged; `Unsupported` if
-    /// the store does not keep conditions; `TimedOut` if others took over again and again; an error of the store or
-    /// of `find_left`.
+    /// the store does not keep conditions; `TimedOut` if other processes took over again and again; an error of the
+    /// store or of `find_left`.
     pub fn take_over(&self, find_left: impl Fn(u64) -> io::Result<Option<Vec<LeftFile>>>) -> io::Result<u64> {
         let putting = self.putting.lock();
         if self.state.lock().is_writer {
@@ -77,7 +77,7 @@ impl Journal {
             let mut known: BTreeMap<u64, Read> =
                 ahead.into_iter().map(|(number, ahead)| (number, ahead.read)).collect();
             let first = first.expect("it puts until one is its own");
-            // The own sheet is read again: what the store has is what counts.
+            // This process's own sheet is read again, because only what the store has counts.
             let own = known.remove(&first).expect("it was just put");
             let newest = loop {
                 let newest = self.read_newest(&known)?;
@@ -85,7 +85,7 @@ impl Journal {
                 if newest.next > end || newest.first() > end {
                     break newest;
                 }
-                // Nobody may put a sheet later in a gap before its own sheets.
+                // In a gap before its own sheets, another process could still put a sheet. So the gaps are filled.
                 let missing = (newest.next..=end).filter(|number| !newest.sheets.contains(number)).collect::<Vec<_>>();
                 let filled = self.put_at(&missing, &claim)?;
                 known.extend(filled.into_iter().map(|(number, ahead)| (number, ahead.read)));
@@ -104,7 +104,8 @@ impl Journal {
                 }
                 return Ok(epoch);
             }
-            // Another process has taken over since, or long ago. If it was long ago, the own sheets are in a gap.
+            // Another process has taken over, either after this process or long before it. If it was long before,
+            // this process's sheets are in a gap that a removal has left.
             last = newest.sheets.last().copied().unwrap_or_default();
         }
         let why = format!(
@@ -125,7 +126,7 @@ impl Journal {
             names: newest.table.names.clone(),
             useless: newest.sheets.iter().copied().filter(is_useless).map(|sheet| (sheet, now)).collect(),
             last_table: first,
-            // This makes the first sheet of a writer have a table.
+            // This value gives the first sheet of a writer a table.
             small_bytes: FOLDED_BYTES,
             last_list: now,
             took_over: now,
@@ -137,11 +138,12 @@ impl Journal {
         state
     }
 
-    /// The numbers of all sheets, after a check that the store keeps conditions.
+    /// Lists the numbers of all sheets, and checks that the store keeps conditions.
     ///
     /// # Errors
     ///
-    /// `Unsupported` if the store puts objects over others: then two writers would destroy each other's commits.
+    /// `Unsupported` if the store puts an object although its name is taken. Two writers would then destroy each
+    /// other's commits.
     pub(super) fn list_and_probe(&self) -> io::Result<BTreeSet<u64>> {
         let (sender, receiver) = mpsc::channel::<io::Result<()>>();
         let done = Box::new(move |put| sender.send(put).unwrap_or_default());
@@ -151,7 +153,7 @@ impl Journal {
         if receiver.recv().is_ok_and(is_there) {
             return Ok(listed);
         }
-        // If the probe was missing before the first put, it is there for the second.
+        // If the first put has made the probe object, the second put must be refused.
         for _ in 0..2 {
             match self.again().ask(|| self.store.put_if_absent(&probe_name(), PROBE)) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(listed),
@@ -161,15 +163,15 @@ impl Journal {
         Err(ignores_conditions(&format!("{} was put over, twice", probe_name())))
     }
 
-    /// Puts sheets after `last`, more with each try, until one of them is there. Returns all sheets after `last` up
-    /// to the last number that was tried.
+    /// Tries to put sheets after `last`, with more numbers in each try, until one of its sheets is there. Returns
+    /// all sheets from the one after `last` to the last number that was tried.
     pub(super) fn put_ahead(&self, last: u64, sheet: &dyn Fn(u64) -> Vec<u8>) -> io::Result<BTreeMap<u64, Ahead>> {
         let (mut ahead, mut taken) = (BTreeMap::new(), Vec::new());
         let (mut first, mut many) = (last + 1, 1);
         loop {
             let numbers: Vec<u64> = (first..first + many).collect();
-            // Sheets that others have put are read once it is known where this ends, because the writer goes on
-            // meanwhile.
+            // The sheets of others are read only after the last try, because the writer goes on while they are
+            // read.
             taken.extend(self.put_free(&numbers, sheet, &mut ahead)?);
             if !ahead.is_empty() {
                 break;
@@ -181,7 +183,7 @@ impl Journal {
         Ok(ahead)
     }
 
-    /// Puts sheets with these numbers, and reads the sheets that are there in place of others.
+    /// Puts sheets with these numbers. Where a number is taken, it reads the sheet that has the number.
     fn put_at(&self, numbers: &[u64], sheet: &dyn Fn(u64) -> Vec<u8>) -> io::Result<BTreeMap<u64, Ahead>> {
         let mut ahead = BTreeMap::new();
         let taken = self.put_free(numbers, sheet, &mut ahead)?;
@@ -189,8 +191,8 @@ impl Journal {
         Ok(ahead)
     }
 
-    /// Puts sheets with those of these numbers that are free, and adds them to `ahead`. Returns the sheets whose
-    /// numbers are taken.
+    /// Puts a sheet under each free number of `numbers`, and adds these sheets to `ahead`. Returns the numbers that
+    /// are taken, with the bytes that it tried to put.
     fn put_free(
         &self,
         numbers: &[u64],
@@ -213,14 +215,16 @@ impl Journal {
         Ok(taken)
     }
 
-    /// Adds the sheets that are there in place of the given ones. They may also be the given ones themselves.
+    /// Reads the sheets that have the numbers in `taken`, and adds them to `ahead`. Some of them may be this
+    /// process's own sheets, from an earlier attempt.
     fn read_taken(&self, taken: Vec<(u64, Vec<u8>)>, ahead: &mut BTreeMap<u64, Ahead>) -> io::Result<()> {
         let numbers: Vec<u64> = taken.iter().map(|(number, _)| *number).collect();
         let mut found = self.get_each(&numbers)?;
         for (number, bytes) in taken {
             let found = match found.remove(&number) {
                 Some(read) => Ahead { is_own: *read.bytes == bytes, read },
-                // An old answer may lack it, or it was removed since: then the number is free.
+                // The answer of the store may be too old to have the sheet, or the sheet was removed since. In the
+                // second case the number is free.
                 None => match self.put(number, &bytes)? {
                     Put::Own => Ahead { read: read_as(number, bytes)?, is_own: true },
                     Put::Taken(found) => Ahead { read: read_as(number, found)?, is_own: false },
@@ -232,7 +236,7 @@ impl Journal {
     }
 }
 
-/// The error for a store that puts objects over others.
+/// The error for a store that puts an object although its name is taken.
 fn ignores_conditions(what: &str) -> io::Error {
     let why = "the store, or a proxy before it, ignores the condition If-None-Match of a put, so it cannot keep two writers apart; use \
                one that keeps it";

@@ -1,4 +1,5 @@
-//! What a disk in a store promises: files as on a disk, and one writer at a time, on a store that has every trouble.
+//! What a disk in a store promises: files behave as on a disk, and only one writer writes at a time. The store in
+//! these tests has every kind of trouble.
 
 mod busy;
 mod folded;
@@ -32,7 +33,7 @@ fn disk(store: &Arc<SimStore>, clock: &Arc<SimClock>, seed: u64) -> (Arc<StoreDi
         threads: Arc::new(SimThreads::new(clock.clone())),
         who: format!("machine {seed}"),
     };
-    // Every sheet has a table, or few, or almost none.
+    // Depending on the seed, every sheet has a table, or every third, or every 64th.
     let cuts = Cuts { tables_every: [1, 3, 64][seed as usize % 3], ..CUTS };
     (StoreDisk::with_cuts(cuts, client.clone(), Path::new("/db"), outside, Nearby::default()), client)
 }
@@ -42,7 +43,7 @@ fn calm(seed: u64) -> (Arc<SimStore>, Arc<SimClock>) {
     (SimStore::new(seed, clock.clone()), clock)
 }
 
-/// Every trouble, at a strength that follows from the seed.
+/// Every kind of trouble; how often each kind happens follows from the seed.
 fn trouble(rng: &mut Xoshiro256PlusPlus) -> StoreTrouble {
     StoreTrouble::drawn(rng, 150, (KEPT / 4, Duration::from_millis(200)))
 }
@@ -197,17 +198,17 @@ impl Process {
         Process { disk, client, lock: None, log: None, promised: Vec::new(), unsynced: Vec::new(), has_failed: false }
     }
 
-    /// Takes over and begins a log that goes on where the newest one ended.
+    /// Takes over and begins a log that continues the newest log.
     fn open(&mut self) -> io::Result<()> {
         let lock = self.disk.lock(&path("LOCK"))?;
-        // Names grow with the epoch, as those of the engine do.
+        // Later epochs give greater names, as in the engine.
         let name = &format!("{:08}.log", lock.holder().expect("a store has holders"));
         self.lock = Some(lock);
         let found = read_numbers(&*self.disk)?;
         let log = self.disk.open(&path(name), Access::Create)?;
         found.iter().try_for_each(|number| log.append(&number.to_le_bytes()).map(drop))?;
         log.sync()?;
-        // The logs before are not needed any more.
+        // The earlier logs are not needed any more.
         for entry in self.disk.list(Path::new("/db"))? {
             if entry.name.ends_with(".log") && entry.name != *name {
                 self.disk.remove(&path(&entry.name))?;
@@ -219,7 +220,7 @@ impl Process {
     }
 }
 
-/// The numbers in the newest log: the one with the greatest name.
+/// The numbers in the newest log, which is the log with the greatest name.
 fn read_numbers(disk: &dyn Disk) -> io::Result<Vec<u64>> {
     let entries = disk.list(Path::new("/db"))?;
     let Some(newest) = entries.iter().map(|entry| &entry.name).filter(|name| name.ends_with(".log")).max() else {
@@ -295,7 +296,7 @@ fn take_over(seed: u64) {
     let lost: Vec<u64> = promised.iter().copied().filter(|number| !found.contains(number)).collect();
     assert!(lost.is_empty(), "seed {seed}: {lost:?} were promised, of {found:?}");
     assert!(found.is_sorted_by(|a, b| a < b), "seed {seed}: {found:?}");
-    // What each writer wrote lies together: no writer wrote after the next had taken over.
+    // The numbers of each writer lie together: no writer wrote after the next writer had taken over.
     let epochs: Vec<u64> = found
         .iter()
         .filter_map(|found| made_by_epoch.iter().find(|(number, _)| number == found).map(|(_, epoch)| *epoch))
@@ -310,7 +311,7 @@ fn take_over(seed: u64) {
     }
 }
 
-/// Run one again with `TAKE_OVER_SEED=17`, or other ones with `TAKE_OVER_SEEDS=100000`.
+/// `TAKE_OVER_SEED=17` runs this seed alone, and `TAKE_OVER_SEEDS=100000` runs so many seeds from 0 on.
 #[test]
 fn a_writer_that_takes_over_loses_nothing_and_the_one_before_finds_out() {
     let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
@@ -356,8 +357,8 @@ fn processes_that_live_for_seconds_leave_no_growing_number_of_sheets() {
     check_short_processes(20, 400, 1);
 }
 
-/// Expects that short processes, of which each syncs so often and begins `days` days after the one before, leave the
-/// sheets of few.
+/// Expects that processes that live shortly leave few sheets. Each process syncs `syncs` times, and begins `days`
+/// days after the process before it.
 fn check_short_processes(processes: u64, syncs: usize, days: u64) {
     let (store, clock) = calm(7);
     let client = store.client();
@@ -377,7 +378,7 @@ fn check_short_processes(processes: u64, syncs: usize, days: u64) {
         most = most.max(sheets());
         clock.advance(Duration::from_secs(days * 24 * 3600));
     }
-    // Taking over is a sheet, and so is the new name.
+    // A takeover makes one sheet, and the new name makes another.
     let of_each = syncs + 2;
     let all = of_each as u64 * processes;
     assert!(
@@ -388,12 +389,12 @@ fn check_short_processes(processes: u64, syncs: usize, days: u64) {
     assert_eq!(last.read_all(&path("LIST")).expect("it is there"), (processes - 1).to_le_bytes().repeat(syncs));
 }
 
-/// A store whose reads of ranges are made by threads, and which counts those under way.
+/// A store that reads ranges with threads of its own, and counts the reads that are under way.
 #[derive(Debug)]
 struct CountedStore {
     client: Arc<SimStoreClient>,
     threads: Arc<dyn os::Threads>,
-    /// Reads under way, and the most that were.
+    /// The number of reads under way now, and the greatest number so far.
     under_way: Arc<Mutex<(usize, usize)>>,
 }
 

@@ -1,4 +1,4 @@
-//! What is left of logs that are on a machine and, later, in the store.
+//! What is left of logs that are first on a machine and later in the store.
 
 use super::LocalLogs;
 use crate::disk::Nearby;
@@ -88,7 +88,7 @@ fn process(store: &Arc<SimStore>, clock: &Arc<SimClock>, local: &Arc<SimDisk>, s
         who: format!("machine {seed}"),
     };
     let logs = LocalLogs::new(local.clone(), Path::new("/logs"));
-    // A sheet has all logs of a writer, or a few numbers of them.
+    // Depending on the seed, a sheet takes all bytes of the logs, or three numbers.
     let cuts = Cuts { brought_bytes: [CUTS.brought_bytes, 24][seed as usize % 2], ..CUTS };
     let disk = StoreDisk::with_cuts(
         cuts,
@@ -106,7 +106,7 @@ fn numbers(disk: &dyn Disk) -> io::Result<Vec<u64>> {
         return Ok(Vec::new());
     };
     let bytes = disk.read_all(&path(newest))?;
-    // What was being written when the machine lost power may be torn.
+    // A number that was being written when the machine lost power may be torn.
     Ok(bytes
         .as_chunks::<8>()
         .0
@@ -116,7 +116,7 @@ fn numbers(disk: &dyn Disk) -> io::Result<Vec<u64>> {
         .collect())
 }
 
-/// Takes over, and begins a log with what was in the last one, which is durable in the store.
+/// Takes over, and begins a log with the numbers of the last log, which is durable in the store.
 fn open(process: &mut Process) -> io::Result<Vec<u64>> {
     let lock = process.disk.lock(&path("LOCK"))?;
     let name = format!("{:08}.log", lock.holder().expect("a store has holders"));
@@ -125,7 +125,7 @@ fn open(process: &mut Process) -> io::Result<Vec<u64>> {
     let log = process.disk.open(&path(&name), Access::Create)?;
     found.iter().try_for_each(|number| log.append(&number.to_le_bytes()).map(drop))?;
     log.sync()?;
-    // What the engine does when it installs what it has recovered: it syncs a manifest.
+    // When the engine installs what it has recovered, it syncs a manifest. This does the same.
     let manifest = process.disk.open(&path(&format!("{name}.manifest")), Access::Create)?;
     manifest.append(b"x").and_then(|_| manifest.sync())?;
     process.log = Some(log);
@@ -138,12 +138,13 @@ fn check(seed: u64) {
     let store = SimStore::new(seed, clock.clone());
     let machines = [SimDisk::new(seed), SimDisk::new(seed + 1)];
     let (mut number, mut before): (u64, Option<usize>) = (0, None);
-    // What was written and what was promised since the last one took over.
+    // `written` and `promised` are what was written and promised since the last takeover.
     let (mut kept, mut written, mut promised): (Vec<u64>, Vec<u64>, Vec<u64>) = Default::default();
     for round in 0..8 {
         let machine = rng.random_range(0..2);
         for attempt in 0..rng.random_range(0..3) {
-            // It dies somewhere on the way. If it has come to write, it has said nothing.
+            // The process dies at one of its requests, or when it has taken over. In both cases it has promised
+            // nothing.
             let mut process = process(&store, &clock, &machines[machine], seed * 1000 + round * 10 + attempt);
             process.client.crash_after(rng.random_range(0..30));
             if open(&mut process).is_ok() {
@@ -214,7 +215,7 @@ fn long_logs_are_brought_in_many_sheets_and_a_reader_sees_them_all_at_once() {
     let clock = Arc::new(SimClock::new());
     let store = SimStore::new(3, clock.clone());
     let machine = SimDisk::new(3);
-    // An odd seed: its sheets have three numbers each.
+    // The seed is odd, so a sheet takes three numbers.
     let mut first = process(&store, &clock, &machine, 1);
     open(&mut first).expect("there is no trouble");
     let log = first.log.clone().expect("it was opened");
@@ -225,7 +226,7 @@ fn long_logs_are_brought_in_many_sheets_and_a_reader_sees_them_all_at_once() {
     drop((log, first));
     let reader = process(&store, &clock, &machine, 2).disk;
     let mut seen = Vec::new();
-    // Each attempt comes a little further; the last one comes to the end.
+    // Each attempt gets a little further than the attempt before, and the last one reaches the end.
     for requests in (2..).step_by(3) {
         let second = process(&store, &clock, &machine, 1000 + 2 * requests + 1);
         second.client.crash_after(requests);
@@ -254,7 +255,7 @@ fn a_store_that_does_not_answer_is_asked_again_later_and_no_log_takes_more_meanw
     open(&mut process).expect("there is no trouble");
     let log = process.log.clone().expect("it was opened");
     process.threads.run();
-    // It was idle, so it looks at the list before it puts, and has no answer.
+    // The process was idle for long, so it lists the sheets before it puts one. It gets no answer.
     clock.advance(KEPT);
     log.append(&[1; 8]).and_then(|_| log.sync()).expect("it is on this machine");
     process.client.crash();
@@ -264,7 +265,7 @@ fn a_store_that_does_not_answer_is_asked_again_later_and_no_log_takes_more_meanw
     let attempt_made = || {
         let begin = clock.now();
         process.threads.run();
-        // An attempt asks with patience, for half a minute.
+        // An attempt that is made takes time, because it repeats its requests for half a minute.
         clock.now() > begin
     };
     assert!(!attempt_made(), "it waits first");

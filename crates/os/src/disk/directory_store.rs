@@ -1,13 +1,13 @@
-//! A store that is a directory of a disk. It does not know what the objects are.
+//! A store that is a directory of a disk. This module does not know what the objects hold.
 //!
 //! ```text
 //! sst/00000024-9.sst             an object
 //! sst/00000024-9.sst.unfinished  one that is being written
 //! ```
 //!
-//! An object is written to a file of another name, synced, and then given its name. A process that dies leaves
-//! unfinished files, which nobody sees. Whoever lists a folder to clean it up removes them by
-//! [`DirectoryStore::remove_unfinished`].
+//! Each object is first written to a file with another name. When this file is synced, it gets the name of the
+//! object. If a process dies, its unfinished files stay, but no user of the store sees them. Whoever lists a folder
+//! to clean it up calls [`DirectoryStore::remove_unfinished`] to remove them.
 
 use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 const UNFINISHED: &str = ".unfinished";
 
-/// Bytes are collected into writes of this length.
+/// The length of one write. Smaller pieces are collected until there are so many bytes.
 const WRITE_BYTES: usize = 1 << 20;
 
 /// Objects as files in a directory.
@@ -25,15 +25,15 @@ const WRITE_BYTES: usize = 1 << 20;
 pub struct DirectoryStore {
     disk: Arc<dyn Disk>,
     directory: PathBuf,
-    /// The next number that becomes a part of the name of a file that is being written.
+    /// The number that goes into the name of the next file to be written.
     puts: AtomicU64,
     /// A number that no other client of the directory has.
     client: u64,
 }
 
 impl DirectoryStore {
-    /// Objects in `directory`, which is made when it is needed. `client` is a number that no other client of the
-    /// directory has.
+    /// Keeps objects in `directory`, which is made when it is needed. `client` is a number that no other client of
+    /// the directory has.
     pub fn new(disk: Arc<dyn Disk>, directory: &Path, client: u64) -> DirectoryStore {
         DirectoryStore { disk, directory: directory.to_owned(), puts: AtomicU64::new(0), client }
     }
@@ -42,7 +42,7 @@ impl DirectoryStore {
         self.directory.join(name)
     }
 
-    /// The path of an object while it is being written, before it has its name.
+    /// The path of the file to which an object is written before the object gets its name.
     fn unfinished(&self, name: &str) -> PathBuf {
         let number = self.puts.fetch_add(1, Ordering::Relaxed);
         self.directory.join(format!("{name}.{:016x}-{number}{UNFINISHED}", self.client))
@@ -53,7 +53,8 @@ impl DirectoryStore {
         self.disk.create_dir(path.parent().expect("an object lies in the directory"))
     }
 
-    /// Removes what dead processes have left in a folder. No other process may be writing to the folder.
+    /// Removes the unfinished files that dead processes have left in a folder. No other process may be writing to
+    /// the folder.
     ///
     /// # Errors
     ///
@@ -69,18 +70,18 @@ impl DirectoryStore {
     }
 }
 
-/// Gives the file `new` the name `path`, durably, unless a file has that name.
+/// Gives the file `new` the name `path`, and makes this name durable. It fails if another file has the name.
 fn give_name(disk: &dyn Disk, new: &Path, path: &Path) -> io::Result<()> {
     let linked = disk.link(new, path);
-    // If the file stays, it is removed later with other unfinished files.
+    // If this removal fails, the file is removed later with other unfinished files.
     disk.remove(new).ok();
     if let Err(error) = &linked
         && error.kind() != ErrorKind::AlreadyExists
     {
         return linked;
     }
-    // A name that is taken may have been given by an earlier attempt whose sync failed. The caller may then take the
-    // object for its own, so the name must be durable.
+    // If the name is taken, an earlier attempt may have given it, and its sync may have failed. The caller may then
+    // take the object with this name for its own, so the name must be durable.
     disk.sync_dir(path.parent().expect("an object lies in the directory"))?;
     linked
 }
@@ -166,7 +167,7 @@ struct DirectoryUpload {
     path: PathBuf,
     buffer: Buffer,
     filled: usize,
-    /// How many bytes were written before the bytes in the buffer.
+    /// The number of bytes in the file, without the bytes that are still in the buffer.
     end: u64,
 }
 
@@ -197,7 +198,7 @@ impl Upload for DirectoryUpload {
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
-        // Whole blocks are written by themselves, so that they go around the system's page cache.
+        // The whole blocks are written apart from the rest, so that they go around the system's page cache.
         let whole = self.filled / BLOCK_BYTES * BLOCK_BYTES;
         if whole > 0 {
             self.flush(whole)?;
@@ -214,7 +215,7 @@ impl Upload for DirectoryUpload {
 impl Drop for DirectoryUpload {
     fn drop(&mut self) {
         if self.file.take().is_some() {
-            // If the file stays, it is removed later with other unfinished files.
+            // If this removal fails, the file is removed later with other unfinished files.
             self.disk.remove(&self.new).ok();
         }
     }

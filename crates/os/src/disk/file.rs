@@ -1,8 +1,8 @@
-//! A file, and a source of reads: something that is opened when a read is made, not when the read is asked for. This
-//! module does not know how files are found, or how the number of open files is bounded.
+//! A file, and a source of reads. A source is opened when a read is made, not when the read is asked for. This
+//! module does not know how files are found, or what bounds the number of open files.
 //!
-//! Both are in one module because each leads to the other: a file is a source that is always open, and every other
-//! source gives a file for as long as the source is open.
+//! Both are in one module because each needs the other: a file is a source that is always open, and every other
+//! source gives a file while it is open.
 //!
 //! A read that waits in a queue holds no descriptor. The thread that makes a read opens its source, reads, and closes
 //! the source before it reports the end. A thread that has one source open does not wait for another source to be
@@ -15,34 +15,36 @@ use std::fmt::Debug;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// An open file. Thread safe. It has no cursor: every call says its position. It is a [`ReadSource`] that is always
-/// open.
+/// An open file. Thread safe. It has no cursor: every call says its position. A file is a [`ReadSource`] that is
+/// always open.
 pub trait File: ReadSource {
-    /// Fills `buffer` from `offset`. It returns fewer bytes only at the end of the file. Any alignment is accepted.
-    /// On a direct file, an aligned offset, length and buffer (see [`crate::Buffer`]) avoid a copy.
+    /// Fills `buffer` from `offset`. It fills only a part of the buffer if the file ends before, and in no other
+    /// case. Any alignment is accepted. On a direct file, an aligned offset, length and buffer (see
+    /// [`crate::Buffer`]) avoid a copy.
     ///
     /// # Errors
     ///
-    /// The system's. The contents of `buffer` are unspecified then.
+    /// The system's. After an error, the contents of `buffer` are unspecified.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes all of `bytes` at `offset`, and extends the file if needed. A direct file wants aligned arguments; with
-    /// other arguments it uses the system's page cache.
+    /// Writes all of `bytes` at `offset`, and extends the file if needed. For a direct file, the arguments should
+    /// be aligned. Other arguments make the write go through the system's page cache.
     ///
     /// # Errors
     ///
-    /// The system's, among them `StorageFull`. Any part of `bytes` may be in the file then.
+    /// The system's, among them `StorageFull`. After an error, any part of `bytes` may be in the file.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
     /// Writes all of `bytes` at the end, and returns the offset at which they start.
     ///
     /// # Errors
     ///
-    /// The system's, among them `StorageFull`. Any part of `bytes` may be in the file then.
+    /// The system's, among them `StorageFull`. After an error, any part of `bytes` may be in the file.
     fn append(&self, bytes: &[u8]) -> io::Result<u64>;
-    /// Makes everything written so far durable, including the length.
+    /// Makes all bytes written so far durable, and the length of the file with them.
     ///
     /// # Errors
     ///
-    /// The system's. After an error it is unknown what is durable, and a later sync that succeeds does not change that.
+    /// The system's. After an error it is unknown which bytes are durable. A later sync that succeeds does not
+    /// change that.
     fn sync(&self) -> io::Result<()>;
     /// Length in bytes.
     ///
@@ -64,23 +66,24 @@ pub trait File: ReadSource {
     ///
     /// The system's.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
-    /// Asks the file system for room for the first `bytes` bytes, without changing the length, so that writes need
-    /// not look for room. It may do nothing, and it does nothing on a disk that is nearly full. The file system takes
-    /// room beyond the end back when the file is removed or cut, even if it is cut to its current length.
+    /// Asks the file system to reserve room for the first `bytes` bytes, so that later writes need not look for
+    /// room. The length of the file stays the same. The call may do nothing. If the disk is nearly full, it does
+    /// nothing. When the file is removed or cut, the file system takes back the room beyond its end. It does so
+    /// even if the file is cut to its current length.
     ///
     /// # Errors
     ///
-    /// The system's, among them `StorageFull`. Then there may be room for some of the bytes.
+    /// The system's, among them `StorageFull`. After an error, room may be reserved for some of the bytes.
     fn allocate_ahead(&self, _bytes: u64) -> io::Result<()> {
         Ok(())
     }
-    /// Extends the file to `bytes`, with room on the disk for all of them, so that no write below that length finds
-    /// the disk full. The contents of the new bytes are unspecified. After an error the file may have any length up
-    /// to `bytes`.
+    /// Extends the file to `bytes`, and takes room on the disk for all of them. So no later write below that length
+    /// fails because the disk is full. The contents of the new bytes are unspecified. After an error the file may
+    /// have any length up to `bytes`.
     ///
     /// # Errors
     ///
-    /// The system's, among them `StorageFull`. The file may have any length up to `bytes` then.
+    /// The system's, among them `StorageFull`. After an error, the file may have any length up to `bytes`.
     fn allocate(&self, bytes: u64) -> io::Result<()> {
         let zeros = [0; BLOCK_BYTES];
         let mut end = self.len()?;
@@ -93,14 +96,15 @@ pub trait File: ReadSource {
     }
     /// Whether reads go around the system's page cache.
     fn is_direct(&self) -> bool;
-    /// A descriptor for reads of whole blocks without asking the file. As long as the file lives, it gives the same
-    /// bytes for an aligned offset, length and address. `None` if there is no such descriptor; then the file makes
-    /// all its reads itself. A caller whose read fails or is cut short asks the file, which reads in another way or
-    /// reports the error.
+    /// A descriptor with which a caller can read whole blocks without asking the file. As long as the file lives,
+    /// reads of aligned blocks into aligned memory give the same bytes as the file gives. `None` if the file has no
+    /// such descriptor. Then the file makes all its reads itself. If a read with the descriptor fails or is cut
+    /// short, the caller asks the file, which reads in another way or reports the error.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
-    /// The object that this file is, if it is one. Reads of an object can be under way without a thread.
+    /// The object of a store that this file is, if it is an object. While reads of an object are under way, no
+    /// thread has to wait for them.
     fn object(&self) -> Option<StoreObject> {
         None
     }
@@ -125,9 +129,9 @@ pub trait ReadSource: Send + Sync + Debug {
     /// As [`ReadSource::open`].
     fn try_open(self: Arc<Self>) -> io::Result<Option<OpenSource>>;
 
-    /// Whether neighbouring reads of the source are worth making as one read. This needs a
-    /// [descriptor](File::descriptor) or an [object](File::object). A source that does not know this before it is
-    /// open answers yes.
+    /// Whether it is worth making neighbouring reads of the source as one read. This needs a
+    /// [descriptor](File::descriptor) or an [object](File::object). If a source can answer this only when it is
+    /// open, it answers yes.
     fn may_join(&self) -> bool {
         true
     }
@@ -153,14 +157,14 @@ impl<F: File + 'static> ReadSource for F {
 /// A source that is open until this is dropped.
 #[derive(Debug)]
 pub struct OpenSource {
-    // The fields are dropped in this order: the source is notified once the reference to the file is gone.
+    // Fields are dropped in the order in which they are declared. So the source is notified after the file is gone.
     file: Arc<dyn File>,
     #[expect(dead_code, reason = "it is there to be dropped")]
     closing: CloseNotice,
 }
 
 impl OpenSource {
-    /// `file`, which `source` opened. `source` is notified when this value is dropped.
+    /// Holds `file`, which `source` has opened. `source` is notified when this value is dropped.
     pub fn new(file: Arc<dyn File>, source: Arc<dyn ReadSource>) -> OpenSource {
         OpenSource { file, closing: CloseNotice(Some(source)) }
     }

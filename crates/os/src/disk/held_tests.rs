@@ -70,7 +70,7 @@ fn a_held_directory_is_the_same_one_wherever_it_is_moved() {
         let lock = held.lock(&db.join("LOCK")).expect("nobody has it");
         write(&*held, &db.join("before"), "1");
         place.mv("db", "moved");
-        // Another one comes to its old place.
+        // Another directory is made at the old path.
         place.disk.create_dir(&db).expect("the disk works");
         write(&*place.disk, &db.join("before"), "other");
         assert_eq!(read(&*held, &db.join("before")), "1");
@@ -158,7 +158,7 @@ fn nothing_is_changed_once_the_lock_file_was_removed() {
         }
         write(&*other, &db.join("new"), "other");
         other.remove(&db.join("LOCK")).expect("its holder removes it");
-        // It has given up its right, and no longer excludes any process.
+        // The other process has removed its own lock file, so it no longer excludes any process.
         write(&*other, &db.join("last"), "other");
         drop((lock, second));
         place.rm("db");

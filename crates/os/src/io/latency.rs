@@ -1,8 +1,8 @@
-//! How long short reads of a store take, as measured lately. It does not know what is read.
+//! How long short reads of a store take, as measured lately. This module does not know what is read.
 //!
-//! Reads are taken in groups of [`GROUP`]. The latency is the mean of the better one of the last two groups. So if
-//! some reads wait for a busy store or for a connection, the store does not look far away for long. For a long read,
-//! the time that its bytes take is subtracted.
+//! Reads are taken in groups of [`GROUP`]. The mean time is taken of each of the last two groups, and the smaller
+//! mean is the latency. So if some reads wait for a busy store or for a connection, they do not make the latency
+//! high for long. For a long read, the time for the transfer of its bytes is subtracted.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ const ASSUMED: Duration = Duration::from_millis(10);
 
 const GROUP: u32 = 32;
 
-/// Bytes per second of a connection. A read does not know what share of the connection it had.
+/// Bytes per second of a connection. It is not known which share of a connection a read had.
 const BYTES_PER_SECOND: u64 = 64 << 20;
 
 /// What was measured.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Latency {
-    /// The mean of the group before.
+    /// The mean time of the group before this one.
     before: Option<Duration>,
     sum: Duration,
     count: u32,
@@ -77,11 +77,12 @@ mod tests {
     #[test]
     fn the_bytes_of_a_long_read_do_not_make_it_far() {
         let mut latency = Latency::default();
-        // 1 MiB through a connection that gives 64 MiB per second, 5 ms away.
+        // A read of 1 MiB from a store 5 ms away, through a connection that gives 64 MiB per second.
         latency.note(millis(5) + Duration::from_micros(15_625), 1 << 20);
         let measured = latency.get();
         assert!(measured >= millis(5) && measured < millis(7), "{measured:?}");
-        // With a much faster connection, the result is a part of the time, and not zero.
+        // If the connection is much faster than assumed, the latency is still a part of the measured time, and not
+        // zero.
         let mut latency = Latency::default();
         latency.note(millis(8), 1 << 20);
         assert_eq!(latency.get(), millis(2));

@@ -4,13 +4,14 @@
 //!
 //! * depth: how many reads of the disk, of all urgencies together;
 //! * a share of the depth for reads that no thread waits for, so that the rest of it is free for the other reads;
-//! * bytes, for each urgency: few while a thread waits for reads, more when no thread has waited for a while. A read
-//!   that is larger than its limit goes when nothing of its urgency is under way.
+//! * bytes under way, for each urgency: few while a thread waits for reads, and more when no thread has waited for
+//!   a while. A read that is larger than its limit begins when no other read of its urgency is under way.
 //!
-//! "A while" is counted in bytes of reads that no thread waits for. So it is longer on a slower disk, and the choice
-//! depends on nothing but the calls.
+//! "A while" is measured by the bytes that reads which no thread waits for have read. So it is longer on a slower
+//! disk, and the same calls always lead to the same order of reads.
 //!
-//! No read waits forever: a read that could have begun, but was passed by [`PATIENCE`] more urgent reads, is next.
+//! No read waits forever: if [`PATIENCE`] more urgent reads have passed a read that could have begun, this read is
+//! next.
 
 use super::request::{ReadRequest, Urgency};
 use super::usage::{ReadLoad, Usage};
@@ -18,32 +19,32 @@ use crate::sync::Arc;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::collections::{HashMap, VecDeque};
 
-/// How many more urgent reads may pass a read that could be begun. So of the reads that a full queue begins, 1 in 33
-/// has the second urgency. Of the remaining urgencies, 1 in 33 of those has the third.
+/// The number of more urgent reads that may pass a read which could begin. So if reads of all urgencies wait and
+/// could begin, about 1 in 33 of the reads that begin has the second urgency, and about 1 in 33 the third.
 const PATIENCE: usize = 32;
 
 /// What waits in a queue.
 pub(crate) trait Queued {
     /// How many reads this item stands for, and how many bytes it takes from the disk.
     fn load(&self) -> ReadLoad;
-    /// Names by which the item can be raised.
+    /// The tickets by which the item can be raised.
     fn tickets(&self) -> impl Iterator<Item = u64>;
 }
 
 /// The most that may be under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct QueueLimits {
-    /// Reads of the disk.
+    /// The most reads of the disk.
     pub(crate) depth: usize,
-    /// How many of them may be reads that no thread waits for.
+    /// The most reads of the disk that no thread waits for.
     pub(crate) unneeded: usize,
-    /// Bytes by urgency.
+    /// The most bytes for each urgency.
     pub(crate) bytes: [usize; Urgency::ALL.len()],
-    /// Bytes by urgency while a thread waits for reads. The limits are low because the thread's next read waits in
-    /// the disk behind these bytes.
+    /// The most bytes for each urgency while a thread waits for reads. These limits are low because the next read
+    /// of that thread waits in the disk behind these bytes.
     pub(crate) strained_bytes: [usize; Urgency::ALL.len()],
-    /// How many bytes must have begun since the last needed read, until no thread counts as waiting. Only reads that
-    /// are not needed count.
+    /// When reads of so many bytes have begun since the last needed read, no thread counts as waiting. Only reads
+    /// that are not needed are counted.
     pub(crate) calm_bytes: usize,
 }
 
@@ -61,14 +62,15 @@ pub(crate) struct Begun<T> {
 pub(crate) struct Queue<T> {
     limits: QueueLimits,
     lines: [UrgencyLine<T>; Urgency::ALL.len()],
-    /// Where the item with a ticket waits. Items that are needed are not in it.
+    /// For each ticket, the place where its item waits. Items that are needed are not in this map.
     places: HashMap<u64, (Urgency, u64)>,
-    /// Bytes of reads that are not needed which have begun since the last needed read.
+    /// The bytes of all reads that are not needed and have begun since the last needed read.
     unneeded_bytes: usize,
-    /// Reads that are made without the queue, and how many of them had begun when the queue last looked.
+    /// Counts of the reads that are made without the queue, and how many of these reads had begun when the queue
+    /// last looked.
     elsewhere: Arc<Elsewhere>,
     seen_elsewhere: u64,
-    /// Reads pushed so far: all of them, and those that were joined with others.
+    /// How many reads were pushed so far, and how many of them were joined with other reads.
     reads: u64,
     joined: u64,
 }
@@ -81,8 +83,8 @@ pub(crate) struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Makes a read on this thread. If the read is needed, it is counted as under way, and the count is right even if
-    /// its callback panics.
+    /// Makes a read on this thread. If the read is needed, it is counted as under way while it is made. The count
+    /// stays right even if the callback of the read panics.
     pub(crate) fn make(&self, read: ReadRequest) {
         let counted = (read.urgency == Urgency::Needed).then(|| Counted::new(self));
         read.make();
@@ -113,15 +115,15 @@ impl Drop for Counted<'_> {
 /// The reads of one urgency.
 #[derive(Debug)]
 struct UrgencyLine<T> {
-    /// In order of arrival. An item that was raised leaves a hole, but never at the front.
+    /// The items in order of arrival. An item that is raised leaves a hole in its line, but never at the front.
     waiting: VecDeque<Option<T>>,
     /// The place of the front item. Places are never used twice.
     front: u64,
     queued: ReadLoad,
     under_way: ReadLoad,
-    /// Reads of the disk under way.
+    /// The number of reads of the disk that are under way.
     begun: usize,
-    /// How many items passed the front item while it could have been begun.
+    /// How many items have passed the front item while the front item could have begun.
     passed: usize,
 }
 
@@ -171,7 +173,8 @@ impl<T: Queued> Queue<T> {
         }
     }
 
-    /// A counter for reads that are made without the queue. Reads that are not needed make room for them.
+    /// A counter for reads that are made without the queue. Reads in the queue that are not needed leave room for
+    /// these reads.
     pub(crate) fn elsewhere(&self) -> Arc<Elsewhere> {
         Arc::clone(&self.elsewhere)
     }
@@ -189,8 +192,8 @@ impl<T: Queued> Queue<T> {
         }
     }
 
-    /// Moves the item with the ticket to the end of the line of needed items. False if the item does not wait, or
-    /// already waits in that line.
+    /// Moves the item with this ticket to the end of the line of needed items. Returns false if the item does not
+    /// wait, or if it already waits in that line.
     pub(crate) fn raise(&mut self, ticket: u64) -> bool {
         let Some(&(urgency, place)) = self.places.get(&ticket) else {
             return false;
@@ -229,7 +232,7 @@ impl<T: Queued> Queue<T> {
         Some(Begun { item, load, urgency })
     }
 
-    /// Begins reads within other limits from now on. What is under way stays under way.
+    /// Sets the limits for reads that begin from now on. Reads that are under way go on.
     #[cfg(target_os = "linux")]
     pub(crate) fn set_limits(&mut self, limits: QueueLimits) {
         self.limits = limits;

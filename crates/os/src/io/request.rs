@@ -1,5 +1,5 @@
-//! A read to be made: from where, into which buffer, how urgent it is, and what is called at its end. It does not
-//! know when it is made, or by which thread.
+//! A read to be made: its source, its buffer, its urgency, and a function that is called at its end. This module
+//! does not know when a read is made, or by which thread.
 
 use crate::sync::Arc;
 use crate::{Buffer, ReadSource};
@@ -7,7 +7,7 @@ use std::fmt::{self, Debug};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// How urgent a read is, the most urgent first. Each has a bound of its own on the bytes under way.
+/// How urgent a read is, the most urgent first. Each urgency has its own limit for the bytes under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Urgency {
     /// A thread or task waits for it.
@@ -23,9 +23,9 @@ impl Urgency {
     pub const ALL: [Self; 3] = [Self::Needed, Self::Ahead, Self::Background];
 }
 
-/// Called once at the end of a read, on any thread, with the buffer and the number of bytes that were filled. It must
-/// neither wait nor take long. When it is called, the read is no longer under way. A panic in it is reported and
-/// affects no other read.
+/// A function that is called once at the end of a read, on any thread. It gets the buffer, and the number of bytes
+/// that were filled or an error. The function must neither wait nor take long. When it is called, the read is no
+/// longer under way. If the function panics, the panic is reported and affects no other read.
 pub type Done = Box<dyn FnOnce(Buffer, io::Result<usize>) + Send>;
 
 /// A read to be made.
@@ -34,11 +34,11 @@ pub struct ReadRequest {
     pub source: Arc<dyn ReadSource>,
     /// Where in the source the read begins.
     pub offset: u64,
-    /// The buffer to fill. It is filled completely, unless the file ends before.
+    /// The buffer to fill. The read fills it completely, unless the source ends before.
     pub buffer: Buffer,
     /// How urgent it is.
     pub urgency: Urgency,
-    /// A name by which it can be [raised](crate::Reads::raise), unique among the reads under way.
+    /// A name by which the read can be [raised](crate::Reads::raise). No other read that is under way has it.
     pub ticket: u64,
     /// Called when the read has ended.
     pub done: Done,
@@ -48,7 +48,7 @@ impl ReadRequest {
     /// Reads on this thread, and reports the end. If the callback panics, the panic goes on to the caller.
     pub fn make(self) {
         let ReadRequest { source, offset, mut buffer, done, .. } = self;
-        // The source is closed before the callback runs, because the caller may then read something else.
+        // The source is closed before the callback runs, because the callback may read something else.
         let outcome = source.open().and_then(|open| open.file().read_at(&mut buffer, offset));
         done(buffer, outcome);
     }
@@ -68,10 +68,10 @@ impl ReadRequest {
     /// Reports the end.
     pub(crate) fn finish(self, outcome: io::Result<usize>) {
         let ReadRequest { source, buffer, done, .. } = self;
-        // The source is closed before the callback runs, because the caller may then remove the file.
+        // The source is closed before the callback runs, because the callback may remove the file.
         drop(source);
         let told = catch_unwind(AssertUnwindSafe(|| done(buffer, outcome)));
-        // The panic hook has reported the panic. It concerns only the caller that asked for this read.
+        // The panic hook has reported the panic. The panic concerns only the caller that asked for this read.
         drop(told);
     }
 }

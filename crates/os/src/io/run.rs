@@ -1,8 +1,8 @@
 //! Reads of neighbouring bytes that are made as one read of the disk. A run does not know when it is made, or by
 //! which thread.
 //!
-//! If two reads share blocks, the blocks are read once, into the buffer of the first read, and copied. A gap between
-//! two reads is read into memory that is never looked at:
+//! If two reads share blocks, these blocks are read once, into the buffer of the first read. Then they are copied
+//! into the other buffer. A gap between two reads is read into memory that is never looked at:
 //!
 //! ```text
 //! file       |  a  a  a  |  .  .  |  b  b  b  |           blocks
@@ -19,12 +19,12 @@ use crate::{BLOCK_BYTES, Buffer, File, OpenSource};
 use std::collections::HashMap;
 use std::io::{self, IoSliceMut};
 
-/// The most bytes that one read of the disk takes. With several reads under way, a disk is as fast with this size as
-/// with a larger size. A needed read waits behind such a read for 0.13 ms at 1 GB/s.
+/// The most bytes that one read of the disk takes. If several reads are under way, a disk is as fast with reads of
+/// this size as with larger reads. At 1 GB/s, a needed read waits for 0.13 ms if such a read is before it.
 const RUN_BYTES: u64 = 128 << 10;
 
-/// The most bytes that are read needlessly between two reads. Reading 16 KiB at 750 MB/s takes as long as one read at
-/// 46,000 reads per second.
+/// The most bytes between two reads that are read needlessly in order to join the two reads. At 750 MB/s, 16 KiB
+/// take as long as one further read takes on a disk with 46,000 reads per second.
 pub(crate) const GAP_BYTES: u64 = 16 << 10;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -34,7 +34,7 @@ const BLOCK: u64 = BLOCK_BYTES as u64;
 pub(crate) struct JoinLimits {
     /// The most that one run takes.
     pub(crate) run_bytes: u64,
-    /// The most that is read needlessly between two reads.
+    /// The most bytes between two reads that are read needlessly.
     pub(crate) gap_bytes: u64,
 }
 
@@ -42,9 +42,9 @@ pub(crate) struct JoinLimits {
 #[derive(Debug)]
 pub(crate) struct ReadRun {
     pub(crate) first: ReadRequest,
-    /// In the order of their offsets, after the first.
+    /// The other reads after the first, in the order of their offsets.
     pub(crate) rest: Vec<ReadRequest>,
-    /// Bytes from the disk.
+    /// The number of bytes that the run takes from the disk.
     bytes: usize,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct ReadRun {
 pub(crate) enum RunPart {
     /// This many bytes that no read asked for.
     Gap(usize),
-    /// The bytes of the read with this index, from `from` to the end of its last block.
+    /// The bytes of the read with this index: from `from` to the end of the last block of this read.
     Read { index: usize, from: usize },
 }
 
@@ -73,27 +73,27 @@ impl ReadRun {
         ReadRun { first: read, rest: Vec::new(), bytes }
     }
 
-    /// The urgency of all reads of the run, when they were asked for. They may have been raised since.
+    /// The urgency that all reads of the run had when they were asked for. The reads may have been raised since.
     pub(crate) fn urgency(&self) -> Urgency {
         self.first.urgency
     }
 
-    /// Bytes from the disk.
+    /// The number of bytes that the run takes from the disk.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether it has one only.
+    /// Whether the run has only one read.
     pub(crate) fn is_single(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The number of its pieces.
+    /// The number of parts that the run has.
     pub(crate) fn len(&self) -> usize {
         1 + self.rest.len()
     }
 
-    /// All of them, in the order of their offsets.
+    /// All reads of the run, in the order of their offsets.
     pub(crate) fn into_reads(self) -> impl Iterator<Item = ReadRequest> {
         std::iter::once(self.first).chain(self.rest)
     }
@@ -135,7 +135,7 @@ impl ReadRun {
         }
     }
 
-    /// What is read, from the offset of the first read to the end of the run.
+    /// The parts of the run, from the offset of its first read to its end.
     pub(crate) fn parts(&self) -> Vec<RunPart> {
         let mut parts = Vec::with_capacity(self.len() + 4);
         let mut end = self.first.offset;
@@ -153,7 +153,8 @@ impl ReadRun {
         parts
     }
 
-    /// Copies what reads share, after all parts were read. The buffers have whole blocks.
+    /// Copies the bytes that several reads share. It is called after all parts were read. At that time the buffers
+    /// have whole blocks.
     pub(crate) fn copy_shared(&mut self) {
         // The next read shares bytes with earlier reads. The earlier read that reaches farthest has all of the shared
         // bytes.
@@ -182,20 +183,20 @@ impl ReadRun {
         target.buffer[..bytes].copy_from_slice(&source.buffer[from_start..from_start + bytes]);
     }
 
-    /// Opens the source of the reads, unless that has to wait.
+    /// Opens the source of the reads. `None` if the source would have to wait.
     #[cfg(target_os = "linux")]
     pub(crate) fn try_open(&self) -> io::Result<Option<OpenSource>> {
         Arc::clone(&self.first.source).try_open()
     }
 
-    /// Opens the source of the reads. It may wait for that.
+    /// Opens the source of the reads, and waits for that if necessary.
     pub(crate) fn open(&self) -> io::Result<OpenSource> {
         Arc::clone(&self.first.source).open()
     }
 
-    /// Reads on this thread, which must have no source open.
+    /// Makes the reads on this thread, which must have no source open.
     pub(crate) fn read(&mut self) -> RunOutcome {
-        // The source is closed again before the reads open it one by one.
+        // The source is closed here, before the reads are made one by one and each opens it again.
         let is_filled = !self.is_single() && self.open().is_ok_and(|open| self.read_joined(open.file()));
         if is_filled { RunOutcome::Filled } else { self.read_each() }
     }
@@ -205,7 +206,7 @@ impl ReadRun {
         RunOutcome::Each(self.iter_mut().map(ReadRequest::open_and_read).collect())
     }
 
-    /// Makes all reads as one on this thread. False if not all bytes came.
+    /// Makes all reads of the run as one read on this thread. Returns false if it did not get all bytes.
     fn read_joined(&mut self, file: &dyn File) -> bool {
         let Some(descriptor) = file.descriptor() else {
             return false;
@@ -273,13 +274,12 @@ impl ReadRun {
         }
     }
 
-    /// Gives every read its part of the bytes, and reports its end. The bytes were read from the offset of the first
-    /// read on, and lie in `pieces`. There are fewer bytes than the run takes only if the end of the source was
-    /// reached.
+    /// Gives every read its part of the bytes, and reports its end. `pieces` are the bytes of the source from the
+    /// offset of the first read on. There are fewer bytes than the run takes only if the source has ended.
     pub(crate) fn fill(self, pieces: &[&[u8]]) {
         let start = self.first.offset;
-        // The pieces from the piece on in which the last read began, and the offset at which that piece begins. Reads
-        // come in order.
+        // `pieces` begins with the piece in which the last read began, and `piece_at` is the offset of this piece.
+        // This works because the reads come in the order of their offsets.
         let (mut pieces, mut piece_at) = (pieces, 0);
         for mut read in self.into_reads() {
             let at = memory_bytes(read.offset - start);
@@ -345,7 +345,8 @@ impl Queued for ReadRun {
     }
 }
 
-/// Joins reads that are near each other, of one source, equally urgent, and possible with a descriptor.
+/// Joins reads that are near each other. They must have the same source and the same urgency, and a descriptor must
+/// be able to make them.
 pub(crate) fn join(reads: Vec<ReadRequest>) -> Vec<ReadRun> {
     join_within(reads, JoinLimits { run_bytes: RUN_BYTES, gap_bytes: GAP_BYTES })
 }
@@ -364,7 +365,7 @@ pub(crate) fn join_within(mut reads: Vec<ReadRequest>, limits: JoinLimits) -> Ve
         reads.sort_by_key(|read| (read.urgency, ranks[&identity(read)], read.offset));
     }
     let mut runs: Vec<ReadRun> = Vec::with_capacity(reads.len());
-    // Where the last run ends, if another read can join it.
+    // The end of the last run, if another read can join this run.
     let mut open_end = None;
     for read in reads {
         let end = (is_whole(&read) && read.source.may_join()).then(|| end_of(&read));
@@ -389,13 +390,13 @@ pub(crate) fn join_within(mut reads: Vec<ReadRequest>, limits: JoinLimits) -> Ve
 }
 
 impl JoinLimits {
-    /// Whether a run from `start` to `run_end` is joined by a read from `offset` to `end`.
+    /// Whether a read from `offset` to `end` may join a run from `start` to `run_end`.
     fn are_near(self, start: u64, run_end: u64, offset: u64, end: u64) -> bool {
         offset.saturating_sub(run_end) <= self.gap_bytes && end - start <= self.run_bytes
     }
 }
 
-/// Whether a read has whole blocks once its buffer is [extended](Run::extend), so that a descriptor can make it.
+/// Whether a descriptor can make this read, because its buffer has whole blocks once it is [extended](Run::extend).
 pub(crate) fn is_whole(read: &ReadRequest) -> bool {
     let end = read.offset.checked_add(whole_blocks(read.buffer.len()) as u64);
     read.offset.is_multiple_of(BLOCK) && !read.buffer.is_empty() && end.is_some_and(|end| i64::try_from(end).is_ok())

@@ -1,8 +1,8 @@
-//! Reads of objects. Many reads are under way, and neighbouring reads are made as one request. This module does not
-//! know how a store makes them. Reads of files that are no objects go to another `Reads`.
+//! Reads of objects. Many reads can be under way, and neighbouring reads are made as one request. This module does
+//! not know how a store makes them. Reads of files that are not objects go to another `Reads`.
 //!
-//! A request to a store costs a round trip and money, whatever its length. So reads are joined over wider gaps than
-//! reads of a disk, and a run is longer.
+//! A request to a store costs a round trip and money, whatever its length. So reads of objects are joined over
+//! wider gaps than reads of a disk, and into longer runs.
 
 use super::latency::Latency;
 use super::queue::{Begun, Elsewhere, Queue, QueueLimits};
@@ -14,11 +14,11 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// A connection gives some 50 to 100 MB/s after a round trip of 20 ms. So a gap of this size takes a millisecond, and
-/// a run twenty milliseconds.
+/// A connection gives some 50 to 100 MB/s after a round trip of 20 ms. So the largest gap takes a millisecond to
+/// read, and the longest run twenty milliseconds.
 const JOINED: JoinLimits = JoinLimits { run_bytes: 1 << 20, gap_bytes: 64 << 10 };
 
-/// How many requests may be under way, and how many of those may be requests that no thread waits for.
+/// The limits for requests: `depth` may be under way, and half of these may be requests that no thread waits for.
 fn limits(depth: usize) -> QueueLimits {
     QueueLimits {
         depth,
@@ -38,7 +38,8 @@ pub struct StoreReads {
 
 struct StoreReadsShared {
     state: Mutex<StoreReadsState>,
-    /// The latency from `state`, in nanoseconds. It is here so that whoever asks for it waits for no lock.
+    /// A copy of the latency in `state`, in nanoseconds. It lets a caller ask for the latency without waiting for
+    /// the lock.
     latency_nanos: AtomicU64,
     /// Reads of files that are no objects.
     others: Arc<dyn Reads>,
@@ -47,15 +48,15 @@ struct StoreReadsShared {
 
 struct StoreReadsState {
     queue: Queue<ReadRun>,
-    /// Whether a thread is beginning reads. Other threads leave their reads to that thread. So a store whose reads
-    /// end at once does not cause recursion.
+    /// Whether a thread is beginning reads. Meanwhile other threads leave their reads to that thread. So a store
+    /// whose reads end at once does not cause recursion.
     is_beginning: bool,
     latency: Latency,
 }
 
 impl StoreReads {
-    /// Keeps at most `depth` requests under way, which is 2 or more. Reads of files that are no objects go to
-    /// `others`.
+    /// Makes reads of objects with at most `depth` requests under way; `depth` is 2 or more. Reads of files that
+    /// are no objects go to `others`.
     pub fn new(depth: usize, others: Arc<dyn Reads>, clock: Arc<dyn Clock>) -> StoreReads {
         let queue = Queue::new(limits(depth.max(2)));
         let elsewhere = queue.elsewhere();
@@ -130,7 +131,7 @@ fn begin(shared: &Arc<StoreReadsShared>) {
     state.is_beginning = false;
 }
 
-/// Begins one run, of an object or of another file.
+/// Begins one run. Its reads are of an object, or of a file that is not an object.
 fn begin_one(shared: &Arc<StoreReadsShared>, begun: Begun<ReadRun>) {
     // The source is closed at once, because reading an object needs nothing that is open.
     let object = begun.item.open().map(|open| open.file().object());
@@ -171,7 +172,7 @@ fn begin_object(shared: &Arc<StoreReadsShared>, object: &StoreObject, begun: Beg
 
 impl Drop for StoreReads {
     fn drop(&mut self) {
-        // Runs that are under way end by themselves, and then find nothing to begin.
+        // Runs that are under way end by themselves. After that they begin nothing, because the queue is empty.
         let waiting = self.shared.state.lock().queue.clear();
         for run in waiting {
             run.fail(|| io::Error::new(ErrorKind::Interrupted, "the reads were closed before this one was made"));

@@ -1,8 +1,9 @@
-//! How much is being read, and how much was. It does not know which reads these are.
+//! How much is being read now, and how much was read so far. This module does not know which reads these are.
 
 use super::request::Urgency;
 
-/// A number of reads, and the bytes that they take from the disk: whole blocks, and the gaps between joined reads.
+/// A number of reads, and the bytes that they take from the disk. These bytes include the rest of each block and
+/// the gaps between joined reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadLoad {
     /// How many reads.
@@ -25,7 +26,7 @@ impl ReadLoad {
     }
 }
 
-/// What reads are doing now and have done so far.
+/// What reads are doing now, and what they have done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Reads that have begun and are not over, by urgency.
@@ -34,6 +35,6 @@ pub struct Usage {
     pub queued: [ReadLoad; Urgency::ALL.len()],
     /// Reads that were asked for so far.
     pub reads: u64,
-    /// How many of these were made together with others, as one read of the disk.
+    /// How many of `reads` were made together with others, as one read of the disk.
     pub joined: u64,
 }

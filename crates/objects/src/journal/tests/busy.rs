@@ -1,6 +1,6 @@
-//! Tests beside a writer that puts one sheet after the other, faster than anybody else can ask: whoever reads,
-//! makes a branch or takes over still comes to an end. And processes that pause between any two of their requests,
-//! for longer than any clock counts, do no harm.
+//! Tests beside a busy writer, which puts one sheet after the other, faster than any other process can make a
+//! request. Other processes that read, make a branch or take over still come to an end. Some tests stop a process
+//! between two of its requests, for longer than any limit of time in the journal. This does no harm.
 
 use super::{Process, calm, disk, kind, path, read_numbers};
 use crate::journal::sheet::SheetWriter;
@@ -19,11 +19,12 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-/// What another process does before each round trip. The function gets the number of the round trip, from 1 on.
+/// What another process does before each round trip of the client. The function gets the number of the round trip,
+/// from 1 on.
 type Meanwhile = Box<dyn Fn(u64) + Send + Sync>;
 
-/// A store for a client that is slower than another process. Requests that are under way together are one round
-/// trip; the other process also does something in the middle of it.
+/// A store whose client is slower than another process. Several requests that the client has under way together
+/// count as one round trip. During such a round trip, the other process also acts at the fifth request.
 struct Beside {
     client: Arc<SimStoreClient>,
     meanwhile: Meanwhile,
@@ -33,7 +34,7 @@ struct Beside {
 #[derive(Default)]
 struct Trips {
     count: u64,
-    /// The kind of requests that are under way, and how many.
+    /// The kind of the requests that are under way, and their number.
     under_way: Option<(&'static str, u64)>,
 }
 
@@ -52,7 +53,8 @@ impl Beside {
         self.state.lock().count
     }
 
-    /// A request that is waited for, or one of several of a kind.
+    /// Notes a request. `batch` is its kind if it is one of several requests under way together, and `None` if the
+    /// client waits for it alone.
     fn begin(&self, batch: Option<&'static str>) {
         let count = {
             let state = &mut *self.state.lock();
@@ -83,7 +85,7 @@ impl Store for Beside {
         self.client.put_if_absent(name, bytes)
     }
     fn begin_put_if_absent(&self, name: &str, bytes: Vec<u8>, done: PutDone) {
-        // The probe is under way together with the list after it.
+        // The probe is under way together with the list that follows it.
         if !name.ends_with("probe") {
             self.begin(Some("put"));
         }
@@ -124,12 +126,12 @@ fn outside(clock: &Arc<SimClock>, seed: u64) -> Outside {
     }
 }
 
-/// A process that uses the store through `beside`.
+/// A process that uses the store through `beside`, and so is slower than the writer.
 fn newcomer(beside: &Arc<Beside>, clock: &Arc<SimClock>, seed: u64) -> Arc<StoreDisk> {
     StoreDisk::new(beside.clone(), Path::new("/db"), outside(clock, seed))
 }
 
-/// A writer that commits numbers, one after the other, until it finds that another has taken over.
+/// A writer that commits one number after the other until it finds that another process has taken over.
 struct BusyWriter {
     process: Mutex<Process>,
     log: Arc<dyn File>,
@@ -171,8 +173,8 @@ impl BusyWriter {
     }
 }
 
-/// How many commits a writer makes during one request of another process, and in how many round trips that process
-/// stops the writer, or gets in.
+/// Pairs of two numbers: how many commits a writer makes during one request of another process, and in how many
+/// round trips that process stops the writer, or puts its own sheet.
 const PACES: [(u64, u64); 6] = [(1, 3), (2, 3), (4, 3), (7, 3), (20, 4), (100, 5)];
 
 #[test]
@@ -189,7 +191,7 @@ fn a_newcomer_stops_a_busy_writer_in_three_round_trips_and_loses_nothing() {
                 let is_stopped = writer.state.lock().error.is_some();
                 let first = &mut *stopped.lock();
                 if is_stopped && *first == 0 {
-                    // It was stopped by what was there before this round trip.
+                    // What stopped the writer was put in the round trip before this one.
                     *first = trip - 1;
                 }
             }
@@ -296,8 +298,8 @@ fn a_thread_that_commits_back_to_back_keeps_nobody_out() {
     }
 }
 
-/// A process pauses for ten days before any one of its requests. Others write in that time, so that every removable
-/// sheet is removed.
+/// What other processes do while a process pauses for ten days before one of its requests. They write so long that
+/// every removable sheet is removed.
 fn others_write(store: &Arc<SimStore>, clock: &Arc<SimClock>, seed: u64, ends: bool) -> Vec<u64> {
     let mut all = Vec::new();
     for writer in 0..4 {
@@ -347,7 +349,7 @@ fn a_newcomer_that_pauses_for_days_before_any_request_loses_nothing_of_others() 
                 let log = disk.open(&path("99999999.log"), Access::Create)?;
                 log.append(&u64::to_le_bytes(5_000_000)).and_then(|_| log.sync()).map(|()| (lock, log))
             });
-            // If the others came after it had taken over, it was fenced.
+            // If the others took over after the newcomer had taken over, the newcomer was fenced.
             let written = written.lock().clone();
             let (reader, _) = super::disk(&store, &clock, 5);
             let now = read_numbers(&*reader).expect("there is no trouble");
@@ -404,7 +406,7 @@ fn a_writer_that_pauses_for_days_meets_its_fence_also_behind_guests() {
             journal.add_branch(guest, &branch).expect("there is no trouble");
         }
         let written = others_write(&store, &clock, 7, ends);
-        // Its own clock has stood still, so it does not know that it slept.
+        // The clock of the paused writer has stood still, so the writer does not know that it has slept.
         writer.commit(1);
         let error = writer.state.lock().error.take().expect("another has taken over");
         assert_eq!(error.kind(), ErrorKind::StaleNetworkFileHandle, "{guests} guests: {error}");
@@ -444,7 +446,7 @@ fn a_newcomer_that_dies_between_its_requests_leaves_a_journal_that_the_next_one_
                 promised,
                 "seed {seed}, {requests} requests"
             );
-            // What comes late may take over from the next one, too.
+            // A late request of the newcomer may also take over from the next process, so several processes try.
             let mut outcome = Ok(());
             let next = (4..20).find_map(|number| {
                 let mut next = Process::new(&store, &clock, number);
@@ -469,7 +471,7 @@ fn a_store_that_ignores_conditions_is_refused_before_anything_is_written() {
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("ignores the condition If-None-Match"), "{error}");
     assert!(store.names().iter().all(|name| name == "journal/probe"), "nothing was written: {:?}", store.names());
-    // The condition is lost on the way of the second process only.
+    // The store loses the condition only in requests of the second process.
     store.set_ignores_conditions(false);
     let writer = BusyWriter::new(&store, &clock, 1);
     writer.commit(5);
@@ -488,7 +490,7 @@ fn a_store_that_ignores_conditions_is_refused_before_anything_is_written() {
 #[test]
 fn a_first_sheet_that_another_was_put_over_is_met_at_once() {
     let (store, clock) = calm(1);
-    // The store keeps the condition of the probe, and of nothing after that.
+    // The store keeps the condition of the probe, and ignores all later conditions.
     let beside = Beside::new(&store, {
         let store = store.clone();
         move |trip| {

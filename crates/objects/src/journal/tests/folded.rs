@@ -1,5 +1,5 @@
-//! A journal of many small commits is read with few requests, an answer that was damaged on its way is asked for again,
-//! and the journals of earlier releases are read.
+//! The tests check three things: few requests read a journal of many small commits; an answer that was damaged on
+//! its way is asked for again; and the journals of earlier releases can be read.
 
 use super::{Process, calm, disk, path, read_numbers};
 use crate::journal::folding::{FOLDED_BYTES, SMALL_BYTES};
@@ -75,8 +75,8 @@ fn a_follower_asks_for_each_sheet_once() {
     assert!(gets <= 200 * 3, "{gets} gets for 200 looks that each find a sheet and that there is no other");
 }
 
-/// Writes pieces of any length to several files, with cuts and names that are taken away, and reads them by another
-/// process.
+/// Pieces of any length are written to several files, which are also cut and lose their names. Then another process
+/// reads the files.
 #[test]
 fn files_that_are_folded_are_as_they_were_written() {
     for seed in 0..200 {
@@ -126,11 +126,11 @@ fn files_that_are_folded_are_as_they_were_written() {
     }
 }
 
-/// A store whose answers are cut or changed on their way, each object's first ones.
+/// A store that cuts or changes the first answers for each object.
 #[derive(Debug)]
 struct Damaging {
     client: Arc<SimStoreClient>,
-    /// How often a name was read.
+    /// How often each name was read.
     reads: Mutex<BTreeMap<String, u32>>,
     times: u32,
 }
@@ -202,7 +202,8 @@ fn a_sheet_that_was_damaged_on_its_way_is_asked_for_again() {
         let reader = StoreDisk::new(damaging, Path::new("/db"), outside);
         assert_eq!(read_numbers(&*reader).expect("it asks again"), numbers, "damaged {times} times");
     }
-    // A put whose answer was lost finds its own sheet, although it seems to be another at first.
+    // A put whose answer was lost finds this process's own sheet, although it first takes it for the sheet of
+    // another.
     store.set_trouble(StoreTrouble { lost_responses: 300, ..StoreTrouble::default() });
     let damaging = Arc::new(Damaging { client: store.client(), reads: Mutex::default(), times: 1 });
     let next = StoreDisk::new(damaging, Path::new("/db"), writer.disk.journal().outside.clone());
@@ -213,7 +214,7 @@ fn a_sheet_that_was_damaged_on_its_way_is_asked_for_again() {
     }
 }
 
-/// A journal as the release before wrote it: two writers, a guest, cuts and names that were changed.
+/// A journal that the release before wrote: with two writers, a guest, cuts of files, and changed names.
 const BEFORE_TERMS: &[u8] = include_bytes!("../testdata/journal-before-terms");
 
 #[test]

@@ -212,7 +212,7 @@ fn clearing_gives_back_all_that_waits_and_the_queue_goes_on() {
     assert_eq!(tickets(&begin(&mut queue)), [6]);
 }
 
-/// A random run: every item is begun once, the counts agree with the items, and no limit is exceeded.
+/// In a random run, every item is begun once, the counts agree with the items, and no limit is exceeded.
 #[test]
 fn every_item_is_begun_once_within_the_limits() {
     for seed in 0..200 {

@@ -35,11 +35,11 @@ fn byte(offset: u64) -> u8 {
 }
 
 impl HeldStore {
-    /// Ends the read that was begun last; false if none exists.
+    /// Ends the read that was begun last. Returns false if no read is held back.
     fn step(&self) -> bool {
         let Some(Held { range, done }) = self.held.lock().pop() else { return false };
         let bytes: Vec<u8> = (range.start..range.end.min(OBJECT_BYTES)).map(byte).collect();
-        // In pieces of any length.
+        // The answer comes in pieces of any length.
         let pieces: Vec<&[u8]> = bytes.chunks(1 + usize::from(byte(range.start)) * 97).collect();
         done(Ok(&pieces));
         true
@@ -108,7 +108,7 @@ fn object(store: Arc<dyn Store>) -> Arc<dyn ReadSource> {
     Arc::new(ObjectFile(StoreObject { store, name: "sst/1".into() }))
 }
 
-/// A read whose end is noted, if it gives the bytes that the object has at that place.
+/// A read that must get the right bytes of the object. Its end is noted in `ended`.
 fn read(source: &Arc<dyn ReadSource>, offset: u64, bytes: usize, ended: &Arc<Mutex<Vec<u64>>>) -> ReadRequest {
     let ended = ended.clone();
     ReadRequest {
@@ -151,7 +151,7 @@ fn many_are_under_way_up_to_the_depth_and_all_of_them_end() {
     let reads = StoreReads::new(16, Arc::new(CallerReads), Arc::new(SimClock::new()));
     let source = object(store.clone());
     let ended = Arc::new(Mutex::new(Vec::new()));
-    // Too far from each other to be joined.
+    // These reads are too far from each other to be joined.
     reads.submit((0..100).map(|place| read(&source, place * (200 << 10), 4096, &ended)).collect());
     let mut most = 0;
     loop {
