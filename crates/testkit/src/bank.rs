@@ -1,14 +1,17 @@
-//! Transfers between accounts, by threads or by async tasks, while the process is killed, the disk fills up, or a
-//! sync fails. The test knows nothing of isolation: it checks what a user of a bank would check.
+//! Transfers between the accounts of a bank, made by threads or by async tasks. Meanwhile the process is killed,
+//! the disk fills up, or a sync fails. The test knows nothing of isolation: it checks what the customers of a bank
+//! would check.
 //!
-//! 1. All accounts together always hold the same amount, also for a reader while transfers are under way.
-//! 2. Each transfer writes a record with its number. An acknowledged transfer has its record. A failed transfer has
-//!    none. A transfer of unknown outcome may have one. No record has an unknown number.
-//! 3. Each account holds what the records say.
-//! 4. After the disk was full, transfers go on although the database is not opened again. If the sync of a transfer
-//!    failed, its outcome is unknown, and writes are refused until the database is opened again.
+//! 1. All accounts together always hold the same amount. A reader must see this even while transfers are under way.
+//! 2. Each transfer writes a record with its number. After an acknowledged transfer, its record is there. After a
+//!    failed transfer, no record is there. After a transfer of unknown outcome, the record may be there. No record
+//!    has a number that no transfer had.
+//! 3. Each account holds the amount that follows from the records.
+//! 4. Once a full disk has room again, transfers go on. The database need not be opened again. If the sync of a
+//!    transfer failed, the outcome of the transfer is unknown, and writes are refused until the database is opened
+//!    again.
 //!
-//! The interleaving of threads is not known, so a seed decides only what each thread chooses.
+//! The threads interleave in an unknown order, so a seed decides only what each thread chooses.
 
 #![allow(
     clippy::disallowed_types,
@@ -34,11 +37,11 @@ pub struct Summary {
     pub rounds: u64,
     /// Transfers that were acknowledged.
     pub acknowledged: u64,
-    /// Transfers that failed, and left nothing.
+    /// Transfers that failed and left no trace.
     pub failed: u64,
     /// Transfers of unknown outcome.
     pub unknown: u64,
-    /// Transfers that were found, but whose process was killed before it acknowledged them.
+    /// Transfers that took place, but whose process was killed before it acknowledged them.
     pub unheard: u64,
 }
 
@@ -56,11 +59,11 @@ impl AddAssign for Summary {
 /// A way to disturb the bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disturbance {
-    /// The process is killed while it serves, or while it opens the database.
+    /// The process is killed while it makes transfers, or while it opens the database.
     Kill,
     /// The disk fills up, and has room again.
     FullDisk,
-    /// A sync fails. The database is opened again, perhaps after a power cut.
+    /// A sync fails. Then the database is opened again, perhaps after a power cut.
     FailedSync,
 }
 
@@ -69,7 +72,8 @@ impl Disturbance {
     pub const ALL: [Self; 3] = [Self::Kill, Self::FullDisk, Self::FailedSync];
 }
 
-/// Disturbs a new bank `rounds` times. `program` serves the bank in a process of its own, see [`serve`].
+/// Makes a new bank and disturbs it `rounds` times. `program` makes the transfers in a process of its own, see
+/// [`serve`].
 ///
 /// # Panics
 ///

@@ -1,5 +1,5 @@
-//! Flips bits in files that are not open. Then a read must give the right answer or an error that names the file, and
-//! never a wrong row or a panic.
+//! Flips bits in files while the database is closed. After a flip, a read must give the right answer, or an error
+//! that names the file. It must never give a wrong row or panic.
 
 use crate::history::History;
 use crate::history::reader::{Reader, Seen, Wanted};
@@ -12,8 +12,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use std::path::Path;
 
-/// Runs the history of `seed`. Then, `flips` times, it flips one bit of a file at rest, each time in a copy of the
-/// disk.
+/// Runs the history of `seed`. Then, `flips` times, it copies the disk and flips one bit of a file in the copy.
 pub fn flip_bits(seed: u64, steps: usize, flips: usize) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut history = History::new(seed);
@@ -61,8 +60,8 @@ fn read_everything(history: &History, disk: Arc<SimDisk>, flipped: &str) {
     assert!(!is_live(flipped) || !problems.is_empty(), "a check finds any flipped bit of an SST");
 }
 
-/// Every row must be right until an error comes. It reads from either end, by key and by several keys, whole values
-/// and each part.
+/// All rows must be right until an error comes. The table is read from both ends, by one key and by several keys,
+/// as whole values and in each part.
 fn read_table(history: &History, db: &Database, name: &str, at: Version) -> Result<(), Error> {
     let table = db.existing_table(name)?.unwrap_or_else(|| panic!("the table {name:?} is lost"));
     let rows: Vec<(&[u8], &[u8])> = history.model().rows(name, at).collect();

@@ -1,7 +1,7 @@
-//! Histories on machines that crash, on disks that fail an operation, and on disks that are full.
+//! Histories on machines that crash, on disks that fail an operation, and on full disks.
 //!
-//! The promise is always the same: the database opens again and holds a prefix of the commit order that contains
-//! everything acknowledged as durable.
+//! The promise is always the same: the database opens again and holds a prefix of the commit order. The prefix
+//! contains everything that was acknowledged as durable.
 
 use crate::history::History;
 use larch::{Error, Result};
@@ -10,7 +10,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::io::ErrorKind;
 
-/// How many more crashes follow the first one, at syncs of the recovery or soon after it.
+/// How many more crashes follow the first one. They happen at a sync of the recovery or soon after it.
 const MORE_CRASHES: usize = 4;
 
 /// What was compared after crashes.
@@ -18,12 +18,13 @@ const MORE_CRASHES: usize = 4;
 pub struct Crashes {
     /// Recoveries after a crash.
     pub recoveries: u64,
-    /// How many of these recoveries found rows in several parts and compared each part.
+    /// How many of these recoveries found rows in several parts, and compared each part of these rows.
     pub in_parts: u64,
 }
 
-/// Runs the history of `seed` once, then `samples` times up to a crash at one of its syncs. If there are no more than
-/// `samples` syncs, it crashes at each of them. After a crash the history goes on and crashes again, several times.
+/// Runs the history of `seed` once to the end. Then runs it `samples` times up to a crash at one of its syncs. If
+/// the history has no more than `samples` syncs, it crashes once at each of them. After the crash, the history goes
+/// on and crashes again, several times.
 pub fn crash_at_syncs(seed: u64, steps: usize, samples: usize) -> Crashes {
     let mut crashes = Crashes::default();
     let syncs = whole_run(seed, steps).disk().sync_count();
@@ -50,8 +51,8 @@ pub fn crash_at_syncs(seed: u64, steps: usize, samples: usize) -> Crashes {
     crashes
 }
 
-/// Runs the history of `seed` with one failing operation, `samples` times. If there are no more than `samples`
-/// operations, each of them fails once.
+/// Runs the history of `seed` with one failing operation, `samples` times. If the history has no more than
+/// `samples` operations, each operation fails once.
 pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
     let operations = whole_run(seed, steps).disk().operation_count();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -70,11 +71,11 @@ pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
         if history.is_open() && is_final(&error) {
             history.expect_writes_stopped();
         } else if history.is_open() {
-            // The failed operation had no effect, and does not prevent more work.
+            // The failed operation had no effect, and more work is possible after it.
             let outcome = history.resume().and_then(|()| history.go_on(steps / 8));
             expect_to_go_on(outcome);
         }
-        // The fault has passed: the same process opens again, and the machine may crash after that.
+        // The fault has passed: the same process opens the database again. After that, the machine may crash.
         history.recover().expect("the fault has passed");
         if loses_writes || rng.random() {
             history.restart();
@@ -84,9 +85,10 @@ pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
     }
 }
 
-/// Runs the history of `seed` up to a sync that fails and loses writes, and opens the database again in the same
-/// process. The machine crashes during that recovery, after one of its operations. This is repeated for `samples`
-/// operations, or for all if there are no more. The next recovery must succeed. Returns the number of crashes.
+/// Runs the history of `seed` up to a sync that fails and loses writes. Then the same process opens the database
+/// again. The machine crashes during that recovery, after one of its operations. This is repeated for `samples`
+/// operations of the recovery, or for all if there are no more than `samples`. The next recovery must succeed.
+/// Returns the number of crashes.
 pub fn crash_in_recoveries(seed: u64, steps: usize, samples: usize) -> u64 {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let n = rng.random_range(1..=whole_run(seed, steps).disk().sync_count());
@@ -118,12 +120,13 @@ pub fn crash_in_recoveries(seed: u64, steps: usize, samples: usize) -> u64 {
     chosen.len() as u64
 }
 
-/// How many faults in a row a history meets in [`fail_recoveries`] before it may recover without a fault.
+/// How many faults, one after the other, a history meets in [`fail_recoveries`]. The recovery after them has no
+/// fault.
 pub const NESTED_FAULTS: usize = 4;
 
-/// Runs the history of `seed` up to a fault. A second fault hits the recovery from it, a third fault hits the
-/// recovery from the second, and so on: [`NESTED_FAULTS`] in all. Each fault may be of any kind, with or without a
-/// crash after it. All this is done `samples` times.
+/// Runs the history of `seed` until it meets a fault. A second fault hits the recovery from the first fault, a
+/// third fault hits the recovery from the second, and so on: [`NESTED_FAULTS`] faults in all. Each fault may be of
+/// any kind. After it, the machine may crash. All this is done `samples` times.
 pub fn fail_recoveries(seed: u64, steps: usize, samples: usize) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     for sample in 0..samples as u64 {
@@ -151,7 +154,7 @@ pub fn fail_recoveries(seed: u64, steps: usize, samples: usize) {
     }
 }
 
-/// Makes the disk fail soon, in a random way. Returns whether the machine counts as crashed from then on.
+/// Arms a random fault, which the disk meets soon. Returns whether the machine counts as crashed after this fault.
 pub(crate) fn arm(rng: &mut Xoshiro256PlusPlus, disk: &SimDisk) -> bool {
     // A recovery takes a few dozen operations.
     let soon = rng.random_range(1..60);
@@ -170,7 +173,7 @@ pub(crate) fn arm(rng: &mut Xoshiro256PlusPlus, disk: &SimDisk) -> bool {
     choice == 0
 }
 
-/// Runs the history of `seed` into a full disk, again and again.
+/// Runs the history of `seed` on a disk that fills up again and again.
 pub fn fill_the_disk(seed: u64, steps: usize) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut history = History::new(seed);
@@ -208,7 +211,7 @@ fn whole_run(seed: u64, steps: usize) -> History {
     history
 }
 
-/// At most `samples` of `1..=last`, ascending.
+/// At most `samples` of the numbers `1..=last`, in ascending order.
 fn sample(rng: &mut Xoshiro256PlusPlus, last: u64, samples: usize) -> Vec<u64> {
     if last <= samples as u64 {
         return (1..=last).collect();
@@ -225,13 +228,14 @@ fn expect_only_the_crash(history: &History, outcome: Result<()>) {
     }
 }
 
-/// Whether writes are refused until the database is opened again.
+/// Whether the error means that writes are refused until the database is opened again.
 pub(crate) fn is_final(error: &Error) -> bool {
     matches!(error, Error::WritesStopped(_) | Error::OutcomeUnknown { .. })
 }
 
-/// Checks what an open database answers once a fault has passed. It may answer without error. It may refuse writes
-/// until it is opened again. Or writes may wait for background work that is tried again some time later.
+/// Checks the answer of an open database once a fault has passed. The database may answer without an error. It may
+/// refuse writes until it is opened again. Or writes may wait for background work, which is tried again some time
+/// later.
 pub(crate) fn expect_to_go_on(outcome: Result<()>) {
     match outcome {
         Err(error) if !is_final(&error) && !matches!(error, Error::Full { .. }) => {

@@ -1,8 +1,8 @@
-//! A history with followers beside it. Followers' looks at the disk fail now and then. Meanwhile the writer meets a
-//! full disk, fails, is opened again and crashes.
+//! A history whose database has followers. Now and then, a follower fails when it looks at the disk. Meanwhile the
+//! writer meets a full disk, fails, opens the database again, and crashes.
 //!
-//! The promises hold whatever errors occur. A follower shows every commit up to one version and no commit after it.
-//! Its version never decreases. A snapshot shows again what it showed before. Once the errors have passed, the
+//! The promises hold whichever errors occur. A follower shows all commits up to some version and no later commit.
+//! This version never decreases. A snapshot always shows what it showed at first. Once the errors have passed, the
 //! follower shows everything.
 
 use crate::faults::{expect_to_go_on, is_final};
@@ -21,11 +21,11 @@ const FOLLOWERS: usize = 3;
 /// What was compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Followed {
-    /// States of followers that were compared.
+    /// How often the state of a follower was compared with the model.
     pub states: u64,
-    /// Calls of followers that ended with an error.
+    /// Calls on followers that ended with an error.
     pub errors: u64,
-    /// The steps of the writer that ended with an error.
+    /// Steps of the writer that ended with an error.
     pub failed_steps: u64,
 }
 
@@ -37,15 +37,16 @@ struct Follower {
     kept: Option<(Snapshot, Rows)>,
 }
 
-/// The rows of the tables that can be compared.
+/// For each table that can be compared, its rows.
 type Rows = BTreeMap<String, Vec<(Vec<u8>, Vec<Vec<u8>>)>>;
 
-/// The history, and what is known of it besides its model.
+/// The history, and what is known about it in addition to its model.
 struct World {
     rng: Xoshiro256PlusPlus,
     history: History,
-    /// For each table name, the version at which a table of this name was last created or dropped. Such a change is
-    /// no commit. So it is not known what a follower shows of the table at this version or before it.
+    /// For each table name, the version at which a table of this name was last created or dropped. Such a change
+    /// does not count as a commit. So it is not known whether a follower shows it at this version or at an earlier
+    /// version.
     changed: BTreeMap<String, Version>,
     followers: Vec<Follower>,
     counts: Followed,
@@ -69,7 +70,7 @@ pub fn follow_through_errors(seed: u64, steps: usize) -> Followed {
 }
 
 impl World {
-    /// A step of the writer, with or without trouble.
+    /// Makes the writer take a step, with or without a fault of the disk.
     fn write(&mut self) {
         let before = self.history.model().tables();
         let disk = self.history.disk().clone();
@@ -97,7 +98,7 @@ impl World {
         self.note_tables(&before);
     }
 
-    /// Followers on the machine are gone with it.
+    /// The followers on the machine end with it.
     fn crash(&mut self) {
         self.followers.clear();
         self.history.restart();
@@ -114,7 +115,7 @@ impl World {
         }
     }
 
-    /// A step of a follower, with or without errors.
+    /// Makes a follower take a step, with or without a fault of the disk.
     fn follow(&mut self) {
         let disk = self.history.disk().clone();
         let choice = self.rng.random_range(0..12);
@@ -180,7 +181,7 @@ impl World {
             (1, Some((snapshot, before))) => {
                 let still = |name: &str| is_known(name) && before.contains_key(name);
                 match rows_of(db, snapshot, &still) {
-                    // Its tables may have been dropped, and a drop has no version.
+                    // The tables of the snapshot may have been dropped since, and a drop has no version.
                     Ok(now) => now
                         .iter()
                         .for_each(|(name, rows)| assert!(*rows == before[name], "a snapshot of {name:?} changed")),
@@ -191,7 +192,7 @@ impl World {
         }
     }
 
-    /// Checks that everything is shown once no more errors occur.
+    /// Checks that each follower shows everything once no more errors occur.
     fn finish(&mut self) {
         self.history.compare().expect("the disk works");
         for at in 0..self.followers.len() {
@@ -209,7 +210,7 @@ fn owned(reader: &Reader, value: &[u8]) -> Vec<Vec<u8>> {
     reader.of(value).into_iter().map(<[u8]>::to_vec).collect()
 }
 
-/// The rows of the tables that `db` has and that are `known`, as `snapshot` shows them.
+/// The rows that `snapshot` shows, for each table that `db` has and that is `known`.
 fn rows_of(db: &Database, snapshot: &Snapshot, known: &dyn Fn(&str) -> bool) -> Result<Rows> {
     let mut all = Rows::new();
     for name in db.tables().into_iter().filter(|name| known(name)) {

@@ -1,10 +1,10 @@
-//! Many futures at once over reads that are held back and end in any order. Some futures are polled whenever they are
-//! woken, some are left unpolled, and some are dropped. Threads read at the same time, and reads fail. Every result
-//! is compared with the model. Once no read fails any more, every polled future and every waiting thread must end,
-//! whatever the other futures do.
+//! Many futures at once. Their reads are held back and end in any order. Some futures are polled whenever they are
+//! woken, some are not polled any more, and some are dropped. At the same time, threads read, and some reads fail.
+//! Every result is compared with the model. Once no read fails any more, every polled future and every waiting
+//! thread must end, whatever the other futures do.
 //!
-//! Wakers are called and futures are polled on more than one thread, but only on one at a time. So the seed decides
-//! everything.
+//! Wakers are called on several threads, and futures are polled on several threads, but only one thread acts at a
+//! time. So the seed decides everything.
 
 #![allow(clippy::disallowed_methods, reason = "a thread is waited for at once, so that a run can be repeated")]
 
@@ -29,7 +29,7 @@ use std::thread;
 /// Futures that live at a time.
 const MOST_FUTURES: usize = 30;
 
-/// After this many polls in all, polled futures that have not ended count as stuck.
+/// After this many polls altogether, a polled future that has not ended counts as stuck.
 const MOST_POLLS: u64 = 1_000_000;
 
 /// What was met.
@@ -39,14 +39,14 @@ pub struct Met {
     pub ended: u64,
     /// The futures that ended with an error.
     pub failed: u64,
-    /// Futures that were dropped before they ended.
+    /// Futures that were dropped before their end.
     pub dropped: u64,
-    /// How often a future queued for memory while another was left unpolled.
+    /// How often a future queued for memory while another future was left unpolled.
     pub queued: u64,
 }
 
-/// Reads what `history`, which is open, has written. The reads are futures, and in `steps` steps they are begun,
-/// polled, left unpolled and dropped.
+/// Reads what `history` has written. The history must be open. The reads are futures, and in `steps` steps they are
+/// begun, polled, left unpolled and dropped.
 pub fn read_by_futures(seed: u64, steps: usize, mut history: History) -> Met {
     history.close().expect("the disk does not fail");
     if history.model().tables().is_empty() {
@@ -85,7 +85,7 @@ type Read = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
 struct Task {
     future: Read,
     woken: Arc<Woken>,
-    /// Whether it is never polled again, even if it is woken.
+    /// Whether the future is never polled again, even if it is woken.
     is_left: bool,
 }
 
@@ -137,8 +137,8 @@ impl Crowd {
         self.tasks.len().checked_sub(1).map(|last| self.rng.random_range(0..=last))
     }
 
-    /// Begins a read of a point, of some points, of a range, or by moves of a cursor. The table and the parts of rows
-    /// are random.
+    /// Begins a read of one key, of some keys or of a range, or a read by moves of a cursor. The table and the
+    /// parts of rows are random.
     fn begin(&mut self) -> Read {
         let (reader, name) = self.reader();
         let newest = self.history.model().newest();
@@ -182,7 +182,7 @@ impl Crowd {
         })
     }
 
-    /// Begins a read of a range, from both ends, perhaps not to the end.
+    /// Begins to read a range from both ends. It may stop before the end.
     fn begin_scan(&mut self, reader: Reader, name: String, newest: Version) -> Read {
         let (range, rows, back) = (self.history.range(), self.rng.random_range(1..60), self.rng.random_range(2..6));
         let row = |(key, value): (&[u8], &[u8])| (key.to_vec(), seen(&reader, Some(value)));
@@ -211,7 +211,7 @@ impl Crowd {
         (Reader::new(&table, Some(&self.snapshot), wanted), name)
     }
 
-    /// Polls one future that was woken and is not left unpolled.
+    /// Polls one woken future that is not left unpolled.
     fn poll_one(&mut self) {
         let is_woken = |task: &Task| !task.is_left && task.woken.0.load(Ordering::Relaxed);
         let woken: Vec<usize> = (0..self.tasks.len()).filter(|&i| is_woken(&self.tasks[i])).collect();
@@ -231,7 +231,7 @@ impl Crowd {
         self.expect_only_faults(outcome);
     }
 
-    /// Ends a read that is held back. False if no read is held back.
+    /// Lets one held-back read end. Returns false if no read is held back.
     fn end_read(&mut self) -> bool {
         let elsewhere = self.rng.random_range(0..4) == 0;
         on_a_thread(elsewhere, || self.reads.step())
@@ -252,7 +252,7 @@ impl Crowd {
         }
     }
 
-    /// Polls the futures that are not left unpolled, whenever they were woken, until they have ended.
+    /// Polls all futures that are not left unpolled, each time they are woken, until they have ended.
     fn finish_polled(&mut self) {
         let mut polls = 0;
         while self.tasks.iter().any(|task| !task.is_left) {
@@ -273,7 +273,7 @@ impl Crowd {
         format!("{} futures, {left} left unpolled, {:?}", self.tasks.len(), self.db.cache().usage())
     }
 
-    /// Drops all futures, and checks that nothing is left of them.
+    /// Drops all futures, and checks that they leave nothing behind.
     fn rest(self) -> Met {
         self.reads.finish();
         let usage = self.db.cache().usage();
@@ -294,7 +294,7 @@ fn owned(seen: Option<Seen>) -> Option<Vec<Vec<u8>>> {
     seen.map(|seen| seen.iter().map(|part| part.to_vec()).collect())
 }
 
-/// Calls `act` on this thread, or on another thread for which this thread waits.
+/// Calls `act` on this thread, or on another thread while this thread waits for it.
 fn on_a_thread<T: Send>(elsewhere: bool, act: impl FnOnce() -> T + Send) -> T {
     if !elsewhere {
         return act();

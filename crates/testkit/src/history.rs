@@ -1,9 +1,9 @@
-//! Random histories of one database on a simulated machine: writes, reads, open iterators, cursors and snapshots,
-//! flushes, compactions, imports, ingested files, creating and dropping tables, closing and opening. All that is read
-//! is compared with the model.
+//! Random histories of one database on a simulated machine. Their steps are writes, reads, moves of open iterators
+//! and cursors, snapshots, flushes, compactions, imports, ingested files, creating and dropping tables, closing and
+//! opening. Everything that is read is compared with the model.
 //!
-//! A wrong answer is a panic. An error of the disk is returned, and the caller goes on with [`History::recover`]. One
-//! seed decides everything.
+//! A wrong answer is a panic. If the disk returns an error, the history returns it, and the caller goes on with
+//! [`History::recover`]. One seed decides everything.
 
 pub mod moves;
 pub mod reader;
@@ -26,7 +26,7 @@ use reader::{Reader, Rows, Seen, Wanted};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
-/// Where the database is on the simulated disk.
+/// The directory of the database on the simulated disk.
 pub const DIRECTORY: &str = "db";
 /// Where its backups are kept.
 const BACKUPS: &str = "backups";
@@ -34,37 +34,37 @@ const BACKUPS: &str = "backups";
 /// A row in memory of its own.
 pub type OwnedRow = (Vec<u8>, Vec<u8>);
 
-/// A database, what it should hold, and what was promised about it.
+/// A database, what it must hold, and what it has promised.
 #[derive(Debug)]
 pub struct History {
     rng: Xoshiro256PlusPlus,
     disk: Arc<SimDisk>,
-    /// Whether reads are held back until a thread waits, and end in any order.
+    /// Whether a read is held back until a thread waits. Held-back reads end in any order.
     holds_reads: bool,
     options: TinyOptions,
     model: Model,
-    /// Newest commit that must survive a crash of the machine.
+    /// The newest commit that must survive a crash of the machine.
     durable: Version,
-    /// Newest commit that must still exist when the database is opened again without a crash.
+    /// The newest commit that must still be there when the database is opened again without a crash.
     acknowledged: Version,
     /// Newest commit that must be in files.
     flushed: Version,
-    /// A table that was being created or dropped when something failed.
+    /// A table that was being created or dropped when an error occurred.
     table_in_doubt: Option<String>,
     /// How each table is stored.
     stored: BTreeMap<String, TableOptions>,
-    /// How a table was to be stored when something failed.
+    /// A table whose options were being changed when an error occurred, and its new options.
     alter_in_doubt: Option<(String, TableOptions)>,
     /// Makes values unique.
     values: u64,
-    /// Rows compared so far whose values are in several parts.
+    /// How many rows with values in several parts were compared so far.
     compared_in_parts: u64,
     /// Makes names of copies unique.
     copies: u64,
     open: Option<Open>,
 }
 
-/// An open database and what holds on to it. Fields are dropped in this order.
+/// An open database, and the objects that keep it open. The fields are dropped in this order.
 #[derive(Debug)]
 struct Open {
     /// Commits that somebody may still wait for, by their versions.
@@ -76,7 +76,7 @@ struct Open {
     db: Database,
 }
 
-/// An iterator left open, and the rows it has still to give.
+/// An open iterator, and the rows that it still has to give.
 #[derive(Debug)]
 struct OpenRange {
     table: String,
@@ -92,12 +92,12 @@ struct OpenCursor {
 }
 
 impl History {
-    /// An empty disk and the choices of `seed`; nothing is opened yet.
+    /// An empty disk and the random choices of `seed`. No database is opened yet.
     pub fn new(seed: u64) -> Self {
         Self::with_options(seed, TinyOptions::of(seed))
     }
 
-    /// As [`History::new`], of a database with these options.
+    /// The same as [`History::new`], but the database has these options.
     pub fn with_options(seed: u64, options: TinyOptions) -> Self {
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -118,8 +118,8 @@ impl History {
         }
     }
 
-    /// The same history on a machine whose reads are held back until a thread waits for one. Then reads end in an
-    /// order that follows from the seed.
+    /// The same history on a machine that holds reads back until a thread waits for a read. Then the reads end in
+    /// an order that the seed decides.
     pub fn holding_reads(self) -> Self {
         Self { holds_reads: true, ..self }
     }
@@ -134,7 +134,7 @@ impl History {
         &self.options
     }
 
-    /// Newest commit that must survive a crash.
+    /// The newest commit that must survive a crash.
     pub fn durable(&self) -> Version {
         self.durable
     }
@@ -144,7 +144,7 @@ impl History {
         &self.model
     }
 
-    /// Opens the database and takes `steps` steps; ends by comparing everything.
+    /// Opens the database, takes `steps` steps, and at the end compares everything.
     pub fn run(&mut self, steps: usize) -> Result<()> {
         if self.open.is_none() {
             self.recover()?;
@@ -152,7 +152,7 @@ impl History {
         self.go_on(steps)
     }
 
-    /// Takes `steps` steps in the open database; ends by comparing everything.
+    /// Takes `steps` steps in the open database, and at the end compares everything.
     pub fn go_on(&mut self, steps: usize) -> Result<()> {
         for _ in 0..steps {
             self.step()?;
@@ -161,15 +161,15 @@ impl History {
         self.compare()
     }
 
-    /// Takes one step in the open database, and compares no more than the step does.
+    /// Takes one step in the open database. It compares only what the step itself compares.
     pub fn advance(&mut self) -> Result<()> {
         self.step()?;
         self.see_what_is_durable();
         Ok(())
     }
 
-    /// Notes which commits the database says are durable: they must survive a crash. The database knows all durable
-    /// commits.
+    /// Notes which commits are durable, as the database says. They must survive a crash. The database knows all
+    /// durable commits.
     fn see_what_is_durable(&mut self) {
         let Open { db, commits, .. } = self.opened();
         let durable = db.durable_version();
@@ -181,12 +181,12 @@ impl History {
         self.durable = durable;
     }
 
-    /// Drops the database without closing it. What is only in memory is gone.
+    /// Drops the database without closing it. What was only in memory is lost.
     pub fn abandon(&mut self) {
         self.open = None;
     }
 
-    /// Crashes the machine and starts it again. Some of what was not synced is left.
+    /// Crashes the machine and starts it again. Some of the bytes that were not synced are still there.
     pub fn restart(&mut self) {
         self.open = None;
         match self.rng.random_range(0..6) {
@@ -197,7 +197,7 @@ impl History {
         self.acknowledged = self.durable;
     }
 
-    /// Tries to write where writes should be refused.
+    /// Tries to write, and expects that the database refuses it.
     pub fn expect_writes_stopped(&self) {
         let Open { tables, db, .. } = self.opened();
         if let Some(table) = tables.values().next() {
@@ -208,7 +208,8 @@ impl History {
         assert!(matches!(outcome, Err(Error::WritesStopped(_))), "a sync after a failed write: {outcome:?}");
     }
 
-    /// How many rows with values in several parts were compared so far. A row counts as often as it was compared.
+    /// How many rows with values in several parts were compared so far. If a row was compared several times, it
+    /// counts each time.
     pub fn compared_in_parts(&self) -> u64 {
         self.compared_in_parts
     }
@@ -218,7 +219,7 @@ impl History {
         &self.opened().db
     }
 
-    /// The snapshots at which reads can be made, besides reads of the present state.
+    /// The snapshots at which the history may read. It also reads the present state.
     pub fn snapshots(&self) -> &[Snapshot] {
         &self.opened().snapshots
     }
@@ -228,8 +229,8 @@ impl History {
         self.open.is_some()
     }
 
-    /// Writes everything to files and closes. If the disk has no room for the files, the commits are durable in the
-    /// log.
+    /// Writes all commits to files and closes the database. If the disk has no room for the files, the commits stay
+    /// durable in the log.
     pub fn close(&mut self) -> Result<()> {
         let Open { db, .. } = self.open.take().expect("the database is open");
         let beside = db.clone();
@@ -241,7 +242,7 @@ impl History {
         Ok(())
     }
 
-    /// Whether every commit that was acknowledged is in files.
+    /// Whether all acknowledged commits are in files.
     pub fn is_in_files(&self) -> bool {
         self.flushed == self.acknowledged
     }
@@ -256,9 +257,9 @@ impl History {
         if self.holds_reads { Machine { reads: SimReads::new(seed), ..machine } } else { machine }
     }
 
-    /// Opens the database after it was closed, abandoned or crashed. It must hold a prefix of the commit order. The
-    /// prefix must contain everything acknowledged or, after a crash, everything durable. The model forgets later
-    /// commits.
+    /// Opens the database after it was closed or abandoned, or after the machine crashed. It must hold a prefix of
+    /// the commit order. The prefix must contain everything acknowledged. After a crash, it must contain everything
+    /// durable. The model forgets all later commits.
     pub fn recover(&mut self) -> Result<()> {
         self.open = None;
         // If the disk is full, the contents of the logs stay in memory.
@@ -282,11 +283,11 @@ impl History {
         self.compare()
     }
 
-    /// Goes on in the open database after an error that was not final. The failed operation had no effect, or all of
-    /// its effect.
+    /// Goes on in the open database after an error that does not end all writes. The failed operation had either no
+    /// effect or all of its effect.
     pub fn resume(&mut self) -> Result<()> {
         let Open { db, snapshots, commits, .. } = self.open.take().expect("the database is open");
-        // Without this, a flush that failed would be tried again only after some time.
+        // Without this call, a failed flush would be tried again only after some time.
         db.flush()?;
         self.acknowledged = self.agree(&db)?;
         let tables = self.known_tables(&db)?;
@@ -294,8 +295,8 @@ impl History {
         self.compare()
     }
 
-    /// Makes the model forget the commits that the database does not hold; none of them may have been acknowledged.
-    /// Learns the outcome of a change of tables that failed. Returns the newest commit.
+    /// Makes the model forget the commits that the database does not hold. None of these may have been
+    /// acknowledged. Finds out how a failed change of tables ended. Returns the newest commit.
     fn agree(&mut self, db: &Database) -> Result<Version> {
         let (there, must_survive, newest) = (db.version(), self.acknowledged, self.model.newest());
         assert!(there >= must_survive, "commits up to {must_survive:?} must survive, {there:?} is the last");
@@ -310,7 +311,7 @@ impl History {
         Ok(there)
     }
 
-    /// The tables of the model. The database must have all of them.
+    /// Returns the tables that the model knows. The database must have all these tables.
     fn known_tables(&mut self, db: &Database) -> Result<BTreeMap<String, Table>> {
         let mut tables = BTreeMap::new();
         for name in self.model.tables() {
@@ -325,9 +326,9 @@ impl History {
         Ok(tables)
     }
 
-    /// Checks that the database knows every file on the disk.
+    /// Checks that the database knows all files on the disk.
     fn expect_no_orphans(&mut self) -> Result<()> {
-        // Listing is an operation of the disk, which the test may have asked to fail.
+        // Listing the directory is an operation of the disk, too. The test may have asked this operation to fail.
         let Ok(entries) = self.disk.list(Path::new(DIRECTORY)) else { return Ok(()) };
         let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
         let files = names.iter().filter(|name| name.ends_with(".sst")).count() as u64;
@@ -379,8 +380,8 @@ impl History {
         expect_sound(db)
     }
 
-    /// Opens the database a second time, for reading. It must show a commit that is in files, and everything before
-    /// this commit.
+    /// Opens the database a second time, for reading. This database must show some commit that is in files, and
+    /// everything before it.
     fn read_only(&mut self) -> Result<()> {
         let db = self.options.builder(DIRECTORY).machine(self.machine()).read_only(true).open()?;
         let at = db.version();
@@ -388,8 +389,8 @@ impl History {
         self.expect_tables(&db, at, "opened read-only")
     }
 
-    /// Makes a copy of the database as a checkpoint or through a backup. It copies this database, or a second one
-    /// that it opens read-only. The copy must have every commit, and be a sound database.
+    /// Copies the database, as a checkpoint or through a backup. It copies either the open database, or a second
+    /// instance that it opens read-only. The copy must have all commits, and must be a sound database.
     fn copy(&mut self) -> Result<()> {
         self.copies += 1;
         let (machine, copy) = (self.machine(), format!("copy {}", self.copies));
@@ -420,14 +421,15 @@ impl History {
         Ok(())
     }
 
-    /// Removes the files in a directory whose name is not used again. This only frees space.
+    /// Removes the files in a directory whose name the test does not use again. It only frees space.
     fn remove_files(&self, directory: &str) {
         for entry in self.disk.list(Path::new(directory)).unwrap_or_default() {
             self.disk.remove(&Path::new(directory).join(entry.name)).ok();
         }
     }
 
-    /// Compares every table, its options and its rows at version `at`, in a database that is not the open one.
+    /// Compares all tables of `db` with the model: their options, and their rows at version `at`. `db` is not the
+    /// open database of this history.
     fn expect_tables(&self, db: &Database, at: Version, place: &str) -> Result<()> {
         assert_eq!(db.tables(), self.model.tables(), "tables {place}");
         for name in self.model.tables() {
@@ -443,7 +445,7 @@ impl History {
     }
 }
 
-/// Checks that every byte of the database is as it was written.
+/// Checks that all bytes of the database are as they were written.
 fn expect_sound(db: &Database) -> Result<()> {
     match db.check(|_| {})?.problems.into_iter().next() {
         Some(problem) if problem.error.is_corruption() => panic!("check: {problem}"),
@@ -453,7 +455,7 @@ fn expect_sound(db: &Database) -> Result<()> {
     }
 }
 
-/// Compares what `rows` gives with what `reader` should see of the rows `expected`. Returns their number.
+/// Compares the rows in `rows` with what `reader` should see of the rows `expected`. Returns how many they are.
 fn expect_rows<'m>(
     what: &dyn Fn() -> String,
     reader: &Reader,

@@ -6,23 +6,23 @@
 //! The checker knows no engine, and no rule by which an engine decides which transactions may commit. It looks at
 //! three things:
 //!
-//! 1. Each read must show what the transaction's snapshot holds, overlaid by the transaction's own writes. This
-//!    includes values and absent keys. A range must have neither a row too few nor a row too many. Transactions that did
-//!    not commit are checked, too.
-//! 2. The committed transactions and their dependencies form a graph. For each key the engine gives the order of its
-//!    versions, so every edge is known. *ww* leads from the writer of a version to the writer of the next version. *wr*
-//!    leads from the writer of a version to a transaction that read it. *rw* leads from a transaction that read a
-//!    version to the writer of the next version. *rt* (real time) leads from an acknowledged transaction to a
-//!    transaction that began later. A range counts as a read of every key in it that the history knows, including absent
-//!    keys. So the *rw* of a range finds phantoms.
+//! 1. A read must show what the transaction's snapshot holds, with the transaction's own writes on top of it. This
+//!    holds for values and for absent keys. A range must have exactly the right rows: none may be missing, and none
+//!    may be too many. The reads of transactions that did not commit are checked, too.
+//! 2. The committed transactions and their dependencies form a graph. For each key, the engine gives the order of
+//!    its versions. So every edge is known. *ww* leads from the writer of a version to the writer of the next
+//!    version. *wr* leads from the writer of a version to a transaction that read it. *rw* leads from a transaction
+//!    that read a version to the writer of the next version. *rt* (real time) leads from an acknowledged
+//!    transaction to a transaction that began later. A range counts as a read of every key in it that the history
+//!    knows, including absent keys. So the *rw* edges of a range find phantoms.
 //! 3. No two overlapping transactions that asked for [`Isolation::Snapshot`] wrote the same key.
 //!
-//! Which cycles of the graph are anomalies depends on the levels that the transactions asked for. Under
-//! serializability every cycle is an anomaly. Under snapshot isolation a cycle is allowed if some transaction in it
-//! is a *pivot*: an *rw* leads to it and an *rw* leads away from it. If levels are mixed, a cycle is allowed if it
-//! has a pivot that asked for snapshot isolation. Real time counts as a dependency at both levels. So the checker
-//! tests strict serializability, and a snapshot isolation in which a snapshot has every commit that was acknowledged
-//! before it.
+//! The levels that the transactions asked for decide which cycles of the graph are anomalies. Under serializability
+//! every cycle is an anomaly. Under snapshot isolation, a cycle is allowed if a transaction in it is a *pivot*: one
+//! *rw* edge leads to it, and another *rw* edge leads away from it. If the transactions asked for different levels,
+//! a cycle is allowed if it has a pivot that asked for snapshot isolation. Real time counts as a dependency at both
+//! levels. So, at the first level, the checker tests strict serializability. At the second level, it tests snapshot
+//! isolation where a snapshot has every commit that was acknowledged before it.
 //!
 //! Names and definitions are from these:
 //!
@@ -35,18 +35,18 @@
 //! * Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", VLDB 2020: unique
 //!   values that name their writer, G-nonadjacent, cycles with real time.
 //!
-//! A range erase is a write of the keys that it changes. A key without a value looks the same after an erase. So a
-//! transaction that read that the key has no value comes before the transaction that next gives it a value, but not
-//! before the erase.
+//! A range erase counts as a write of the keys that it changes. If a key has no value before an erase, it looks the
+//! same after it. So, if a transaction read that the key has no value, it comes before the transaction that next
+//! gives the key a value. It need not come before the erase.
 //!
-//! The cost is linear in the number of operations, of rows that ranges gave, and of known keys within these ranges.
-//! In addition, transactions are sorted by version, and a key is found by a binary search. A history should have few
-//! keys, so that transactions meet.
+//! The cost is linear in three numbers: operations, rows that ranges gave, and known keys within these ranges. In
+//! addition, the transactions are sorted by version, and keys are found by binary search. A history should have few
+//! keys, so that its transactions meet.
 //!
 //! [`plan`] draws transactions from a seed, and [`player`] plays them on a [`store::Store`] and records what they
-//! saw. [`ReferenceStore`](reference::ReferenceStore) is such a store, correct or broken on purpose. It shows that
-//! the checker finds what it should. [`engine`] is the engine as such a store. [`script`] plays transactions from a
-//! text on the engine.
+//! saw. [`ReferenceStore`](reference::ReferenceStore) is a store that is correct, or broken on purpose. It shows
+//! that the checker finds the anomalies that it should find. [`engine`] makes the engine such a store. [`script`]
+//! plays transactions from a text on the engine.
 
 pub mod anomaly;
 mod cycle_anomaly;
@@ -78,13 +78,13 @@ use keys::Keys;
 use order::Order;
 use transaction::{Isolation, Transaction};
 
-/// The anomalies of a history. Each transaction is judged by the level that it asked for. A transaction of unknown
-/// outcome counts as not committed.
+/// Returns the anomalies of a history. Each transaction is judged by the level that it asked for itself. A
+/// transaction of unknown outcome counts as not committed.
 pub fn check(history: &[Transaction]) -> Vec<Anomaly> {
     check_levels(history, &|transaction| transaction.isolation)
 }
 
-/// As [`check`], but each transaction is judged as if it had asked for `isolation`.
+/// The same as [`check`], but each transaction is judged as if it had asked for `isolation`.
 pub fn check_as(isolation: Isolation, history: &[Transaction]) -> Vec<Anomaly> {
     check_levels(history, &|_| isolation)
 }

@@ -1,6 +1,6 @@
 //! Makes one file from rows in order. Newest versions go to the main tree, older versions to the history, and range
-//! erases to their own tree. The parts of other column groups go to trees beside the first two, large values
-//! outside their pages, and a filter covers the keys. It does not know which versions are still needed.
+//! erases to their own tree. The parts in other column groups go to trees beside these two, large values go outside
+//! their pages, and a filter covers the keys. It does not know which versions are still needed.
 
 use super::file_writer::FileWriter;
 use super::filter::FilterRows;
@@ -19,12 +19,13 @@ use pages::{HEADER_BYTES, PageKind, Result};
 use std::cmp::Ordering;
 use std::path::PathBuf;
 
-/// Writes one file. Rows are added by key ascending and version descending, range erases by start ascending. Rows
-/// and range erases may be mixed in any way. Nothing can be read before [`SstBuilder::finish`].
+/// Writes one file. Rows are added in ascending order of keys, and the versions of a key in descending order. Range
+/// erases are added in ascending order of their starts. Rows and range erases may be mixed in any way. Nothing can
+/// be read before [`SstBuilder::finish`].
 #[derive(Debug)]
 pub struct SstBuilder {
     options: BuildOptions,
-    /// Values longer than this lie outside their pages, as the options say.
+    /// Values longer than this lie outside their pages. The build options decide it.
     inline_bytes: usize,
     writer: FileWriter,
     file_id: u64,
@@ -36,14 +37,14 @@ pub struct SstBuilder {
     first_key: Vec<u8>,
     /// The version that was added last.
     last_version: Version,
-    /// The range from the first start to the greatest end of the range erases.
+    /// The key range from the first start of a range erase to the greatest end.
     erased: Option<KeyRange>,
     oldest: Version,
     newest: Version,
     value_bytes: u64,
     user_bytes: u64,
     chunk: Vec<u8>,
-    /// Two keys of a page that is copied. They are kept only to use their memory again.
+    /// Two keys of a page that is being copied. The fields are kept only so that their memory is used again.
     page_keys: (Vec<u8>, Vec<u8>),
     origin: Vec<u8>,
 }
@@ -56,7 +57,8 @@ struct Group {
 }
 
 impl SstBuilder {
-    /// Writes to `file`, which must be new and empty. Its checksums are seeded with `file_id`.
+    /// A builder that writes to `file`. The file must be new and empty. The checksums in it are seeded with
+    /// `file_id`.
     pub fn new(file: Arc<dyn File>, path: PathBuf, file_id: u64, options: BuildOptions) -> Self {
         assert!(options.max_node_children >= 3, "a node needs room to split");
         assert!(options.node_bytes as usize <= MAX_NODE_BYTES, "a reader takes no larger nodes");
@@ -88,21 +90,22 @@ impl SstBuilder {
         }
     }
 
-    /// Lets `threads` write to the disk while rows are added. This takes 128 KiB more memory.
+    /// Lets `threads` write to the disk while the caller adds rows. This takes 128 KiB more memory.
     pub fn with_writes_behind(mut self, threads: Arc<dyn Threads>) -> Self {
         self.writer.write_behind(threads);
         self
     }
 
-    /// Makes the file a part of a larger file. The part begins at `offset`, a multiple of a block, and has the
-    /// length that its meta says. Parts of one file have the same `file_id`. The caller syncs the file.
+    /// Makes the file a part of a larger file. The part begins at `offset`, which must be a multiple of a block.
+    /// Its length is the one that its meta says. All parts of one file must have the same `file_id`. The caller
+    /// syncs the file.
     pub fn at_offset(mut self, offset: u64) -> Self {
         self.writer.begin_at(offset);
         self
     }
 
-    /// Has the footer say where the file comes from, in at most [`MAX_ORIGIN_BYTES`] bytes that only the caller
-    /// reads. If [`BuildOptions::features`] do not allow this, the footer does not say it.
+    /// Makes the footer say where the file comes from. `origin` has at most [`MAX_ORIGIN_BYTES`] bytes, and only
+    /// the caller reads them. If [`BuildOptions::features`] do not allow this, the footer leaves it out.
     pub fn with_origin(mut self, origin: Vec<u8>) -> Self {
         assert!(origin.len() <= MAX_ORIGIN_BYTES, "the footer has room for so much");
         if self.options.features & ORIGIN != 0 {
@@ -121,9 +124,10 @@ impl SstBuilder {
         self.main.rows() == 0 && self.range_erases.rows() == 0
     }
 
-    /// The approximate length of the file if it were finished now; it may be wrong by a page or so.
+    /// The approximate length that the file would have if it were finished now. It may be wrong by about a page.
     pub fn file_bytes(&self) -> u64 {
-        // This runs for each row. Plain sums are used because chained iterators took a tenth of a row's time.
+        // This code runs for each row. Plain sums are used, because chained iterators took a tenth of the time of a
+        // row.
         let mut bytes = self.writer.offset() + self.filter.as_ref().map_or(0, FilterRows::waiting_bytes);
         for rows in [&self.main, &self.history, &self.range_erases] {
             bytes += rows.tree().waiting_bytes();
@@ -134,8 +138,8 @@ impl SstBuilder {
         bytes + BLOCK_BYTES as u64
     }
 
-    /// The memory that the builder takes: the writer's buffer, the memory for compressing pages, open pages, and
-    /// the closed nodes and partitions that wait for their extents.
+    /// The memory that the builder takes: the writer's buffer, the memory for compressing pages, the open pages,
+    /// and the closed nodes and partitions that wait for their extents.
     pub fn memory_bytes(&self) -> u64 {
         let trees = [&self.main, &self.history, &self.range_erases].map(KeyedRows::memory_bytes);
         let groups = self.groups.iter().flat_map(|group| [group.newest.memory_bytes(), group.older.memory_bytes()]);
@@ -146,14 +150,14 @@ impl SstBuilder {
         (size_of::<Self>() + self.groups.capacity() * size_of::<Group>() + all) as u64
     }
 
-    /// The key of the last row; empty if there is no row.
+    /// The key of the last row, or empty if there is no row.
     pub fn last_key(&self) -> &[u8] {
         self.main.last_key()
     }
 
-    /// Adds a version of a row. `parts` has one part for each column group, the main group first; the parts of an
-    /// erase are empty or absent. The first version of a key that is added is its newest; the others go to the
-    /// history.
+    /// Adds a version of a row. `parts` has one part for each column group, the main group first. For an erase, the
+    /// parts are empty or absent. The first version that is added of a key is its newest version. All other
+    /// versions go to the history.
     ///
     /// # Errors
     ///
@@ -175,8 +179,8 @@ impl SstBuilder {
         let is_older = order == Ordering::Equal;
         let before = self.value_bytes;
         if !is_older {
-            // If this row closes a page, the total of the page covers the rows before this row, and not the value
-            // of this row.
+            // If this row closes a page, the totals of that page cover the rows before this row. So they do not
+            // include the value of this row.
             self.main.elsewhere = self.bytes_beside_main();
         }
         let main = parts.first().copied().unwrap_or_default();
@@ -211,10 +215,9 @@ impl SstBuilder {
         Ok(())
     }
 
-    /// Adds all rows of a page of another file by copying its bytes. Its keys must come after all keys so far. If
-    /// the length of this page or of the open page does not suit this file, it adds nothing and returns false; then
-    /// the caller adds the rows one after the other.
-    /// the open page is not what this file wants.
+    /// Adds all rows of a page of another file by copying its bytes. The keys of the page must come after all keys
+    /// that were added before. If the length of this page or of the open page does not suit this file, the function
+    /// adds nothing and returns false. Then the caller adds the rows one after the other.
     ///
     /// # Errors
     ///
@@ -249,15 +252,15 @@ impl SstBuilder {
         Ok(takes)
     }
 
-    /// Whether [`SstBuilder::take_back`] can remove a put with these parts. It can if the whole value lies in one
-    /// page.
+    /// Whether [`SstBuilder::take_back`] could remove a put with these parts. It could if the whole value would lie
+    /// in one page.
     #[inline]
     pub fn can_take_back(&self, parts: &[&[u8]]) -> bool {
         self.groups.is_empty() && matches!(parts, [value] if value.len() <= self.inline_bytes)
     }
 
-    /// Removes the row that was added last, so that its key can be added again with another value. The row must be
-    /// one that [can be taken back](SstBuilder::can_take_back), and must have no older version.
+    /// Removes the row that was added last. Its key can then be added again with another value. The row must be one
+    /// that [can be taken back](SstBuilder::can_take_back), and must have no older version.
     pub fn take_back(&mut self) {
         let row_bytes = self.main.take_back();
         self.user_bytes -= row_bytes as u64;
@@ -279,14 +282,14 @@ impl SstBuilder {
         bytes
     }
 
-    /// If a value is too long for a page of rows, writes it to its own pages and returns the reference to them.
+    /// If a value is too long for a page of rows, writes it to pages of its own and returns the reference to them.
     #[inline]
     fn store(&mut self, value: &[u8]) -> Result<Option<Vec<u8>>> {
         if value.len() > self.inline_bytes { self.write_outside(value).map(Some) } else { Ok(None) }
     }
 
-    /// Adds a range erase over `keys` at each of `versions`, newest first. Ranges must not overlap, and must be
-    /// added in order.
+    /// Adds a range erase over `keys` at each of `versions`, the newest version first. The ranges of different
+    /// calls must not overlap, and must come in order.
     ///
     /// ```text
     /// row: key = start, version = newest; value = end present u8 | end, length-prefixed | older versions: count, each varint
@@ -339,8 +342,8 @@ impl SstBuilder {
         Ok(reference)
     }
 
-    /// Writes the rest, makes the file durable and returns its description. The caller makes the file's name
-    /// durable.
+    /// Writes everything that is not yet written, makes the file durable and returns its description. The caller
+    /// makes the name of the file durable.
     ///
     /// # Errors
     ///
@@ -352,11 +355,11 @@ impl SstBuilder {
         }
         self.history.finish_pages(&mut self.writer, &self.options)?;
         self.range_erases.finish_pages(&mut self.writer, &self.options)?;
-        // Everything beside the main tree is closed now, so the last totals of the main tree are exact.
+        // All trees beside the main tree are closed now, so the last totals of the main tree are exact.
         self.main.elsewhere = self.bytes_beside_main();
         let (writer, options) = (&mut self.writer, &self.options);
         self.main.finish_pages(writer, options)?;
-        // The index region has everything but the data pages, in one place. The root of the main tree comes last.
+        // The index region has all pages except data pages, in one place. The root of the main tree comes last.
         let mut groups = Vec::with_capacity(self.groups.len());
         for Group { newest, older } in &mut self.groups {
             let older = older.finish_index(writer, options)?;

@@ -8,14 +8,14 @@ use pages::page::{Packer, Packing, pack_page, seal_page};
 use pages::{Address, Codec, Compression, Error, PACK_BYTES, PageKind, Result};
 use std::path::PathBuf;
 
-/// How many bytes are gathered before they are written: enough for the sequential rate of the disk. More would
-/// delay the reads that wait behind a write. A virtual disk wrote 1.7 GB/s in pieces of this size and 2.9 GB/s in
-/// pieces of 1 MiB. During writes at 160 MB/s, one read in a hundred took 250 us with pieces of this size and 390
-/// us with the larger ones.
+/// How many bytes are gathered before they are written. This is enough to reach the sequential rate of the disk.
+/// With larger pieces, the reads that wait behind a write would be delayed more. On a virtual disk, writing reached 1.7
+/// GB/s with pieces of this size and 2.9 GB/s with pieces of 1 MiB. During writes at 160 MB/s, the slowest one in a
+/// hundred reads took 250 us with pieces of this size and 390 us with pieces of 1 MiB.
 const BUFFER_BYTES: usize = 128 << 10;
 
-/// The bytes that are reserved at first. Most files of a flush of many tables are small, and a buffer is zeroed
-/// before it is used.
+/// The size of the buffer at first. Most files are small when many tables are flushed together, and a buffer must
+/// be zeroed before it is used.
 const FIRST_BUFFER_BYTES: usize = 16 << 10;
 
 /// Appends pages to a new file.
@@ -31,14 +31,14 @@ pub struct FileWriter {
     packer: Packer,
     /// Whether some page is compressed by zstd.
     has_zstd: bool,
-    /// Writes full buffers; `None` if this thread does that.
+    /// Writes full buffers on another thread; `None` if this thread writes them.
     behind: Option<WritesBehind>,
-    /// Whether others also write to the file, and the caller syncs it.
+    /// Whether the file has other writers, too. Then the caller syncs the file.
     is_part: bool,
 }
 
 impl FileWriter {
-    /// Writes to `file`, which is new and empty.
+    /// A writer to `file`. The file must be new and empty.
     pub fn new(file: Arc<dyn File>, path: PathBuf, file_id: u64) -> Self {
         Self {
             file,
@@ -54,13 +54,14 @@ impl FileWriter {
         }
     }
 
-    /// Begins at `offset`, after the bytes that others write. The caller syncs the file.
+    /// Makes the writer begin at `offset`, behind the bytes that other writers write. The caller syncs the file.
     pub fn begin_at(&mut self, offset: u64) {
         assert!(self.offset() == 0 && offset.is_multiple_of(BLOCK_BYTES as u64), "a part begins with a block");
         (self.flushed, self.is_part) = (offset, true);
     }
 
-    /// Lets `threads` write full buffers while the next ones are filled. This needs a second buffer.
+    /// Lets `threads` write full buffers while this thread fills the next ones. This takes memory for a second
+    /// buffer.
     pub fn write_behind(&mut self, threads: Arc<dyn Threads>) {
         self.behind = Some(WritesBehind::new(threads, Arc::clone(&self.file)));
     }
@@ -75,14 +76,14 @@ impl FileWriter {
         self.has_zstd
     }
 
-    /// The memory of the gathered bytes, and the memory for compressing pages.
+    /// The memory that the gathered bytes take, together with the memory for compressing pages.
     pub fn memory_bytes(&self) -> usize {
         let buffers = if self.behind.is_some() && self.flushed > 0 { 2 } else { 1 };
         buffers * self.buffer.capacity() + self.packer.memory_bytes()
     }
 
-    /// Stores `page`, in which room for the header is reserved. Afterwards, `page` has the bytes as they are
-    /// stored.
+    /// Stores `page`. Room for the header must be reserved in it. Afterwards, `page` holds the bytes in their
+    /// stored form.
     pub fn write_page(
         &mut self,
         page: &mut Vec<u8>,
@@ -100,7 +101,7 @@ impl FileWriter {
         Ok(address)
     }
 
-    /// Fills with zeros up to a multiple of `unit`.
+    /// Writes zeros up to the next multiple of `unit`.
     pub fn align(&mut self, unit: u64) -> Result<()> {
         let gap = self.offset().next_multiple_of(unit) - self.offset();
         self.append(&[0; BLOCK_BYTES][..gap as usize])
@@ -140,8 +141,8 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Writes the rest and makes the file durable, unless it is a part of a larger file. The caller makes the
-    /// file's name durable.
+    /// Writes everything that is not yet written. Makes the file durable, unless it is a part of a larger file. The
+    /// caller makes the name of the file durable.
     pub fn finish(&mut self) -> Result<()> {
         if self.filled > 0 {
             self.flush()?;

@@ -1,8 +1,8 @@
 //! Builds the filter of a file as its keys arrive: their hashes wait until there are enough for a partition. It
 //! knows no values and no versions.
 //!
-//! Closed partitions wait in memory and are written together, as closed leaf nodes are. So pages of rows are next
-//! to each other, and a file with less than about 800,000 keys has its filter at its end.
+//! Closed partitions wait in memory and are written together, in the same way as closed leaf nodes. So pages of
+//! rows lie next to each other. In a file with fewer than about 800,000 keys, the filter lies at the end.
 
 use super::file_writer::FileWriter;
 use super::options::BuildOptions;
@@ -12,7 +12,7 @@ use crate::format::key;
 use crate::format::meta::{BLOCK_FILTER, FilterTree, TreeKind};
 use pages::Result;
 
-/// The bytes of partitions that wait for their extent.
+/// When closed partitions of this many bytes wait, they are written as one extent.
 const EXTENT_BYTES: usize = 1 << 20;
 
 /// The filter being built.
@@ -21,9 +21,9 @@ pub struct FilterRows {
     kind: FilterKind,
     prefix_bytes: u16,
     partition_rows: u32,
-    /// The hashes of the keys in the open partition and of the prefixes of these keys, each at least once.
+    /// The hashes of the keys in the open partition and of these keys' prefixes. Each hash is there at least once.
     hashes: Vec<u64>,
-    /// The number of hashes before the last row came.
+    /// How many hashes there were before the last row was added.
     before_last: usize,
     /// The number of rows in the open partition.
     open_rows: u32,
@@ -43,13 +43,13 @@ struct Closed {
     page: Vec<u8>,
     /// The separator before the partition.
     separator: Vec<u8>,
-    /// The number of rows up to the end of the partition.
+    /// The number of rows of the file up to the end of this partition.
     rows: u64,
 }
 
 impl FilterRows {
-    /// The filter that `options` ask for, if any. A file whose reader does not know the form of the filter gets
-    /// none.
+    /// A builder of the filter that `options` ask for; `None` if they ask for no filter. A file also gets no filter
+    /// if its oldest reader may not know the form of the filter.
     pub fn new(options: &BuildOptions) -> Option<Self> {
         if options.filter == FilterKind::None || options.features & BLOCK_FILTER == 0 {
             return None;
@@ -75,13 +75,13 @@ impl FilterRows {
         &self.tree
     }
 
-    /// The bytes that closed partitions and nodes will still add to the file, including the separators that wait
-    /// with them.
+    /// How many bytes closed partitions and nodes will still add to the file. The separators that wait with them
+    /// count, too.
     pub fn waiting_bytes(&self) -> u64 {
         self.closed_bytes as u64 + self.tree.waiting_bytes()
     }
 
-    /// Memory of the hashes and of the partitions that wait.
+    /// The memory that the hashes and the waiting partitions take.
     pub fn memory_bytes(&self) -> usize {
         let closed = self.closed.iter().map(|partition| partition.page.capacity() + partition.separator.capacity());
         self.hashes.capacity() * size_of::<u64>()
@@ -95,17 +95,20 @@ impl FilterRows {
         self.rows == 0
     }
 
-    /// Adds the key of the next row, which comes after the key that `last` gives. `last` gives nothing for the
-    /// first row.
+    /// Adds the key of the next row. `last` gives the key of the row before it. For the first row, `last` gives
+    /// nothing.
     ///
-    /// The end of a partition does not depend on prefixes. But a prefix belongs to the first partition that has keys
-    /// with it. Let P be a prefix of `prefix_bytes` bytes and k the first key that begins with it.
+    /// Prefixes do not decide where a partition ends. But each prefix belongs to exactly one partition: the first
+    /// one that has keys with this prefix. The proof follows. Let P be a prefix of `prefix_bytes` bytes and k the
+    /// first key that begins with it.
     ///
-    /// * Every separator after k's partition is greater than that partition's last key, so than k, so than P.
-    /// * The separator before it is at most P: if k is the partition's first key, the separator is the shortest prefix
-    ///   of k that the key before k does not have; that key does not have P, so the separator is not longer than P, and
-    ///   a prefix of it. If k is not the first, the first is less than k without beginning with P, so it is less than
-    ///   P, and the separator is not greater than it.
+    /// * Every separator after k's partition is greater than the last key of that partition. So it is greater than
+    ///   k, and greater than P.
+    /// * The separator before k's partition is at most P. First case: k is the first key of the partition. Then the
+    ///   separator is the shortest prefix of k that the previous key does not have. The previous key does not begin
+    ///   with P. So the separator is a prefix of P, or P itself. Second case: k is not the first key of the
+    ///   partition. The first key is less than k and does not begin with P. So it is less than P, and the separator
+    ///   is not greater than it.
     #[inline]
     pub fn add<'k>(
         &mut self,
@@ -130,7 +133,7 @@ impl FilterRows {
         Ok(())
     }
 
-    /// Removes the key of the last row, so that it can be added again.
+    /// Removes the key of the last row. It can then be added again.
     pub fn take_back(&mut self) {
         self.hashes.truncate(self.before_last);
         self.open_rows -= 1;
@@ -162,7 +165,7 @@ impl FilterRows {
         Ok(())
     }
 
-    /// Writes the rest of the filter and of its index; `None` if there are no keys.
+    /// Writes all that is left of the filter, and its index; `None` if there are no keys.
     pub fn finish(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Option<FilterTree>> {
         if self.open_rows > 0 {
             self.close(writer, options)?;

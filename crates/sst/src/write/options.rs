@@ -8,29 +8,29 @@ use pages::Compression;
 /// How files of a table are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuildOptions {
-    /// The target length of a data page in bytes, including its header. Larger rows get their own pages.
+    /// The target length of a data page in bytes, including its header. A row that is larger gets a page of its
+    /// own.
     pub page_bytes: u32,
     /// The target length of an index node in bytes, at most [`MAX_NODE_BYTES`](crate::format::MAX_NODE_BYTES).
     pub node_bytes: u32,
     /// Which indexes to write.
     pub index: PageIndexKind,
-    /// Whether data and value pages are compressed; nodes never are. The level must [exist](Compression::check). It
-    /// must not be zstd if `features` lack the bit of zstd.
+    /// Whether data pages and value pages are compressed. Nodes are never compressed. The level must
+    /// [exist](Compression::check). It must not be zstd if `features` lack the bit of zstd.
     pub compression: Compression,
-    /// The most children of a node, at least 3. It is for tests that want tall trees.
+    /// The most children of a node. It must be at least 3. Tests that want tall trees set it.
     pub max_node_children: usize,
-    /// The most rows of a page. It is for tests that want many pages.
+    /// The most rows of a page. Tests that want many pages set it.
     pub max_page_rows: usize,
-    /// The number of column groups beside the main one, at most [`MAX_GROUPS`](crate::MAX_GROUPS).
+    /// The number of column groups without the main group, at most [`MAX_GROUPS`](crate::MAX_GROUPS).
     pub groups: usize,
-    /// The filter over the keys. A file of one data page gets none: reading the filter would cost as much as
-    /// reading the page.
+    /// The filter over the keys. A file with only one data page gets no filter: reading the filter would cost as
+    /// much as reading the page.
     pub filter: FilterKind,
-    /// The length of the key prefixes that also go into the filter; 0 for no prefixes.
+    /// The length of the key prefixes that go into the filter together with the keys, or 0 for no prefixes.
     pub filter_prefix_bytes: u16,
-    /// The feature bits that the file may have: the bits that its oldest reader knows or may ignore. An optional
-    /// thing is left out if its bit is not among them.
-    /// left out where its bit is not among them.
+    /// The feature bits that the file may have: those that the oldest reader of the file knows or may ignore. If
+    /// the bit of an optional thing is not among them, the file does not get this thing.
     pub features: u32,
 }
 
@@ -52,12 +52,13 @@ impl Default for BuildOptions {
 }
 
 impl BuildOptions {
-    /// Values longer than this lie outside their page. So a page has room for at least four rows; or for two, if
-    /// the page has a block or more and its quarter is less than a block. A value outside takes whole blocks in
-    /// memory: if it is shorter than a block, that is several times its length.
+    /// Values longer than this lie outside their pages. With this limit, a page has room for at least four rows. It
+    /// has room for at least two rows if the page has a block or more, but a quarter of it is less than a block. In
+    /// memory, a value outside its page takes whole blocks. If the value is shorter than a block, this is several
+    /// times its length.
     pub fn inline_bytes(&self) -> usize {
         let page = self.page_bytes as usize;
-        // Almost half a page, so that two rows with their keys fit.
+        // This is almost half a page, so that two rows fit with their keys.
         let half = if page < BLOCK_BYTES { 0 } else { page / 2 - page / 32 };
         (page / 4).max(half.min(BLOCK_BYTES))
     }

@@ -1,5 +1,5 @@
-//! Builds the pages of one tree as its rows arrive: a page is closed when the next row does not fit. Rows of most
-//! trees have keys; rows that are parts of a column group have none. It does not know what the rows mean.
+//! Builds the pages of one tree as its rows arrive: a page is closed when the next row does not fit. In most trees,
+//! the rows have keys. Rows that are parts of a column group have no keys. It does not know what the rows mean.
 
 use super::file_writer::FileWriter;
 use super::options::BuildOptions;
@@ -12,7 +12,7 @@ use crate::format::meta::{Tree, TreeKind};
 use crate::row::{RowKind, Version};
 use pages::Result;
 
-/// A value, or the reference to a value that lies outside.
+/// A value, or the reference to a value that lies outside its page.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredBytes<'v> {
     /// Its bytes.
@@ -27,7 +27,7 @@ impl<'v> StoredBytes<'v> {
         Self { bytes, outside: false }
     }
 
-    /// The reference to a value that lies outside.
+    /// The reference to a value that lies outside its page.
     pub fn reference(bytes: &'v [u8]) -> Self {
         Self { bytes, outside: true }
     }
@@ -39,18 +39,19 @@ pub struct KeyedRows {
     page: DataPageBuilder,
     /// Erased rows in the open page.
     erased: u64,
-    /// Key of the last row of the page that was closed last.
+    /// The key of the last row in the page that was closed last.
     closed_key: Vec<u8>,
     /// Separator before the open page.
     separator: Vec<u8>,
-    /// The number of erased rows of a copied page, which is in `scratch`. The page is not written before more rows
-    /// come, or the end: the total of what lies elsewhere, as of the last page, includes what the end closes.
+    /// The number of erased rows of a copied page. The bytes of the page are in `scratch`. The page is not written
+    /// until more rows come or the file ends: if it is the last page, its totals must include the outside pages
+    /// that are closed only at the end.
     copied: Option<u64>,
-    /// The target length of the open page, if it differs from the target length of all pages.
+    /// The target length of the open page, if the page should have another length than all others.
     open_bytes: Option<usize>,
     tree: TreeBuilder,
-    /// The stored bytes of everything that belongs to the rows so far and lies elsewhere. If a row closes a page,
-    /// the page gets this number as it is when the row comes.
+    /// The stored bytes of everything that belongs to the rows so far but lies outside this tree. If a row closes a
+    /// page, the page gets the value that this number has when the row comes.
     pub elsewhere: u64,
     scratch: Vec<u8>,
 }
@@ -75,7 +76,7 @@ impl KeyedRows {
         self.page.next_row()
     }
 
-    /// The key of the last row; empty if there is no row.
+    /// The key of the last row, or empty if there is no row.
     pub fn last_key(&self) -> &[u8] {
         self.page.last_key().unwrap_or(&self.closed_key)
     }
@@ -85,13 +86,13 @@ impl KeyedRows {
         &self.tree
     }
 
-    /// Memory of the open page and of the index.
+    /// The memory that the open page and the index take.
     pub fn memory_bytes(&self) -> usize {
         let keys = self.closed_key.capacity() + self.separator.capacity();
         self.page.memory_bytes() + keys + self.scratch.capacity() + self.tree.memory_bytes()
     }
 
-    /// Adds a row. Its key must be greater than the keys before it.
+    /// Adds a row. Its key must be greater than all keys before it.
     #[inline]
     pub fn add(
         &mut self,
@@ -117,13 +118,13 @@ impl KeyedRows {
         Ok(())
     }
 
-    /// Removes the last row, which must be a put without older versions. Returns the number of bytes of its key and
+    /// Removes the last row. It must be a put without older versions. Returns the number of bytes of its key and
     /// value.
     pub fn take_back(&mut self) -> usize {
         self.page.take_back()
     }
 
-    /// Begins a page whose first key is `key`, after what was added before.
+    /// Begins a page whose first key is `key`. First it writes a copied page that still waits.
     #[cold]
     fn open_page(&mut self, writer: &mut FileWriter, options: &BuildOptions, key: &[u8]) -> Result<()> {
         self.write_copied(writer, options)?;
@@ -131,12 +132,12 @@ impl KeyedRows {
         Ok(())
     }
 
-    /// Notes that the last row has older versions.
+    /// Notes in the last row that it has older versions.
     pub fn mark_history(&mut self) {
         self.page.mark_history();
     }
 
-    /// Begins a page whose first key is `key`, after the page that was closed last.
+    /// Begins a page with `key` as its first key. The page follows the page that was closed last.
     fn begin_page(&mut self, key: &[u8]) {
         self.separator.clear();
         if self.rows() > 0 {
@@ -157,9 +158,10 @@ impl KeyedRows {
         self.tree.add_page(writer, options, &mut self.scratch, &self.separator, rows)
     }
 
-    /// Whether a page that begins with `key` may be copied, which closes the open page. Both pages must be at least
-    /// half full, so that pages do not become smaller from file to file. If the open page has less, but the rows of
-    /// the next page do not fit into it, the open page will take about half of the rows of both.
+    /// Whether a page that begins with `key` may be copied. Copying it closes the open page. Both pages must be at
+    /// least half full. Otherwise pages would become smaller each time a file is copied. If the open page is less
+    /// than half full, but the rows of the next page do not fit into it, the open page will take about half of the
+    /// rows of both pages.
     pub fn takes_page(&mut self, options: &BuildOptions, page: &CopiedPage, key: &[u8]) -> bool {
         let (most, half) = (options.page_bytes as usize, options.page_bytes as usize / 2);
         if page.bytes() > most || page.bytes() < half || page.rows() > options.max_page_rows {
@@ -172,7 +174,7 @@ impl KeyedRows {
         if open >= half {
             return true;
         }
-        // One byte is added for each row, because a page is closed by an estimate that is never too low.
+        // One byte is added for each row, because the estimate that closes a page is never too low.
         let both = open + page.bytes() + page.rows();
         if both > most {
             self.open_bytes = Some(both / 2);
@@ -180,7 +182,7 @@ impl KeyedRows {
         false
     }
 
-    /// Adds a copied page, whose first key is `first` and whose last key is `last`.
+    /// Adds a copied page. Its first key is `first` and its last key is `last`.
     pub fn add_page(
         &mut self,
         writer: &mut FileWriter,
@@ -210,7 +212,7 @@ impl KeyedRows {
         if self.page.rows() > 0 { self.close_page(writer, options) } else { Ok(()) }
     }
 
-    /// Writes the rest of the index and describes the tree; `None` if the tree has no rows.
+    /// Writes all that is left of the index, and describes the tree; `None` if the tree has no rows.
     pub fn finish_index(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Option<Tree>> {
         self.tree.finish(writer, options)
     }
@@ -221,7 +223,7 @@ impl KeyedRows {
 pub struct PartRows {
     page: GroupPageBuilder,
     tree: TreeBuilder,
-    /// Stored bytes of the value pages of the rows so far.
+    /// The stored bytes of the value pages that belong to the rows so far.
     elsewhere: u64,
     scratch: Vec<u8>,
 }
@@ -237,12 +239,13 @@ impl PartRows {
         &self.tree
     }
 
-    /// Memory of the open page and of the index.
+    /// The memory that the open page and the index take.
     pub fn memory_bytes(&self) -> usize {
         self.page.memory_bytes() + self.scratch.capacity() + self.tree.memory_bytes()
     }
 
-    /// Adds the part of the next row. `elsewhere` is the number of stored bytes of its value pages.
+    /// Adds this group's part of the next row. `elsewhere` is the number of stored bytes in the value pages of this
+    /// part.
     pub fn add(
         &mut self,
         writer: &mut FileWriter,
@@ -272,7 +275,7 @@ impl PartRows {
         if self.page.rows() > 0 { self.close_page(writer, options) } else { Ok(()) }
     }
 
-    /// Writes the rest of the index and describes the tree; `None` if the tree has no rows.
+    /// Writes all that is left of the index, and describes the tree; `None` if the tree has no rows.
     pub fn finish_index(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Option<Tree>> {
         self.tree.finish(writer, options)
     }

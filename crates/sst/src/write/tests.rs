@@ -1,4 +1,5 @@
-//! What a finished file looks like: where its index lies and how large it is, how nodes are filled, what totals say.
+//! What a finished file looks like: where its index lies, how large the index is, how full the nodes are, and what
+//! the totals say.
 
 mod copied;
 
@@ -15,7 +16,7 @@ use pages::{PageKind, PageSource, Resident};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::sync::Arc;
 
-/// Children of the nodes of each level of the main tree, the root's first.
+/// For each level of the main tree, the number of children of each node. The level of the root comes first.
 fn levels(built: &Built) -> Vec<Vec<usize>> {
     let mut levels = Vec::new();
     for node in built.nodes().iter().filter(|node| node.tree == TreeKind::Main && node.kind == PageKind::Index) {
@@ -63,7 +64,7 @@ fn the_index_lies_together_at_the_tail() {
     }
 }
 
-/// Builds a file nobody keeps and returns its meta.
+/// Builds a file, returns its meta, and throws the file away.
 fn measure(keys: impl Iterator<Item = [u8; 24]>, value_bytes: usize) -> Meta {
     let mut builder = SstBuilder::new(Arc::new(NullFile::default()), PATH.into(), ID, BuildOptions::default());
     let value = vec![b'v'; value_bytes];

@@ -1,9 +1,9 @@
-//! Builds the index over the pages of one tree as they are closed: the address and the totals of a page go to the
-//! node above it. A node is closed when enough children for two nodes wait. So the last two nodes of a level can
-//! divide their children evenly. It does not know what the pages hold.
+//! Builds the index over the pages of one tree. When a page is closed, its address and totals go to the node above
+//! it. A node is closed only when the children that wait are enough for two nodes. So the last two nodes of a level
+//! can divide their children evenly. It does not know what the pages hold.
 //!
-//! Closed leaf nodes wait in memory and are written together, as an extent, so that the index of a file lies in one
-//! place. The nodes above a leaf are written with the extent that completes them.
+//! Closed leaf nodes wait in memory and are written together, as an extent. So the index of a file lies in one
+//! place. A node above the leaves is written together with the extent that completes it.
 
 use super::file_writer::FileWriter;
 use super::options::BuildOptions;
@@ -13,15 +13,15 @@ use crate::format::node::{Child, NodeBuilder, Totals};
 use pages::page::Packing;
 use pages::{Address, Compression, PageKind, Result};
 
-/// The bytes of closed leaf nodes that wait for their extent. Files below about 800 MB get one extent, at their
-/// end.
+/// When closed leaf nodes of this many bytes wait, they are written as one extent. Files below about 800 MB get a
+/// single extent, which lies at their end.
 const EXTENT_BYTES: usize = 1 << 20;
 /// If separators are huge, a node may grow up to [`MAX_NODE_BYTES`] to get this many children.
 const WANTED_CHILDREN: usize = 4;
-/// The most bytes of the waiting separators of one node. They are kept whole, although most of their bytes may be
-/// in the prefix, which a node stores once. This is eight of the longest separators.
+/// The most bytes of the waiting separators of one node. Separators wait in full length. A node stores their common
+/// prefix only once, so the node may be much shorter. The limit is the length of eight of the longest separators.
 const MAX_SEPARATOR_BYTES: usize = 512 << 10;
-/// The largest flat list. A file that would need a larger one gets a tree instead.
+/// The most bytes of a flat index. A file that would need a larger flat index gets a tree instead.
 const MAX_FLAT_BYTES: usize = 4 << 20;
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct TreeBuilder {
     btree_bytes: u64,
     /// Whether the B-tree is being built.
     grows: bool,
-    /// Whether some node that was written has samples.
+    /// Whether a node with samples was written.
     has_samples: bool,
     flat: Option<NodeBuilder>,
     flat_bytes: usize,
@@ -45,24 +45,24 @@ pub struct TreeBuilder {
 /// Rows of a page that is being closed.
 #[derive(Clone, Copy, Debug)]
 pub struct ClosingPage {
-    /// The rows of the tree up to the last row of this page.
+    /// The number of rows in the tree up to and including the last row of this page.
     pub rows: u64,
     /// How many rows of this page are erases.
     pub erased: u64,
-    /// The stored bytes of everything that belongs to the rows so far and lies elsewhere.
+    /// The stored bytes of everything that belongs to the rows so far but lies outside this tree.
     pub elsewhere: u64,
 }
 
-/// Children waiting on one level of the tree; level 0 holds data pages.
+/// The children that wait on one level of the tree. Level 0 holds data pages.
 #[derive(Debug)]
 struct TreeLevel {
     waiting: NodeBuilder,
-    /// Separator before the first waiting child.
+    /// The separator before the first waiting child.
     separator: Vec<u8>,
-    /// The number of waiting children at which their size is computed again.
+    /// When this many children wait, the size of their node is computed again.
     look_again: usize,
-    /// The bytes of their separators at which it is computed again, because later separators may be longer than
-    /// earlier ones.
+    /// When their separators have this many bytes, the size is computed again, too: later separators may be longer
+    /// than earlier ones.
     look_again_bytes: usize,
 }
 
@@ -106,12 +106,12 @@ impl TreeBuilder {
         self.has_samples
     }
 
-    /// The bytes that closed nodes will still add to the file, including the separators that wait with them.
+    /// How many bytes the closed nodes will still add to the file. The separators that wait with them count, too.
     pub fn waiting_bytes(&self) -> u64 {
         self.closed_bytes as u64
     }
 
-    /// Memory of the closed nodes and of the children that wait.
+    /// The memory that the closed nodes and the waiting children take.
     pub fn memory_bytes(&self) -> usize {
         let levels = self.levels.iter().map(|level| level.waiting.memory_bytes() + level.separator.capacity());
         let closed = self.closed.iter().map(|node| node.page.capacity() + node.separator.capacity());
@@ -122,7 +122,8 @@ impl TreeBuilder {
             + self.flat.as_ref().map_or(0, NodeBuilder::memory_bytes)
     }
 
-    /// Writes the data page `page` and adds it to the index. `separator` lies between it and the page before.
+    /// Writes the data page `page` and adds it to the index. `separator` lies between this page and the page before
+    /// it.
     pub fn add_page(
         &mut self,
         writer: &mut FileWriter,
@@ -148,8 +149,8 @@ impl TreeBuilder {
         }
         if let Some(flat) = &mut self.flat {
             flat.add(separator, child);
-            // The checksum, the head, the tail offset and a generous residual: the list must not become larger than
-            // a page in memory may be.
+            // The 40 bytes stand for the checksum, the head, the tail offset and a generous residual: the list must
+            // not become larger than a page in memory may be.
             self.flat_bytes += separator.len() + 40;
             if self.flat_bytes > MAX_FLAT_BYTES {
                 self.replace_flat_by_btree(writer, options)?;
@@ -197,8 +198,8 @@ impl TreeBuilder {
                 (here.look_again, here.look_again_bytes) = (0, 0);
                 self.close_node(writer, options, level, fit)?;
             } else {
-                // Half of the children that are still expected: so the size is computed only a few times for each
-                // node.
+                // The size is computed again after half of the children that are still expected. So it is computed
+                // only a few times for each node.
                 let missing = (2 * options.node_bytes as usize).saturating_sub(bytes) / (bytes / count).max(1);
                 here.look_again = count + (missing / 2).clamp(1, options.max_node_children / 2 + 1);
                 here.look_again_bytes = separator_bytes + options.node_bytes as usize;
@@ -250,7 +251,7 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Writes the rest of the index and describes the tree; `None` if the tree has no pages.
+    /// Writes all that is left of the index, and describes the tree; `None` if the tree has no pages.
     pub fn finish(&mut self, writer: &mut FileWriter, options: &BuildOptions) -> Result<Option<Tree>> {
         if self.data_pages == 0 {
             return Ok(None);
@@ -288,7 +289,8 @@ impl TreeBuilder {
             while self.levels[level].waiting.children() > 0 {
                 let waiting = &self.levels[level].waiting;
                 let (left, fit) = (waiting.children(), fitting(waiting, options));
-                // If the rest fits one node, it becomes one node. If it needs two, it is divided evenly.
+                // If one node is enough for the children that are left, they become one node. If they need two
+                // nodes, they are divided evenly.
                 let count = if fit == left { left } else { fit.min(left.div_ceil(2)) };
                 self.close_node(writer, options, level, count)?;
             }
@@ -313,8 +315,8 @@ impl TreeLevel {
     }
 }
 
-/// How many of the waiting children a node takes: as many as its target length allows, but at least two if there
-/// are two.
+/// How many of the waiting children a node takes. It takes as many as its target length allows, but at least two if
+/// two children wait.
 fn fitting(waiting: &NodeBuilder, options: &BuildOptions) -> usize {
     let all = waiting.children();
     let fits = |count: usize| {

@@ -1,4 +1,4 @@
-//! Who transfers: threads, or async tasks on a few threads. It does not know what disturbs them.
+//! Who makes transfers: threads, or async tasks on a few threads. It does not know what disturbs the clients.
 
 use super::ledger::{Ledger, Number, Transfer};
 use larch::{Durability, Error, Result};
@@ -23,11 +23,11 @@ pub enum Clients {
 }
 
 impl Clients {
-    /// The kinds and numbers of clients that a bank should bear.
+    /// The kinds and numbers of clients that a bank must bear.
     pub const ALL: [Self; 2] = [Self::Threads(16), Self::Tasks(1000)];
 }
 
-/// What clients learned of their transfers.
+/// What the clients learned about their transfers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     /// They took place.
@@ -41,7 +41,7 @@ pub struct Heard {
 /// An open bank with its clients.
 pub struct Office {
     ledger: Ledger,
-    /// Durability of all transfers. If it is `None`, each transfer has one of both durabilities.
+    /// The durability of all transfers. If it is `None`, each transfer chooses one of the two durabilities.
     durability: Option<Durability>,
     is_closed: AtomicBool,
     /// Number of the next transfer.
@@ -49,13 +49,13 @@ pub struct Office {
     acknowledged: AtomicU64,
     failed: AtomicU64,
     heard: Mutex<Heard>,
-    /// Called with each number that is acknowledged.
+    /// Called with the number of each acknowledged transfer.
     acknowledge: Box<dyn Fn(Number) + Send + Sync>,
 }
 
 impl Office {
-    /// A bank whose transfers have numbers from `first` on. `acknowledge` is called with each number that is
-    /// acknowledged.
+    /// A bank whose transfers get the numbers from `first` on. `acknowledge` is called with the number of each
+    /// acknowledged transfer.
     pub fn new(
         ledger: Ledger,
         durability: Option<Durability>,
@@ -84,12 +84,12 @@ impl Office {
         self.is_closed.store(true, Ordering::Release);
     }
 
-    /// Whether the clients were told to end, or one of them panicked.
+    /// Whether the clients were told to end, or a client panicked.
     pub fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// How many transfers were acknowledged, and how many failed.
+    /// How many transfers were acknowledged and how many failed, in this order.
     pub fn counts(&self) -> (u64, u64) {
         (self.acknowledged.load(Ordering::Acquire), self.failed.load(Ordering::Acquire))
     }
@@ -99,7 +99,7 @@ impl Office {
         self.heard.lock().expect("no client panics with the lock").clone()
     }
 
-    /// Makes transfers until the bank is closed, or refuses writes.
+    /// Makes transfers until the bank is closed or refuses writes.
     pub fn serve(self: &Arc<Self>, clients: Clients, rng: &mut Xoshiro256PlusPlus) {
         let (threads, tasks) = match clients {
             Clients::Threads(threads) => (threads, 0),
@@ -160,7 +160,7 @@ impl Office {
         Transfer::of(self.next.fetch_add(1, Ordering::Relaxed), self.durability.unwrap_or(drawn), rng)
     }
 
-    /// Notes an outcome. Returns whether the bank goes on.
+    /// Notes the outcome of a transfer. Returns whether the clients may go on.
     fn hear(&self, number: Number, outcome: Result<()>) -> bool {
         let mut heard = self.heard.lock().expect("no client panics with the lock");
         match outcome {
@@ -196,7 +196,7 @@ impl Drop for CloseOnPanic<'_> {
     }
 }
 
-/// Compares the bank with what its clients have heard.
+/// Compares the accounts and records of the bank with what its clients have heard.
 ///
 /// # Panics
 ///

@@ -1,8 +1,9 @@
-//! A bank in a process of its own on the real disk. The process is killed at any moment, and the bank is opened
-//! again.
+//! A bank that runs on the real disk in a process of its own. The process is killed at any moment, and then the
+//! bank is opened again.
 //!
 //! The process writes the number of each acknowledged transfer to its output. It is killed after a random number of
-//! acknowledgements, also while it opens the database. A transfer was acknowledged if its number is in the output.
+//! acknowledgements. It may also be killed while it opens the database. A transfer was acknowledged if its number
+//! is in the output.
 
 use super::Summary;
 use super::clients::{Clients, Office};
@@ -17,17 +18,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-/// Acknowledgements before a kill, at most.
+/// The most acknowledgements before a kill.
 const MOST_ACKNOWLEDGED: u64 = 1500;
 
-/// The transfers of a round have numbers from this number times the number of the round on.
+/// The numbers of a round's transfers begin at this number times the number of the round.
 const ROUND: Number = 1 << 32;
 
-/// Serves in this process until it is killed.
+/// Makes transfers in this process until the process is killed.
 ///
 /// # Panics
 ///
-/// If the bank cannot be opened, or its total changes.
+/// If the bank cannot be opened, or if its total changes.
 pub fn serve(directory: &Path, clients: Clients, round: u64, seed: u64) {
     let ledger = Ledger::open(Database::builder(directory)).expect("the disk works");
     let out = Mutex::new(std::io::stdout());
@@ -38,7 +39,7 @@ pub fn serve(directory: &Path, clients: Clients, round: u64, seed: u64) {
     office.serve(clients, &mut Xoshiro256PlusPlus::seed_from_u64(seed));
 }
 
-/// Kills `program`, which calls [`serve`], `rounds` times.
+/// Starts `program`, which calls [`serve`], and kills it. Does this `rounds` times.
 pub fn kill(clients: Clients, rounds: u64, seed: u64, program: &Path) -> Summary {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let scratch = Scratch::new("bank");
@@ -54,7 +55,8 @@ pub fn kill(clients: Clients, rounds: u64, seed: u64, program: &Path) -> Summary
         let found: BTreeSet<Number> = ledger.audit().expect("the disk works").into_iter().collect();
         let lost: Vec<_> = acknowledged.iter().chain(&unheard).filter(|number| !found.contains(number)).collect();
         assert!(lost.is_empty(), "{lost:?} are lost in round {round}, of {} acknowledged", acknowledged.len());
-        // A transfer of this round that was not acknowledged may be there. If it is, it must stay.
+        // A transfer of this round may have taken place without an acknowledgement. If its record is there now, it
+        // must stay.
         unheard.extend(found.iter().filter(|number| **number >= round * ROUND && !acknowledged.contains(number)));
         let others = found.iter().filter(|number| !acknowledged.contains(number) && !unheard.contains(number)).count();
         assert_eq!(others, 0, "transfers appear that were not there before round {round}");
@@ -63,7 +65,7 @@ pub fn kill(clients: Clients, rounds: u64, seed: u64, program: &Path) -> Summary
     Summary { rounds, acknowledged, unheard, ..Summary::default() }
 }
 
-/// The transfers that the process acknowledged before it was killed.
+/// Starts the process, kills it, and returns the transfers that it acknowledged before.
 fn serve_and_kill(
     program: &Path,
     directory: &Path,

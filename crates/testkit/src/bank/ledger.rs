@@ -6,14 +6,14 @@ use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
 
-/// The number of accounts, and what each one holds at first.
+/// The number of accounts, and the amount that each one holds at first.
 const ACCOUNTS: u32 = 300;
 const FIRST_AMOUNT: u64 = 1000;
 
-/// Bytes of the remark in a record, at most. Remarks fill the disk.
+/// The most bytes of the remark in a record. Remarks fill the disk.
 const REMARK_BYTES: usize = 300;
 
-/// The number of a transfer. No two have the same one.
+/// The number of a transfer. No two transfers have the same number.
 pub type Number = u64;
 
 /// What a transfer is to do.
@@ -42,7 +42,7 @@ impl Transfer {
         }
     }
 
-    /// Moves as much as the account holds, at most `most`.
+    /// Moves `most`, or what the account holds if that is less.
     fn write(&self, ledger: &Ledger, tx: &mut Transaction, from: u64, to: u64) -> Result<()> {
         let amount = if self.from == self.to { 0 } else { self.most.min(from) };
         if amount > 0 {
@@ -100,7 +100,7 @@ impl Ledger {
         })
     }
 
-    /// Makes a transfer. Other tasks run between its reads.
+    /// Makes a transfer. Other tasks may run between its reads.
     ///
     /// # Errors
     ///
@@ -115,7 +115,8 @@ impl Ledger {
         self.db.transact_async_with(&transfer.options(), transact).await
     }
 
-    /// The numbers of all transfers that took place, in a transaction that only reads.
+    /// Checks all accounts against all records, in a transaction that only reads. Returns the numbers of all
+    /// transfers that took place.
     ///
     /// # Errors
     ///
@@ -123,10 +124,11 @@ impl Ledger {
     ///
     /// # Panics
     ///
-    /// If an account does not hold what the records say.
+    /// If an account does not hold the amount that follows from the records.
     pub fn audit(&self) -> Result<Vec<Number>> {
         let tx = self.db.begin()?;
-        // Records are not in the order of their commits, so an account may be below zero while they are added up.
+        // The records are not in the order of their commits. So the amount of an account may be below zero while
+        // the records are added up.
         let mut expected: BTreeMap<u32, i64> = (0..ACCOUNTS).map(|account| (account, FIRST_AMOUNT as i64)).collect();
         let mut numbers = Vec::new();
         for record in tx.iter(&self.records) {
@@ -148,7 +150,7 @@ impl Ledger {
         Ok(numbers)
     }
 
-    /// Adds up all accounts, in a transaction that only reads.
+    /// Adds up the amounts of all accounts, in a transaction that only reads.
     ///
     /// # Errors
     ///
@@ -156,7 +158,7 @@ impl Ledger {
     ///
     /// # Panics
     ///
-    /// If all accounts together do not hold what they held at first.
+    /// If the sum of all accounts is not the sum at the start.
     pub fn expect_total(&self) -> Result<()> {
         let tx = self.db.begin()?;
         let mut total = 0;
@@ -164,8 +166,8 @@ impl Ledger {
             total += amount(Some(&row?.1[..]));
         }
         assert_eq!(total, FIRST_AMOUNT * u64::from(ACCOUNTS), "what all accounts hold together");
-        // A commit would say that all it has read is durable. After a failed sync this is not known, although reads
-        // go on.
+        // A commit would promise that everything it has read is durable. After a failed sync, reads go on, but this
+        // is not known.
         tx.rollback();
         Ok(())
     }

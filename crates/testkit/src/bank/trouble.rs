@@ -1,4 +1,4 @@
-//! A bank on a simulated disk with real threads: the disk fills up and has room again, or a sync fails.
+//! A bank on a simulated disk with real threads. The disk fills up and then has room again, or a sync fails.
 
 use super::Summary;
 use super::clients::{Clients, Heard, Office, audit};
@@ -13,8 +13,8 @@ use rand::{RngExt, SeedableRng};
 use std::io::ErrorKind;
 use std::thread::{self, JoinHandle};
 
-/// How many transfers fail on a full disk before it has room again. It is also how many are acknowledged before the
-/// disk is full again.
+/// After this many failed transfers on a full disk, the disk gets room again. After this many acknowledged
+/// transfers, the disk fills up again.
 const ENOUGH: u64 = 40;
 
 fn builder(disk: &Arc<SimDisk>) -> Builder {
@@ -34,7 +34,7 @@ fn serve(office: &Arc<Office>, clients: Clients, rng: &mut Xoshiro256PlusPlus) -
     thread::spawn(move || office.serve(clients, &mut rng))
 }
 
-/// The disk fills up and has room again `rounds` times, while the bank stays open.
+/// Fills the disk and gives it room again, `rounds` times. The bank stays open all the time.
 pub fn fill_the_disk(clients: Clients, rounds: u64, seed: u64) -> Summary {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let disk = SimDisk::new(seed);
@@ -60,14 +60,14 @@ pub fn fill_the_disk(clients: Clients, rounds: u64, seed: u64) -> Summary {
     serving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let heard = office.heard();
     assert!(heard.unknown.is_empty(), "no sync failed, so every outcome is known: {:?}", heard.unknown);
-    // The bank is audited twice: as it is, and after it was opened again.
+    // The bank is audited twice: as it is now, and after it has been opened again.
     audit(office.ledger(), &heard);
     drop(Arc::into_inner(office).expect("every client has ended"));
     audit(&Ledger::open(builder(&disk)).expect("the disk has room"), &heard);
     summary(rounds, &heard)
 }
 
-/// A sync fails `rounds` times. After each time the database is opened again.
+/// Makes a sync fail, `rounds` times. After each failed sync, the database is opened again.
 pub fn fail_syncs(clients: Clients, rounds: u64, seed: u64) -> Summary {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let disk = SimDisk::new(seed);
@@ -80,8 +80,8 @@ pub fn fail_syncs(clients: Clients, rounds: u64, seed: u64) -> Summary {
             disk.lose_writes_of_failed_syncs();
         }
         let serving = serve(&office, clients, &mut rng);
-        // The thread ends when writes are refused. If the failed sync was on a file that can be written again, it
-        // goes on.
+        // The thread ends when the bank refuses writes. It goes on if the failed sync was on a file that can be
+        // written again.
         let mut failed = 0;
         while !serving.is_finished() {
             if disk.sync_count() >= failed {

@@ -1,4 +1,5 @@
-//! Disturbs a bank: `cargo x bank [--rounds N] [--seed N]`. With `--serve` it is the bank, in a process that is killed.
+//! Disturbs a bank. Usage: `cargo x bank [--rounds N] [--seed N]`. With `--serve`, this process is the bank, and
+//! another process kills it.
 
 use os::Machine;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ cargo x bank [--rounds N] [--seed N]
 struct Arguments {
     rounds: u64,
     seed: u64,
-    /// Directory, clients and round of the bank to be in this process.
+    /// For `--serve`: the directory, the clients and the round of the bank in this process.
     serve: Option<PathBuf>,
     clients: Clients,
     round: u64,

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         eprint!("{USAGE}");
         return ExitCode::from(2);
     };
-    // The panic has said what is wrong, and how to run the seed again.
+    // The panic has already said what is wrong and how to run the seed again.
     let has_passed = match arguments.transactions {
         Some(transactions) => play(arguments.seed, transactions, arguments.threads),
         None => run(&arguments),

@@ -1,4 +1,4 @@
-//! Writes and checks small databases of a release: `cargo x compat`.
+//! Writes and checks small databases of a release. It is called by `cargo x compat`.
 
 use larch::options::Release;
 use os::Machine;

@@ -1,4 +1,5 @@
-//! Moves of cursors, made over a table and over the rows that a model has. It does not know when they are made.
+//! Moves of a cursor. They are made over a table, and in the same way over the rows of a model. It does not know
+//! when the moves are made.
 
 use super::reader::{AnyCursor, Reader};
 use crate::model::KeyRange;
@@ -6,7 +7,7 @@ use larch::rows::{Content, Tried};
 use larch::{Cursor, Result};
 use rand::{Rng, RngExt};
 
-/// A row that should be seen: its key and its parts.
+/// A row that a reader should see: its key and its parts.
 type SeenRow = (Vec<u8>, Vec<Vec<u8>>);
 
 /// Where a cursor goes.
@@ -72,7 +73,8 @@ impl Move {
         }
     }
 
-    /// The place after the move in `rows` from `place`: 0 is before the first row, and the first row is 1.
+    /// The place in `rows` after this move from `place`. Place 0 is before the first row, and place 1 is the first
+    /// row.
     fn in_rows(&self, rows: &[SeenRow], place: usize) -> usize {
         match self {
             Self::Seek(key) => 1 + rows.partition_point(|(row, _)| row < key),
@@ -109,7 +111,7 @@ impl Moved {
         Self { what, cursor: reader.cursor(range), rows, place: 0 }
     }
 
-    /// Makes a move, and compares the row that is lent.
+    /// Makes a move, and compares the row that the cursor lends.
     pub fn go(&mut self, to: &Move) -> Result<()> {
         let is_at_row = match &mut self.cursor {
             AnyCursor::Whole(cursor) => to.go(cursor)?,
@@ -119,7 +121,7 @@ impl Moved {
         Ok(())
     }
 
-    /// As [`Moved::go`], at first only with what is in memory.
+    /// The same as [`Moved::go`], but first tries the move with only the pages in memory.
     pub fn try_go(&mut self, to: &Move) -> Result<()> {
         let tried = match &mut self.cursor {
             AnyCursor::Whole(cursor) => to.try_go(cursor)?,
@@ -133,7 +135,7 @@ impl Moved {
         Ok(())
     }
 
-    /// As [`Moved::go`], without a thread that waits.
+    /// The same as [`Moved::go`], but no thread waits.
     pub async fn go_async(&mut self, to: &Move) -> Result<()> {
         let is_at_row = match &mut self.cursor {
             AnyCursor::Whole(cursor) => to.go_async(cursor).await?,

@@ -1,5 +1,5 @@
-//! Readers of a table: of whole values or of some of their parts, now or at a snapshot. All of them return rows in
-//! the same form, so that rows can be compared.
+//! Readers of a table. They read whole values or some of their parts, at the newest version or at a snapshot. All
+//! readers return rows in the same form, so that the rows can be compared.
 
 use super::rows::parts;
 use crate::model::KeyRange;
@@ -12,19 +12,19 @@ use std::ops::{Bound, Deref};
 /// What is read of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Its value, in a table with or without column groups.
+    /// The value of a row, in a table with or without column groups.
     Whole,
-    /// Its parts in these groups, in this order.
+    /// The parts of a row in these groups, in this order.
     Parts(Vec<usize>),
 }
 
 impl Wanted {
-    /// Everything in a table of `groups` groups.
+    /// Everything that a table of `groups` groups has.
     pub fn everything(groups: usize) -> Self {
         if groups < 2 { Self::Whole } else { Self::Parts((0..groups).collect()) }
     }
 
-    /// Everything, then each group by itself, then no group: keys only.
+    /// Everything, then each group by itself, and at last no group, which means keys only.
     pub fn each(groups: usize) -> Vec<Self> {
         let mut each = vec![Self::everything(groups)];
         if groups > 1 {
@@ -45,7 +45,7 @@ impl Wanted {
         Self::Parts(wanted)
     }
 
-    /// What is seen of a row whose value, all parts together, is `value`.
+    /// What a reader sees of a row. `value` is the whole value of the row, with all parts together.
     fn of<'v>(&self, value: &'v [u8], groups: usize) -> Vec<&'v [u8]> {
         match self {
             Self::Whole => vec![value],
@@ -57,7 +57,7 @@ impl Wanted {
     }
 }
 
-/// What was seen of a row: one value if it is whole.
+/// What a reader saw of a row. A whole row is one value.
 pub enum Seen {
     /// The value.
     Whole(Value),
@@ -88,7 +88,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads what is wanted of `table`, at the snapshot or now.
+    /// A reader of what is `wanted` of `table`, at the snapshot or at the newest version.
     pub fn new(table: &Table, snapshot: Option<&Snapshot>, wanted: Wanted) -> Self {
         let names = table.options().groups;
         let selection = match &wanted {
@@ -104,17 +104,17 @@ impl Reader {
         Self { table: table.clone(), snapshot: snapshot.cloned(), wanted, groups: names.len(), selection }
     }
 
-    /// What should be seen of a row whose value is `value`.
+    /// What the reader should see of a row whose value is `value`.
     pub fn of<'v>(&self, value: &'v [u8]) -> Vec<&'v [u8]> {
         self.wanted.of(value, self.groups)
     }
 
-    /// Whether `seen` is what should be seen of a row whose value is `value`.
+    /// Whether `seen` is what the reader should see of a row whose value is `value`.
     pub fn shows(&self, seen: &Seen, value: &[u8]) -> bool {
         seen.iter().map(|part| &**part).eq(self.of(value))
     }
 
-    /// The version read, if the newest one is `newest`.
+    /// The version that the reader reads if the newest version is `newest`.
     pub fn at(&self, newest: Version) -> Version {
         self.snapshot.as_ref().map_or(newest, Snapshot::version)
     }
@@ -149,7 +149,7 @@ impl Reader {
         }
     }
 
-    /// As [`Reader::get`], without a thread that waits.
+    /// The same as [`Reader::get`], but no thread waits.
     pub async fn get_async(&self, key: &[u8]) -> Result<Option<Seen>> {
         match (&self.selection, &self.snapshot) {
             (Some(selection), _) => Ok(selection.get_async(key).await?.map(Seen::Parts)),
@@ -158,7 +158,7 @@ impl Reader {
         }
     }
 
-    /// As [`Reader::multi_get`], without a thread that waits.
+    /// The same as [`Reader::multi_get`], but no thread waits.
     pub async fn multi_get_async(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Seen>>> {
         let whole = |rows: Vec<Option<Value>>| rows.into_iter().map(|row| row.map(Seen::Whole)).collect();
         match (&self.selection, &self.snapshot) {
@@ -261,7 +261,7 @@ pub enum AnyCursor {
     Parts(PartCursor),
 }
 
-/// As [`Rows`], without a thread that waits.
+/// The same as [`Rows`], but no thread waits.
 #[derive(Debug)]
 pub enum Scanned {
     /// With their values.

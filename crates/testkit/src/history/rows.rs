@@ -1,5 +1,5 @@
-//! Keys, values and ranges from a small set, so that a history uses the same keys again; and how values are cut in
-//! parts.
+//! Keys, values and ranges from a small set, so that a history uses the same keys again. Also decides how values
+//! are cut into parts.
 
 use super::History;
 use crate::model::KeyRange;
@@ -9,12 +9,12 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 use std::ops::Bound;
 
-/// The parts of `value` in a table of `groups` column groups. Put together, they are the value again. The value
-/// itself decides where it is cut.
+/// The parts of `value` in a table of `groups` column groups. Put together, the parts are the value again. The
+/// value itself decides where it is cut.
 pub fn parts(value: &[u8], groups: usize) -> Vec<&[u8]> {
     let places = value.len() as u32 + 1;
     let hash = value.iter().fold(0x811c_9dc5u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    // The cuts are often at an end of the value, so that some parts are empty.
+    // A cut often lies at an end of the value, so that some parts are empty.
     let place = |cut: u32| (hash.rotate_left(11 * cut) % (places + places / 4)).min(places - 1) as usize;
     let mut cuts: Vec<usize> = (1..groups as u32).map(place).collect();
     cuts.sort_unstable();
@@ -23,7 +23,7 @@ pub fn parts(value: &[u8], groups: usize) -> Vec<&[u8]> {
     starts.zip(ends).map(|(start, end)| &value[start..end]).collect()
 }
 
-/// Column groups of `table`, if it has any.
+/// The number of column groups of `table`, if it has column groups.
 fn groups(table: &Table) -> Option<usize> {
     Some(table.options().groups.len()).filter(|&groups| groups > 0)
 }
@@ -44,7 +44,7 @@ pub fn batch_insert(batch: &mut Batch, table: &Table, key: &[u8], value: &[u8]) 
     }
 }
 
-/// As [`insert`], into an import to `table`.
+/// The same as [`insert`], but into an import to `table`.
 pub fn import_add(import: &mut Import, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
     match groups(table) {
         Some(groups) => import.add_parts(key, &parts(value, groups)),
@@ -52,7 +52,7 @@ pub fn import_add(import: &mut Import, table: &Table, key: &[u8], value: &[u8]) 
     }
 }
 
-/// As [`insert`], into files for a table of `groups` column groups.
+/// The same as [`insert`], but into files for a table of `groups` column groups.
 pub fn build_add(files: &mut FileBuilder, groups: usize, key: &[u8], value: &[u8]) -> Result<()> {
     match groups {
         0 => files.add(key, value),
@@ -61,8 +61,8 @@ pub fn build_add(files: &mut FileBuilder, groups: usize, key: &[u8], value: &[u8
 }
 
 impl History {
-    /// Mostly one of a few dozen short keys. Sometimes a key that differs from its neighbours only after 64 bytes,
-    /// where bounds are cut. Sometimes a key of bytes that sort at the edges, or a long key.
+    /// Mostly one of a few dozen short keys. Sometimes a key that differs from its neighbours only after byte 64,
+    /// where bounds are cut. Sometimes a long key, or a key whose bytes sort before or after most others.
     pub fn key(&mut self) -> Vec<u8> {
         let rng = &mut self.rng;
         match rng.random_range(0..100) {
@@ -84,7 +84,8 @@ impl History {
         }
     }
 
-    /// A value that was not used before, unless it is empty. It has a few bytes, some more, or the maximal length.
+    /// A value that no other row has, unless it is empty. The value has a few bytes, or more, or the maximal
+    /// length.
     pub(super) fn value(&mut self) -> Vec<u8> {
         self.values += 1;
         let most = (self.options.write_buffer_bytes / 4) as usize;

@@ -17,7 +17,7 @@ use std::task::{Context, Poll, Waker};
 
 const TABLES: [&str; 4] = ["apples", "beans", "cherries", "dates"];
 
-/// The most bytes that an op takes in memory besides key and value.
+/// The most bytes that an op takes in memory in addition to its key and value.
 const OP_BYTES: usize = 160;
 
 impl History {
@@ -70,7 +70,7 @@ impl History {
         }
     }
 
-    /// Updates the promises after a commit was acknowledged.
+    /// Updates the promises of the database after it has acknowledged a commit.
     fn acknowledge(&mut self, durability: Durability) {
         self.acknowledged = self.model.newest();
         if durability == Durability::Synced {
@@ -97,7 +97,7 @@ impl History {
     }
 
     fn write_batch(&mut self) -> Result<()> {
-        // A batch that is larger than the write buffer goes into files.
+        // A batch that is larger than the write buffer goes directly into files.
         let is_large = self.rng.random_range(0..10) == 0;
         let most = self.rng.random_range(0..if is_large { 60 } else { 12 });
         let mut room = if is_large { usize::MAX } else { (self.options.write_buffer_bytes / 2) as usize };
@@ -148,7 +148,7 @@ impl History {
         Ok(())
     }
 
-    /// Keeps a commit to be waited for later, or forgets it.
+    /// Keeps a commit so that a later step can wait for it, or forgets it.
     fn keep_commit(&mut self, commit: Commit) {
         if self.rng.random_range(0..4) > 0 {
             let Open { commits, .. } = self.open.as_mut().expect("the database is open");
@@ -156,7 +156,7 @@ impl History {
         }
     }
 
-    /// Makes a submitted commit durable, by one of the three ways to wait for it.
+    /// Makes a submitted commit durable, in one of the three ways to wait for a commit.
     fn wait_for_commit(&mut self) -> Result<()> {
         let way = self.rng.random_range(0..3);
         let count = self.opened().commits.len();
@@ -193,7 +193,7 @@ impl History {
         Ok(())
     }
 
-    /// A reader. It says which parts of a table's rows are read, and at which version.
+    /// A reader. It is random which parts of the rows it reads, and at which version.
     fn reader(&mut self, table: &str) -> Reader {
         let view = self.view();
         let wanted = Wanted::any(&mut self.rng, self.stored[table].groups.len());
@@ -201,13 +201,14 @@ impl History {
         Reader::new(&tables[table], view.map(|view| &snapshots[view]), wanted)
     }
 
-    /// A snapshot, by its index, or `None` for now. An index leaves the history free for more choices.
+    /// The index of a snapshot, or `None` for the newest version. It is an index and not a reference, so that the
+    /// history can make more random choices afterwards.
     fn view(&mut self) -> Option<usize> {
         let count = self.opened().snapshots.len();
         self.rng.random_range(0..=count).checked_sub(1)
     }
 
-    /// Reads a row, or several rows together. Absent keys are among them, and the same key twice.
+    /// Reads a row, or several rows together. Some of the keys are absent, and a key may be there twice.
     fn read_point(&mut self) -> Result<()> {
         let name = self.table();
         let reader = self.reader(&name);
@@ -250,7 +251,7 @@ impl History {
                 Ok(())
             }
             4 => {
-                // Borrowed rows, parts not always loaded.
+                // The rows are borrowed, and their parts are not always loaded.
                 let mut range = range();
                 let mut expected = expected();
                 while let Some(row) = range.next_row()? {
@@ -311,7 +312,7 @@ impl History {
         Ok(())
     }
 
-    /// Moves an iterator. It shows its own version, whatever happened since it was made.
+    /// Moves an iterator. The iterator shows its own version, whatever has happened since it was made.
     fn advance_iterator(&mut self) -> Result<()> {
         let Open { iterators, .. } = self.open.as_mut().expect("the database is open");
         let Some(i) = iterators.len().checked_sub(1).map(|last| self.rng.random_range(0..=last)) else { return Ok(()) };
@@ -341,7 +342,7 @@ impl History {
         Ok(())
     }
 
-    /// Moves a cursor among the rows of its own version, whatever happened since it was made.
+    /// Moves a cursor. The cursor sees the rows of its own version, whatever has happened since it was made.
     fn move_cursor(&mut self) -> Result<()> {
         let Some(last) = self.opened().cursors.len().checked_sub(1) else { return Ok(()) };
         let i = self.rng.random_range(0..=last);
@@ -394,8 +395,8 @@ impl History {
         Ok(())
     }
 
-    /// Imports rows, either in order, or in no order and with some rows twice. The import may be given up before its
-    /// end.
+    /// Imports rows. They come in order, or they come in no order and some rows come twice. The import may be given
+    /// up before it ends.
     fn import(&mut self) -> Result<()> {
         let name = self.table();
         let count = self.rng.random_range(0..150);
@@ -437,7 +438,8 @@ impl History {
         Ok(())
     }
 
-    /// Ingests files that were built beside the database, in several directories that have keys in common.
+    /// Ingests files that were built outside the database, in several directories. The directories have some keys
+    /// in common.
     fn ingest(&mut self) -> Result<()> {
         let name = self.table();
         let options = self.opened().tables[&name].options();
@@ -504,7 +506,7 @@ impl History {
         Ok(())
     }
 
-    /// Makes a table that takes the rows of another table from some key on.
+    /// Makes a new table that takes the rows of another table from some key on.
     fn split_table(&mut self) -> Result<()> {
         let (name, key, Some(new)) = (self.table(), self.key(), self.free_name()) else {
             return self.expect_no_clone();
@@ -550,8 +552,8 @@ impl History {
         Ok(())
     }
 
-    /// Changes the index, compression and filters of some table, whichever files it has. After a crash, either all of
-    /// these are unchanged or all are changed.
+    /// Changes the index, compression and filters of a table, whatever files the table has. After a crash, either
+    /// all of these settings are changed or none.
     pub fn alter_table(&mut self) -> Result<()> {
         if self.opened().tables.is_empty() {
             return Ok(());
@@ -570,7 +572,7 @@ impl History {
         Ok(())
     }
 
-    /// Closes or just drops the database, and opens it again. Nothing acknowledged may be missing.
+    /// Closes the database, or only drops it, and opens it again. Nothing acknowledged may be missing.
     fn reopen(&mut self) -> Result<()> {
         if self.rng.random() {
             self.close()?;
@@ -580,7 +582,7 @@ impl History {
         self.recover()
     }
 
-    /// Checks that what is not allowed is refused and has no effect.
+    /// Checks that the database refuses what is not allowed, and that the refused call has no effect.
     fn refuse(&mut self) -> Result<()> {
         let name = self.table();
         let too_long = vec![b'v'; (self.options.write_buffer_bytes / 4) as usize + 1];

@@ -1,4 +1,5 @@
-//! A file into which pages of another one were copied says the same as one whose rows were added one after the other.
+//! A file into which pages of another file were copied holds the same as a file whose rows were added one after the
+//! other.
 
 use crate::fixture::{Built, Content, ID, PATH, Written, tiny};
 use crate::format::filter::FilterKind;
@@ -11,14 +12,14 @@ use pages::{Resident, retry};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::path::Path;
 
-/// Pages of about eight rows, so that some have no reference and no older version.
+/// Pages have about eight rows, so some pages have no reference and no older version.
 fn options(seed: u64) -> BuildOptions {
     let compression = [Compression::Lz4, Compression::None, Compression::ZSTD][seed as usize / 3 % 3];
     let filter = FilterKind::ALL[seed as usize % 3];
     BuildOptions { max_page_rows: 1000, compression, filter, filter_prefix_bytes: (seed % 2) as u16, ..tiny() }
 }
 
-/// Keys of three bytes with values of up to 60 bytes: mostly one put a key, some erases, some older versions, some
+/// Keys of three bytes with values of up to 60 bytes. Most keys have one put. Some have erases, older versions or
 /// large values.
 fn content(rng: &mut StdRng, keys: usize) -> Content {
     let mut content = Content::default();
@@ -37,8 +38,8 @@ fn content(rng: &mut StdRng, keys: usize) -> Content {
     content
 }
 
-/// The rows of `from` in a new file: whole pages where `copies` and the file takes them. Also how many pages were
-/// copied.
+/// Writes the rows of `from` to a new file. If `copies` is set, it copies every whole page that the file takes.
+/// Also returns how many pages were copied.
 fn rewritten(from: &Built, options: BuildOptions, copies: bool) -> (Built, usize) {
     let (disk, source) = (SimDisk::new(1), Resident::new(validate));
     let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");

@@ -1,4 +1,4 @@
-//! What waits in memory while a tree grows.
+//! How much waits in memory while a tree grows.
 
 use super::*;
 use crate::fixture::{ID, NullFile, PATH};
@@ -6,8 +6,8 @@ use crate::row::{MAX_KEY_BYTES, RowKind, Version};
 use crate::write::rows::{KeyedRows, StoredBytes};
 use std::sync::Arc;
 
-/// Adds rows with these keys, each in a page of its own, and returns how many bytes of closed nodes waited at most, how
-/// many bytes of children waited at most on one level, and the tree.
+/// Adds rows with these keys, each in a page of its own. Returns the most bytes of closed nodes that waited at any
+/// time, the most bytes of children that waited on one level, and the tree.
 fn grow(keys: impl Iterator<Item = Vec<u8>>, options: &BuildOptions) -> (usize, usize, Tree) {
     let mut writer = FileWriter::new(Arc::new(NullFile::default()), PATH.into(), ID);
     let mut rows = KeyedRows::new(TreeKind::Main, options);
@@ -20,7 +20,7 @@ fn grow(keys: impl Iterator<Item = Vec<u8>>, options: &BuildOptions) -> (usize, 
         assert_eq!(tree.closed_bytes, sum);
         closed = closed.max(tree.closed_bytes);
         for level in tree.levels.iter().filter(|level| level.waiting.children() > 0) {
-            // Stored whole, separators take more room here than in a node.
+            // The separators wait in full length, so they take more room here than in a node.
             waiting = waiting.max(level.waiting.entries().map(|(separator, _)| separator.len() + 60).sum());
         }
     }
@@ -39,7 +39,7 @@ fn at_most_a_megabyte_of_nodes_waits_for_its_extent() {
     assert!(waiting <= 20 * options.node_bytes as usize, "{waiting} bytes of children waited on one level");
 }
 
-/// Keys of `len` bytes, every other one with a separator as long as itself.
+/// Keys of `len` bytes. Every other key has a separator as long as the key itself.
 fn huge_keys(alike: bool, len: usize) -> impl Iterator<Item = Vec<u8>> {
     (0..400_u16).flat_map(move |i| {
         let mut key = vec![if alike { b'k' } else { (i / 2 + 1) as u8 }; len];
@@ -53,9 +53,10 @@ fn huge_keys(alike: bool, len: usize) -> impl Iterator<Item = Vec<u8>> {
 
 #[test]
 fn huge_separators_do_not_make_more_wait() {
-    // A prefix longer than a node makes nodes of few children by itself, a shorter one does not.
+    // If a common prefix is longer than a node, it is enough to make nodes of few children. A shorter prefix is
+    // not.
     for (alike, len) in [(false, MAX_KEY_BYTES), (true, MAX_KEY_BYTES), (true, 8 << 10)] {
-        // Short keys first, which let the builder expect short ones.
+        // The first keys are short, so the builder expects the next keys to be short, too.
         let keys = (0..300_u16).map(|i| [&[0], i.to_be_bytes().as_slice()].concat()).chain(huge_keys(alike, len));
         let options = BuildOptions { max_page_rows: 1, ..BuildOptions::default() };
         let (closed, waiting, tree) = grow(keys, &options);
