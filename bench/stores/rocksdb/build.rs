@@ -1,4 +1,4 @@
-//! Writes into the tests where the library of RocksDB lies, so that they start without LD_LIBRARY_PATH.
+//! Writes the path of RocksDB's library into the test programs, so that they start without LD_LIBRARY_PATH.
 
 fn main() {
     println!("cargo::rerun-if-env-changed=ROCKSDB_LIB_DIR");

@@ -109,7 +109,7 @@ pub enum Action {
     All,
 }
 
-/// The form in which YCSB prints what it measured, on standard output.
+/// The formats in which the results of YCSB are printed on standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Exporter {
     /// A table
@@ -200,12 +200,12 @@ pub struct YcsbArgs {
 }
 
 impl YcsbArgs {
-    /// Threads that the clients share. A number that `--workers` names is theirs, as it was before other processes
-    /// began.
+    /// Threads that the clients share. If `--workers` is a number, it is this number of threads. The option meant
+    /// this before it could name other processes.
     ///
     /// # Errors
     ///
-    /// It is no number of threads, or two are given.
+    /// If the number is no number of threads, or if both options give a number.
     pub fn threads_of_clients(&self) -> Result<usize, Failure> {
         let usage = |text: String| Failure::session("target", text);
         match (self.together.number(), self.client_threads) {
@@ -218,7 +218,7 @@ impl YcsbArgs {
         }
     }
 
-    /// The processes that do it, without such a number.
+    /// The options for several processes, without a `--workers` that is a number.
     pub fn processes(&self) -> TogetherArgs {
         let is_number = self.together.number().is_some();
         let workers = if is_number { Vec::new() } else { self.together.workers.clone() };
@@ -340,7 +340,7 @@ pub struct TransactionsArgs {
     pub out: Option<PathBuf>,
 }
 
-/// `200ns`, `500ms`, `60s`, `5m`; a number alone is seconds.
+/// Parses `200ns`, `500ms`, `60s` or `5m`. A number without a unit is in seconds.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let nanos_of_unit = match &text[digits.len()..] {
@@ -360,7 +360,7 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos((number * nanos_of_unit) as u64))
 }
 
-/// A time in which something can be measured, as it is written on a command line.
+/// Parses the duration of a measurement from the command line; it is more than zero.
 pub fn length(text: &str) -> Result<Duration, String> {
     match time(text)? {
         Duration::ZERO => Err("a time to measure is longer than 0: 500ms, 60s, 5m".to_owned()),
@@ -374,7 +374,8 @@ pub fn price(text: &str) -> Result<f64, String> {
     price.ok_or_else(|| "a price is what an hour of a processor costs, a number of at least 0: 0.04".to_owned())
 }
 
-/// Operations a second. More than 10^9 is a mistake: each would have less than the clock's nanosecond.
+/// Operations per second. A rate above 10^9 is a mistake: an operation would have less time than the clock's
+/// nanosecond.
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate| (1e-6..=1e9).contains(rate));
     rate.ok_or_else(|| "a rate is a number of operations a second, above 0: 20000".to_owned())

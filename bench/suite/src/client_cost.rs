@@ -1,5 +1,5 @@
-//! `larch bench generator`, `larch bench pgbench` and `larch bench kv-client-cost`: what the client costs without a
-//! store, and beside other clients.
+//! `larch bench generator`, `larch bench pgbench` and `larch bench kv-client-cost`. They measure what the client
+//! costs without a store, and compare it with other clients.
 
 use crate::args::QuickArgs;
 use crate::{KvClientCost, print};
@@ -14,18 +14,19 @@ use std::time::Duration;
 use store_postgres::comparison;
 use ycsb::{Ceiling, Load, Run, Settings};
 
-/// The goal for workloads A and C on a store that does nothing: million operations a second of a processor.
+/// The goal for workloads A and C on a store that does nothing, in million operations per second of processor time.
 const OPERATIONS_GOAL: Bound = Bound::AtLeast(5.0);
-/// The goal for a load: gigabytes of values a second of a processor.
+/// The goal for a load, in gigabytes of values per second of processor time.
 const BYTES_GOAL: Bound = Bound::AtLeast(1.0);
-/// Values of a record as it is by default: 10 fields of 100 bytes.
+/// The bytes of a record's values by default: 10 fields of 100 bytes.
 const RECORD_BYTES: f64 = 1000.0;
-/// The goal for queries a second of a processor, as a multiple of pgbench's.
+/// The goal for queries per second of processor time, as a multiple of pgbench's figure.
 const PGBENCH_GOAL: Bound = Bound::AtLeast(1.1);
-/// How much less an operation costs the key-value driver than cassandra-stress.
+/// The goal for the key-value driver: the processor time of cassandra-stress for an operation, divided by the
+/// driver's own.
 const KV_GOAL: Bound = Bound::AtLeast(1.0);
 
-/// Measures what YCSB's clients cost without a store: alone, and with the clocks and histograms of the harness.
+/// Measures what YCSB's clients cost without a store, both alone and with the clocks and histograms of the harness.
 /// Returns whether the goals are reached.
 pub fn generator(args: &QuickArgs) -> Result<bool, Failure> {
     let time = Duration::from_millis(if args.quick { 300 } else { 2_000 });
@@ -61,7 +62,7 @@ fn settings(name: &str, more: &[(&str, &str)]) -> Result<Settings, Failure> {
     Settings::new(&properties, &no_files).map_err(|error| Failure::session("target", error.to_string()))
 }
 
-/// Operations a second of the client thread's processor time on a store that does nothing.
+/// Operations on a store that does nothing, per second of the client thread's processor time.
 fn driven<W: Workload>(workload: &W, time: Duration) -> Result<f64, Failure> {
     let plan = Plan { length: Length::Time(time), ..Plan::default() };
     let measured = harness::run(&Noop::waiting(), workload, &plan, &AtomicBool::new(false), &mut |_| ())
@@ -69,7 +70,7 @@ fn driven<W: Workload>(workload: &W, time: Duration) -> Result<f64, Failure> {
     Ok(measured.operations as f64 * 1e9 / measured.cost.client_nanos.max(1) as f64)
 }
 
-/// Compares point reads of PostgreSQL with pgbench: queries a second of the client's processor.
+/// Compares point reads of PostgreSQL with pgbench, in queries per second of the client's processor time.
 pub fn pgbench(args: &QuickArgs) -> Result<bool, Failure> {
     let options = match args.quick {
         true => comparison::Options { run: Duration::from_secs(1), repeats: 1, ..Default::default() },
@@ -97,7 +98,8 @@ pub fn pgbench(args: &QuickArgs) -> Result<bool, Failure> {
     told(text, &short)
 }
 
-/// Compares the key-value driver with cassandra-stress: seconds of the client's processor for a million operations.
+/// Compares the key-value driver with cassandra-stress, in seconds of the client's processor time per million
+/// operations.
 pub fn kv(args: &QuickArgs, compare: Option<KvClientCost>) -> Result<bool, Failure> {
     let Some(compare) = compare else {
         let text = "this binary has no Cassandra: run it with cargo x bench --with cassandra kv-client-cost";
@@ -123,14 +125,14 @@ pub fn kv(args: &QuickArgs, compare: Option<KvClientCost>) -> Result<bool, Failu
     told(text, &short)
 }
 
-/// The median, with least and most.
+/// The median, and in parentheses the least and the greatest rate.
 fn spread(runs: &[ClientRun]) -> String {
     let rates: Vec<f64> = runs.iter().map(ClientRun::per_processor_second).collect();
     let (least, most) = extremes(&rates);
     format!("{} ({} to {})", text::rate(median(&rates)), text::rate(least), text::rate(most))
 }
 
-/// Prints a table with what fell short of its goal.
+/// Prints a table and the list of goals that were missed.
 fn told(mut text: String, short: &[String]) -> Result<bool, Failure> {
     for line in short {
         put(&mut text, format_args!("  {line}\n"));

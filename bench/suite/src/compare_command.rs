@@ -1,4 +1,4 @@
-//! `larch bench compare`: reads results, prints and writes how they differ.
+//! `larch bench compare`: reads results, and prints and writes their differences.
 
 use crate::args::CompareArgs;
 use crate::ending::Ending;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Results with the names of their files.
 pub type Results = Vec<(String, Report)>;
 
-/// Compares what `args` name.
+/// Compares the results that `args` names.
 pub fn run(args: &CompareArgs) -> Result<Ending, Failure> {
     check_places(args.out.as_deref(), args.json.as_deref())?;
     let (base, new) = (read(&args.base)?, read(&args.new)?);
@@ -27,7 +27,7 @@ pub fn run(args: &CompareArgs) -> Result<Ending, Failure> {
     Ok(ending(&comparison))
 }
 
-/// Complains about files that cannot be written, before anything is done.
+/// Fails early if an output file cannot be written, before anything is measured.
 pub fn check_places(out: Option<&Path>, json: Option<&Path>) -> Result<(), Failure> {
     if out.is_some() && out == json {
         return Err(Failure::session("target", "--out and --json name one file: one would replace the other"));
@@ -45,7 +45,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Results, Failure> {
     paths.iter().map(one).collect()
 }
 
-/// Compares results that may be compared.
+/// Compares the results, or fails if they may not be compared.
 pub fn compared(
     base: &Results,
     new: &Results,
@@ -84,7 +84,7 @@ pub fn show(comparison: &Comparison, base: &Results, new: &Results, out: Option<
     printed.and(written)
 }
 
-/// How a comparison ends.
+/// The ending of a command that compared results.
 pub fn ending(comparison: &Comparison) -> Ending {
     let has = |verdict| comparison.deciding(verdict).next().is_some();
     match (has(Verdict::Worse), has(Verdict::CannotTell)) {

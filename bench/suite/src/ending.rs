@@ -1,5 +1,5 @@
-//! How a run ended, for every command that makes a run: what was measured, what is reported about it, and the exit
-//! code.
+//! How a run ended, for every command that makes a run: what was measured, which messages are printed about it, and
+//! the exit code.
 
 use crate::say;
 use harness::report::Run;
@@ -12,14 +12,14 @@ use std::process::ExitCode;
 pub enum Ending {
     /// All was done.
     Good,
-    /// Nothing was measured, or something was wrong: more than one operation in a hundred failed, a limit of errors
-    /// was reached, rows are not as they were written, or a condition does not hold.
+    /// Nothing was measured, or something was wrong. For example, more than one operation in a hundred failed, a
+    /// limit of errors was reached, rows are not as they were written, or a condition does not hold.
     Bad,
     /// The store failed before the end.
     Failed,
-    /// The results of one side differ so much among themselves that a comparison says nothing.
+    /// The results of one side differ so much among themselves that the comparison cannot decide.
     CannotTell,
-    /// ^C.
+    /// The user stopped the command by ^C.
     Interrupted,
 }
 
@@ -39,9 +39,9 @@ impl Ending {
 /// The outcome of a run, which may have ended early.
 #[derive(Debug)]
 pub struct Ended {
-    /// What was measured until then.
+    /// What was measured until the end.
     pub measured: Measured,
-    /// Why it ended.
+    /// Why the run ended early.
     pub error: Option<String>,
     /// Whether the store, or a thread of the client, was lost.
     pub is_lost: bool,
@@ -52,12 +52,13 @@ impl Ended {
     ///
     /// # Errors
     ///
-    /// It did not begin.
+    /// If the run did not begin.
     pub fn of(ended: Result<Measured, RunError>) -> Result<Self, Failure> {
         let is_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
         let (measured, error) = match ended {
             Ok(measured) => (measured, None),
-            // An interrupted run whose window had not begun yet is reported as such.
+            // If the run was interrupted before its window began, its partial result is reported as an interrupted
+            // run.
             Err(RunError::NothingMeasured { partial }) if partial.interrupted => (*partial, None),
             Err(RunError::Plan(text)) => return Err(Failure::session("target", text)),
             Err(error) => match error.partial() {
@@ -69,10 +70,10 @@ impl Ended {
     }
 }
 
-/// A run with all that is known of it.
+/// A run with everything that is known about it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ran {
-    /// The result, with all that decided it.
+    /// The result, with all settings that decided it.
     pub run: Run,
     /// Whether the store, or a thread of the client, was lost.
     pub is_lost: bool,
@@ -90,31 +91,31 @@ impl Ran {
         }
     }
 
-    /// Says which requests failed, and why the run did. Failures are not reported if each failed request was made
-    /// again and served.
+    /// Prints which requests failed, and why the run failed. Failures are not printed if each failed request
+    /// succeeded at a later attempt.
     pub fn say_what_failed(&self) {
         say_failures(&self.run.measured, "");
-        // The result keeps the whole text; here the first line is enough to tell what the text is about.
+        // The result keeps the whole text. Its first line is enough here.
         let first = self.run.error.iter().filter_map(|text| text.lines().next());
         first.for_each(|text| say(&format!("larch: {text}")));
     }
 }
 
-/// Reports the first failure of each kind, in the run that `whose` names, if a request failed for good.
+/// Prints the first failure of each kind if a request failed for good. `whose` names the run.
 pub fn say_failures(measured: &Measured, whose: &str) {
     if measured.has_failed() {
         measured.failures.iter().for_each(|(kind, text)| say(&format!("larch: {whose}{kind}: {text}")));
     }
 }
 
-/// The message about a run in which more than one operation in a hundred failed. However fast it was, it is not the
-/// run that was asked for.
+/// The message about a run in which more than one operation in a hundred failed. Such a run is not the run that was
+/// asked for, however fast it was.
 pub fn failed_much(measured: &Measured) -> Option<String> {
     let (failed, all) = (measured.failed, measured.operations + measured.failed);
     (failed * 100 > all).then(|| format!("{failed} of {all} operations failed"))
 }
 
-/// Joins the errors into one text, so that the second error does not replace the first.
+/// Joins two errors into one text, so that neither is lost.
 pub fn joined(errors: [Option<String>; 2]) -> Option<String> {
     let all: Vec<String> = errors.into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))

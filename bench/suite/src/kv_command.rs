@@ -1,4 +1,5 @@
-//! `larch bench kv`: the key-value driver on a target, its table and its result, in the lines of scylla-bench.
+//! `larch bench kv`: runs the key-value driver on a target, and prints its table and its result in the format of
+//! scylla-bench.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a time series begins at the real time")]
 
@@ -21,12 +22,12 @@ fn usage(text: impl Into<String>) -> Failure {
     Failure::session("target", text)
 }
 
-/// What a run is, before a database is open.
+/// What was asked for, before the database is opened.
 struct Asked<'s> {
     options: Options,
     target: Target,
     scheme: &'s Scheme,
-    /// What was asked for and has no effect.
+    /// Options that were given but have no effect.
     notes: Vec<String>,
 }
 
@@ -57,7 +58,7 @@ fn now() -> i64 {
     i64::try_from(now).unwrap_or(i64::MAX)
 }
 
-/// Does what `args` say.
+/// Does what `args` asks for.
 pub fn run(args: &KvArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     let asked = Asked::new(args, schemes)?;
     let files = [("--out", &args.out), ("-hdr-latency-file", &args.hdr_latency_file)];
@@ -148,7 +149,7 @@ fn setup(args: &KvArgs, options: &Options, share: Share) -> Setup {
     let content = options.mode.content();
     let concurrency = share.stretch(options.concurrency).len().max(1);
     Setup {
-        // What only reads finds its rows there, or has nothing to measure.
+        // A mode that only reads needs rows that exist already, so it does not create the database.
         opening: if options.mode.writes() { Opening::OrCreate } else { Opening::Existing },
         keyspace: args.keyspace.clone().unwrap_or_else(|| Setup::default().keyspace),
         table: match content {
@@ -171,7 +172,7 @@ fn setup(args: &KvArgs, options: &Options, share: Share) -> Setup {
     }
 }
 
-/// What was asked for and has no effect.
+/// Options that were given but have no effect.
 fn notes(args: &KvArgs, scheme: &Scheme) -> Vec<String> {
     let default = Setup::default();
     let given = [
@@ -203,7 +204,7 @@ fn unused(scheme: &Scheme, name: &str) -> Option<&'static str> {
 
 fn plan(args: &KvArgs, options: &Options, setup: &Setup) -> Plan {
     let time = (!args.duration.is_zero()).then_some(args.duration);
-    // These end by themselves, the others do not.
+    // These workloads end by themselves, and all others do not.
     let has_end = matches!(options.workload, Workload::Sequential | Workload::Scan);
     let (length, limit) = match (args.operations, time) {
         (Some(operations), limit) => (Length::Operations(operations), limit),
@@ -269,7 +270,7 @@ fn measure(database: &dyn Database, args: &KvArgs, asked: &Asked<'_>, process: P
     Ok(Ran { run, is_lost })
 }
 
-/// The message about reads that found no row. It is an error if no read found one.
+/// The message about reads that found no row. It is an error if no read at all found a row, and otherwise a note.
 fn missing(options: &Options, measured: &Measured) -> (Option<String>, Option<String>) {
     if options.mode != Mode::Scan && !options.mode.reads() {
         return (None, None);
@@ -288,11 +289,12 @@ fn missing(options: &Options, measured: &Measured) -> (Option<String>, Option<St
     }
 }
 
-/// The client's own cost is measured with values of at most this many bytes in all.
+/// To measure the client's own cost, values of at most this many bytes in all are used.
 const NOOP_BYTES: u64 = 64 << 20;
 const NOOP_OPERATIONS: u64 = 500_000;
 
-/// The processor time of an operation without a database. It is needed if the database runs in the same process.
+/// The processor time of an operation without a database. It is needed if the database runs in the client's
+/// process, to separate the two costs.
 fn noop_nanos(scheme: &Scheme, options: &Options, setup: &Setup, measured: &Measured, stop: &Stop) -> Option<f64> {
     if scheme.networked || measured.interrupted || measured.operations == 0 {
         return None;
@@ -306,7 +308,7 @@ fn noop_nanos(scheme: &Scheme, options: &Options, setup: &Setup, measured: &Meas
     harness::noop_nanos(&Work::new(options.clone()), clients, Some(clients), operations, stop.flag()).ok()
 }
 
-/// The log of HdrHistogram, with the tags of scylla-bench.
+/// The histograms as a log of HdrHistogram, with the tags of scylla-bench.
 fn hdr(run: &report::Run, units: HdrUnits, is_mixed: bool) -> String {
     let unit_nanos = match units {
         HdrUnits::Ns => 1,

@@ -1,5 +1,6 @@
-//! The command `larch bench`: workloads on stores, and the tables that compare Larch with its peers. It knows no
-//! engine: the binary passes it the schemes that it was built with. Only pgbench's table names PostgreSQL.
+//! The command `larch bench`: workloads on stores, and the tables that compare Larch with its peers. This crate
+//! knows no engine: the binary passes it the schemes with which it was built. Only the table for pgbench names
+//! PostgreSQL.
 
 pub mod args;
 mod client_cost;
@@ -39,20 +40,20 @@ use std::process::ExitCode;
 /// The stores that can be opened.
 #[derive(Clone, Copy)]
 pub struct Stores<'s> {
-    /// The schemes of keys and values.
+    /// The schemes of stores with keys and values.
     pub key_value: &'s [Scheme],
-    /// Those whose rows can be accessed.
+    /// The schemes of stores with row access.
     pub row_access: &'s [row_access::Scheme],
-    /// The schemes of rows in partitions.
+    /// The schemes of stores with rows in partitions.
     pub partitions: &'s [kv::Scheme],
     /// The schemes on which TPC-C runs.
     pub tpcc: &'s [tpcc::Scheme],
-    /// Holds the key-value driver beside cassandra-stress, where Cassandra is there.
+    /// Compares the key-value driver with cassandra-stress; `None` if the binary has no Cassandra.
     pub kv_client_cost: Option<KvClientCost>,
 }
 
 impl<'s> Stores<'s> {
-    /// The names of those that are not stores of keys and values.
+    /// The names of the schemes that are not stores of keys and values.
     fn other_names(&self) -> Vec<&'s str> {
         let rows = self.row_access.iter().map(|scheme| scheme.name);
         let partitions = self.partitions.iter().map(|scheme| scheme.name);
@@ -60,13 +61,13 @@ impl<'s> Stores<'s> {
     }
 }
 
-/// Compares the costs of two clients; briefly, if the first argument is true. The second argument is called for each
-/// run.
+/// A function that compares the costs of two clients. If its first argument is true, it does so briefly. Its second
+/// argument is called with a message for each run.
 pub type KvClientCost = fn(bool, &mut dyn FnMut(&str)) -> Result<kit::client_cost::Comparison, Failure>;
 
-/// Measures `what` on `stores`. The exit code is 0 if everything was measured. It is 1 if a goal was missed, nothing
-/// was measured, more than one operation in a hundred failed, or rows were wrong. It is 2 if the arguments are wrong,
-/// 3 if a store failed or the result could not be written, and 130 after ^C.
+/// Measures `what` on `stores` and returns the exit code. It is 0 if everything was measured. It is 1 if a goal was
+/// missed, nothing was measured, more than one operation in a hundred failed, or rows were wrong. It is 2 if the
+/// arguments are wrong, 3 if a store failed or the result could not be written, and 130 after ^C.
 pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
     let schemes = stores.key_value;
     match what {
@@ -106,7 +107,7 @@ fn exit_code(done: Result<Ending, Failure>) -> ExitCode {
     done.map_or_else(|failure| ended(Err(failure)), Ending::code)
 }
 
-/// The exit code of a command that did what it should (`true`), missed a goal (`false`) or failed.
+/// The exit code of a command that reached its goals (`true`), missed a goal (`false`) or failed.
 pub fn ended(done: Result<bool, Failure>) -> ExitCode {
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -122,7 +123,8 @@ pub fn ended(done: Result<bool, Failure>) -> ExitCode {
     }
 }
 
-/// Compares, prints how it ended, and writes it to `out`. With `whole`, a side that was not measured is a failure.
+/// Makes a comparison, prints its result, and writes this result to `out`. With `whole`, it is a failure if a side
+/// was not measured.
 fn compared(
     out: Option<&Path>,
     whole: bool,
@@ -140,12 +142,12 @@ fn compared(
     Ok(ending.is_good && gap.is_none())
 }
 
-/// Prints a line to stderr. If that fails, the measurement goes on.
+/// Prints a line to stderr. If printing fails, the measurement goes on.
 pub fn say(line: &str) {
     writeln!(std::io::stderr(), "{line}").unwrap_or_default();
 }
 
-/// Prints to the standard output. It is no failure if the reader of the output has ended.
+/// Prints to standard output. It is no failure if the program that reads the output has ended.
 pub fn print(text: &str) -> Result<(), Failure> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

@@ -11,7 +11,7 @@ use std::path::Path;
 #[cfg(test)]
 mod tests;
 
-/// Processor, how many of them, memory and disk.
+/// The processor, the number of processors, the memory and the disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineKind {
     processor: String,
@@ -21,11 +21,11 @@ pub struct MachineKind {
 }
 
 impl MachineKind {
-    /// The kind of this machine, whose data are in `place`.
+    /// The kind of this machine, and of the disk that holds `place`.
     pub fn here(place: &Path) -> Self {
         let machine = Environment::gather("", place).machine;
-        // The memory that is reported differs by some pages from start to start. If there is a limit, the limit
-        // counts.
+        // The system reports a memory size that differs by some pages from one boot to the next, so it is rounded.
+        // If the memory has a limit, the limit is used.
         let memory = machine.memory_limit_bytes.unwrap_or(machine.memory_bytes);
         Self {
             processor: machine.processor,
@@ -35,7 +35,7 @@ impl MachineKind {
         }
     }
 
-    /// A name for a directory.
+    /// The name of the directory for this kind.
     pub fn name(&self) -> String {
         let Self { processor, processors, memory_gib, disk } = self;
         let text = format!("{processor} {processors} processors {memory_gib} gib {disk}").to_lowercase();
@@ -51,14 +51,14 @@ impl fmt::Display for MachineKind {
     }
 }
 
-/// The kind of disk of `place`: `nvme`, `virtio`, `ssd` or `hdd`; `unknown` if the file system has no disk of its
-/// own.
+/// The kind of the disk that holds `place`: `nvme`, `virtio`, `ssd` or `hdd`; `unknown` if the file system has no
+/// disk of its own.
 fn disk(place: &Path) -> String {
     let unknown = || "unknown".to_owned();
     let Ok(about) = fs::metadata(place) else { return unknown() };
     let (major, minor) = (rustix::fs::major(about.dev()), rustix::fs::minor(about.dev()));
     let Ok(device) = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")) else { return unknown() };
-    // A partition lies in the directory of its disk.
+    // The directory of a partition lies in the directory of its disk.
     let whole = device.ancestors().find(|place| place.join("queue/rotational").is_file());
     let Some(whole) = whole else { return unknown() };
     let rotates = fs::read_to_string(whole.join("queue/rotational")).is_ok_and(|text| text.trim() == "1");

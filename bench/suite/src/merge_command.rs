@@ -1,4 +1,4 @@
-//! `larch bench merge`: results of processes that made a run together, as one result.
+//! `larch bench merge`: makes one result of the results of several processes that did a run together.
 
 use crate::args::MergeArgs;
 use crate::{print, results, rows_command, tpcc_runs};
@@ -6,7 +6,7 @@ use harness::Failure;
 use harness::report::{Report, Run, text};
 use std::path::PathBuf;
 
-/// Reads the results, prints them as one, and writes that.
+/// Reads the results, merges them, and prints and writes the merged result.
 pub fn run(args: &MergeArgs) -> Result<(), Failure> {
     let usage = |text: String| Failure::session("target", text);
     if let Some(out) = &args.out {
@@ -33,7 +33,8 @@ pub fn run(args: &MergeArgs) -> Result<(), Failure> {
     printed.and(written)
 }
 
-/// Results of row access, which have their own format. `None` if one of the results is something else.
+/// Reads results of row access, which have their own format. Returns `None` if one of the results has another
+/// format.
 #[allow(clippy::disallowed_methods, reason = "files of the user's, never simulated")]
 fn rows_reports(paths: &[PathBuf]) -> Option<Vec<(String, rows_command::Report)>> {
     let read = |path: &PathBuf| {
@@ -43,7 +44,7 @@ fn rows_reports(paths: &[PathBuf]) -> Option<Vec<(String, rows_command::Report)>
     paths.iter().map(read).collect()
 }
 
-/// A run as its command prints it.
+/// The text that the run's own command would print.
 fn shown(run: &Run) -> String {
     match tpcc_runs::summary(run) {
         Some(summary) => format!("{summary}\n{}", text::text(run)),

@@ -1,4 +1,4 @@
-//! `--metrics`: what is measured, shown to Prometheus while it goes on.
+//! `--metrics`: shows measurements to Prometheus while they go on.
 
 use crate::say;
 use harness::{Failure, Interval, Measure, Prometheus, Times};
@@ -6,11 +6,11 @@ use hdrhistogram::Histogram;
 use row_access::run::BatchDone;
 use std::cell::RefCell;
 
-/// Serves the measurements at the address that was asked for, and prints the address.
+/// Serves the measurements at the address that was asked for, and prints this address.
 ///
 /// # Errors
 ///
-/// It is no address of this machine, or another program has it.
+/// If this machine has no such address, or another program uses it.
 pub fn serve(address: Option<&str>) -> Result<Option<Prometheus>, Failure> {
     let served = address.map(Prometheus::serve).transpose()?;
     if let Some(served) = &served {
@@ -19,13 +19,13 @@ pub fn serve(address: Option<&str>) -> Result<Option<Prometheus>, Failure> {
     Ok(served)
 }
 
-/// A session of row access shows its batches in groups, so that a batch does not wait for the page.
+/// A session of row access shows its batches in groups, so that a batch seldom waits for the page of metrics.
 const SHOWN_EVERY_NANOS: u64 = 250_000_000;
 
 /// The batches of one session.
 pub struct Batches<'p> {
     prometheus: &'p Prometheus,
-    /// Not shown yet: reads and updates.
+    /// Batches that are not shown yet: first reads, then updates.
     waiting: RefCell<[Waiting; 2]>,
 }
 
@@ -36,14 +36,14 @@ struct Waiting {
 }
 
 impl<'p> Batches<'p> {
-    /// None yet.
+    /// No batches yet.
     pub fn new(prometheus: &'p Prometheus) -> Self {
         let times = || Histogram::new(3).expect("three digits are allowed");
         let waiting = RefCell::new([(); 2].map(|()| Waiting { times: times(), nanos: 0, rows: 0 }));
         Self { prometheus, waiting }
     }
 
-    /// Another one was done.
+    /// Adds a batch that was done.
     pub fn add(&self, batch: BatchDone) {
         let mut waiting = self.waiting.borrow_mut();
         let kind = &mut waiting[usize::from(batch.is_update)];

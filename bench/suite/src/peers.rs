@@ -1,10 +1,10 @@
-//! `larch bench peers`, `cold`, `writes` and `transactions`: Larch compared with the other engines, in turns, row by
-//! row, with goals.
+//! `larch bench peers`, `cold`, `writes` and `transactions`: They compare Larch with other engines. Each row of a
+//! table is measured on all engines in turns, and rows have goals.
 //!
-//! Each engine has a process of its own, which holds its database open and is stopped while other engines are
-//! measured. In the report on data in memory it lives for the whole run, in the cold report for one count of threads.
-//! A row is measured on every engine before it is repeated. Rows that only read come first, then rows that write, and
-//! loads come last.
+//! Each engine has a process of its own, which holds the engine's database open. The process is stopped while other
+//! engines are measured. In the report on data in memory, this process lives for the whole run. In the cold report,
+//! it lives for one count of threads. Each row is measured once on every engine before the second repeat begins.
+//! Rows that only read come first, then rows that write, and loads come last.
 
 mod child;
 mod cold;
@@ -35,7 +35,7 @@ use orders::{Measure, Order, Sample};
 use std::path::Path;
 use table::{Row, Table};
 
-/// The place for the databases of a comparison. ^C also removes the memory limits of peers.
+/// The directory for the databases of a comparison. On ^C, the memory limits of the peers are removed, too.
 fn place(directory: Option<&Path>, name: &str) -> Result<Scratch, String> {
     Scratch::for_benchmark(directory, name, memory_limit::remove_all)
 }
@@ -60,8 +60,9 @@ impl Tale {
     }
 }
 
-/// Measures `measure` on every peer, `repeats` times in turns, each time with another seed; `figure` turns a sample
-/// into a number for the row. A failure of one engine is reported, and its place in the row stays empty.
+/// Carries out `measure` on every peer, `repeats` times in turns, each time with another seed. `figure` turns each
+/// sample into a number for the row. If an engine fails, the failure is reported and the engine's place in the row
+/// stays empty.
 fn in_turns(
     peers: &mut [Peer],
     repeats: usize,
@@ -75,7 +76,7 @@ fn in_turns(
     for repeat in 0..repeats {
         for (at, peer) in peers.iter_mut().enumerate() {
             if row.figures[at].len() < repeat {
-                // It failed before.
+                // This engine failed in an earlier repeat.
                 continue;
             }
             let order = Order::Measure(Measure { seed: measure.seed + repeat as u64, ..measure.clone() });
@@ -98,23 +99,23 @@ fn in_turns(
     samples
 }
 
-/// Reports an engine's error in the row `name`, and keeps it for the result.
+/// Prints an engine's error in the row `name`, and keeps the error for the result.
 fn failed(name: &str, why: String, failures: &mut Vec<String>, tale: &Tale) {
     tale.tell(&format!("{name:24} {why}"));
     failures.push(format!("{name}: {why}"));
 }
 
-/// Thousand operations a second.
+/// The rate in thousand operations per second.
 fn thousands(sample: &Sample) -> f64 {
     sample.operations as f64 / sample.nanos as f64 * 1e6
 }
 
-/// Million rows a second.
+/// The rate in million rows per second.
 fn million_rows(sample: &Sample) -> f64 {
     sample.rows as f64 / sample.nanos as f64 * 1e3
 }
 
-/// What is printed at the end of a table, and how the run ends.
+/// The text at the end of a table, and how the run ends.
 fn verdict(table: &Table) -> Ending {
     let mut text = table.markdown();
     let unmeasured = table.unmeasured();
@@ -139,31 +140,32 @@ fn verdict_of(parts: &[(&str, Table)]) -> Ending {
     Ending { text, is_good: endings.iter().all(|ending| ending.is_good), unmeasured }
 }
 
-/// How a run of peers ends.
+/// How a comparison of engines ends.
 pub struct Ending {
-    /// The table and what fell short.
+    /// The table, and the goals that were missed.
     pub text: String,
     /// Whether every goal that could be checked was reached, no engine failed, and something was measured.
     pub is_good: bool,
-    /// Goals, rows and engines that were not measured.
+    /// The number of goals, rows and engines that were not measured.
     unmeasured: usize,
 }
 
 impl Ending {
-    /// Says which engines are missing from a report, and how a binary gets each of them.
+    /// Adds the engines that are missing from a report, and how to build a binary with each of them.
     fn leave_out(&mut self, absent: &[String]) {
         self.unmeasured += absent.len();
         absent.iter().for_each(|absent| self.text.push_str(&format!("not measured: {absent}\n")));
     }
 
-    /// Why it is not a whole report; `None` if everything was measured.
+    /// Why the report is not complete; `None` if everything was measured.
     pub fn gap(&self) -> Option<String> {
         let unmeasured = self.unmeasured;
         (unmeasured > 0).then(|| format!("--require-peers: {unmeasured} rows, goals or engines were not measured"))
     }
 }
 
-/// The `wanted` engines that none of `schemes` opens. Each comes with the option that builds it into the binary.
+/// The engines in `wanted` that no scheme in `schemes` opens. Each comes with the option that builds the engine
+/// into the binary.
 fn absent(wanted: &[&str], schemes: &[harness::Scheme]) -> Vec<String> {
     let is_absent = |name: &&&str| schemes.iter().all(|known| known.name != **name);
     let told = |name: &&str| format!("{name}, which this binary does not have: cargo x bench --with {name} …");

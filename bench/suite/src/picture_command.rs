@@ -1,4 +1,4 @@
-//! `larch bench picture`: a chart of a page as two pictures, on a light and on a dark ground.
+//! `larch bench picture`: makes two pictures of a chart in a page, one for a light and one for a dark background.
 
 #![allow(clippy::disallowed_methods, reason = "a file of the user's, never simulated")]
 

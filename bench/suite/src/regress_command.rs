@@ -1,7 +1,7 @@
-//! `larch bench regress`: small runs of YCSB A, C and E and of TPC-C, compared with a baseline of the same kind of
-//! machine, or with another build.
+//! `larch bench regress`: makes short runs of YCSB A, C and E and of TPC-C. Compares them with a baseline from the
+//! same kind of machine, or with another build.
 //!
-//! A baseline is a directory of results, one for each round, in a directory named after the kind of machine.
+//! A baseline is a directory named after the kind of machine. It contains the results of each round.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "baselines are files of the machine")]
 
@@ -24,13 +24,13 @@ mod tests;
 /// A workload of a round.
 #[derive(Clone, Copy, Debug)]
 enum Workload {
-    /// A letter of YCSB, with whether the table is filled before it.
+    /// A workload of YCSB: its letter, and whether the table is filled before it.
     Ycsb { letter: &'static str, fresh: bool },
-    /// TPC-C, on a database that is made for it.
+    /// TPC-C, on a database that is created for the run.
     Tpcc,
 }
 
-/// The workloads of a round in order. E comes last of YCSB's, since it inserts.
+/// The workloads of a round in order. E is the last of the YCSB workloads, because it inserts rows.
 const WORKLOADS: [Workload; 4] = [
     Workload::Ycsb { letter: "a", fresh: true },
     Workload::Ycsb { letter: "c", fresh: false },
@@ -46,7 +46,7 @@ impl Workload {
         }
     }
 
-    /// Makes its run in round `round`.
+    /// Makes the run of this workload in round `round`.
     fn run(self, rounds: &Rounds<'_>, program: &Path, round: u32) -> Result<Report, Failure> {
         match self {
             Self::Ycsb { letter, fresh } => {
@@ -60,7 +60,7 @@ impl Workload {
     }
 }
 
-/// Does what `args` say.
+/// Does what `args` asks for.
 pub fn run(args: &RegressArgs) -> Result<Ending, Failure> {
     check_places(args.out.as_deref(), None)?;
     let stop = Stop::catch()?;
@@ -104,7 +104,7 @@ fn unfit(why: String) -> Failure {
     Failure::session("target", why)
 }
 
-/// Rounds of all programs in turns; returns the results of each program.
+/// Makes the rounds of all programs in turns, and returns the results of each program.
 fn measure(args: &RegressArgs, stop: &Stop, programs: &[&Path]) -> Result<Vec<Results>, Failure> {
     let rounds = Rounds::new(&args.runs, stop)?;
     let mut sides: Vec<Results> = vec![Vec::new(); programs.len()];
@@ -126,13 +126,13 @@ fn measure(args: &RegressArgs, stop: &Stop, programs: &[&Path]) -> Result<Vec<Re
     Ok(sides)
 }
 
-/// The order of the programs in a round: the program that was last in a round is first in the next.
+/// The order of the programs in a round. The last program of a round is the first of the next round.
 fn order(round: u32, programs: usize) -> Vec<usize> {
     let order = 0..programs;
     if round.is_multiple_of(2) { order.rev().collect() } else { order.collect() }
 }
 
-/// The results of a baseline, in order.
+/// The files of a baseline's results, in order.
 fn stored(place: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(place).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
@@ -140,13 +140,13 @@ fn stored(place: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Reports a directory in which nothing can be kept, before an hour of runs begins.
+/// Fails at once if nothing can be stored in the directory. Otherwise the error would come after an hour of runs.
 fn check_parent(base: &Path) -> Result<(), Failure> {
     fs::create_dir_all(base).map_err(|error| unfit(format!("--base: cannot make {}: {error}", base.display())))?;
     results::check_one("--base", &base.join("run.json"))
 }
 
-/// Puts `measured` in place of the results that were `stored`.
+/// Stores `measured` and removes the results that were `stored` before.
 fn store(place: &Path, stored: &[PathBuf], measured: &Results) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::session("output", format!("{}: {error}", place.display()));
     fs::create_dir_all(place).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! `larch bench report`: results as a page.
+//! `larch bench report`: makes a page of results.
 
 use crate::args::ReportArgs;
 use crate::{print, report_page, results};

@@ -1,6 +1,6 @@
-//! Results as one page: what was run and how to run it again, throughput and times over time, how times are spread,
-//! what the store counted, and what a million operations cost. Several results stand side by side, and their
-//! differences come first.
+//! Makes one page of results. It shows what was run and how to run it again, throughput and times over time, the
+//! distribution of times, what the store counted, and what a million operations cost. Several results are shown
+//! side by side, and their differences come first.
 
 use crate::tpcc_runs::figures;
 use harness::report::million::money;
@@ -15,15 +15,16 @@ mod timeline;
 mod together;
 mod tpcc;
 
-/// A run, with the name that distinguishes it on the page.
+/// A run, and the name that distinguishes it on the page.
 struct Shown<'r> {
     name: String,
     run: &'r Run,
-    /// The number of its result.
+    /// The number of the result that contains the run.
     result: usize,
 }
 
-/// The page of `reports`, with the names of their files. `price` is what an hour of a processor costs, in any currency.
+/// Makes the page of `reports`, each of which comes with the name of its file. `price` is what an hour of a
+/// processor costs, in any currency.
 pub fn page(reports: &[(String, Report)], price: Option<f64>) -> Page {
     let mut page = Page::new("Benchmark result of Larch");
     let shown = runs(reports);
@@ -96,17 +97,17 @@ fn table(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Table {
     Table { caption: caption.to_owned(), columns: columns.iter().map(|&name| name.to_owned()).collect(), rows }
 }
 
-/// Nothing takes no time: requests that were written with others have no times.
+/// Zero stands for no time: requests that were written in batches have no times of their own.
 fn micros(nanos: u64) -> String {
     if nanos == 0 { "-".to_owned() } else { figure(nanos as f64 / 1e3) }
 }
 
-/// Requests that were done.
+/// The number of requests that were done.
 fn done(kind: &Measure) -> u64 {
     kind.oks + kind.not_found + kind.batched
 }
 
-/// A row for each kind of request of each run, and of runs that were made together.
+/// A row for each kind of request in each run. Runs that were made together get rows for their sum, too.
 fn summary(shown: &[Shown<'_>]) -> Table {
     let row = |name: &str, kind: &Measure, per_second: f64| {
         let times = kind.times();
@@ -131,22 +132,23 @@ fn summary(shown: &[Shown<'_>]) -> Table {
     }
     let mut columns =
         vec!["run", "requests/s", "50 %, us", "95 %, us", "99 %, us", "99.9 %, us", "longest, us", "failed"];
-    // A new order that is rolled back has met no row; TPC-C demands this for one in a hundred.
+    // In TPC-C, a new order that is rolled back counts as having met no row; the specification demands this for one
+    // in a hundred.
     let of_tpcc = shown.iter().filter(|one| figures(one.run).is_some()).count();
     columns.extend(["made again", if of_tpcc == shown.len() { "rolled back" } else { "no row" }]);
     table("Requests of the window", &columns, rows)
 }
 
-/// The parts of requests that are slower: a tenth, a hundredth, …
+/// The chart shows parts of the requests down to a tenth to this power: a tenth, a hundredth, …
 const DIGITS: u32 = 6;
 
-/// A chart of times: each is the time within which all but a part of the requests were served. The horizontal axis is
-/// one divided by this part.
+/// A chart of times. For each part of the requests, it shows the time within which all other requests were served.
+/// The horizontal axis is one divided by this part.
 fn distribution(shown: &[Shown<'_>]) -> Chart {
     let line = |one: &Shown<'_>| {
         let times = Times::sum(one.run.measured.kinds.iter().map(Measure::times));
         let steps = (0..=10 * DIGITS).map(|step| 10_f64.powf(f64::from(step) / 10.0));
-        // Beyond the number of requests nothing is known.
+        // A part that is smaller than one request has no known time.
         let known = steps.take_while(|inverse| *inverse <= times.count() as f64);
         let points = known.map(|inverse| (inverse, (times.quantile(1.0 - 1.0 / inverse) as f64 / 1e3).max(1e-3)));
         Line { name: one.name.clone(), points: points.collect() }
@@ -160,7 +162,7 @@ fn distribution(shown: &[Shown<'_>]) -> Chart {
     }
 }
 
-/// What stands above the table of costs.
+/// The text above the table of costs.
 pub const COST: &str = "Processor time of client and store for a million operations. Of a store in the process of the client, the client's \
                     part is what the same requests cost on a store that does nothing. Of a server, it is known where its processes are \
                     on the machine of the client. Bytes are those that the store counts, with its log, or else those that the system \
@@ -173,7 +175,7 @@ fn costs(shown: &[Shown<'_>], price: Option<f64>) -> Table {
     cost_table("run", &shown.iter().map(cost).collect::<Vec<_>>())
 }
 
-/// The table of costs, each under its name; `what` is the heading of the names.
+/// The table of costs, each under its name; `what` is the heading of the column of names.
 pub fn cost_table(what: &str, costs: &[(String, Million)]) -> Table {
     let has_money = costs.iter().any(|(_, million)| million.money.is_some());
     let row = |(name, million): &(String, Million)| {
@@ -223,13 +225,14 @@ fn settings(one: &Shown<'_>) -> Table {
     table(&one.name, &["", ""], head.into_iter().chain(pairs).chain(plan).collect())
 }
 
-/// What ran, and on what.
+/// The machine, and the program that ran on it.
 pub fn machine(environment: &Environment) -> Table {
     let rows = machine_rows(environment).into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
     table("The program and the machine", &["", ""], rows)
 }
 
-/// Names and values. What the system does not tell is called so.
+/// The rows of the table about the machine, as names and values. If the system does not tell a value, the row says
+/// so.
 fn machine_rows(environment: &Environment) -> Vec<(&'static str, String)> {
     let machine = &environment.machine;
     let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));

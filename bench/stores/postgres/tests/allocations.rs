@@ -1,4 +1,5 @@
-//! A request and a transaction of TPC-C allocate nothing: not when they are taken, sent, answered or given back.
+//! Tests that a request and a transaction of TPC-C allocate no memory when they are taken, sent, answered and given
+//! back.
 
 #![allow(clippy::disallowed_types, reason = "the requests are real")]
 
@@ -44,8 +45,8 @@ fn requests_allocate_nothing() {
                     4 => Request::Update { key, field: 1, value: key },
                     _ => Request::Delete { key },
                 };
-                // The next request is about the same keys and may use another connection, so nothing may be under
-                // way.
+                // The next request uses the same keys, and perhaps another connection. Therefore the test waits
+                // here until no request is under way.
                 let wanted = if number % 20 == 0 { session.depth() } else { 1 };
                 while free.len() < wanted {
                     let waited = session.wait(None, &mut |served| {

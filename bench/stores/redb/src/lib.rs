@@ -44,7 +44,7 @@ const BULK_ROWS: u64 = 100_000;
 
 /// An open database.
 struct Redb {
-    // Closed before the directory is unlocked.
+    // The database is closed before the directory is unlocked.
     db: Database,
     fields: usize,
     cache_bytes: u64,
@@ -76,7 +76,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
         Failure { kind, text: format!("{text}, opening {}", path.display()), harm }
     })?;
     let store = Redb { db, fields: table.fields.len(), cache_bytes, synced, batch_rows, directory };
-    // So that readers find a table from the start.
+    // The table is made at once, so that readers find it from the start.
     store
         .pairs()
         .commit(Durability::Immediate, |transaction| transaction.open_table(ROWS).map(drop).map_err(broken))?;
@@ -173,7 +173,7 @@ struct Pairs<'s> {
 }
 
 impl Pairs<'_> {
-    /// A write transaction of the durability that was asked for.
+    /// Does `work` in a write transaction with the durability that was asked for.
     #[inline]
     fn change<T>(&self, work: impl FnOnce(&WriteTransaction) -> Result<T, Failure>) -> Result<T, Failure> {
         self.commit(self.durability, work)

@@ -1,5 +1,5 @@
-//! The two kinds of databases that RocksDB opens: with transactions and without. What both do is done by [`on_db!`]. It
-//! does not know how they are set.
+//! The two kinds of databases that RocksDB opens: with transactions and without. The macro [`on_db!`] does what
+//! both kinds can do. This module does not know the databases' settings.
 
 use rocksdb::{ColumnFamilyDescriptor, DB, Error, OptimisticTransactionDB, Options};
 use std::path::Path;
@@ -8,8 +8,8 @@ use std::path::Path;
 pub enum Db {
     /// Without transactions.
     Plain(DB),
-    /// Transactions lock nothing, and find conflicts at their commit. The database keeps flushed rows in memory for a
-    /// while, to find conflicts with them.
+    /// Transactions lock nothing. They find conflicts when they commit. To find conflicts with flushed rows, the
+    /// database keeps these rows in memory for a while.
     Optimistic(OptimisticTransactionDB),
 }
 
@@ -28,7 +28,7 @@ impl Db {
     }
 }
 
-/// Does `$call` on the database `$db`, whichever kind it is: `on_db!(&self.db, db => db.flush())`.
+/// Evaluates `$call` on the database in `$db`, whichever kind it is: `on_db!(&self.db, db => db.flush())`.
 macro_rules! on_db {
     ($db:expr, $name:ident => $call:expr) => {
         match $db {

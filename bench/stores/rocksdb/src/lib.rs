@@ -1,8 +1,8 @@
-//! RocksDB as a store of the benchmarks, by its C interface.
+//! RocksDB as a store of the benchmarks, through its C interface.
 //!
-//! RocksDB's users choose between two ways to keep index and filters. With `index=default`, the index and filters of
-//! every open file are in the heap, outside of the cache. With `index=partitioned`, they are cut in pieces: these are
-//! pages of the cache, and the top pieces stay in it.
+//! Users of RocksDB choose between two ways to keep the index and the filters of files. With `index=default`, the
+//! index and the filters of every open file are in the heap, outside of the cache. With `index=partitioned`, they
+//! are cut into pieces. The pieces are pages of the cache, and the top pieces always stay in it.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
@@ -102,7 +102,7 @@ impl Choices {
         Ok(choices)
     }
 
-    /// What of it stays in the files.
+    /// The choices that stay in the files of the database.
     fn shape(&self) -> [(&'static str, String); 4] {
         [
             ("compression", self.compression.to_owned()),
@@ -154,7 +154,7 @@ impl Choices {
         options.set_use_direct_io_for_flush_and_compaction(self.direct);
         if self.statistics {
             options.enable_statistics();
-            // Counts alone: clocks and histograms would slow it down more.
+            // Only counters: clocks and histograms would slow RocksDB down more.
             options.set_statistics_level(StatsLevel::ExceptHistogramOrTimers);
         }
         options
@@ -163,7 +163,7 @@ impl Choices {
 
 /// An open database.
 struct RocksDb {
-    // Closed before the directory is unlocked.
+    // The database is closed before the directory is unlocked.
     db: Db,
     options: Options,
     cache: Cache,
@@ -176,7 +176,7 @@ struct RocksDb {
 fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Store>, Failure> {
     let choices = Choices::take(target)?;
     let directory = Directory::open(target, table, opening, &choices.shape())?;
-    // An entry has about the size of a page; 0 lets the cache find out.
+    // A cache entry is about as large as a page. With 0, the cache finds this size out itself.
     let cache = Cache::new_hyper_clock_cache(choices.cache_bytes as usize, 0);
     let options = choices.options(&cache, opening != Opening::Existing);
     let family = ColumnFamilyDescriptor::new(FAMILY, options.clone());
@@ -189,7 +189,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     Ok(Box::new(RocksDb { db, options, cache, choices, fields, version, directory }))
 }
 
-/// The version of the library, which writes it into the file of its options.
+/// The version of RocksDB's library. The library writes it into the options file of the database.
 fn version(data: &Path) -> Result<String, Failure> {
     let read = |error: &std::io::Error| failure(error, "read the options in", data);
     for entry in fs::read_dir(data).map_err(|error| read(&error))? {
@@ -251,7 +251,8 @@ impl Store for RocksDb {
         }
     }
 
-    /// RocksDB has no commits in flight here: a write that is not synced has no handle to wait for.
+    /// RocksDB has no commits in flight here: there is no handle by which a caller could wait for a write that is
+    /// not yet synced.
     fn commits(&self, in_flight: usize) -> Option<Box<dyn Commits + '_>> {
         match &self.db {
             Db::Optimistic(db) if self.choices.synced && in_flight == 0 => {
@@ -261,7 +262,7 @@ impl Store for RocksDb {
         }
     }
 
-    /// Files written in order and taken in as they are.
+    /// Writes files in key order, which RocksDB takes in unchanged.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
         let mut files = SortedFiles::new(&self.options, self.directory.data(), "loaded");
@@ -314,7 +315,7 @@ impl Store for RocksDb {
     }
 }
 
-/// What is counted, with `gauge` for the numbers that RocksDB has now.
+/// The counters of a database. `gauge` reads the numbers that RocksDB has now.
 fn counters_of(
     choices: &Choices,
     options: &Options,
@@ -403,7 +404,7 @@ impl KeyValue for Pairs<'_> {
     }
 }
 
-/// RocksDB says in words what the system refused.
+/// If the system refused something, RocksDB describes it only in the text of its error.
 #[cold]
 fn broken(error: Error) -> Failure {
     let kind = match error.kind() {

@@ -7,13 +7,14 @@ use rocksdb::{Options, SstFileWriter};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Size of the files, as of those that compactions write.
+/// The size of the files. It is the size of the files that compactions write.
 const FILE_BYTES: u64 = 64 << 20;
 
-/// The number of rows between two looks at the size of a file: asking for the size costs more than a row.
+/// How many rows are written between two checks of the file's size. A check costs more than writing a row.
 const LOOK_ROWS: u64 = 1024;
 
-/// Takes rows, whose keys rise, into as many files as they need. What is not taken in by RocksDB is removed with it.
+/// Takes rows, whose keys must rise, and writes them into as many files as they need. When it is dropped, it
+/// removes the files that RocksDB has not taken in.
 pub struct SortedFiles<'o> {
     options: &'o Options,
     folder: &'o Path,
@@ -24,7 +25,8 @@ pub struct SortedFiles<'o> {
 }
 
 impl<'o> SortedFiles<'o> {
-    /// Files in `folder` whose names begin with `name`. Files of these names that a crash has left are replaced.
+    /// Writes files in `folder` whose names begin with `name`. If a crash has left files of these names, they are
+    /// replaced.
     pub fn new(options: &'o Options, folder: &'o Path, name: impl Into<String>) -> Self {
         Self { options, folder, name: name.into(), file: None, paths: Vec::new(), rows: 0 }
     }
@@ -50,7 +52,7 @@ impl<'o> SortedFiles<'o> {
         Ok(())
     }
 
-    /// Ends the last file. They are to be taken in while this lives.
+    /// Ends the last file. RocksDB has to take the files in before this value is dropped.
     pub fn finish(&mut self) -> Result<&[PathBuf], Failure> {
         if let Some(mut file) = self.file.take() {
             file.finish().map_err(broken)?;
@@ -58,13 +60,13 @@ impl<'o> SortedFiles<'o> {
         Ok(&self.paths)
     }
 
-    /// Rows that were taken.
+    /// How many rows were taken.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 }
 
-/// A writer keeps what it was opened with, so the options must live as long as the writer.
+/// A writer refers to the options with which it was opened, so the options must live as long as the writer.
 fn open<'o>(options: &'o Options, path: &Path) -> Result<SstFileWriter<'o>, Failure> {
     let file = SstFileWriter::create(options);
     file.open(path).map_err(broken)?;
@@ -75,7 +77,7 @@ impl Drop for SortedFiles<'_> {
     fn drop(&mut self) {
         self.file = None;
         for path in &self.paths {
-            // Those that were taken in are not there any more.
+            // The files that RocksDB has taken in are not there any more.
             fs::remove_file(path).ok();
         }
     }

@@ -22,27 +22,29 @@ use rocksdb::{
 /// `rocksdb:DIR`.
 pub const SCHEME: Scheme = Scheme { name: "rocksdb", open, simulate: None };
 
-/// Column families come and go while it is open.
+/// Column families can be created and dropped while the database is open.
 type Db = OptimisticTransactionDB<MultiThreaded>;
 
 /// The column family that every database has.
 const DEFAULT: &str = "default";
 
-/// A table's flushed rows stay in memory until this part of the write buffer was written after them. So a commit can
-/// compare its keys with the keys written since its snapshot. With 256 MiB the part is 8 MiB, which is thousands of
-/// transactions; an older transaction is tried again.
+/// How long a table's flushed rows stay in memory: until this part of the write buffer has been written after them.
+/// With these rows, a commit can find the keys that were written since its snapshot. With a write buffer of 256
+/// MiB, the part is 8 MiB, which is thousands of transactions. A transaction that is older than these rows is tried
+/// again.
 const HISTORY_PART: u64 = 32;
 
-/// The filter of a memtable takes this part of it at most. Each column family has one, also while it has no row.
+/// The filter of a memtable takes at most this part of the memtable. Each column family has such a filter, even if
+/// the family has no rows.
 const FILTER_PART: u64 = 50;
 
-/// The log is at most as long as this many write buffers. Without this limit, a table that is seldom written would
-/// keep the log long.
+/// The log is at most as long as this number of write buffers. Without this limit, the log would stay long because
+/// of a table that is seldom written.
 const LOG_BUFFERS: u64 = 4;
 
 /// An open database.
 struct RocksDb {
-    // Closed before the directory is unlocked.
+    // The database is closed before the directory is unlocked.
     db: Db,
     options: Options,
     cache: Cache,
@@ -70,18 +72,18 @@ fn choices_of(target: &Target) -> Result<Choices, Failure> {
     Ok(choices)
 }
 
-/// How the database and each column family is set.
+/// The settings of the database and of each column family.
 fn options_of(choices: &Choices, cache: &Cache, create: bool) -> Options {
     let mut options = choices.options(cache, create);
-    // All tables together may fill the write buffer, and a single table at most a quarter of it.
+    // All tables together may fill the write buffer. A single table may fill at most a quarter of it.
     let all_bytes = choices.write_buffer_bytes;
-    // It is there from the start, and counts as history.
+    // The filter exists from the start, and its bytes count as history.
     let filter_bytes = all_bytes / 4 / FILTER_PART;
     options.set_db_write_buffer_size(all_bytes as usize);
     options.set_write_buffer_size((all_bytes / 4) as usize);
     options.set_max_total_wal_size(LOG_BUFFERS * all_bytes);
     options.set_max_write_buffer_size_to_maintain((all_bytes / HISTORY_PART + filter_bytes) as i64);
-    // A commit looks for its keys in memory, but most of them are not there.
+    // A commit looks for its keys in memory, and the filter helps because most keys are not there.
     options.set_memtable_prefix_bloom_ratio(1.0 / FILTER_PART as f64);
     options.set_memtable_whole_key_filtering(true);
     options
@@ -98,7 +100,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Fai
         let Failure { kind, text, harm } = broken(error);
         Failure { kind, text: format!("{text} in {}", data.display()), harm }
     };
-    // Written with the first column family.
+    // RocksDB writes this file together with the first column family.
     let is_new = !data.join("CURRENT").exists();
     let known = if is_new { vec![DEFAULT.to_owned()] } else { Db::list_cf(&options, data).map_err(in_directory)? };
     let families = known.into_iter().map(|name| ColumnFamilyDescriptor::new(name, options.clone()));
@@ -114,7 +116,7 @@ impl RocksDb {
         writes
     }
 
-    /// Keeps something about the database, synced.
+    /// Stores a note about the database and syncs it.
     fn note(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         let mut writes = WriteOptions::default();
         writes.set_sync(true);
@@ -125,7 +127,7 @@ impl RocksDb {
         self.db.get(key).map_err(broken)
     }
 
-    /// Whether the index of this name was built over all rows.
+    /// Whether the index of this name was built completely, over all rows.
     fn has_index(&self, name: &str) -> Result<bool, Failure> {
         self.noted(name.as_bytes()).map(|note| note.is_some())
     }
@@ -202,8 +204,8 @@ impl ::tpcc::Database for RocksDb {
             let text = format!("there is a column family {name} that is not of TPC-C: name a new directory");
             return Err(Failure::session("other_tables", text));
         }
-        // The form is stored first. If a crash leaves some families, they are then known as ours, and `clean` removes
-        // them.
+        // The form is stored first. If a crash leaves some families, the form shows that they are ours, and `clean`
+        // removes them.
         self.note(&about::form_key(), &about::encode_form(form))?;
         names().try_for_each(|name| self.db.create_cf(name, &self.options)).map_err(broken)
     }
@@ -229,14 +231,15 @@ impl ::tpcc::Database for RocksDb {
     }
 
     fn clean(&self) -> Result<(), Failure> {
-        // Families of these names may be somebody else's.
+        // Without a form, families of these names may belong to somebody else.
         ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
         for name in names() {
             if self.db.cf_handle(name).is_some() {
                 self.db.drop_cf(name).map_err(broken)?;
             }
         }
-        // The mark that the families are ours is removed last, so that after a crash `clean` removes the rest.
+        // The form, which marks the families as ours, is removed last. After a crash before that, `clean` can
+        // remove the rest.
         let mut noted = self.db.raw_iterator();
         noted.seek_to_last();
         while let Some(key) = noted.key() {

@@ -1,8 +1,9 @@
-//! Optimistic transactions of RocksDB. Their commits check keys that were written, or read by `get_for_update`; reads
-//! by `get` are not checked. This module also has one thread's synced writes, none of which can be in flight.
+//! Optimistic transactions of RocksDB. A commit checks the keys that were written or read by `get_for_update`. It
+//! does not check reads by `get`. This module also has the synced writes of one thread; none of them can be in
+//! flight.
 //!
-//! RocksDB has no function that begins a transaction again. So increments are a loop, which waits after conflicts as
-//! Larch's does.
+//! RocksDB has no function that repeats a transaction after a conflict. Therefore an increment is a loop, which
+//! waits after a conflict in the same way as Larch does.
 
 use super::broken;
 use harness::transactions::{MOST_ATTEMPTS, missing, number, wait_after};
@@ -40,7 +41,7 @@ impl<'s> OfThread<'s> {
         self.db.transaction_opt(&self.writes, &self.options)
     }
 
-    /// Reads in the transaction as what is checked asks for.
+    /// Reads a key in the transaction, by `get` or `get_for_update`, according to what the commit has to check.
     fn get<'t>(
         &self,
         tx: &'t Transaction<'_, OptimisticTransactionDB>,
@@ -71,7 +72,7 @@ impl Transactions for OfThread<'_> {
         ended(tx.commit())
     }
 
-    /// An increment writes what it reads, so only `get_for_update` keeps it from being lost.
+    /// Without `get_for_update`, an increment could be lost, because it writes what it has read.
     fn increment(&mut self, key: &[u8]) -> Result<u64, Failure> {
         for attempt in 1..=MOST_ATTEMPTS {
             let tx = self.begin();
@@ -96,7 +97,7 @@ impl Transactions for OfThread<'_> {
     }
 }
 
-/// One thread's commits on `db`. Each is durable, as far as `writes` says, when its call returns.
+/// One thread's commits on `db`. When a call returns, its commit is as durable as `writes` says.
 pub fn commits<'s>(db: &'s OptimisticTransactionDB, writes: WriteOptions) -> Box<dyn Commits + 's> {
     Box::new(OneByOne { db, writes })
 }
@@ -116,8 +117,8 @@ impl Commits for OneByOne<'_> {
     }
 }
 
-/// The outcome of a commit. `TryAgain`: the rows in memory do not go back far enough to tell whether the commit
-/// conflicts.
+/// The outcome of a commit. `TryAgain` means that the rows in memory do not reach back to the snapshot, so RocksDB
+/// cannot tell whether the commit conflicts.
 fn ended(committed: Result<(), Error>) -> Result<Ended, Failure> {
     match committed {
         Ok(()) => Ok(Ended::Committed),

@@ -1,5 +1,5 @@
-//! SQLite as a store of the benchmarks, through the crate `rusqlite`: one table of keys and values, a connection for
-//! each session, prepared statements, a write-ahead log.
+//! SQLite as a store of the benchmarks, through the crate `rusqlite`. It uses one table of keys and values, a
+//! connection for each session, prepared statements and a write-ahead log.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
@@ -41,10 +41,10 @@ pub const SCHEME: Scheme = Scheme {
 
 const FILE: &str = "rows.sqlite";
 
-/// Rows in a transaction of a bulk load: enough that its end costs nothing.
+/// The number of rows in a transaction of a bulk load. With so many rows, the cost of the commit is negligible.
 const BULK_ROWS: u64 = 100_000;
 
-/// How long a writer waits for another before it fails.
+/// How long a writer waits for another writer before it fails.
 const BUSY: Duration = Duration::from_secs(60);
 
 const GET: &str = "SELECT value FROM rows WHERE key = ?1";
@@ -52,7 +52,7 @@ const SCAN: &str = "SELECT key, value FROM rows WHERE key >= ?1 ORDER BY key LIM
 const PUT: &str = "INSERT INTO rows VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = excluded.value";
 const DELETE: &str = "DELETE FROM rows WHERE key = ?1";
 
-/// How each connection is set.
+/// The settings of each connection.
 #[derive(Clone)]
 struct Choices {
     path: PathBuf,
@@ -63,7 +63,7 @@ struct Choices {
     synced: bool,
 }
 
-/// Moves what is in the log into the file.
+/// Moves the content of the log into the file.
 fn empty_log(connection: &Connection) -> Result<(), Failure> {
     let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
     match busy.map_err(broken)? {
@@ -73,7 +73,7 @@ fn empty_log(connection: &Connection) -> Result<(), Failure> {
 }
 
 impl Choices {
-    /// How large the file and its log are.
+    /// The sizes of the file and its log.
     fn file_counters(&self) -> Vec<Counter> {
         let bytes = |ending: &str| {
             let mut path = self.path.clone().into_os_string();
@@ -93,7 +93,7 @@ impl Choices {
         set("page_size", &self.page_bytes.to_string())?;
         set("journal_mode", "wal")?;
         set("synchronous", if self.synced { "full" } else { "normal" })?;
-        // Negative: in KiB.
+        // A negative number is a size in KiB.
         set("cache_size", &format!("-{}", self.cache_bytes.div_ceil(1024)))?;
         set("mmap_size", &self.mmap_bytes.to_string())?;
         connection.set_prepared_statement_cache_capacity(16);
@@ -103,7 +103,7 @@ impl Choices {
 
 /// An open database.
 struct Sqlite {
-    // Closed before the directory is unlocked.
+    // The connection is closed before the directory is unlocked.
     connection: Mutex<Connection>,
     choices: Choices,
     fields: usize,
@@ -117,8 +117,8 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     let mmap_bytes = options.bytes("mmap", 0)?;
     let synced = options.choice("durability", &[("buffered", false), ("synced", true)])?;
     options.choice("compression", &[("none", ())])?;
-    // A row longer than a quarter of a page has a page of its own for its rest. With pages of 4 KiB, rows of a
-    // thousand bytes take four times the space and five times as long to read.
+    // If a row is longer than a quarter of a page, its rest is stored in a page of its own. With pages of 4 KiB,
+    // rows of a thousand bytes need four times the space, and reading them takes five times as long.
     let usual_page_bytes = if table.fields.len() > 1 { 16 << 10 } else { 4 << 10 };
     let page_bytes = options.bytes("page", usual_page_bytes)?;
     if !page_bytes.is_power_of_two() || !(512..=65536).contains(&page_bytes) {
@@ -161,7 +161,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
 
 impl Sqlite {
     fn connection(&self) -> MutexGuard<'_, Connection> {
-        // Whoever panicked left no statement half done: a guard rolls back.
+        // A panicking thread leaves no statement half done: a guard rolls its transaction back.
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -169,7 +169,7 @@ impl Sqlite {
         Ok(Pairs { connection: self.choices.connect()? })
     }
 
-    /// How the database is really set.
+    /// The actual value of a setting of the database.
     fn pragma(&self, name: &str) -> String {
         let value = self.connection().pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0));
         match value {
@@ -218,7 +218,7 @@ impl Store for Sqlite {
         Ok(Session::Blocking(Box::new(Gather::new(self.pairs()?, self.batch_rows))))
     }
 
-    /// In large transactions.
+    /// Loads the rows in large transactions.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
         let mut count = 0;
@@ -253,7 +253,7 @@ impl Store for Sqlite {
         StoreUse::InProcess
     }
 
-    /// Moves what is in the log to where it stays.
+    /// Moves the content of the log into the database file.
     fn settle(&self) -> Result<(), Failure> {
         empty_log(&self.connection())
     }
@@ -270,7 +270,7 @@ struct Pairs {
 }
 
 impl Pairs {
-    /// Does `work` in one transaction that writes.
+    /// Does `work` in one writing transaction.
     fn transaction<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
         self.run("BEGIN IMMEDIATE")?;
         let done = work(self).and_then(|done| self.run("COMMIT").map(|()| done));
@@ -299,7 +299,7 @@ impl KeyValue for Pairs {
     }
 
     fn get_many(&mut self, keys: &Strings, mut found: impl FnMut(usize, &[u8])) -> Result<(), Failure> {
-        // One view for all.
+        // One transaction, so that all reads see the same state.
         self.run("BEGIN")?;
         let mut done = Ok(());
         for (number, key) in keys.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Row access on SQLite: one file with the same table and index as on PostgreSQL. Rows lie under a number that SQLite
-//! gives them in the order of insertion.
+//! Row access on SQLite: one file with the same table and index as on PostgreSQL. Each row is stored under a
+//! number, which SQLite assigns in the order of insertion.
 
 use super::{BUSY, broken};
 use ::row_access::batch::push_filler;
@@ -20,10 +20,10 @@ mod tests;
 /// `sqlite:FILE`.
 pub const SCHEME: Scheme = Scheme { name: "sqlite", orders_by_sql: false, open };
 
-/// Statements that a connection keeps prepared.
+/// How many statements a connection keeps prepared.
 const PREPARED: usize = 16;
 
-/// How each connection is set.
+/// The settings of each connection.
 struct Choices {
     path: PathBuf,
     opening: Opening,
@@ -45,7 +45,7 @@ impl Choices {
             set("journal_mode", "wal")?;
             set("synchronous", if self.synced { "full" } else { "normal" })?;
         }
-        // Negative: in KiB.
+        // A negative number is a size in KiB.
         set("cache_size", &format!("-{}", self.cache_bytes.div_ceil(1024)))?;
         connection.set_prepared_statement_cache_capacity(PREPARED);
         Ok(connection)
@@ -81,7 +81,7 @@ fn open(target: &Target, opening: Opening) -> Result<Box<dyn Database>, Failure>
 
 impl Sqlite {
     fn connection(&self) -> MutexGuard<'_, Connection> {
-        // A thread that panicked left no statement half done: a transaction that is dropped is rolled back.
+        // A panicking thread leaves no statement half done: a transaction that is dropped is rolled back.
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -242,13 +242,13 @@ impl Database for Sqlite {
     }
 }
 
-/// The statement of a session, with `?1` and `?2` for the first and the last key.
+/// The SQL of a statement of a session. `?1` and `?2` stand for the first and the last key.
 fn sql_of(access: &Access, statement: Statement) -> String {
     let Access { table, index_only, .. } = access;
     let range = "mykey BETWEEN ?1 AND ?2";
     match (statement, index_only) {
         (Statement::Read, false) => format!("SELECT count(*), max(scratch) FROM {table} WHERE {range}"),
-        // A `max` of an indexed column alone would be looked up, without reading the keys.
+        // SQLite would look a `max` of an indexed column alone up in the index, without reading the keys.
         (Statement::Read, true) => format!("SELECT count(*), max(mykey) FROM {table} WHERE {range}"),
         (Statement::Update, false) => {
             format!("UPDATE {table} SET scratch = scratch + 1 WHERE {range} RETURNING scratch")

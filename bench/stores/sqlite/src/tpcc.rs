@@ -1,6 +1,6 @@
-//! TPC-C on SQLite: one file with the nine tables, as SQL has them. One index has the customers by name, another the
-//! orders by customer. Two more tables, `tpcc` and `tpcc_parts`, record how the database was made and which parts
-//! were loaded.
+//! TPC-C on SQLite: one file with the nine tables of TPC-C. One index finds customers by name, and another index
+//! finds orders by customer. Two more tables, `tpcc` and `tpcc_parts`, record how the database was made and which
+//! parts were loaded.
 
 mod columns;
 mod load;
@@ -21,25 +21,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// `sqlite:FILE`.
 pub const SCHEME: Scheme = Scheme { name: "sqlite", open, simulate: None };
 
-/// Indexes: the name, and the table with its columns.
+/// The indexes: the name of each, and its table with the columns.
 const INDEXES: [(&str, &str); 2] = [
     ("customers_by_name", "customer (c_w_id, c_d_id, c_last, c_first)"),
     ("orders_by_customer", "orders (o_w_id, o_d_id, o_c_id)"),
 ];
 
-/// The tables that say what the database is.
+/// The tables that record how the database was made.
 const ABOUT: [&str; 2] = ["tpcc", "tpcc_parts"];
 
 /// An open database.
 struct Sqlite {
     connection: Mutex<Connection>,
     choices: Choices,
-    /// What the log may grow to before a commit moves it into the file.
+    /// The size that the log may reach before a commit moves its content into the file.
     log_bytes: u64,
-    /// Transactions of a session that share a commit.
+    /// How many transactions of a session share a commit.
     group: usize,
-    /// The thread that holds it may write. SQLite has one writer at a time: without this lock, other threads would
-    /// sleep and look now and then whether that writer is done.
+    /// The thread that holds this lock may write. SQLite has one writer at a time. Without this lock, the other
+    /// threads would sleep and check from time to time whether the writer is done.
     writer: Mutex<()>,
 }
 
@@ -75,7 +75,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Fai
 
 impl Sqlite {
     fn connection(&self) -> MutexGuard<'_, Connection> {
-        // A thread that panicked left no statement half done: a transaction that is dropped is rolled back.
+        // A panicking thread leaves no statement half done: a transaction that is dropped is rolled back.
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -88,12 +88,12 @@ impl Sqlite {
         Ok(connection)
     }
 
-    /// Waits until no one else of this process writes.
+    /// Waits until no other thread of this process writes.
     fn turn(&self) -> MutexGuard<'_, ()> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does `work` on the database alone, as one transaction.
+    /// Does `work` in one transaction while no other thread writes.
     fn transaction<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, Failure> {
         let _turn = self.turn();
         let mut connection = self.connection();
@@ -105,12 +105,12 @@ impl Sqlite {
     }
 }
 
-/// A setting that is a number, as it really is.
+/// The actual value of a setting that is a number.
 fn pragma(connection: &Connection, name: &str) -> Result<i64, Failure> {
     connection.pragma_query_value(None, name, |row| row.get(0)).map_err(broken)
 }
 
-/// Whether a table or an index has this name.
+/// Whether there is a table or an index of this name.
 fn has(connection: &Connection, name: &str) -> Result<bool, Failure> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)";
     connection.query_row(sql, (name,), |row| row.get(0)).map_err(broken)
@@ -181,7 +181,7 @@ impl Store for Sqlite {
         StoreUse::InProcess
     }
 
-    /// Moves what is in the log to where it stays.
+    /// Moves the content of the log into the database file.
     fn settle(&self) -> Result<(), Failure> {
         empty_log(&self.connection())
     }
@@ -193,7 +193,7 @@ impl Store for Sqlite {
 }
 
 impl ::tpcc::Database for Sqlite {
-    /// All at once, so that a crash leaves nothing or everything.
+    /// Everything is done in one transaction, so that a crash leaves nothing or everything.
     fn create(&self, form: &Form) -> Result<(), Failure> {
         self.transaction(|connection| {
             for name in Table::ALL.map(Table::name).into_iter().chain(ABOUT) {
@@ -240,7 +240,7 @@ impl ::tpcc::Database for Sqlite {
         Ok(Box::new(view::Readers::new(self)?))
     }
 
-    /// All at once, so that a crash leaves nothing or everything.
+    /// Everything is done in one transaction, so that a crash leaves nothing or everything.
     fn clean(&self) -> Result<(), Failure> {
         self.transaction(|connection| {
             // Without the note that `create` writes, tables of these names do not belong to TPC-C.

@@ -44,7 +44,7 @@ pub struct How {
 }
 
 impl How {
-    /// As the comparison takes it.
+    /// These options in the form that the comparison takes.
     pub fn options(&self) -> compare::Options {
         let How { level, at_least, run_spread: spread, tail_spread, tell } = *self;
         compare::Options { level, at_least, spread, tail_spread, tell }
@@ -73,7 +73,7 @@ pub struct CompareArgs {
     pub json: Option<PathBuf>,
 }
 
-/// What the runs of `regress` and `compare-trials` are.
+/// Options for the runs of `regress` and `compare-trials`.
 #[derive(Clone, Debug, Args)]
 pub struct RoundArgs {
     /// Records of the table
@@ -136,13 +136,13 @@ pub struct TrialsArgs {
     pub(crate) how: How,
 }
 
-/// `5%`: a part, in percent.
+/// Parses a part in percent, such as `5%`.
 fn percent(text: &str) -> Result<f64, String> {
     let part = any_percent(text).ok().filter(|part| *part <= 1.0);
     part.ok_or_else(|| "write a number from 0 to 100 with a percent sign: 5%".to_owned())
 }
 
-/// `250%`: a part that may be more than the whole, in percent.
+/// Parses a part in percent that may be more than the whole, such as `250%`.
 fn any_percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let part = number.filter(|number| *number >= 0.0 && number.is_finite()).map(|number| number / 100.0);

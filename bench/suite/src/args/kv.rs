@@ -1,5 +1,5 @@
-//! The options of `larch bench kv`: those of scylla-bench with their names and defaults, with one minus sign or two,
-//! and a few of our own.
+//! The options of `larch bench kv`: the options of scylla-bench with their names and defaults, and a few of our
+//! own. Each option may have one minus sign or two.
 
 use super::{TogetherArgs, length, price};
 use clap::{ArgAction, Args, ValueEnum};
@@ -26,7 +26,7 @@ Exit codes: 0 all was measured; 1 nothing was, more than one operation in a hund
 a limit of errors was reached; 2 wrong arguments; 3 the database failed, or a result could not be written; 130 interrupted by ^C:
 what was measured until then is printed and written.";
 
-/// The arguments of a process, where options of `larch bench kv` with one minus sign have two.
+/// The arguments of a process. Options of `larch bench kv` that have one minus sign get a second one.
 pub fn two_minus_signs(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.into_iter().collect();
     let Some(at) = args.windows(2).position(|words| words[0] == "bench" && words[1] == "kv") else { return args };
@@ -287,11 +287,11 @@ fn order(text: &str) -> Result<OrderArg, String> {
 }
 
 impl KvArgs {
-    /// What they mean. `now` is the time in nanoseconds since 1970.
+    /// Turns the arguments into options. `now` is the time in nanoseconds since 1970.
     ///
     /// # Errors
     ///
-    /// What does not go together.
+    /// If some arguments cannot be used together.
     pub fn options(&self, now: i64) -> Result<Options, String> {
         let mode = match self.mode {
             ModeArg::Write => Mode::Write,

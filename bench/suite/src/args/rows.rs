@@ -1,4 +1,4 @@
-//! The options of `larch bench rows`. Parameters of ybio can be given as options, or in the spelling of ybio.
+//! The options of `larch bench rows`. Parameters of ybio can be given as options, or as ybio writes them.
 
 use super::TogetherArgs;
 use clap::{Args, Subcommand};
@@ -15,7 +15,8 @@ Examples:
 Exit codes: 0 done; 1 no row was accessed; 2 wrong arguments; 3 the database failed, or the result could not be written;
 130 interrupted by ^C: what was done until then is printed and kept.";
 
-/// What `--compat` stands for here. The binary has a global option of this name for releases of Larch.
+/// The value of `--compat` in these commands. The binary also has a global option `--compat`, which names releases
+/// of Larch.
 pub const YBIO: &str = "ybio";
 
 /// What row access does.
@@ -178,12 +179,12 @@ pub struct CleanArgs {
 }
 
 impl SetupArgs {
-    /// Whether keys are those of ybio.
+    /// Whether keys are made as ybio makes them.
     pub fn is_compat(&self) -> bool {
         self.compat.is_some()
     }
 
-    /// The parameters that are given as options.
+    /// The parameters that were given as options.
     pub fn options(&self) -> [(&'static str, Option<&str>); 10] {
         [
             ("tab_prefix", self.at.tab_prefix.as_deref()),
@@ -201,12 +202,12 @@ impl SetupArgs {
 }
 
 impl RunArgs {
-    /// Whether ranges and lines are those of ybio.
+    /// Whether ranges and output lines are made as ybio makes them.
     pub fn is_compat(&self) -> bool {
         self.compat.is_some()
     }
 
-    /// The parameters that are given as options.
+    /// The parameters that were given as options.
     pub fn options(&self) -> [(&'static str, Option<&str>); 10] {
         [
             ("tab_prefix", self.at.tab_prefix.as_deref()),

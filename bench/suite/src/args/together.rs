@@ -1,4 +1,4 @@
-//! Options of runs that several processes do together, and of the processes that wait for them.
+//! Options of runs that several processes do together, and options of the processes that wait for such runs.
 
 use clap::Args;
 use harness::{Failure, Share};
@@ -48,7 +48,7 @@ pub struct TogetherArgs {
 }
 
 impl TogetherArgs {
-    /// What `--workers` says if it is one number.
+    /// The value of `--workers` if it is a single number.
     pub fn number(&self) -> Option<&str> {
         match &self.workers[..] {
             [only] if only.bytes().all(|byte| byte.is_ascii_digit()) => Some(only),
@@ -56,16 +56,16 @@ impl TogetherArgs {
         }
     }
 
-    /// The share that this process does by itself.
+    /// The share that this process does itself.
     pub fn own_share(&self) -> Share {
         self.share.unwrap_or(Share::WHOLE)
     }
 
-    /// Where the workers are.
+    /// The addresses of the workers.
     ///
     /// # Errors
     ///
-    /// One is no address.
+    /// If one of the values is no address.
     pub fn addresses(&self) -> Result<Vec<String>, Failure> {
         match self.workers.iter().find(|address| !address.contains(':')) {
             Some(address) => {

@@ -1,4 +1,4 @@
-//! What the key-value driver prints before and after a run, in the words and the order of scylla-bench.
+//! What the key-value driver prints before and after a run, with the words of scylla-bench and in its order.
 
 use super::unused;
 use crate::args::kv::{KvArgs, RetryHandler};
@@ -7,7 +7,7 @@ use kv::options::go_time;
 use kv::{Mode, Options, Restriction, Scheme, Setup, Workload};
 use std::time::Duration;
 
-/// Names and values of the options, in order.
+/// The names and values of the options, in the order in which they are printed.
 pub fn configuration(args: &KvArgs, options: &Options, setup: &Setup, scheme: &Scheme) -> Vec<(String, String)> {
     let limit = |limit: u64| if limit == 0 { "unlimited".to_owned() } else { limit.to_string() };
     let server = |name: &str, value: String| match unused(scheme, name) {
@@ -94,7 +94,7 @@ pub fn results(measured: &Measured, with_times: bool, is_mixed: bool) -> String 
     }
     put("Operations/s", format!("{:.3}", measured.operations as f64 / seconds));
     put("Rows/s", format!("{:.3}", sum.rows as f64 / seconds));
-    // If the database is in this process, the time has its work, too.
+    // If the database runs in this process, this time includes the database's work.
     let client_nanos = measured.cost.client_nanos / measured.operations.max(1);
     put("Client CPU/op", go_time(Duration::from_nanos(client_nanos)));
     if with_times {

@@ -1,5 +1,5 @@
-//! A process that holds an engine open and carries out orders, a line each. It first prints a line to show that it
-//! runs.
+//! A process that holds an engine open and carries out orders. Each order is a line on standard input. It first
+//! prints a line to show that it has started.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use ycsb::{Load, Run, Settings};
 
-/// Holds the store `target`, obeys the orders on standard input and answers on standard output, until no more orders
-/// come.
+/// Holds the store `target` open. Reads orders from standard input and writes answers to standard output, until no
+/// more orders come.
 pub fn serve(target: &str, schemes: &[Scheme]) -> ExitCode {
     die_with_the_parent();
     let mut schemes = schemes.to_vec();
@@ -35,7 +35,7 @@ pub fn serve(target: &str, schemes: &[Scheme]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // The parent may stop this process from now on: this process cannot outlive it.
+    // From this line on, the parent may stop this process, because this process can no longer outlive the parent.
     let mut is_heard = tell(&Ok(Sample::default()));
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
@@ -51,7 +51,7 @@ pub fn serve(target: &str, schemes: &[Scheme]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Writes an answer. `false`: the process that asked has ended.
+/// Writes an answer to standard output. Returns `false` if the process that asked has ended.
 fn tell(answer: &Answer) -> bool {
     let mut text = serde_json::to_string(answer).expect("answers are plain data");
     text.push('\n');
@@ -59,7 +59,7 @@ fn tell(answer: &Answer) -> bool {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
 }
 
-/// Lets the system kill this process when the one that started it ends, however it ends.
+/// Makes the system kill this process when its parent ends, however the parent ends.
 fn die_with_the_parent() {
     let signal = Some(rustix::process::Signal::KILL);
     if let Err(error) = rustix::process::set_parent_process_death_signal(signal) {
@@ -84,7 +84,7 @@ impl Held {
     }
 
     fn obey(&mut self, order: &Order) -> Answer {
-        // Opening begins the count anew.
+        // Opening the store sets its counter to zero.
         let before = if matches!(order, Order::Open { .. }) { None } else { self.level0_stops() };
         let sample = self.carry_out(order)?;
         let stops = self.level0_stops().map(|stops| stops - before.unwrap_or(0));
@@ -136,7 +136,8 @@ impl Held {
 
     fn fill(&self, how: Fill, records: u64, limit: Duration) -> Answer {
         let store = self.store()?;
-        // Writes of others before this moment must not be counted here, but all writes of this measurement must be.
+        // First writes back all pending bytes of other processes, so that they are not counted here. All writes of
+        // this measurement must be counted.
         disk::write_back(&self.directory)?;
         let before = DiskCounts::of(&self.directory);
         let written_before = disk::written_by_this_process();
@@ -176,7 +177,7 @@ impl Held {
     fn measure_with_fio(&self, measure: &Measure) -> Answer {
         let before = DiskCounts::of(&self.directory);
         let mut sample = fio::measure(&self.target, measure)?;
-        // Its own count is of the window alone.
+        // fio's own count of reads covers only the window, so it replaces the system's count.
         let reads = sample.disk_reads;
         since(&mut sample, before, DiskCounts::of(&self.directory));
         sample.disk_reads = sample.disk_reads.and(reads);
@@ -192,7 +193,7 @@ impl Held {
         with_beside(store, what, Duration::from_millis(measure.millis), |stop| self.load(measure, stop))
     }
 
-    /// Measures a load, and gives the store another budget in the middle of its window.
+    /// Measures a load. In the middle of its window, gives the store another memory budget.
     fn shrink(&self, load: &Measure, cache_bytes: u64) -> Answer {
         let store = self.store()?;
         let from_start = Duration::from_millis(load.warmup_millis + load.millis / 3);
@@ -205,7 +206,7 @@ impl Held {
         both(sample, shrunk).map(|(sample, shrunk)| Sample { shrunk, ..sample })
     }
 
-    /// Does what `measure` says by itself, until it is done or told to `stop`.
+    /// Does what `measure` says, until it is done or until `stop` is set. Nothing else runs beside it.
     fn load(&self, measure: &Measure, stop: &AtomicBool) -> Answer {
         let store = self.store()?;
         let time = Duration::from_millis(measure.millis);
@@ -233,8 +234,8 @@ impl Held {
                     properties.push(("hotspotdatafraction", share.to_string()));
                     properties.push(("hotspotopnfraction", "0.95".to_owned()));
                 }
-                // Inserts get keys behind the records of the load. In a later repeat, they meet rows of an earlier
-                // one.
+                // Inserts of a workload get keys after those of the load. In a later repeat, they meet rows that an
+                // earlier repeat inserted.
                 let settings = settings(name, &properties)?;
                 run(store, &Run::new(&settings, measure.seed), &plan, stop)
             }
@@ -249,7 +250,8 @@ impl Held {
         if measured.failed > 0 {
             return Err(format!("{} operations failed: {:?}", measured.failed, measured.failures));
         }
-        // Nothing is found faster than something. The clients look at what they ask for that is not there.
+        // An engine is fastest if it finds nothing, so every row must be found. The clients themselves check the
+        // tasks that ask for absent keys.
         let missing = missing(&measured);
         if missing > 0 && matches!(measure.task, Task::Workload { .. }) {
             return Err(format!("{missing} requests met no row: the table is not what it should be"));
@@ -272,7 +274,8 @@ impl Held {
     }
 }
 
-/// Does `load`, and does `what` beside it on a thread; after a compaction, the window continues for `after`.
+/// Does `load`, and beside it does `what` on another thread. After the end of a compaction, the window continues
+/// for `after`.
 fn with_beside(store: &dyn Store, what: Beside, after: Duration, load: impl FnOnce(&AtomicBool) -> Answer) -> Answer {
     let (is_over, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let (sample, done): (Answer, Result<WorkDone, String>) = std::thread::scope(|scope| {
@@ -284,7 +287,8 @@ fn with_beside(store: &dyn Store, what: Beside, after: Duration, load: impl FnOn
     both(sample, done).map(|(sample, beside)| Sample { beside, ..sample })
 }
 
-/// The results of a load and of the work beside it. If both failed, each may have caused the other.
+/// Combines the results of a load and of the work beside it. If both failed, each failure may have caused the
+/// other, so both are reported.
 fn both<T>(sample: Answer, beside: Result<T, String>) -> Result<(Sample, T), String> {
     match (sample, beside) {
         (Ok(sample), Ok(beside)) => Ok((sample, beside)),
@@ -293,17 +297,17 @@ fn both<T>(sample: Answer, beside: Result<T, String>) -> Result<(Sample, T), Str
     }
 }
 
-/// A compaction, or a build of an index, that takes longer fails.
+/// A compaction, or the build of an index, counts as failed if it takes longer than this.
 const LONGEST_WORK: Duration = Duration::from_secs(1800);
 
-/// The store's counter `name` in the window; 0 if the store does not count it.
+/// By how much the store's counter `name` rose in the window, or 0 if the store has no such counter.
 fn counted(measured: &Measured, name: &str) -> u64 {
     let change = measured.counters.iter().find(|change| change.name == name);
     change.and_then(Change::counted).unwrap_or(0)
 }
 
-/// The window's part of `reads`, which are the disk reads of the whole run. The warm-up read the disk, too: its part
-/// of the reads is assumed to equal its part of the operations.
+/// Estimates how many of `reads`, the disk reads of the whole run, belong to the window. The warm-up read from the
+/// disk, too. Its part of the reads is assumed to equal its part of the operations.
 fn reads_of_window(reads: u64, measured: &Measured) -> u64 {
     let warm_up: u64 = measured.intervals.iter().filter(|it| it.warming).map(|it| it.operations + it.failed).sum();
     let window = u128::from(measured.operations);
@@ -311,17 +315,17 @@ fn reads_of_window(reads: u64, measured: &Measured) -> u64 {
     (u128::from(reads) * window / all.max(1)) as u64
 }
 
-/// Requests that met no row.
+/// How many requests met no row.
 fn missing(measured: &Measured) -> u64 {
     measured.kinds.iter().map(|kind| kind.not_found).sum()
 }
 
-/// How the store is set.
+/// The settings of the store.
 fn told(store: &dyn Store) -> Vec<(String, String)> {
     store.settings().into_iter().map(|setting| (setting.name.to_owned(), setting.value)).collect()
 }
 
-/// What YCSB calls the order in which rows come in.
+/// YCSB's name for the order in which rows are loaded.
 fn insert_order(how: Fill) -> &'static str {
     match how {
         Fill::Sorted => "ordered",

@@ -1,6 +1,6 @@
-//! The report on rows that do not fit in memory. It runs with a small cache. Where a part needs it, there is also a
-//! limit on the memory of the process and on the system's cache of its files. Each part is a table of its own with
-//! its goals.
+//! The report on rows that do not fit in memory. Each engine runs with a small cache. Some parts also need a limit
+//! on the process's memory together with the system's cache of the process's files. Each part is a table of its
+//! own, with its own goals.
 
 mod beside;
 mod callers;
@@ -17,17 +17,17 @@ use harness::Scheme;
 
 const MIB: u64 = 1 << 20;
 
-/// Bytes of the key and the value of a row.
+/// The bytes of a row: its key and its value.
 const ROW_BYTES: u64 = 120;
 
-/// Measures all parts on all engines that are there.
+/// Measures all parts on all engines that this binary has.
 pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     let mut ground = Ground::prepare(args, schemes)?;
     let parts = [
         ("Gets by threads that wait for each", gets::measure(&mut ground)),
         ("Gets by one thread that has many under way", callers::measure(&mut ground)),
         ("A full scan", scan::measure(&mut ground)),
-        // It changes the database, so it comes last.
+        // This part changes the database, so it comes last.
         ("Gets beside other work, and with half the cache", beside::measure(&mut ground)),
     ];
     let mut ending = verdict_of(&parts);

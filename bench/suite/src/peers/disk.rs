@@ -1,5 +1,5 @@
-//! Reads and writes of a disk as the system counts them. They are counted in the same way for every engine, and do
-//! not depend on an engine's own reports.
+//! Counts the reads and writes of a disk, as the system reports them. They are counted in the same way for every
+//! engine, whatever the engine itself reports.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "files of the system, never simulated")]
 
@@ -14,16 +14,16 @@ use std::path::Path;
 /// Reads and writes of one disk since the system started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskCounts {
-    /// Reads that were completed, after the system merged neighbours.
+    /// Completed reads. The system may have merged neighbouring reads into one.
     pub reads: u64,
-    /// Bytes they brought.
+    /// The bytes that were read.
     pub read_bytes: u64,
-    /// Bytes written.
+    /// The bytes that were written.
     pub written_bytes: u64,
 }
 
 impl DiskCounts {
-    /// The counters of the disk that holds `path`; `None` where the system does not report them.
+    /// Reads the counters of the disk that holds `path`; `None` if the system does not report them.
     pub fn of(path: &Path) -> Option<Self> {
         let device = fs::metadata(path).ok()?.dev();
         Self::parse(&fs::read_to_string("/proc/diskstats").ok()?, device)
@@ -43,7 +43,7 @@ impl DiskCounts {
         Some(Self { reads: number(3)?, read_bytes: number(5)? * 512, written_bytes: number(9)? * 512 })
     }
 
-    /// What came since `before`.
+    /// How much was added since `before`.
     pub fn since(self, before: Self) -> Self {
         Self {
             reads: self.reads.saturating_sub(before.reads),
@@ -53,18 +53,19 @@ impl DiskCounts {
     }
 }
 
-/// The bytes that the system has written for this process so far, as [`written_bytes`] counts them; `None` if the
-/// system does not report them.
+/// The number of bytes that the system has written for this process so far, counted as in [`written_bytes`]; `None`
+/// if the system does not report them.
 pub fn written_by_this_process() -> Option<u64> {
     written_bytes(&fs::read_to_string("/proc/self/io").ok()?)
 }
 
-/// The same since it was `before`.
+/// How many bytes the system has written for this process since it had written `before`.
 pub fn written_since(before: Option<u64>) -> Option<u64> {
     before.zip(written_by_this_process()).map(|(before, after)| after.saturating_sub(before))
 }
 
-/// Makes the system forget the cached pages of the files under `folder`, written or read.
+/// Makes the system drop its cached pages of the files under `folder`, both pages that were read and pages that
+/// were written.
 pub fn forget(folder: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -79,14 +80,14 @@ pub fn forget(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes the system write all pending bytes of all files on the disk of `folder`, so that they are counted for the
+/// Makes the system write all pending bytes on the disk that holds `folder`. In this way they are counted for the
 /// engine that wrote them.
 pub fn write_back(folder: &Path) -> Result<(), String> {
     let synced = fs::File::open(folder).and_then(|folder| Ok(rustix::fs::syncfs(&folder)?));
     synced.map_err(|error| format!("cannot sync the disk of {}: {error}", folder.display()))
 }
 
-/// Bytes of the files under `folder`, as the disk holds them.
+/// The number of bytes that the files under `folder` take on the disk.
 pub fn bytes_under(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
     let size = |entry: fs::DirEntry| match entry.metadata() {

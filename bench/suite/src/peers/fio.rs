@@ -1,6 +1,6 @@
-//! The disk alone, as fio measures it: direct reads of the file that the store `disk` made, random or in order. The
-//! reads come from threads that wait for each read, or from one thread with many under way. fio is a program of its
-//! own, and reports its own processor time.
+//! The disk alone, as fio measures it: direct reads of the file that the store `disk` has made, in random order or
+//! from beginning to end. The reads come from threads that wait for each read, or from one thread with many reads
+//! under way. fio is a separate program and reports its own processor time.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "starts fio on the machine's own files")]
 
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Only for comparisons: a peer measures by it, it has no sessions.
+/// A scheme only for comparisons: a peer starts fio for a measurement, and the store has no sessions.
 pub const SCHEME: Scheme = Scheme {
     name: "fio",
     form: "fio:DIR",
@@ -28,10 +28,10 @@ pub const SCHEME: Scheme = Scheme {
     open,
 };
 
-/// Bytes of a read of the whole file.
+/// The bytes of each read when the whole file is read.
 const SEQUENTIAL_BYTES: u64 = 256 << 10;
 
-/// The ways in which fio has many reads under way, the best first: containers often forbid io_uring.
+/// fio's ways to have many reads under way, the best first. Containers often forbid io_uring.
 const ENGINES: [&str; 2] = ["io_uring", "libaio"];
 
 /// The version that fio prints; `None` if fio is not installed.
@@ -56,7 +56,7 @@ fn options(target: &Target) -> Result<Options, Failure> {
     Ok(Options { file: target.directory()?.join(raw::FILE), page_bytes, flights, ahead_bytes })
 }
 
-/// Measures as `measure` says. Its task is a workload of reads, for random reads, or a scan.
+/// Carries out `measure`. Its task must be a workload of reads, which stands for random reads, or a scan.
 pub fn measure(target: &Target, measure: &Measure) -> Result<Sample, String> {
     let options = options(target).map_err(|failure| failure.to_string())?;
     let engines = if options.flights || measure.task == Task::Scan { &ENGINES[..] } else { &["psync"] };
@@ -76,7 +76,7 @@ fn arguments(options: &Options, measure: &Measure, engine: &str) -> Vec<String> 
         _ => ("randread", options.page_bytes, measure.threads as u64),
     };
     let (jobs, depth) = if engine == "psync" { (depth, 1) } else { (1, depth) };
-    // A colon stands between the names of files.
+    // fio separates names of files by colons.
     let file = options.file.display().to_string().replace(':', "\\:");
     [
         "--name=reads".to_owned(),
@@ -93,7 +93,7 @@ fn arguments(options: &Options, measure: &Measure, engine: &str) -> Vec<String> 
         "--time_based=1".to_owned(),
         format!("--ramp_time={}ms", measure.warmup_millis),
         format!("--runtime={}ms", measure.millis),
-        // Without a map of the blocks that were already read, and with other places each time.
+        // fio keeps no map of the blocks that were already read, and each run reads other places.
         "--norandommap=1".to_owned(),
         format!("--randseed={}", measure.seed),
         "--output-format=json".to_owned(),
@@ -110,7 +110,7 @@ fn run(arguments: &[String]) -> Result<Sample, String> {
     parse(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// The fields of fio's output that are needed.
+/// The fields of fio's output that this module reads.
 #[derive(Deserialize)]
 struct Report {
     jobs: Vec<Job>,
@@ -119,9 +119,9 @@ struct Report {
 #[derive(Deserialize)]
 struct Job {
     error: i32,
-    /// Milliseconds of all threads together.
+    /// The run time of all threads together in milliseconds.
     job_runtime: f64,
-    /// Per cent of that.
+    /// The processor time in user mode, in per cent of `job_runtime`.
     usr_cpu: f64,
     sys_cpu: f64,
     read: Reads,
@@ -131,7 +131,7 @@ struct Job {
 struct Reads {
     total_ios: u64,
     io_bytes: u64,
-    /// Milliseconds.
+    /// In milliseconds.
     runtime: u64,
     clat_ns: Latency,
 }
@@ -142,7 +142,7 @@ struct Latency {
     percentile: std::collections::BTreeMap<String, u64>,
 }
 
-/// A sample from what fio wrote, which may have warnings before it.
+/// Makes a sample from fio's output. Warnings may come before the JSON.
 fn parse(text: &str) -> Result<Sample, String> {
     let json = text.find('{').map(|start| &text[start..]).ok_or("it wrote no report")?;
     let report: Report = serde_json::from_str(json).map_err(|error| format!("cannot read its report: {error}"))?;

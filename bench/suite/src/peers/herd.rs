@@ -1,4 +1,4 @@
-//! The processes that hold one engine each. One of them runs at a time; the others are stopped, so that their
+//! The processes that hold one engine each. One of them runs at a time. The others are stopped, so that their
 //! background work does not disturb the measurement.
 
 #![allow(clippy::disallowed_methods, reason = "starts processes; never simulated")]
@@ -15,12 +15,13 @@ pub struct Peer {
     child: Child,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// Held as long as the process lives.
+    /// The limit is kept as long as the process lives.
     _limit: Option<MemoryLimit>,
 }
 
 impl Peer {
-    /// Starts this program again as a peer with the store `target`, and stops the peer. `limit` bounds its memory.
+    /// Starts this program again as a peer that holds the store `target`, and then stops the process. `limit`
+    /// bounds the memory of this process.
     pub fn start(name: &str, target: &str, limit: Option<MemoryLimit>) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
         let mut child = Command::new(program)
@@ -35,18 +36,19 @@ impl Peer {
         let orders = child.stdin.take().expect("it was piped");
         let answers = BufReader::new(child.stdout.take().expect("it was piped"));
         let mut peer = Self { name: name.to_owned(), child, orders, answers, _limit: limit };
-        // A peer first arranges that it ends with this process. If it were stopped before that, it might never end.
+        // The peer first arranges that it ends together with this process. If the peer were stopped before that, it
+        // might never end.
         peer.answer()??;
         peer.signal(Signal::STOP)?;
         Ok(peer)
     }
 
-    /// Its name in tables.
+    /// The name of the peer in tables.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Lets it run, until it has done what `order` says.
+    /// Lets the peer run until it has done what `order` says.
     pub fn obey(&mut self, order: &Order) -> Result<Sample, String> {
         self.signal(Signal::CONT)?;
         let mut line = serde_json::to_string(order).expect("orders are plain data");
@@ -55,12 +57,12 @@ impl Peer {
             .write_all(line.as_bytes())
             .map_err(|error| format!("{}: its process has ended: {error}", self.name))?;
         let answer = self.answer()?;
-        // The peer is stopped also after an order that failed: its remaining work would disturb the others.
+        // The peer is stopped after a failed order, too, because its remaining work would disturb the other peers.
         self.signal(Signal::STOP)?;
         answer.map_err(|why| format!("{}: {why}", self.name))
     }
 
-    /// What it answers; an error if it does not.
+    /// Reads the next answer, or returns an error if the peer gives none.
     fn answer(&mut self) -> Result<Answer, String> {
         let ended = |why: String| format!("{}: {why}", self.name);
         let mut answer = String::new();
@@ -80,7 +82,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // A process that has ended already is as good.
+        // If the process has already ended, nothing has to be done.
         self.child.kill().unwrap_or_default();
         self.child.wait().map(drop).unwrap_or_default();
     }

@@ -1,4 +1,5 @@
-//! The table of data that fits in memory: reads, mixes, scans and loads of small rows, with one thread and with two.
+//! The table for data that fits in memory: reads, mixed workloads, scans and loads of small rows, by one thread and
+//! by two threads.
 
 #[cfg(test)]
 mod tests;
@@ -12,24 +13,24 @@ use crate::args::PeersArgs;
 use harness::Scheme;
 use kit::Scratch;
 
-/// Memory for pages that every engine gets: more than all rows need.
+/// The size of each engine's cache: more than all rows need.
 const CACHE: &str = "3GiB";
 
-/// A random load ends at this time with the rows that it has: engines that write pages in place slow down without
-/// end.
+/// A random load ends after this time, even if some rows are missing. Engines that write pages in place become
+/// slower and slower.
 const LONGEST_LOAD_MILLIS: u64 = 60_000;
 
-/// An engine of the table, with its settings: no sync for each commit, no compression, and room for everything in its
-/// cache. A crash of the machine may lose the last commits. What a crash of the process loses depends on the engine,
-/// and is printed. SQLite's cache belongs to a connection, which ends with a row of the table, so its file is mapped,
-/// too.
+/// An engine of the table, with its settings: commits are not synced, nothing is compressed, and the cache has room
+/// for all data. If the machine crashes, the last commits may be lost. What a crash of the process alone loses
+/// depends on the engine. The report prints it. SQLite's cache belongs to a connection, and a connection ends with
+/// each row of the table. Therefore SQLite's file is also mapped into memory.
 struct Engine {
     name: &'static str,
     scheme: &'static str,
     options: String,
 }
 
-/// Larch comes first: its goals are checked.
+/// Larch must come first, because the goals of the first engine are checked.
 const ENGINES: [&str; 6] = ["larch", "rocksdb", "fjall", "redb", "lmdb", "sqlite"];
 
 fn engines(schemes: &[Scheme]) -> Vec<Engine> {
@@ -41,7 +42,7 @@ fn engines(schemes: &[Scheme]) -> Vec<Engine> {
     ENGINES.into_iter().filter(built).map(engine).collect()
 }
 
-/// The row that counts how often writes were stopped because level 0 was full, over the whole run.
+/// The row that counts, over the whole run, how often writes were stopped because level 0 was full.
 const STOPS: &str = "writes stopped at level 0";
 
 /// How large a run is.
@@ -52,7 +53,7 @@ struct Scale {
     millis: u64,
 }
 
-/// Measures the table on all engines that are there.
+/// Measures the table on all engines that this binary has.
 pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     let scale = match args.quick {
         true => Scale { records: args.records.unwrap_or(1_000_000), repeats: 1, warmup_millis: 500, millis: 1_000 },
@@ -60,7 +61,7 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     };
     let engines = engines(schemes);
     let place = place(args.dir.as_deref(), "bench-peers")?;
-    // Room for the rows, and for what a compaction or a second copy of pages takes besides.
+    // Room for the rows, and for the space that a compaction or a second copy of pages takes in addition.
     let needed = engines.len() as u64 * scale.records * 120 * 4;
     check_room(&place, needed)?;
     let tale = Tale::new();
@@ -152,17 +153,17 @@ fn workload(name: &str, keys: &str) -> Task {
     Task::Workload { name: name.to_owned(), keys: keys.to_owned() }
 }
 
-/// A figure made of a sample.
+/// A function that computes a figure from a sample.
 type Figure = fn(&Sample) -> f64;
 
-/// A row of the table: what it measures, its number of threads, and the figure that is computed.
+/// A row of the table: its name, its task, its number of threads, and the figure to compute.
 type RowTask = (&'static str, fn() -> Task, usize, Figure);
 
 fn thousand_rows(sample: &Sample) -> f64 {
     sample.rows as f64 / sample.nanos as f64 * 1e6
 }
 
-/// What is measured on databases that are filled in the order of keys.
+/// The rows that are measured on databases filled in key order.
 const SORTED_TASKS: [RowTask; 12] = [
     ("uniform get", || workload("c", "uniform"), 1, thousands),
     ("zipfian get (C)", || workload("c", ""), 1, thousands),
@@ -178,7 +179,7 @@ const SORTED_TASKS: [RowTask; 12] = [
     ("E (scan 1-100)", || workload("e", ""), 1, thousands),
 ];
 
-/// What is measured after a random load.
+/// The rows that are measured after a random load.
 const RANDOM_TASKS: [RowTask; 4] = [
     ("uniform get, random", || workload("c", "uniform"), 1, thousands),
     ("full scan, random", || Task::Scan, 1, million_rows),
@@ -186,7 +187,7 @@ const RANDOM_TASKS: [RowTask; 4] = [
     ("A, random, 2 threads", || workload("a", ""), 2, thousands),
 ];
 
-/// The tasks, on databases that are filled and whose background work is done.
+/// Measures the tasks on databases that are filled and have no background work left.
 fn measure(
     peers: &mut [Peer],
     scale: &Scale,
@@ -208,7 +209,7 @@ fn measure(
             operations: None,
             hot_share: None,
             beside: None,
-            // A repeat adds one to the seed; no two rows draw the same keys.
+            // Each repeat adds one to the seed, and no two rows of the table draw the same keys.
             seed: 100 * (number as u64 + 1),
         };
         let row = &mut table.rows[number];
@@ -217,7 +218,8 @@ fn measure(
     }
 }
 
-/// Inserts that are durable when they return, into databases of their own. The disk alone is measured beside them.
+/// Measures inserts that are durable when they return. They go into databases of their own. For comparison, the
+/// disk alone is measured, too.
 fn synced(engines: &[Engine], scale: &Scale, place: &Scratch, table: &mut Table, tale: &Tale) -> Result<(), String> {
     const RECORDS: u64 = 100_000;
     let disk = Engine { name: "disk", scheme: "disk", options: String::new() };
@@ -256,7 +258,7 @@ fn synced(engines: &[Engine], scale: &Scale, place: &Scratch, table: &mut Table,
     Ok(())
 }
 
-/// Adds to the row [`STOPS`] what these samples of engine `at` counted.
+/// Adds the stops that engine `at` counted in `samples` to the row [`STOPS`].
 fn count_stops(table: &mut Table, at: usize, samples: &[Sample]) {
     let total = &mut table.row(STOPS).figures[at];
     let stops: Vec<u64> = samples.iter().filter_map(|sample| sample.level0_stops).collect();
@@ -265,8 +267,7 @@ fn count_stops(table: &mut Table, at: usize, samples: &[Sample]) {
     }
 }
 
-/// Fills the databases anew, in turns, and records how fast that was. Returns the number of rows that all of them
-/// have.
+/// Fills the databases anew, in turns, and records the speed. Returns the number of rows that every database has.
 fn fill(
     peers: &mut [Peer],
     scale: &Scale,

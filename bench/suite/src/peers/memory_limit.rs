@@ -1,4 +1,4 @@
-//! A limit on the memory of one process and on the system's cache of the process's files: a memory cgroup.
+//! A limit for one process: on its memory together with the system's cache of its files. It is a memory cgroup.
 
 #![allow(
     clippy::disallowed_methods,
@@ -15,10 +15,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// The groups that exist; `None` when no more may be made.
+/// The groups that exist, or `None` once no more groups may be made.
 static GROUPS: Mutex<Option<Vec<PathBuf>>> = Mutex::new(Some(Vec::new()));
 
-/// A control group with a memory limit. It is removed when it is dropped, once its processes have ended.
+/// A control group with a memory limit. The group is removed when this value is dropped, after its processes have
+/// ended.
 #[derive(Debug)]
 pub struct MemoryLimit {
     folder: PathBuf,
@@ -26,7 +27,7 @@ pub struct MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// A group called `name` of at most `bytes`. The error says what stands in the way.
+    /// Makes a group called `name` that may use at most `bytes`. If this fails, the error says why.
     pub fn new(name: &str, bytes: u64) -> Result<Self, String> {
         let first = Path::new("/sys/fs/cgroup/memory");
         let second = Path::new("/sys/fs/cgroup");
@@ -53,19 +54,20 @@ impl MemoryLimit {
         Ok(())
     }
 
-    /// Puts a process into the group. Memory that it had before is not counted, so admit it before it does anything.
+    /// Puts a process into the group. Memory that the process had before is not counted, so put it into the group
+    /// before it does anything.
     pub fn admit(&self, process: u32) -> Result<(), String> {
         fs::write(self.folder.join("cgroup.procs"), process.to_string())
             .map_err(|error| format!("cannot put a process into {}: {error}", self.folder.display()))
     }
 }
 
-/// Ends the processes of all groups and removes the groups; no new group can be made afterwards. This is for a run
-/// that is interrupted.
+/// Ends the processes of all groups and removes the groups. After this call, no new group can be made. It is called
+/// when a run is interrupted.
 pub fn remove_all() {
     let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner).take();
     for folder in groups.unwrap_or_default() {
-        // A killed process stays in its group until the system has cleaned it up.
+        // A killed process stays in its group until the system has removed the process.
         for _ in 0..100 {
             let processes = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
             for process in processes.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
@@ -81,7 +83,7 @@ pub fn remove_all() {
 
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
-        // A group that still has a process cannot be removed; the next group of the same name takes it over.
+        // A group that still has a process cannot be removed. The next group of the same name will reuse it.
         fs::remove_dir(&self.folder).unwrap_or_default();
         if let Some(groups) = GROUPS.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             groups.retain(|folder| *folder != self.folder || folder.exists());

@@ -1,36 +1,36 @@
-//! The orders that the comparing process sends to the processes that hold an engine each, and their answers. Each
-//! order and each answer is a line of JSON.
+//! The orders that the comparing process sends, and the answers to them. Each receiver is a process that holds one
+//! engine. Each order and each answer is a line of JSON.
 
 use serde::{Deserialize, Serialize};
 
 /// What a peer is to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Order {
-    /// Opens the store; `anew`: with an empty table.
+    /// Opens the store; `anew` means with an empty table.
     Open {
         /// Whether existing data is removed.
         anew: bool,
     },
-    /// Fills the empty table and waits until nothing goes on behind it.
+    /// Fills the empty table, and waits until the store has no background work.
     Fill {
-        /// In what way.
+        /// In which order the rows are inserted.
         how: Fill,
         /// How many rows.
         records: u64,
-        /// A random load ends after so long, with what it has.
+        /// A random load ends after this time, even if some rows are missing.
         limit_millis: u64,
     },
-    /// Waits until the store does no background work, and answers with the bytes of the files.
+    /// Waits until the store has no background work. The answer contains the size of the files.
     Settle,
-    /// Measures.
+    /// Carries out a measurement.
     Measure(Measure),
-    /// Measures writes of rows that are there already.
+    /// Measures overwrites of rows that exist already.
     Overwrite(Overwrite),
     /// Measures transactions.
     Transact(Transact),
-    /// Measures, and gives the store another budget for pages in the middle of the window.
+    /// Carries out a measurement, and gives the store another budget for pages in the middle of the window.
     Shrink {
-        /// What goes on meanwhile.
+        /// The measurement during which the budget changes.
         load: Measure,
         /// The new budget.
         cache_bytes: u64,
@@ -39,98 +39,98 @@ pub enum Order {
     Close,
 }
 
-/// How rows come in.
+/// The order in which rows are inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fill {
-    /// In the order of keys, by the fastest way the store has.
+    /// In key order, by the store's fastest way.
     Sorted,
-    /// In the order of their hashes, as a load of YCSB.
+    /// In the order of their hashes, as in a load of YCSB.
     Random,
 }
 
 /// A measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measure {
-    /// What is done again and again.
+    /// The task that is repeated.
     pub task: Task,
-    /// Rows of the table.
+    /// The number of rows in the table.
     pub records: u64,
-    /// How they came in, which decides what their keys are.
+    /// The order in which the rows were inserted. It decides what their keys look like.
     pub filled: Fill,
     /// Clients, each with a thread.
     pub threads: usize,
-    /// Left out before.
+    /// The time before the window, which does not count.
     pub warmup_millis: u64,
-    /// Measured.
+    /// The length of the window.
     pub millis: u64,
     /// The run ends as soon as this many operations were done.
     pub operations: Option<u64>,
     /// Decides every operation.
     pub seed: u64,
-    /// With the keys `hotspot`: the share of the rows that get 95 of 100 operations.
+    /// The share of the rows that get 95 of 100 operations, if the keys are drawn as `hotspot`.
     pub hot_share: Option<f64>,
-    /// What another thread does meanwhile.
+    /// What another thread does during the measurement.
     pub beside: Option<Beside>,
 }
 
-/// A measurement of overwrites: one client gives a row another value, again and again. The rows are drawn uniformly
-/// from all rows.
+/// A measurement of overwrites: one client repeatedly gives a row a new value. The rows are drawn uniformly from
+/// all rows.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Overwrite {
-    /// Rows of the table.
+    /// The number of rows in the table.
     pub records: u64,
     /// How the table was filled, which decides its keys.
     pub filled: Fill,
-    /// Left out before.
+    /// The time before the window, which does not count.
     pub warmup_millis: u64,
-    /// Measured.
+    /// The length of the window.
     pub millis: u64,
-    /// Operations a second of an open loop; `None`: a closed loop.
+    /// The operations per second of an open loop, or `None` for a closed loop.
     pub per_second: Option<f64>,
     /// Decides every operation.
     pub seed: u64,
     /// Whether the window is the time in which the store builds a secondary index over all rows. If so, the
-    /// configured time is ignored. The index is compared with the rows and removed afterwards.
+    /// configured time is ignored. Afterwards the index is compared with the rows and dropped.
     pub builds_index: bool,
 }
 
-/// The result of overwrites. Bytes are those of the window alone; remaining work gets no time.
+/// The result of overwrites. Bytes are counted in the window alone. The store gets no time for remaining work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overwritten {
-    /// The median time of an operation, counted from the moment at which the operation should have begun.
+    /// The median time of an operation. An operation's time counts from the moment at which it should have begun.
     pub p50_nanos: u64,
-    /// The time within which 99 in 100 were done.
+    /// The time within which 99 in 100 operations were done.
     pub p99_nanos: u64,
-    /// The time within which 999 in 1,000 were done.
+    /// The time within which 999 in 1,000 operations were done.
     pub p999_nanos: u64,
-    /// The time within which 9,999 in 10,000 were done.
+    /// The time within which 9,999 in 10,000 operations were done.
     pub p9999_nanos: u64,
-    /// The longest time.
+    /// The longest time of an operation.
     pub longest_nanos: u64,
-    /// Operations that should have begun in the window, but had not begun when it ended.
+    /// The number of operations that should have begun in the window but had not begun when it ended.
     pub unsent: u64,
-    /// Bytes of the log, as the store counts them; `None` where it does not.
+    /// The bytes written to the log, as the store counts them. `None` if the store does not count them.
     pub log_bytes: Option<u64>,
-    /// Bytes of flushes.
+    /// The bytes written by flushes.
     pub flush_bytes: Option<u64>,
-    /// Bytes of compactions.
+    /// The bytes written by compactions.
     pub compaction_bytes: Option<u64>,
-    /// Bytes of the database's files at the end of the window.
+    /// The size of the database's files at the end of the window.
     pub file_bytes: u64,
 }
 
 /// A measurement of transactions.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Transact {
-    /// What each does.
+    /// What each transaction does.
     pub what: Deed,
     /// Rows of the table, or counters.
     pub records: u64,
     /// Clients, each with a thread.
     pub threads: usize,
-    /// Left out before.
+    /// The time before the window, which does not count.
     pub warmup_millis: u64,
-    /// Measured.
+    /// The length of the window.
     pub millis: u64,
     /// Decides every operation.
     pub seed: u64,
@@ -143,53 +143,55 @@ pub enum Deed {
     GetAndPut(Way),
     /// It adds 1 to a counter, and is repeated until it commits.
     Increment {
-        /// Whether some counters are drawn far more often than others, by YCSB's zipfian distribution. Otherwise all
-        /// counters are drawn equally often.
+        /// Whether some counters are drawn far more often than other counters, by YCSB's zipfian distribution.
+        /// Otherwise all counters are drawn equally often.
         zipfian: bool,
     },
-    /// No transaction: it gives a row another value, durably. Rows are drawn uniformly.
+    /// An overwrite without a transaction: it gives a row a new value, durably. Rows are drawn uniformly.
     Put {
-        /// The number of commits of each thread that may not yet be durable. 0: each commit is durable when its call
+        /// How many commits of each thread may be not yet durable. If it is 0, each commit is durable when its call
         /// returns.
         in_flight: usize,
     },
 }
 
-/// How a get and a put belong together.
+/// How a get and a put are connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Way {
-    /// They do not: no transaction holds them together.
+    /// They are not connected by a transaction.
     Apart,
-    /// In a transaction whose commit checks what it writes.
+    /// In a transaction, whose commit checks the rows that it writes.
     WritesChecked,
-    /// In a transaction whose commit checks what it writes and what it has read.
+    /// In a transaction, whose commit checks the rows that it writes and the rows that it has read.
     AllChecked,
 }
 
 /// The result of transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transacted {
-    /// Conflicts that were met in the window. A transaction that is not begun again after one is no operation.
+    /// The number of conflicts in the window. If a transaction is not repeated after a conflict, it does not count
+    /// as an operation.
     pub conflicts: u64,
-    /// The median time of an increment, including all attempts; 0 if nothing is timed.
+    /// The median time of an increment including all its attempts, or 0 if nothing is timed.
     pub p50_nanos: u64,
-    /// The time within which 99 in 100 were done.
+    /// The time within which 99 in 100 increments were done.
     pub p99_nanos: u64,
-    /// Conflicts that 99 of 100 increments have met at most.
+    /// The number of conflicts that 99 of 100 increments did not exceed.
     pub p99_conflicts: u64,
-    /// The most conflicts that an increment has met.
+    /// The largest number of conflicts of one increment.
     pub most_conflicts: u64,
 }
 
-/// What goes on beside what is measured.
+/// What another thread does during a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Beside {
-    /// Scans of the whole table, one after the other, from before the window until after it.
+    /// Scans the whole table, again and again, from before the window until after it.
     Scan,
-    /// The store rewrites everything that it has, like its `settle` after a row was put. The window begins with the
-    /// rewrite and ends some time after it, since the end of a rewrite changes what is in memory.
+    /// Makes the store rewrite all its data: a row is put and then the store's `settle` is called. The window
+    /// begins with the rewrite. It ends some time after the rewrite, because the end of a rewrite changes what is
+    /// in memory.
     Compaction,
-    /// The store builds a secondary index over all rows. The window begins and ends with that.
+    /// Makes the store build a secondary index over all rows. The window begins and ends with this work.
     IndexBuild,
 }
 
@@ -200,14 +202,14 @@ pub enum Task {
     Workload {
         /// `a` to `f`.
         name: String,
-        /// Its keys: `zipfian`, `uniform`, … Empty: as the workload says.
+        /// Its keys: `zipfian`, `uniform`, … If it is empty, the workload decides.
         keys: String,
     },
-    /// Reads of keys that are not there.
+    /// Reads of keys that do not exist.
     Absent,
-    /// Reads of this many keys at once, uniformly drawn.
+    /// Reads of this many keys at once. The keys are drawn uniformly.
     Many(usize),
-    /// The whole table, in order.
+    /// A scan of the whole table in order.
     Scan,
     /// Inserts that are durable when they return.
     Puts,
@@ -216,65 +218,67 @@ pub enum Task {
 /// The result of an order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Sample {
-    /// Operations that were done.
+    /// The number of operations.
     pub operations: u64,
-    /// Rows that they read or wrote.
+    /// The number of rows that the operations read or wrote.
     pub rows: u64,
-    /// Wall time.
+    /// The wall time in nanoseconds.
     pub nanos: u64,
-    /// Processor time of the whole process.
+    /// The processor time of the whole process.
     pub cpu_nanos: u64,
-    /// Reads of the disk that holds the database, as the system counts them; `None` where it does not.
+    /// The reads of the disk that holds the database, as the system counts them; `None` if the system does not
+    /// count them.
     pub disk_reads: Option<u64>,
-    /// Bytes they brought, with those before the window.
+    /// The bytes that these reads brought, including reads before the window.
     pub disk_read_bytes: u64,
-    /// Bytes they brought in the window alone; 0 where the system does not report it.
+    /// The bytes that reads in the window brought, or 0 if the system does not report them.
     pub window_read_bytes: u64,
-    /// Bytes written to that disk.
+    /// The bytes that were written to this disk.
     pub disk_written_bytes: u64,
-    /// Bytes that this process wrote in a load or in overwrites, as the system counts them; `None` where it does not.
+    /// The bytes that this process wrote in a load or in overwrites, as the system counts them; `None` if the
+    /// system does not count them.
     pub process_bytes: Option<u64>,
-    /// Memory of the process at the end.
+    /// The memory of the process at the end.
     pub resident_bytes: u64,
-    /// Bytes of the database's files at the end.
+    /// The size of the database's files at the end.
     pub file_bytes: u64,
-    /// How the store is set.
+    /// The settings of the store.
     pub settings: Vec<(String, String)>,
-    /// The time that 99 of 100 operations took at most.
+    /// The time that 99 of 100 operations did not exceed.
     pub p99_nanos: u64,
-    /// How many row pages reads of single keys found in the cache, and how many they had to read, as the store counts
-    /// them; both are 0 if it does not.
-    pub point_hits: u64,
-    /// See `point_hits`.
-    pub point_reads: u64,
-    /// How often writes were stopped in that time because level 0 was full, as the store counts it; `None` if it does
+    /// How many row pages reads of single keys found in the cache, as the store counts them; 0 if the store does
     /// not.
+    pub point_hits: u64,
+    /// How many row pages reads of single keys had to read, as the store counts them; 0 if the store does not.
+    pub point_reads: u64,
+    /// How often writes were stopped because level 0 was full, during this order and as the store counts it; `None`
+    /// if the store does not count it.
     pub level0_stops: Option<u64>,
     /// The result of overwrites.
     pub overwritten: Overwritten,
     /// The result of transactions.
     pub transacted: Transacted,
-    /// What went on beside it.
+    /// What another thread did during the measurement.
     pub beside: WorkDone,
-    /// The result of a new budget.
+    /// The effect of a new budget.
     pub shrunk: Shrunk,
 }
 
 /// What a thread did beside a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkDone {
-    /// Rows it read, or entries of the index that was built; 0 for a compaction.
+    /// The number of rows that it read, or of entries in the index that it built. It is 0 for a compaction.
     pub rows: u64,
     /// How long it took.
     pub nanos: u64,
 }
 
-/// The result of a new budget.
+/// The effect of a new budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shrunk {
-    /// What the cache used before.
+    /// The bytes that the cache used before.
     pub used_before: u64,
-    /// The time from the call until the cache used no more than the new budget; `None` if that was not reached.
+    /// The time from the call until the cache used no more than the new budget; `None` if this did not happen.
     pub nanos: Option<u64>,
     /// Memory of the process before.
     pub resident_before: u64,
@@ -282,5 +286,5 @@ pub struct Shrunk {
     pub resident_after: u64,
 }
 
-/// An answer: what was measured, or why not.
+/// The answer to an order: what was measured, or why the order failed.
 pub type Answer = Result<Sample, String>;

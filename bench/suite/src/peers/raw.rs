@@ -1,5 +1,6 @@
-//! The disk alone, as a store. A get is one direct read of a block at a random place of one file; an insert is a
-//! write at the end and a sync. It shows the cost of both operations before any engine adds to it.
+//! The disk alone, as a store. A get is one direct read of a block at a random place in one file. An insert is a
+//! write at the end of the file and a sync. This store shows what both operations cost before an engine adds its
+//! own cost.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "the machine's disk is what is measured")]
 
@@ -13,7 +14,7 @@ use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 
-/// Only for comparisons: it answers nothing that was asked.
+/// A scheme only for comparisons: the store returns no real rows.
 pub const SCHEME: Scheme = Scheme {
     name: "disk",
     form: "disk:DIR",
@@ -26,7 +27,7 @@ pub const SCHEME: Scheme = Scheme {
 /// The file that is read and written.
 pub const FILE: &str = "blocks";
 
-/// What direct I/O asks of memory and offsets.
+/// The alignment that direct I/O demands of memory addresses and offsets.
 const ALIGNMENT: usize = 4096;
 
 struct Raw {
@@ -118,11 +119,11 @@ impl Store for Raw {
 
 struct Direct {
     file: File,
-    /// The same, written at its end.
+    /// The same file, to which inserts write at the end.
     end: File,
     blocks: u64,
     page_bytes: usize,
-    /// A page, somewhere in it where direct I/O wants it.
+    /// Memory that contains one page at an address with the right alignment.
     memory: Vec<u8>,
 }
 
@@ -151,7 +152,7 @@ impl Direct {
         if self.blocks == 0 {
             return Ok(Outcome::NotFound);
         }
-        // Keys of a run differ in their last digits: spread them.
+        // The keys of a run differ only in their last digits, so a hash spreads them over the file.
         let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });

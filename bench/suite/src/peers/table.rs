@@ -9,32 +9,33 @@ use kit::median::extremes;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// What a row is held against.
+/// With what our figure in a row is compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Against {
-    /// An engine, in the same row.
+    /// With an engine's figure in the same row.
     Engine(&'static str),
-    /// The best of the other engines in the same row.
+    /// With the best figure of the other engines in the same row.
     Best,
-    /// Our own figure in another row.
+    /// With our own figure in another row.
     Own(&'static str),
-    /// Nothing: our figure itself has a bound.
+    /// With nothing: our figure itself has a bound.
     Figure,
-    /// No other side: the figure of this engine, which is also ours, has a bound.
+    /// With nothing: the figure of this engine, which is another of our own, has a bound.
     FigureOf(&'static str),
-    /// The difference between our figure and an engine's figure has a bound.
+    /// With an engine's figure: the difference of our figure and this figure has a bound.
     Above(&'static str),
-    /// The first of these two, ours too, in figures of the second.
+    /// Not our first engine: the figure of the first engine named here, also one of ours, is compared with that of
+    /// the second.
     Between(&'static str, &'static str),
 }
 
-/// What a row is to reach.
+/// A goal of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
-    /// The other side.
+    /// With what our figure is compared.
     pub against: Against,
-    /// Our figure divided by the figure of the other side, or the bound of the compared figure. It is a lower bound,
-    /// or an upper bound if less is better.
+    /// The bound of our figure divided by the other side's figure. If nothing is divided, it is the bound of the
+    /// figure or of the difference itself. It is a lower bound, or an upper bound if less is better.
     pub ratio: f64,
 }
 
@@ -47,43 +48,43 @@ pub struct Row {
     pub unit: &'static str,
     /// Whether less is better.
     pub less_is_better: bool,
-    /// What it is to reach.
+    /// The goals of the row.
     pub goals: Vec<Goal>,
-    /// The figures of each engine, in the order of the table's engines, one for each repeat. If there are none, the
-    /// engine was not measured.
+    /// For each engine, in the order of the table's engines: the figures of its repeats. If an engine has no
+    /// figures, it was not measured.
     pub figures: Vec<Vec<f64>>,
-    /// Engines, by number, on which it was tried and failed.
+    /// The numbers of the engines that failed in this row.
     pub failed: Vec<usize>,
 }
 
-/// Rows over engines. The goals are those of the first engine.
+/// A table with a row for each measurement and a column for each engine. Goals are goals of the first engine.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// Names of the engines.
     pub engines: Vec<String>,
     /// Its rows.
     pub rows: Vec<Row>,
-    /// What went wrong with an engine: it leaves a place of the table empty, and is no result.
+    /// The failures of engines. After a failure, the engine's place in the table is empty and is no result.
     pub failures: Vec<String>,
 }
 
 impl Row {
-    /// A row without figures, of which more is better.
+    /// A row without figures. In this row, more is better.
     pub fn new(name: &'static str, unit: &'static str, goals: Vec<Goal>) -> Self {
         Self { name, unit, less_is_better: false, goals, figures: Vec::new(), failed: Vec::new() }
     }
 
-    /// The same where less is better.
+    /// The same row, but with less being better.
     pub fn less_is_better(self) -> Self {
         Self { less_is_better: true, ..self }
     }
 
-    /// What the figure or ratio of a goal is to be.
+    /// The bound that a goal sets for its figure or ratio.
     fn bound(&self, goal: &Goal) -> Bound {
         if self.less_is_better { Bound::AtMost(goal.ratio) } else { Bound::AtLeast(goal.ratio) }
     }
 
-    /// Engine `at` failed: what it gave before is no result.
+    /// Notes that engine `at` failed. Its earlier figures in this row are removed, because they are no result.
     pub fn fail(&mut self, at: usize) {
         self.figures[at].clear();
         self.failed.push(at);
@@ -99,10 +100,10 @@ pub struct Verdict {
     pub against: String,
     /// The goal.
     pub goal: f64,
-    /// The measured ratio: the median of the ratios of the repeats, since the sides of a repeat ran one after the
-    /// other.
+    /// The measured ratio: the median of the ratios in each repeat. Within a repeat, the two sides ran one after
+    /// the other.
     pub ratio: f64,
-    /// Whether it was reached.
+    /// Whether the goal was reached.
     pub reached: bool,
 }
 
@@ -118,19 +119,19 @@ impl Table {
         self.rows.push(Row { figures: vec![Vec::new(); self.engines.len()], ..row });
     }
 
-    /// The row called `name`, which exists.
+    /// The row called `name`, which must exist.
     pub fn row(&mut self, name: &str) -> &mut Row {
         let row = self.rows.iter_mut().find(|row| row.name == name);
         row.unwrap_or_else(|| panic!("the table has no row `{name}`"))
     }
 
-    /// Whether one of our own engines, whose names begin with `larch`, was measured.
+    /// Whether at least one of our own engines was measured. Their names begin with `larch`.
     pub fn is_measured(&self) -> bool {
         let ours = |at: &usize| self.engines[*at].starts_with("larch");
         (0..self.engines.len()).filter(ours).any(|at| self.rows.iter().any(|row| !row.figures[at].is_empty()))
     }
 
-    /// Every goal whose two sides were measured.
+    /// The results of all goals whose two sides were measured.
     pub fn verdicts(&self) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         for row in &self.rows {
@@ -143,7 +144,7 @@ impl Table {
         verdicts
     }
 
-    /// The result of a goal whose own side was tried and gave no figure: it failed, and the ratio is not a number.
+    /// The result of a goal whose own side failed: the goal is missed, and the ratio is not a number.
     fn failed(&self, row: &Row, goal: &Goal) -> Option<(String, f64)> {
         let ours = match goal.against {
             Against::FigureOf(name) | Against::Between(name, _) => {
@@ -154,7 +155,7 @@ impl Table {
         row.failed.contains(&ours).then(|| ("anything: it failed".to_owned(), f64::NAN))
     }
 
-    /// Goals that could not be checked because a side is missing, and rows in which nothing was measured.
+    /// The goals that could not be checked because a side is missing, and the rows in which nothing was measured.
     pub fn unmeasured(&self) -> Vec<String> {
         let is_empty = |row: &&Row| row.failed.is_empty() && row.figures.iter().all(Vec::is_empty);
         let empty = self.rows.iter().filter(|row| row.goals.is_empty()).filter(is_empty);
@@ -174,13 +175,13 @@ impl Table {
             .collect()
     }
 
-    /// Figures of an engine in a row, if it was measured.
+    /// The figures of an engine in a row, if the engine was measured.
     fn figures<'r>(&self, row: &'r Row, engine: &str) -> Option<&'r Vec<f64>> {
         let at = self.engines.iter().position(|known| known == engine)?;
         row.figures.get(at).filter(|figures| !figures.is_empty())
     }
 
-    /// The other side of a goal, and the measured ratio or figure. `None` if a side is missing.
+    /// The name of a goal's other side, and the measured ratio or figure. `None` if a side is missing.
     fn ratio(&self, row: &Row, goal: &Goal) -> Option<(String, f64)> {
         let own = || row.figures.first().filter(|ours| !ours.is_empty());
         let (name, ours, theirs): (String, &Vec<f64>, &Vec<f64>) = match goal.against {
@@ -208,7 +209,7 @@ impl Table {
         (!ratios.is_empty()).then(|| (name, median(&ratios)))
     }
 
-    /// As Markdown: medians with spreads, then goals.
+    /// The table as Markdown, first the medians with their spreads, then the goals.
     pub fn markdown(&self) -> String {
         let mut text = String::from("| | unit |");
         for engine in &self.engines {
@@ -234,7 +235,7 @@ impl Table {
             let Verdict { row, against, goal, ratio, .. } = &verdict;
             let ratio = match format!("{ratio:.2}") {
                 _ if ratio.is_nan() => "nothing".to_owned(),
-                // The figure is rounded such that a missed goal still shows.
+                // The figure has more digits here, so that the reader can see that the goal was missed.
                 _ if !verdict.reached && (ratio - goal).abs() < 0.005 => format!("{ratio:.4}"),
                 text => text,
             };
@@ -244,7 +245,8 @@ impl Table {
     }
 }
 
-/// A median, and the spread from the least to the greatest figure as a part of the median.
+/// The median and the spread. The spread is half the difference between the greatest and the least figure, in per
+/// cent of the median.
 fn cell(figures: &[f64]) -> String {
     let middle = median(figures);
     let (least, most) = extremes(figures);

@@ -1,4 +1,4 @@
-//! Tasks of peers that no workload of YCSB has.
+//! Tasks of peers that are not workloads of YCSB.
 
 use super::orders::Fill;
 use harness::{Client, Extra, Failure, Fields, Kind, Next, Outcome, Reply, Request, Rows, Strings, Workload};
@@ -10,7 +10,7 @@ pub const KEYS: KeyNames = KeyNames { ordered: true, zero_padding: 16 };
 /// The keys of a random load.
 const HASHED_KEYS: KeyNames = KeyNames { ordered: false, ..KEYS };
 
-/// Bytes of the one field of a row.
+/// The number of bytes in the only field of a row.
 pub const VALUE_BYTES: usize = 100;
 
 /// The rows of a sorted load.
@@ -22,7 +22,7 @@ pub struct SortedRows {
 }
 
 impl SortedRows {
-    /// Rows 0 to before `records`.
+    /// The rows from 0 up to `records`, without `records` itself.
     pub fn new(records: u64) -> Self {
         Self { next: 0, records, text: Text::of_client(0, 0), value: [0; VALUE_BYTES] }
     }
@@ -42,24 +42,24 @@ impl Rows for SortedRows {
     }
 }
 
-/// An operation that is one request, again and again.
+/// An operation of one request, which a client repeats.
 #[derive(Clone, Copy, Debug)]
 pub enum Single {
-    /// A read of a key that lies between two that are there.
+    /// A read of a key that does not exist but lies between two existing keys.
     Absent,
     /// A read of this many keys.
     Many(usize),
     /// A scan of the whole table.
     Scan,
-    /// An insert of a row behind all others.
+    /// An insert of a row after all other rows.
     Put,
-    /// Another value for a row of a table that was filled like this.
+    /// A new value for an existing row of a table that was filled in this way.
     Overwrite(Fill),
 }
 
-/// Clients that do one thing.
+/// Clients that repeat one kind of operation.
 pub struct Singles {
-    /// What they do.
+    /// The kind of operation.
     pub what: Single,
     /// Rows of the table.
     pub records: u64,
@@ -94,7 +94,7 @@ impl Workload for Singles {
     }
 }
 
-/// A client that does one thing.
+/// A client that repeats one kind of operation.
 pub struct One {
     what: Single,
     records: u64,
@@ -109,7 +109,7 @@ pub struct One {
 
 impl One {
     fn draw(&mut self, names: KeyNames) {
-        // The upper bits of a product are uniform enough: 2^64 is far more than the number of rows.
+        // The upper bits of a product are uniform enough, because 2^64 is far more than the number of rows.
         let random = u128::from(self.random.long().cast_unsigned());
         names.write(((random * u128::from(self.records)) >> 64) as i64, &mut self.key);
     }
@@ -164,7 +164,7 @@ impl Client for One {
             (_, Err(_)) => false,
             (Single::Absent, Ok(outcome)) => outcome == Outcome::NotFound,
             (Single::Many(keys), Ok(_)) => reply.rows() == keys as u64,
-            // Rows that were inserted meanwhile come too.
+            // The scan may also return rows that were inserted meanwhile.
             (Single::Scan, Ok(_)) => reply.rows() >= self.records,
             (Single::Put | Single::Overwrite(_), Ok(_)) => true,
         };

@@ -1,6 +1,6 @@
-//! The tables of transactions: the cost of a transaction compared with the same calls without one, the cost of
-//! conflicts, the rates of synced commits, and the rates of commits in flight. Each part has databases of its own,
-//! which are removed with the run. RocksDB's side is its database of optimistic transactions.
+//! The tables about transactions: the cost of a transaction compared with the same calls without one, the cost of
+//! conflicts, the rate of synced commits, and the rate of commits in flight. Each part has databases of its own,
+//! which are removed when the run ends. RocksDB takes part with its database of optimistic transactions.
 
 mod increments;
 mod indexed;
@@ -18,13 +18,13 @@ use harness::Scheme;
 use kit::Scratch;
 use std::time::Duration;
 
-/// Larch comes first: its goals are checked.
+/// Larch must come first, because the goals of the first engine are checked.
 const ENGINES: [(&str, &str); 2] = [("larch", "cache=4GiB"), ("rocksdb", "cache=4GiB&transactions=optimistic")];
 
-/// The part of a measurement's time that is left out before it.
+/// The warm-up is one part in this many of the measured time.
 const WARMUP: u32 = 4;
 
-/// What other commands count of transactions.
+/// Figures of transactions that other commands measure.
 const ELSEWHERE: &str = "\
 * instructions of a get and an insert in a transaction: `cargo x instructions`
 * allocations of a get and an insert, in a transaction and without: `cargo test -p larch-store-larch --test allocations -- --nocapture`
@@ -34,7 +34,7 @@ const ELSEWHERE: &str = "\
 struct Scale {
     records: u64,
     repeats: usize,
-    /// How often an index is built, which takes as long as it takes.
+    /// How many times an index is built. Each build takes as long as it needs.
     builds: usize,
     time: Duration,
 }
@@ -63,22 +63,22 @@ struct Ground<'a> {
     engines: Vec<(&'static str, &'static str)>,
     place: &'a Scratch,
     tale: Tale,
-    /// How the engines are set, a line for each and each durability.
+    /// The settings of the engines: a line for each engine and each durability.
     settings: Vec<String>,
 }
 
 impl Ground<'_> {
-    /// A table of the engines and of `more`, without rows.
+    /// A table without rows, whose columns are the engines and `more`.
     fn table(&self, more: Option<&'static str>) -> Table {
         Table::new(self.engines.iter().map(|(name, _)| *name).chain(more))
     }
 
-    /// Starts the engines with empty databases for the part `part`.
+    /// Starts the engines with empty databases for the part called `part`.
     fn start(&mut self, part: &str, durability: &str) -> Result<Vec<Peer>, String> {
         self.start_some(part, durability, |_| true)
     }
 
-    /// As [`Ground::start`], of the engines that are wanted by their names.
+    /// Does the same as [`Ground::start`], but only for engines whose names are wanted.
     fn start_some(&mut self, part: &str, durability: &str, is_wanted: fn(&str) -> bool) -> Result<Vec<Peer>, String> {
         let mut peers = Vec::new();
         for (name, options) in self.engines.iter().filter(|(name, _)| is_wanted(name)) {
@@ -97,7 +97,7 @@ impl Ground<'_> {
     }
 }
 
-/// Measures the tables on the engines that are there.
+/// Measures the tables on the engines that this binary has.
 pub fn run(args: &TransactionsArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     let scale = Scale::of(args);
     let is_here = |(name, _): &(&str, &str)| schemes.iter().any(|known| known.name == *name);
@@ -117,8 +117,9 @@ pub fn run(args: &TransactionsArgs, schemes: &[Scheme]) -> Result<Ending, String
     Ok(ending)
 }
 
-/// Room for the rows of each engine, and for what it writes while it is measured. It is four times the rows, and a
-/// gigabyte for logs and for the other parts. The table with an index has ten times as many rows.
+/// The room that is needed for each engine's rows, and for what the engine writes during the measurement. It is
+/// four times the size of the rows, and a gigabyte for logs and for the other parts. The table with an index has
+/// ten times as many rows.
 fn needed_bytes(scale: &Scale, engines: usize) -> u64 {
     engines as u64 * (4 * 120 * scale.records + (1 << 30)) + 4 * 120 * indexed::TIMES * scale.records
 }
@@ -135,10 +136,11 @@ fn head(args: &TransactionsArgs, ground: &Ground<'_>) -> String {
     text
 }
 
-/// Measures each of `tasks` on each of `peers`, one after the other, and repeats the whole, so that what changes with
-/// time changes all rows alike. `name` is the row of a task; it gets the rate. `order` is what a peer does for the
-/// task, by the peer's name and with a seed, if the peer can do it. `put` writes the other measurements into other
-/// rows. If a peer fails, its places stay empty.
+/// Measures each of `tasks` on each of `peers`, one after the other, and then repeats the whole sequence. In this
+/// way, slow changes of the machine change all rows alike. `name` returns the row that gets the rate of a task.
+/// `order` returns the order for a task, given the peer's name and a seed. It returns `None` if this peer cannot do
+/// the task. `put` writes the other measurements into other rows. If a peer fails, its places in the table stay
+/// empty.
 fn in_rounds<T>(
     ground: &Ground<'_>,
     peers: &mut [Peer],
@@ -155,7 +157,7 @@ fn in_rounds<T>(
                 if row.failed.contains(&at) {
                     continue;
                 }
-                // No task draws the keys of another.
+                // No two tasks draw the same keys.
                 let seed = 1000 * (number as u64 + 1) + repeat as u64;
                 let Some(order) = order(task, peer.name(), seed) else { continue };
                 match peer.obey(&order) {

@@ -5,10 +5,10 @@ use super::orders::{Fill, Measure, Order, Task};
 use super::table::Table;
 use super::{Tale, failed};
 
-/// Reads at random until nearly all pages were read. Otherwise a cache that fills as pages are missed would hold only
-/// the first rows of the table.
+/// Reads at random until nearly all pages were read. Otherwise a cache that fills only when pages are missed would
+/// hold mainly the first rows of the table.
 pub fn warm_up(peers: &mut [Peer], filled: Fill, records: u64, table: &mut Table, tale: &Tale) {
-    // Pages hold some 120 rows each. After n ln n random reads of n pages, one page on average was never read.
+    // A page holds some 120 rows. After n ln n random reads of n pages, about one page was never read.
     let pages = (records / 120).max(2) as f64;
     let reads = (pages * pages.ln()) as u64;
     for peer in peers {
@@ -18,7 +18,7 @@ pub fn warm_up(peers: &mut [Peer], filled: Fill, records: u64, table: &mut Table
             filled,
             threads: 1,
             warmup_millis: 0,
-            // Enough for engines that miss all the time.
+            // This is enough time for an engine whose reads all miss the cache.
             millis: (reads / 5).max(1),
             operations: Some(reads),
             hot_share: None,

@@ -1,6 +1,6 @@
-//! The tables of steady writes: overwrites of rows drawn uniformly, for a long time, on tables of several sizes.
-//! First comes a closed loop, whose rate is the capacity. Then comes an open loop at a part of that rate, whose times
-//! count from the moment at which each write should have begun.
+//! The tables about steady writes: for a long time, rows that are drawn uniformly are overwritten. The tables have
+//! several sizes. First comes a closed loop, and its rate is the capacity. Then comes an open loop at a part of
+//! this rate. The time of a write counts from the moment at which the write should have begun.
 
 #![allow(clippy::disallowed_methods, reason = "files of the system, never simulated")]
 
@@ -15,8 +15,8 @@ use crate::args::WritesArgs;
 use harness::Scheme;
 use std::time::Duration;
 
-/// Larch comes first: its goals are checked. RocksDB counts bytes only with its statistics; the parts of the
-/// statistics that cost time stay off.
+/// Larch must come first, because the goals of the first engine are checked. RocksDB counts bytes only if its
+/// statistics are on. The parts of the statistics that cost time stay off.
 const ENGINES: [(&str, &str); 2] =
     [("larch", "cache=1GiB&durability=buffered"), ("rocksdb", "cache=1GiB&durability=buffered&statistics=1")];
 
@@ -26,13 +26,13 @@ const SHARE: f64 = 0.8;
 /// Bytes of a row as this benchmark counts them.
 const ROW_BYTES: u64 = 120;
 
-/// The most bytes that a database takes for each row while its levels are rewritten.
+/// The most bytes of disk space per row, which are needed while the levels of a database are rewritten.
 const MOST_ROW_BYTES: u64 = 4 * ROW_BYTES;
 
-/// A random load has this long for a million rows.
+/// The time that a random load has for each million rows.
 const LOAD_MILLIS: u64 = 60_000;
 
-/// The part of the time that the closed loop takes: it only has to find the capacity.
+/// The part of the time that the closed loop takes. It is short because this loop only has to find the capacity.
 const CAPACITY_TIME: f64 = 0.2;
 
 const CAPACITY: &str = "overwrites, closed loop";
@@ -61,7 +61,7 @@ impl Scale {
     }
 }
 
-/// Measures the tables on all engines that are there.
+/// Measures the tables on all engines that this binary has.
 pub fn run(args: &WritesArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     let scale = Scale::of(args);
     let is_here = |(name, _): &(&str, &str)| schemes.iter().any(|known| known.name == *name);
@@ -101,12 +101,12 @@ pub fn run(args: &WritesArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     Ok(ending)
 }
 
-/// What was measured of one engine on one table.
+/// What was measured with one engine on one table.
 struct Measured {
     filled: Sample,
     closed: Sample,
     open: Sample,
-    /// Bytes of the files once nothing was left to do.
+    /// The size of the files after all background work was done.
     settled_bytes: u64,
 }
 
@@ -140,7 +140,7 @@ fn measure(peer: &mut Peer, records: u64, scale: &Scale, tale: &Tale) -> Result<
     Ok(Measured { filled, closed, open, settled_bytes: settled.file_bytes })
 }
 
-/// A sample in a line of progress.
+/// A sample as a line of progress.
 fn line(sample: &Sample) -> String {
     let Overwritten { p999_nanos, longest_nanos, .. } = sample.overwritten;
     let (p999, longest) = (p999_nanos as f64 / 1e3, longest_nanos as f64 / 1e6);
@@ -196,7 +196,8 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// Puts what was measured of engine `at` into the rows. A figure that the engine does not count leaves its place empty.
+/// Puts the measurements of engine `at` into the rows. If the engine does not count a figure, the figure's place
+/// stays empty.
 fn put(table: &mut Table, at: usize, records: u64, measured: &Measured) {
     let Measured { filled, closed, open, settled_bytes } = measured;
     let mut set = |name: &str, figure: Option<f64>| {

@@ -1,4 +1,4 @@
-//! In what results differ besides what they measured: machines, programs, settings.
+//! The differences of results in everything except what was measured: machines, programs, settings.
 
 use super::machine_rows;
 use harness::report::{Report, Run};
@@ -7,7 +7,7 @@ use page::Table;
 #[cfg(test)]
 mod tests;
 
-/// A row for all that is not the same in all results. `None`: nothing is.
+/// A row for everything that is not the same in all results. `None` if everything is the same.
 pub fn table(reports: &[(String, Report)]) -> Option<Table> {
     let results: Vec<Vec<(String, String)>> = reports.iter().map(|(_, report)| things(report)).collect();
     let mut names: Vec<&str> = Vec::new();

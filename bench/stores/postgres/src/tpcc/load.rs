@@ -1,6 +1,6 @@
-//! Loads a part, and notes that it is loaded, in one transaction. The rows come in one COPY, or in an INSERT each,
-//! which shows what the COPY saves. If a loader is dropped, it closes its connection, and the server forgets what the
-//! loader sent.
+//! Loads a part, and notes that it is loaded, in one transaction. The rows go to the server in one COPY. To show
+//! what the COPY saves, a loader can also send an INSERT for each row. If a loader is dropped, it closes its
+//! connection, and the server forgets what the loader sent.
 
 use super::columns;
 use super::tables::note_part;
@@ -11,8 +11,8 @@ use crate::wire::{self, SYNC, Statement};
 use ::tpcc::{Loader, Part, Row};
 use harness::Failure;
 
-/// The loader sends this number of rows and then reads their answers. An answer is about 30 bytes, and until the loader
-/// reads them all answers must fit into the buffer of the socket.
+/// The loader sends this number of rows before it reads their answers. An answer is about 30 bytes, and all answers
+/// that are not read yet must fit into the buffer of the socket.
 const ROWS_UNANSWERED: u32 = 256;
 
 /// Takes the rows of a part as the data of a COPY.
@@ -20,7 +20,7 @@ pub struct Copying {
     connection: Connection,
     part: Part,
     columns: [u8; 2],
-    /// The place in the outbox of the length of the message that is being filled.
+    /// The offset in the outbox of the length field of the message that is being filled.
     length_at: usize,
 }
 
@@ -54,7 +54,7 @@ impl Copying {
     }
 }
 
-/// Notes that the part is loaded, and makes both take effect.
+/// Notes that the part is loaded, and commits its rows together with this note.
 fn commit(connection: &mut Connection, part: &Part) -> Result<(), Error> {
     connection.query(&note_part(part))?;
     connection.query("COMMIT").map(drop)

@@ -1,4 +1,4 @@
-//! The TPC-C options of a target, besides the address of the server, and the address that remains without them.
+//! The TPC-C options of a target, and the address of the server, which is the rest of the target.
 
 use super::dialect::Dialect;
 use super::isolation::Isolation;
@@ -30,7 +30,7 @@ pub enum Form {
 pub struct Options {
     /// Where the server is.
     pub address: Address,
-    /// The address with the settings of sessions that carry out transactions.
+    /// The same address, with the settings for sessions that carry out transactions.
     pub for_transactions: Address,
     /// How transactions are kept apart.
     pub isolation: Isolation,
@@ -45,7 +45,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// The option has no such value, or the address says something that it may not.
+    /// If an option has an unknown value, or if the address contains a setting that is not allowed here.
     pub fn of(target: &Target, dialect: &Dialect, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Failure> {
         let (_, place) = target.text.split_once(':').unwrap_or(("", &target.text));
         let variable = |name: &str| match (name, variable(name)) {
@@ -72,7 +72,7 @@ impl Options {
         )?;
         let load = choice("load", take("load"), &[("copy", Load::Copy), ("insert", Load::Insert)])?;
         let form = choice("functions", take("functions"), &[("0", Form::Statements), ("1", Form::Functions)])?;
-        // The settings of the target come after ours, so they hold.
+        // The settings of the target come after ours. If both set the same thing, the setting of the target holds.
         let ours = dialect.settings.iter().copied().chain([("default_transaction_isolation", isolation.sql())]);
         let ours: Vec<(String, String)> = ours.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         if address.settings.iter().any(|(name, _)| name == "default_transaction_isolation") {
@@ -85,7 +85,7 @@ impl Options {
     }
 }
 
-/// The value of an option; without one, the first choice.
+/// The value of an option, or the first choice if the option is not given.
 fn choice<T: Copy>(name: &str, value: Option<String>, choices: &[(&str, T)]) -> Result<T, Failure> {
     let Some(value) = value else { return Ok(choices[0].1) };
     let found = choices.iter().find(|(word, _)| *word == value).map(|(_, choice)| *choice);

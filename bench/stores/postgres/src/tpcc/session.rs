@@ -1,8 +1,9 @@
-//! One thread's transactions: one at a time on each of its connections. All connections are waited for together, so a
-//! thread has as many transactions under way as it has connections.
+//! One thread's transactions: one at a time on each of its connections. A thread waits for all its connections
+//! together, so it has as many transactions under way as connections.
 //!
-//! A transaction that conflicts with another one is rolled back and given back as one that may succeed again. Its
-//! terminal waits for a random part of a bound that doubles with each attempt, while others use the connection.
+//! A transaction that conflicts with another one is rolled back. Its result says that another attempt may succeed.
+//! Its terminal waits before the next attempt, and other terminals use the connection meanwhile. The wait is a
+//! random part of a bound, and the bound doubles with each attempt.
 
 use super::statements::Statements;
 use super::work::{Next, Work};
@@ -16,7 +17,7 @@ use harness::{Clock, Failure, Flights, Outcome, Reply, Request, Served};
 use postgres_protocol::message::backend;
 use std::time::Duration;
 
-/// The server's word at the end of a round trip for a session that is outside of any transaction.
+/// What the server sends at the end of a round trip if no transaction is open in the session.
 const IDLE: &[u8] = b"I";
 
 /// A session over connections on which the statements are prepared.
@@ -25,14 +26,14 @@ pub struct Transactions<'s> {
     drawing: Drawing,
     clock: Clock,
     sockets: Sockets,
-    /// What goes on on each connection.
+    /// The state of each connection.
     lines: Vec<Line>,
     /// Connections with nothing under way.
     idle: Vec<usize>,
-    /// Connections whose transactions were not sent yet.
+    /// Connections whose transactions are started but not sent yet.
     unsent: Vec<usize>,
     reply: Reply,
-    /// Why nothing can be asked any more.
+    /// Why no more requests can be sent.
     lost: Option<Failure>,
 }
 
@@ -42,16 +43,16 @@ struct Line {
     slot: u32,
     sent: u64,
     work: Work,
-    /// Why it failed.
+    /// Why the transaction failed.
     failed: Option<Failure>,
 }
 
 impl<'s> Transactions<'s> {
-    /// A session of the database that was made as `form` says.
+    /// A session of the database, which was made with `form`.
     ///
     /// # Errors
     ///
-    /// If the system gives nothing to wait with.
+    /// If the system provides no way to wait for the connections.
     pub fn new(
         statements: &'s Statements,
         connections: Vec<Connection>,
@@ -82,7 +83,7 @@ impl<'s> Transactions<'s> {
         Ok(())
     }
 
-    /// Waits until answers come or until `until`; returns how many transactions ended.
+    /// Waits until answers arrive, or until the time `until`. Returns how many transactions ended.
     fn receive(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<usize, Error> {
         let left = until.map(|until| Duration::from_nanos(until.saturating_sub(self.clock.nanos())));
         self.sockets.wait(left)?;
@@ -93,7 +94,8 @@ impl<'s> Transactions<'s> {
         Ok(count)
     }
 
-    /// Takes the answers that have arrived on a connection; returns whether its transaction ended.
+    /// Takes the answers that have arrived on a connection. Returns whether the transaction of this connection
+    /// ended.
     fn answers(&mut self, index: usize, served: &mut dyn FnMut(Served<'_>)) -> Result<bool, Error> {
         let line = &mut self.lines[index];
         let connection = self.sockets.connection(index);
@@ -105,7 +107,8 @@ impl<'s> Transactions<'s> {
                 backend::READY_FOR_QUERY_TAG => {
                     let is_idle = frame.body == IDLE;
                     let Some(result) = line.after_round(is_idle, self.statements, connection) else {
-                        // A transaction has one message under way, so nothing can be behind the end of its round trip.
+                        // Each round trip of a transaction is sent as one message, so nothing else can follow the
+                        // end of this round trip.
                         self.sockets.send(index)?;
                         return Ok(false);
                     };
@@ -119,7 +122,7 @@ impl<'s> Transactions<'s> {
                         return Err(connection.refused(error));
                     }
                     if !line.work.wants(error.sqlstate) {
-                        // A rollback that fails does not hide why it was sent.
+                        // If the rollback fails, too, the error that led to the rollback is kept.
                         line.failed.get_or_insert(connection.refused(error).into());
                     }
                     Ok(())
@@ -150,8 +153,8 @@ impl<'s> Transactions<'s> {
 }
 
 impl Line {
-    /// Handles the end of a round trip. Returns the result of the transaction, unless another round trip was put into
-    /// the connection's outbox.
+    /// Handles the end of a round trip. Returns the result of the transaction, or `None` if another round trip was
+    /// put into the connection's outbox.
     fn after_round(
         &mut self,
         is_idle: bool,

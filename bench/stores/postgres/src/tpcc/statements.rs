@@ -1,8 +1,10 @@
-//! The statements of transactions. Each connection prepares all of them, and `work` says which are sent together.
+//! The statements of transactions. Each connection prepares all of these statements, and the module `work` says
+//! which of them are sent together.
 //!
-//! A statement does as much as the server can do without our next answer. So a transaction takes one round trip, and
-//! a new order two. Values that depend on other values are computed where the row is written. This is correct at
-//! every isolation level: read committed looks at the newest version of a row for which it waited.
+//! A statement does all the work for which the server needs no further message from the client. Therefore a
+//! transaction takes one round trip, and only a new order takes two. If a value depends on other values, the
+//! statement that writes it also computes it. This is correct at every isolation level: at read committed, a
+//! statement that waited for a row sees the newest version of this row.
 //!
 //! ```text
 //!                 round trip 1                                        round trip 2
@@ -13,11 +15,11 @@
 //! stock level     BEGIN READ ONLY; lines and stock; COMMIT
 //! ```
 //!
-//! With functions of the server, each transaction is one round trip that calls one function. The call for a new order
-//! is followed by a second one, which fails if an item was missing. So the rows of the first call arrive, but nothing
-//! that it wrote is kept.
+//! With functions in the server, each transaction calls one function, in one round trip. The call for a new order
+//! is followed by a second call, which fails if an item was missing. In this case the client gets the rows of the
+//! first call, but the server keeps nothing that this call wrote.
 //!
-//! In a simulation the server returns constant rows: as many as the real ones, and with the same types.
+//! In a simulation the server returns constant rows. They have the number and the types of the real rows.
 
 use super::dialect::Dialect;
 use super::isolation::Isolation;
@@ -25,7 +27,7 @@ use super::options::Form;
 use crate::error::SqlState;
 use crate::wire::{Binding, Statement};
 
-/// The error with which the function at the end of a new order fails if an item is missing.
+/// The function at the end of a new order fails with this error if an item is missing.
 pub const ITEM_IS_MISSING: SqlState = SqlState(*b"TPC01");
 
 /// What a statement does.
@@ -33,11 +35,11 @@ pub const ITEM_IS_MISSING: SqlState = SqlState(*b"TPC01");
 pub enum Kind {
     /// Begins a transaction.
     Begin,
-    /// Begins one that only reads.
+    /// Begins a transaction that only reads.
     BeginReading,
-    /// Ends it.
+    /// Commits the transaction.
     Commit,
-    /// Forgets it.
+    /// Rolls the transaction back.
     RollBack,
     /// Gives an order its number.
     District,
@@ -45,19 +47,19 @@ pub enum Kind {
     Stock,
     /// Adds an order.
     Order,
-    /// All of a new order but its end.
+    /// Does everything of a new order except its end.
     NewOrder,
-    /// Its end.
+    /// Ends a new order.
     NewOrderEnd,
-    /// A customer of a number pays.
+    /// A payment of a customer who is given by number.
     PaymentByNumber,
-    /// A customer of a name pays.
+    /// A payment of a customer who is given by name.
     PaymentByName,
-    /// The newest order of a customer of a number.
+    /// The newest order of a customer who is given by number.
     StatusByNumber,
-    /// The newest order of a customer of a name.
+    /// The newest order of a customer who is given by name.
     StatusByName,
-    /// Makes deliveries of a warehouse wait for each other.
+    /// A lock, by which deliveries of the same warehouse wait for each other.
     DeliveryLock,
     /// Delivers the oldest order of each district.
     Delivery,
@@ -74,21 +76,21 @@ struct Definition {
     name: &'static str,
     /// The types of its parameters.
     parameters: &'static [&'static str],
-    /// The types of the statement's results, each with a value for a simulation.
+    /// The types of the statement's results. In a simulation, the value beside each type is the result.
     results: &'static [(&'static str, &'static str)],
     sql: String,
-    /// How many rows a simulation gives: what its constants are selected from.
+    /// A FROM clause that decides how many rows a simulation returns.
     rows: &'static str,
 }
 
 /// The statements, by their kinds.
 pub struct Statements {
-    /// The SQL of each statement, and how it is sent. Statements are prepared under their numbers.
+    /// The SQL and the prepared form of each statement. The name of a prepared statement is its number.
     all: Vec<(String, Statement)>,
     by_kind: [Option<usize>; KINDS],
-    /// What they are made of.
+    /// What the transactions are made of.
     pub form: Form,
-    /// What makes the functions that they call.
+    /// The SQL that creates the functions that the statements call.
     functions: Vec<String>,
 }
 
@@ -131,7 +133,7 @@ impl Statements {
         Self { all, by_kind, form, functions }
     }
 
-    /// Whether a statement of this kind exists.
+    /// Whether there is a statement of this kind.
     #[inline]
     pub fn has(&self, kind: Kind) -> bool {
         self.by_kind[kind as usize].is_some()
@@ -144,12 +146,12 @@ impl Statements {
         self.all[at].1.bind(out)
     }
 
-    /// Name and SQL of each, to be prepared.
+    /// The name and the SQL of each statement, to be prepared.
     pub fn all(&self) -> impl Iterator<Item = (String, &str)> {
         self.all.iter().enumerate().map(|(number, (sql, _))| (number.to_string(), sql.as_str()))
     }
 
-    /// What makes the functions that the statements call.
+    /// The SQL that creates the functions that the statements call.
     pub fn functions(&self) -> &[String] {
         &self.functions
     }
@@ -163,7 +165,7 @@ impl Definition {
     }
 
     fn function(&self) -> String {
-        // Columns of the result have names that no column of a table has.
+        // The columns of the result get names that differ from all names of columns in tables.
         let results = self.results.iter().enumerate().map(|(at, (of, _))| format!("r{} {of}", at + 1));
         let body = match self.kind {
             Kind::NewOrder | Kind::NewOrderEnd => self.sql.clone(),
@@ -183,7 +185,7 @@ impl Definition {
         if results.is_empty() {
             "1".clone_into(&mut results);
         }
-        // A parameter whose type nothing says has none.
+        // PostgreSQL cannot find out the type of a parameter that is used nowhere, so its type is written here.
         let given = (1..=self.parameters.len()).zip(self.parameters).map(|(number, of)| format!("${number}::{of}"));
         let given = given.collect::<Vec<_>>().join(", ");
         format!("SELECT {results} FROM (SELECT {given}) AS given{}", self.rows)
@@ -194,14 +196,14 @@ fn function_name(name: &str) -> String {
     format!("tpcc_{name}")
 }
 
-/// What removes the functions, if they are there.
+/// The SQL that removes the functions, if they exist.
 pub fn remove_functions() -> String {
     let names = definitions()
         .map(|definition| format!("{}({})", function_name(definition.name), definition.parameters.join(", ")));
     names.map(|name| format!("DROP FUNCTION IF EXISTS {name}; ")).into_iter().collect()
 }
 
-/// The number of the customer in the middle of all customers with a name, rounded up, in the order of first names.
+/// The customers of a name are sorted by first name, and this is the number of the one in the middle (rounded up).
 const BY_NAME: &str = "(SELECT (array_agg(c_id ORDER BY c_first, c_id))[((count(*) + 1) >> 1)::int4] FROM customer";
 
 fn payment(who: &str) -> String {
@@ -242,7 +244,7 @@ const PAYMENT_RESULTS: &[(&str, &str)] = &[
     ("int4", "500"),
     ("int8", "-1000"),
     ("text", "NULL"),
-    // What a terminal shows besides; screens do not keep it.
+    // These values are shown by a terminal, but screens do not keep them.
     ("varchar", "'a street of it'"),
     ("bpchar", "'WA'"),
     ("varchar", "'a street of it'"),
@@ -284,18 +286,18 @@ const STATUS_RESULTS: &[(&str, &str)] = &[
     ("timestamptz", "now()"),
 ];
 
-/// The new values of a stock after the items of a line were taken from it.
+/// The new values of a stock after an order line has taken items from it.
 const TAKEN: &str = "s_quantity = s_quantity - l.quantity + CASE WHEN s_quantity >= l.quantity + 10 THEN 0 ELSE 91 END, \
     s_ytd = s_ytd + l.quantity, s_order_cnt = s_order_cnt + 1, \
     s_remote_cnt = s_remote_cnt + CASE WHEN l.w = $1 THEN 0 ELSE 1 END";
 
-/// What an order line is given of the stock, in a district.
+/// The text that an order line copies from the stock; each district has its own.
 fn district_info(district: &str) -> String {
     let cases: String = (1..=9).map(|number| format!("WHEN {number} THEN s_dist_{number:02} ")).collect();
     format!("CASE {district} {cases}ELSE s_dist_10 END")
 }
 
-/// Begins an order: takes the next number of the district, and returns the number, the taxes of district and
+/// Begins an order: takes the next number of the district. Returns this number, the taxes of the district and the
 /// warehouse, and the customer's discount, name and credit.
 const ENTERED: &str = "UPDATE district SET d_next_o_id = d_next_o_id + 1 FROM warehouse, customer \
     WHERE d_w_id = $1 AND d_id = $2 AND w_id = $1 AND c_w_id = $1 AND c_d_id = $2 AND c_id = $3 \
@@ -324,7 +326,7 @@ fn new_order() -> String {
     )
 }
 
-/// All statements that differ between the forms.
+/// All statements that differ between the two forms.
 fn definitions() -> [Definition; 11] {
     let numbered = "$6::int4".to_owned();
     let named = |warehouse: &str, district: &str, name: &str| {
@@ -382,7 +384,8 @@ fn definitions() -> [Definition; 11] {
                  i_price, i_name",
                 district_info("$2::int4")
             ),
-            // In a simulation, the only missing item is the one for which an order asks in order to be rolled back.
+            // A simulation misses an item only if the order asks for the one item that never exists. Such an order
+            // must be rolled back.
             rows: ", unnest($3::int4[], $4::int4[], $5::int4[]) AS l (w, i, quantity) WHERE i <= 100000",
         },
         Definition {

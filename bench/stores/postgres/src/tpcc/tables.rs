@@ -1,19 +1,21 @@
-//! The statements that make, note, index and remove the tables.
+//! The SQL to create the tables, to note what is loaded, to create indexes and to remove the tables.
 //!
-//! Two tables of our own say what the database is: `tpcc_about` records how it was made, `tpcc_parts` which parts are
-//! loaded. `tpcc_about` is made first and removed last. Some servers do not make and remove tables in transactions:
-//! if a crash leaves tables there, they are known as ours.
+//! Two tables of our own say what the database is: `tpcc_about` records how the database was made, and `tpcc_parts`
+//! records which parts are loaded. `tpcc_about` is made first and removed last. Some servers do not create and
+//! remove tables in transactions. If a crash leaves some tables there, `tpcc_about` shows that these tables are
+//! ours.
 
 use super::columns::{self, BYTES_COLLATION};
 use super::dialect::Dialect;
 use ::tpcc::{Form, Part, Table};
 
-/// The table that keeps what the database was made with.
+/// The name of the table that records what the database was made with.
 pub const ABOUT: &str = "tpcc_about";
-/// The table of parts that are loaded.
+/// The name of the table that lists the loaded parts.
 pub const PARTS: &str = "tpcc_parts";
 
-/// The names of all tables and indexes that are made. If one exists already, it may belong to somebody else.
+/// The names of all tables and indexes that this program creates. If a table or an index of this name exists
+/// already, it may belong to somebody else.
 pub fn all_names() -> impl Iterator<Item = &'static str> {
     Table::ALL.map(Table::name).into_iter().chain([PARTS, ABOUT])
 }
@@ -78,22 +80,23 @@ pub fn make_key(table: Table, key: &str) -> String {
     format!("ALTER TABLE {} ADD PRIMARY KEY ({key})", table.name())
 }
 
-/// The names of the indexes that are no primary keys.
+/// The names of all indexes except the primary keys.
 pub const INDEXES: [&str; 3] = ["customers_by_name", "orders_by_customer", "payments_by_warehouse"];
 
-/// Makes these indexes; those that are there stay.
+/// Creates these indexes. An index that exists already stays as it is.
 pub fn make_indexes(dialect: &Dialect) -> [String; 3] {
     let brin = dialect.history_index;
     [
         "CREATE INDEX IF NOT EXISTS customers_by_name ON customer (c_w_id, c_d_id, c_last, c_first, c_id)".to_owned(),
         "CREATE INDEX IF NOT EXISTS orders_by_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)".to_owned(),
-        // Only the check reads payments by warehouse, so payments do not pay for an entry in an index.
+        // Only the check reads payments by warehouse. Therefore a payment should not have to add an entry to an
+        // index.
         format!("CREATE INDEX IF NOT EXISTS payments_by_warehouse ON history {brin}(h_w_id)"),
     ]
 }
 
-/// The rows of a warehouse, whose number is the parameter, in the order of their keys. Payments are in the order of
-/// their customers.
+/// Selects the rows of a warehouse in the order of their keys. The parameter is the number of the warehouse.
+/// Payments come in the order of their customers.
 pub fn rows(table: Table) -> String {
     let (names, name) = (columns::names(table), table.name());
     let (warehouse, order) = match table {

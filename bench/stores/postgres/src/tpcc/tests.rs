@@ -63,7 +63,7 @@ fn start(session: &mut dyn Flights, ticket: &Ticket) {
     session.start(0, &Request::Transaction(&ticket.to_bytes())).expect("it takes a transaction");
 }
 
-/// The only answer: its result and what it shows.
+/// The only answer of the session: its result, and what the terminal shows.
 fn answer(session: &mut dyn Flights) -> (Result<Outcome, Failure>, Vec<u8>) {
     let mut answer = None;
     while answer.is_none() {
@@ -94,7 +94,8 @@ fn a_transaction_that_conflicts_changes_nothing_and_may_be_tried_again() {
     let mut session = session(&*database);
     let (mut other, mut observer) = (connection(name), connection(name));
     let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
-    // A payment waits within its only statement, an order after its BEGIN.
+    // A payment waits for the lock in its only statement. An order has sent a BEGIN before the statement that
+    // waits.
     for (transaction, rows) in [
         (Transaction::Payment, "UPDATE warehouse SET w_tax = w_tax"),
         (Transaction::NewOrder, "UPDATE district SET d_tax = d_tax"),
@@ -170,7 +171,7 @@ fn tables_of_others_stay_and_those_of_ours_are_removed_after_a_crash_too() {
 
     database.create(&FORM).expect("nothing is in its way");
     assert_eq!(kind_of(database.create(&FORM)), "other_tables");
-    // As a clean leaves them that did not come to its end.
+    // A clean that was interrupted leaves the tables like this.
     other.query("DROP TABLE warehouse; DROP TABLE stock").expect("it is SQL");
     assert_eq!(database.form().expect("it can be asked"), Some(FORM));
     database.clean().expect("what is left can be removed");

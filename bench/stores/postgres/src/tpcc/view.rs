@@ -1,5 +1,6 @@
-//! The rows of a database at one moment, for any number of threads. Each thread that reads takes a connection, which
-//! later threads use again. All connections see the moment of the first one.
+//! The rows of a database at one moment, for any number of threads. Each reading thread takes an idle connection
+//! and gives it back later, so that other threads can use it. All connections see the moment that the first
+//! connection saw.
 
 use super::columns::Take;
 use super::dialect::{Dialect, Moment};
@@ -17,22 +18,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A snapshot of all tables.
 pub struct Snapshot<'a> {
     address: &'a Address,
-    /// What begins a transaction that sees the moment.
+    /// The SQL that begins a transaction that sees this moment.
     begin: String,
-    /// Keeps the moment.
+    /// This connection keeps the moment alive.
     _first: Connection,
     /// Connections that nobody reads on.
     idle: Mutex<Vec<Connection>>,
-    /// The statements that give the rows of a warehouse, by table.
+    /// The statements that select the rows of a warehouse, one for each table.
     rows: [Statement; 9],
 }
 
 impl<'a> Snapshot<'a> {
-    /// The database as it is now.
+    /// A snapshot of the database as it is now.
     ///
     /// # Errors
     ///
-    /// No server, or one that keeps no snapshot.
+    /// If the server cannot be reached, or cannot keep a snapshot.
     pub fn new(address: &'a Address, dialect: &Dialect) -> Result<Self, Error> {
         const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         let mut first = Connection::open(address)?;
@@ -67,7 +68,8 @@ impl<'a> Snapshot<'a> {
         Ok(connection)
     }
 
-    /// Gives the rows of `table` that belong to `warehouse` to `each`. A connection on which that failed is closed.
+    /// Reads the rows of `table` that belong to `warehouse`, and passes each row to `each`. If this fails, the
+    /// connection is closed.
     fn read<R: Take + Default>(
         &self,
         table: Table,

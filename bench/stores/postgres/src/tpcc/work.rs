@@ -1,5 +1,6 @@
-//! A transaction under way on a connection: which statements go out together, what their rows say, and what the
-//! terminal shows. It knows no socket. Its memory is used again, so that a transaction allocates nothing.
+//! A transaction under way on a connection. This module decides which statements go out together, reads their rows,
+//! and keeps what the terminal shows. It uses no socket. The memory of a transaction is used again by the next one,
+//! so that a transaction allocates nothing.
 
 use super::columns::{MICROS_2000, bytes, int, long, optional_int, signed_int, text};
 use super::options::Form;
@@ -22,34 +23,35 @@ pub struct Work {
     state: State,
 }
 
-/// How far it is, and what came of it so far.
+/// How far the transaction has come, and its results so far.
 struct State {
-    /// What the server answers, in this order.
+    /// The statements that the server has to answer, in this order.
     steps: Vec<Kind>,
     /// The step that is being answered.
     at: usize,
     /// Whether the last round trip is under way.
     is_last: bool,
-    /// Whether the server has rolled a new order back, which is its task if an item is missing.
+    /// Whether the server has rolled the new order back. It must do so if an item is missing.
     is_rolled_back: bool,
-    /// Rows of the statement that counts.
+    /// How many rows came from the statement whose rows must not be missing.
     rows: u32,
     order: Entered,
-    /// The lines in the order in which their stocks are locked, so that two orders never wait for each other.
+    /// The order lines in the order in which their stocks are locked. All orders use the same order of stocks, so
+    /// that two of them never wait for each other.
     sorted: [u8; LINES],
-    /// For each line, how many lines before it have the same stock: a statement takes from each stock only once.
+    /// For each line, the number of earlier lines with the same stock. A statement changes a stock only once.
     turns: [u8; LINES],
-    /// Lines whose item is there.
+    /// What the server said of each line whose item exists.
     found: [Option<Found>; LINES],
     /// The orders of a delivery, by district.
     delivered: [u32; DISTRICTS as usize],
-    /// What a payment writes of itself.
+    /// The text about itself that a payment puts into the data of a customer with bad credit.
     note: Vec<u8>,
     /// What the terminal shows.
     screen: Screen,
 }
 
-/// What the server said of a new order.
+/// What the server said about a new order.
 #[derive(Clone, Debug, Default)]
 struct Entered {
     number: u32,
@@ -59,7 +61,7 @@ struct Entered {
     has_good_credit: bool,
 }
 
-/// What the server said of a line.
+/// What the server said about an order line.
 #[derive(Clone, Debug)]
 struct Found {
     quantity: i32,
@@ -71,14 +73,14 @@ struct Found {
 
 /// What comes after a round trip.
 pub enum Next {
-    /// Another one, whose messages were put.
+    /// Another round trip, whose messages were put into the outbox.
     Round,
-    /// Nothing.
+    /// Nothing: the transaction is over.
     Done(Outcome),
 }
 
 impl Default for Work {
-    /// One that was never begun.
+    /// A transaction that was never begun.
     fn default() -> Self {
         let input = Input::Delivery(input::Delivery { warehouse: 0, carrier: 0, delivered: 0 });
         let state = State {
@@ -100,7 +102,7 @@ impl Default for Work {
 }
 
 impl Work {
-    /// Begins the transaction that `input` asks for: puts the messages of its first round trip.
+    /// Begins the transaction that `input` asks for: puts the messages of its first round trip into `out`.
     pub fn begin(&mut self, input: Input, statements: &Statements, out: &mut Vec<u8>) {
         let Self { input: kept, state } = self;
         *kept = input;
@@ -163,7 +165,8 @@ impl Work {
                 state.screen.number(long(values)?);
                 Ok(())
             }
-            // A lock returns a row only to show that it is held; the order of a simulation does the same.
+            // A lock returns a row only to show that it is held. In a simulation, the statement for an order also
+            // returns such a row.
             Kind::DeliveryLock | Kind::Order | Kind::NewOrderEnd => Ok(()),
             Kind::Begin | Kind::BeginReading | Kind::Commit | Kind::RollBack => {
                 Err(Malformed("a row of a statement that gives none"))
@@ -178,14 +181,14 @@ impl Work {
         if self.state.at > self.state.steps.len() { Err(Malformed("an answer to nothing")) } else { Ok(()) }
     }
 
-    /// Whether a statement is meant to fail in this way.
+    /// Whether the current statement is meant to fail with this error.
     pub fn wants(&mut self, refused: SqlState) -> bool {
         let is_end = self.state.steps.get(self.state.at) == Some(&Kind::NewOrderEnd);
         self.state.is_rolled_back = is_end && refused == ITEM_IS_MISSING;
         self.state.is_rolled_back
     }
 
-    /// What comes after a round trip that did not fail.
+    /// Decides what comes after a round trip without errors.
     pub fn next(&mut self, statements: &Statements, out: &mut Vec<u8>) -> Result<Next, Failure> {
         let state = &mut self.state;
         match &self.input {
@@ -213,7 +216,8 @@ impl Work {
         Ok(Next::Done(Outcome::Ok))
     }
 
-    /// Ends the transaction after an error that did not make the server end it: puts the messages of the rollback.
+    /// Rolls the transaction back after an error that did not already make the server do so: puts the messages of
+    /// the rollback into `out`.
     pub fn roll_back(&mut self, statements: &Statements, out: &mut Vec<u8>) {
         let state = &mut self.state;
         state.steps.clear();
@@ -229,7 +233,7 @@ impl Work {
 }
 
 impl State {
-    /// Puts a statement without parameters.
+    /// Puts a statement without parameters into `out`.
     fn put(&mut self, kind: Kind, statements: &Statements, out: &mut Vec<u8>) {
         statements.bind(kind, out).finish();
         self.steps.push(kind);
@@ -296,7 +300,7 @@ impl State {
         self.steps.push(Kind::NewOrder);
     }
 
-    /// Puts the order with only those of its lines whose items exist.
+    /// Puts the statement for the order into `out`, with only those order lines whose items exist.
     fn put_order(&mut self, input: &input::NewOrder, statements: &Statements, out: &mut Vec<u8>) {
         let mut columns = [[0_i32; LINES]; 4];
         let mut amounts = [0_i64; LINES];
@@ -412,7 +416,7 @@ impl State {
         self.take_line(at, quantity, &info, values)
     }
 
-    /// What is the same in both forms of a line.
+    /// Takes the columns of an order line that are the same with statements and with functions.
     fn take_line(
         &mut self,
         at: usize,
@@ -464,7 +468,7 @@ impl State {
         Ok(())
     }
 
-    /// Shows a new order; says whether all its items are there.
+    /// Shows a new order. Returns whether all its items exist.
     fn show_order(&mut self, input: &input::NewOrder) -> Result<bool, Failure> {
         if self.rows == 0 {
             return Err(wrong("the warehouse, the district or the customer of an order is missing"));

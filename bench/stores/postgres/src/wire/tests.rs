@@ -1,4 +1,4 @@
-//! Messages against those that `postgres-protocol` builds, and bytes that no server should send.
+//! Compares messages with those that `postgres-protocol` builds, and tests bytes that no server should send.
 
 use super::*;
 use bytes::BytesMut;

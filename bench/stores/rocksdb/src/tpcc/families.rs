@@ -1,5 +1,5 @@
-//! The column families: one for each of the nine tables and of the two indexes. Keys and values are those of
-//! `tpcc::encoding`.
+//! The column families: one for each of the nine tables and of the two indexes. Keys and values have the encoding
+//! of `tpcc::encoding`.
 //!
 //! ```text
 //!   customer, stock      length of the first part (2 bytes, little-endian), first part, second part
@@ -7,8 +7,8 @@
 //!   an index             nothing: the entry is the key, which ends with the number of the row
 //! ```
 //!
-//! RocksDB has no columns. A row of two parts is one value here: transactions read more rows of these tables than
-//! they write, and with two column families each read would search twice.
+//! RocksDB has no columns. A row of two parts is one value here: transactions read rows of these tables more often
+//! than they write them. With two column families, each read would need two searches.
 
 use super::Db;
 use ::tpcc::Table;
@@ -18,12 +18,12 @@ use harness::Failure;
 use rocksdb::BoundColumnFamily;
 use std::sync::Arc;
 
-/// The index of customers by name.
+/// The name of the index of customers by name.
 pub const CUSTOMERS_BY_NAME: &str = "customers_by_name";
-/// The index of orders by customer.
+/// The name of the index of orders by customer.
 pub const ORDERS_BY_CUSTOMER: &str = "orders_by_customer";
 
-/// The names of all.
+/// The names of all families except the default one.
 pub fn names() -> impl Iterator<Item = &'static str> {
     Table::ALL.into_iter().map(Table::name).chain([CUSTOMERS_BY_NAME, ORDERS_BY_CUSTOMER])
 }
@@ -41,7 +41,7 @@ pub fn family<'l>(db: &'l Db, name: &str) -> Result<Family<'l>, Failure> {
     })
 }
 
-/// All of them.
+/// All column families.
 pub struct Families<'l> {
     tables: [Family<'l>; 9],
     pub customers_by_name: Family<'l>,
@@ -49,7 +49,7 @@ pub struct Families<'l> {
 }
 
 impl<'l> Families<'l> {
-    /// The families of `db`, which were made.
+    /// The families of `db`, which must exist already.
     pub fn of(db: &'l Db) -> Result<Self, Failure> {
         let mut tables = Vec::with_capacity(9);
         for table in Table::ALL {

@@ -1,6 +1,6 @@
-//! Loads a part: its rows go straight into files, which RocksDB takes in unchanged, and then the part is noted as
-//! loaded. If a crash comes before that note, the part is loaded again with the same rows. Indexes are built from the
-//! rows of a table in the same way.
+//! Loads a part: writes its rows straight into files, lets RocksDB take these files in unchanged, and then notes
+//! that the part is loaded. If a crash comes before this note, the part is loaded again with the same rows. Indexes
+//! are built in the same way from the rows of a table.
 
 use super::RocksDb;
 use super::families::{CUSTOMERS_BY_NAME, ORDERS_BY_CUSTOMER, family, parts_of, value_of};
@@ -62,7 +62,8 @@ pub fn make_indexes(rocksdb: &RocksDb) -> Result<(), Failure> {
     make_index::<Order>(rocksdb, Table::Order, ORDERS_BY_CUSTOMER, |row| row.warehouse, customer_entry)
 }
 
-/// Makes an index of a table, unless it was made. The entries of a warehouse are sorted in memory.
+/// Makes an index of a table, unless the index exists already. The entries of one warehouse at a time are sorted in
+/// memory.
 fn make_index<R: Decode + Default>(
     rocksdb: &RocksDb,
     table: Table,

@@ -1,14 +1,14 @@
-//! One thread's transactions. Each transaction reads at a snapshot. Its commit fails if a row that it writes was
-//! written since. RocksDB compares the keys that a transaction wrote, or read by `get_for_update`, with the rows in
-//! memory.
+//! One thread's transactions. Each transaction reads at a snapshot. Its commit fails if another transaction has
+//! written one of its rows since the snapshot. To find this out, RocksDB takes each key that the transaction wrote
+//! or read by `get_for_update`, and looks it up among the rows in memory.
 //!
-//! With this rule the five transactions are serializable. A writing transaction may read rows that other transactions
-//! change: districts, stock, orders and their lines, and the customers that pay or get a delivery. It also writes
-//! every such row. In all other rows it reads what never changes: items, names, the tax of a warehouse, the discount
-//! of a customer. There is one exception: a delivery that finds no order in a district. It reads the district by
-//! `get_for_update`, and each new order writes the district. So what a writing transaction has read was not changed
-//! by an earlier commit since its snapshot. Transactions that only read see a snapshot, which is the state between
-//! two commits.
+//! With this rule the five transactions are serializable. A writing transaction reads some rows that other
+//! transactions change: districts, stock, orders and their lines, and the customers that pay or get a delivery. It
+//! also writes all these rows. From all other rows it reads only columns that never change: items, names, the tax
+//! of a warehouse, the discount of a customer. There is one exception: a delivery that finds no order in a
+//! district. The delivery reads this district by `get_for_update`, and each new order writes the district.
+//! Therefore, when a writing transaction commits, no other commit has changed what it read since its snapshot.
+//! Transactions that only read see a snapshot, which is the state between two commits.
 
 use super::families::{Families, Family, parts_of, value_of};
 use super::{Db, RocksDb};
@@ -40,7 +40,7 @@ pub fn session<'l>(rocksdb: &'l RocksDb, form: &Form, clock: Clock) -> Result<Bo
         writes: rocksdb.writes(),
         kept: Kept::default(),
     };
-    // A commit is one call that waits: one thread has nothing else under way.
+    // A commit is one call that waits, so a thread has only one transaction under way.
     Ok(in_turn::session(transactions, form, 1, clock))
 }
 
@@ -52,13 +52,13 @@ struct Transactions<'l> {
     kept: Kept,
 }
 
-/// What is kept from one transaction to the next.
+/// What a session keeps from one transaction to the next.
 #[derive(Default)]
 struct Kept {
-    /// Reads at the snapshot of the transaction at hand.
+    /// Reads at the snapshot of the current transaction.
     reads: ReadOptions,
     scratch: Scratch,
-    /// A value of several parts.
+    /// A buffer for a value of several parts.
     joined: Vec<u8>,
     oldest: Oldest,
 }
@@ -71,13 +71,13 @@ impl<'l> Engine for Transactions<'l> {
 
     fn begin(&mut self, transaction: ::tpcc::Transaction) -> Result<Open<'_>, Failure> {
         let tx = self.db.transaction_opt(&self.writes, &self.options);
-        // The snapshot belongs to the transaction, and lives as long.
+        // The snapshot belongs to the transaction and lives as long as the transaction.
         self.kept.reads.set_snapshot(&tx.snapshot());
         Ok(Open { tx, reads_only: reads_only(transaction), families: &self.families, kept: &mut self.kept })
     }
 
     fn commit(open: Open<'_>) -> Result<(), Failure> {
-        // An empty commit would sync the log.
+        // A commit without writes would still sync the log.
         if open.reads_only { Ok(()) } else { open.tx.commit().map_err(broken) }
     }
 }
@@ -108,7 +108,7 @@ impl Open<'_> {
         self.tx.put_cf(self.families.table(table), encoded.key(), value).map_err(broken)
     }
 
-    /// An iterator over the rows within bounds, before the first row.
+    /// An iterator over the rows between the two bounds. It stands before the first row.
     fn range(
         &self,
         family: &Family<'_>,
@@ -121,7 +121,7 @@ impl Open<'_> {
     }
 }
 
-/// A key that `fill` makes, as an owned bound.
+/// Makes a key with `fill`, and returns it as an owned bound.
 fn key_of(fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut key = Vec::new();
     fill(&mut key);
@@ -170,7 +170,7 @@ impl Rows for Open<'_> {
     }
 
     fn put_customer(&mut self, row: &Customer) -> Result<(), Failure> {
-        // Names do not change, and neither does their index.
+        // The names of customers never change, so the index by name does not change either.
         self.put(Table::Customer, Row::Customer(row), 0)
     }
 
@@ -189,7 +189,7 @@ impl Rows for Open<'_> {
         match oldest {
             Some(order) => self.kept.oldest.note(of, order),
             None => {
-                // This stays so as long as no new order comes.
+                // The result stays true as long as no new order comes, and each new order writes the district.
                 let key = self.kept.scratch.key(|key| district_key(of, key));
                 let family = self.families.table(Table::District);
                 self.tx.get_pinned_for_update_cf_opt(family, key, true, &self.kept.reads).map_err(broken)?;
@@ -226,7 +226,7 @@ impl Rows for Open<'_> {
     }
 
     fn put_order(&mut self, row: &Order) -> Result<(), Failure> {
-        // One that is not delivered is new.
+        // An order that is not delivered is new.
         if row.carrier.is_none() {
             let entry = self.kept.scratch.key(|entry| customer_entry(row, entry));
             self.tx.put_cf(&self.families.orders_by_customer, entry, b"").map_err(broken)?;

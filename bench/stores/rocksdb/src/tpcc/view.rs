@@ -16,12 +16,12 @@ pub struct Snapshot<'l> {
 }
 
 impl<'l> Snapshot<'l> {
-    /// The database as it is now.
+    /// A snapshot of the database as it is now.
     pub fn new(db: &'l Db) -> Result<Self, Failure> {
         Ok(Self { families: Families::of(db)?, snapshot: db.snapshot() })
     }
 
-    /// Gives the rows of a table whose keys begin with `warehouse`, or all rows if `warehouse` is 0.
+    /// Passes to `each` the rows of a table whose keys begin with `warehouse`, or all rows if `warehouse` is 0.
     fn each_of<R: Decode + Default>(
         &self,
         table: Table,
@@ -29,7 +29,7 @@ impl<'l> Snapshot<'l> {
         mut each: impl FnMut(&R) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let mut reads = ReadOptions::default();
-        // What is read once keeps nothing out of the cache.
+        // Rows that are read only once should not push other pages out of the cache.
         reads.fill_cache(false);
         if warehouse != 0 {
             let mut prefix = Vec::new();

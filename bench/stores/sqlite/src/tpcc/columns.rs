@@ -1,10 +1,11 @@
-//! The nine tables in SQL: how they are made, how rows become parameters of statements, and how results become rows.
-//! Money is in cents, rates are in ten-thousandths, times are microseconds: all numbers are integers.
+//! The nine tables in SQL: the statements that create them, the way from rows to parameters of statements, and the
+//! way from results to rows. Money is in cents, rates are in ten-thousandths, and times are in microseconds, so all
+//! numbers are integers.
 //!
-//! A table whose key has several columns is a tree of its rows in the order of that key (`WITHOUT ROWID`). The
-//! columns that transactions read most come first, because a row is decoded from its beginning. The key of a payment
-//! has a number, which makes each payment the last of its warehouse. So the check reads the payments of a warehouse
-//! together.
+//! If the key of a table has several columns, the table is a tree of its rows in the order of this key (`WITHOUT
+//! ROWID`). SQLite decodes a row from its beginning, so the columns that transactions read most come first. The key
+//! of a payment ends with a rising number, so each new payment becomes the last one of its warehouse. In this way
+//! all payments of a warehouse lie together, and the check can read them in one go.
 
 use super::super::broken;
 use ::tpcc::schema::{Address, Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
@@ -63,7 +64,7 @@ pub fn create(table: Table) -> &'static str {
     }
 }
 
-/// Inserts a row, with a parameter for each column.
+/// The statement that inserts a row, with a parameter for each column.
 pub fn insert(table: Table) -> &'static str {
     match table {
         Table::Warehouse => "INSERT INTO warehouse VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -80,7 +81,7 @@ pub fn insert(table: Table) -> &'static str {
     }
 }
 
-/// Selects all columns of the rows of a warehouse, or all items, in the order of their keys.
+/// The statement that selects all columns, in the order of the keys: of the rows of a warehouse, or of all items.
 pub fn select_all(table: Table) -> &'static str {
     match table {
         Table::Warehouse => "SELECT * FROM warehouse WHERE w_id = ?",
@@ -95,7 +96,8 @@ pub fn select_all(table: Table) -> &'static str {
     }
 }
 
-/// Inserts `row` by a statement of [`insert`]. `number` distinguishes payments of the same warehouse and time.
+/// Inserts `row` with a statement that [`insert`] returned. `number` distinguishes payments that have the same
+/// warehouse and the same time.
 pub fn run_insert(statement: &mut Statement<'_>, row: Row<'_>, number: u64) -> Result<(), Failure> {
     let mut to = Parameters { statement, at: 0 };
     match row {
@@ -171,7 +173,7 @@ pub fn run_insert(statement: &mut Statement<'_>, row: Row<'_>, number: u64) -> R
     statement.raw_execute().map(drop).map_err(broken)
 }
 
-/// Parameters of a statement, one after the other.
+/// Sets the parameters of a statement, one after the other.
 struct Parameters<'p, 's> {
     statement: &'p mut Statement<'s>,
     at: usize,
@@ -205,7 +207,7 @@ pub fn as_sql<const N: usize>(text: &Text<N>) -> ToSqlOutput<'_> {
     ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes()))
 }
 
-/// Columns of a result, one after the other.
+/// Takes the columns of a result, one after the other.
 pub struct Columns<'r, 's> {
     row: &'r rusqlite::Row<'s>,
     at: usize,
@@ -217,7 +219,7 @@ impl<'r, 's> Columns<'r, 's> {
         Self { row, at: 0 }
     }
 
-    /// The next one.
+    /// The value of the next column.
     pub fn take<T: FromSql>(&mut self) -> Result<T, Failure> {
         let value = self.row.get(self.at).map_err(|error| wrong(format!("a row is not one of TPC-C: {error}")))?;
         self.at += 1;
@@ -242,7 +244,7 @@ impl<'r, 's> Columns<'r, 's> {
         self.text(&mut address.zip)
     }
 
-    /// The columns of a customer's account, which are the first columns of the table.
+    /// Takes the columns of a customer's account, which are the first columns of the table.
     pub fn account(&mut self, row: &mut Customer) -> Result<(), Failure> {
         (row.warehouse, row.district, row.customer) = (self.take()?, self.take()?, self.take()?);
         self.text(&mut row.last)?;
@@ -254,7 +256,7 @@ impl<'r, 's> Columns<'r, 's> {
     }
 }
 
-/// A row that is read from all columns of its table.
+/// A row that can be read from all columns of its table.
 pub trait Read: Default {
     /// Becomes the row with these columns.
     fn read(&mut self, from: &mut Columns<'_, '_>) -> Result<(), Failure>;

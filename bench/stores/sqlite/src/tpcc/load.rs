@@ -10,7 +10,7 @@ use std::sync::MutexGuard;
 
 /// Takes the rows of a part.
 pub struct PartLoader<'l> {
-    // Closed, and so rolled back, before the turn is given up.
+    // The connection is closed before the turn is given up, and closing it rolls its transaction back.
     connection: Connection,
     part: Part,
     rows: u64,

@@ -1,8 +1,9 @@
-//! One thread's transactions, on a connection of its own. A transaction that writes first takes the lock of all
-//! writers, so no transactions conflict. A transaction that only reads sees the last commit before its start.
+//! One thread's transactions, on a connection of its own. A transaction that writes takes the lock of all writers
+//! before it does anything else, so no transactions conflict. A transaction that only reads sees the last commit
+//! before its start.
 //!
-//! SQLite syncs its log once for each commit. With `group`, several transactions of a session share a commit. Each is
-//! a savepoint of a transaction of SQLite, and they are answered once that transaction is committed.
+//! SQLite syncs its log once for each commit. With `group`, several transactions of a session share a commit. Each
+//! of them is a savepoint in one transaction of SQLite. They are answered after this transaction is committed.
 
 use super::Sqlite;
 use super::columns::{Columns, Read, as_sql, insert, run_insert};
@@ -16,14 +17,14 @@ use rusqlite::{CachedStatement, Connection, Params};
 use std::ops::RangeInclusive;
 use std::sync::MutexGuard;
 
-/// Statements that a connection keeps prepared: all of them.
+/// How many statements a connection keeps prepared; this is enough for all.
 const PREPARED: usize = 64;
 
 /// A session on `sqlite`.
 pub fn session<'l>(sqlite: &'l Sqlite, form: &Form, clock: Clock) -> Result<Box<dyn Flights + 'l>, Failure> {
     let connection = sqlite.connect()?;
     connection.set_prepared_statement_cache_capacity(PREPARED);
-    // A savepoint keeps the old content of pages, by default in a temporary file.
+    // A savepoint keeps the old content of pages. By default, SQLite puts it into a temporary file.
     connection.pragma_update(None, "temp_store", "memory").map_err(broken)?;
     let together = sqlite.group;
     Ok(in_turn::session(Transactions { sqlite, connection, turn: None }, form, together, clock))
@@ -32,7 +33,7 @@ pub fn session<'l>(sqlite: &'l Sqlite, form: &Form, clock: Clock) -> Result<Box<
 struct Transactions<'l> {
     sqlite: &'l Sqlite,
     connection: Connection,
-    /// While transactions of a group are open.
+    /// This session's turn, which it holds while transactions of a group are open.
     turn: Option<MutexGuard<'l, ()>>,
 }
 
@@ -71,7 +72,7 @@ impl<'l> Engine for Transactions<'l> {
         let Some(_turn) = self.turn.take() else { return Ok(()) };
         let committed = run(&self.connection, "COMMIT");
         if committed.is_err() && !self.connection.is_autocommit() {
-            // Why it was not committed says more than a second error.
+            // The reason why the commit failed is worth more than the error of this rollback.
             run(&self.connection, "ROLLBACK").ok();
         }
         committed
@@ -86,22 +87,23 @@ fn run(connection: &Connection, sql: &str) -> Result<(), Failure> {
 /// An open transaction.
 struct Open<'e> {
     connection: &'e Connection,
-    /// Whether it is a savepoint of one of SQLite.
+    /// Whether this is a savepoint in a larger transaction of SQLite.
     is_savepoint: bool,
     is_over: bool,
-    /// The turn of a writer. It is given up after the transaction has ended.
+    /// This writer's turn. It ends after the end of the transaction.
     _turn: Option<MutexGuard<'e, ()>>,
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        // After some errors SQLite has rolled back by itself.
+        // After some errors SQLite has already rolled back by itself.
         if self.is_over || self.connection.is_autocommit() {
             return;
         }
-        // If it cannot be rolled back, the next transaction cannot begin, and says why.
+        // If this rollback fails, the next transaction cannot begin, and its error says why.
         match self.is_savepoint {
-            // If it cannot be rolled back alone, none of the transactions that share its commit is committed.
+            // If the savepoint cannot be rolled back alone, the whole transaction of SQLite is rolled back, and
+            // none of the transactions that share its commit is committed.
             true => run(self.connection, "ROLLBACK TO one")
                 .and_then(|()| run(self.connection, "RELEASE one"))
                 .or_else(|_| run(self.connection, "ROLLBACK"))
@@ -116,7 +118,7 @@ impl Open<'_> {
         self.connection.prepare_cached(sql).map_err(broken)
     }
 
-    /// Gives the columns of the only row to `read`; `None`: no row was found.
+    /// Gives the columns of the only row to `read`; `None` means that no row was found.
     fn one<T>(
         &self,
         sql: &str,
@@ -253,7 +255,7 @@ impl Rows for Open<'_> {
     }
 
     fn put_order(&mut self, row: &Order) -> Result<(), Failure> {
-        // One that is not delivered is new.
+        // An order that is not delivered is new.
         let Some(carrier) = row.carrier else { return self.insert(Table::Order, Row::Order(row), 0) };
         let sql = "UPDATE orders SET o_carrier_id = ?4 WHERE o_w_id = ?1 AND o_d_id = ?2 AND o_id = ?3";
         self.change(Table::Order, sql, (row.warehouse, row.district, row.order, carrier))

@@ -1,5 +1,5 @@
-//! The rows of a database at one moment. There are as many connections as processors, because a connection reads for
-//! one thread at a time. No writer commits while the connections begin, so all of them read the same state.
+//! The rows of a database at one moment. A connection reads for one thread at a time, so there are as many
+//! connections as processors. No writer commits while the connections begin, so all of them read the same state.
 
 use super::Sqlite;
 use super::columns::{self, Columns, Read};
@@ -17,17 +17,17 @@ pub struct Readers {
 }
 
 impl Readers {
-    /// The database as it is now.
+    /// A view of the database as it is now.
     pub fn new(sqlite: &Sqlite) -> Result<Self, Failure> {
         let count = std::thread::available_parallelism().map_or(1, usize::from);
         let _turn = sqlite.turn();
-        // The mutex holds back writers of this process, and the lock holds back writers of other processes.
+        // The mutex holds back the writers of this process, and the lock holds back the writers of other processes.
         let mut control = sqlite.connection();
         let _lock = control.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
         let mut idle = Vec::with_capacity(count);
         for _ in 0..count {
             let connection = sqlite.connect()?;
-            // A transaction sees what is there at its first read.
+            // A transaction sees the state at its first read.
             connection.execute_batch("BEGIN; SELECT count(*) FROM tpcc").map_err(broken)?;
             idle.push(connection);
         }

@@ -1,4 +1,5 @@
-//! The work of a peer's second thread during a measurement: scans, a compaction, an index, or a new budget for pages.
+//! The work of a peer's second thread during a measurement: scans, a compaction, building an index, or setting a
+//! new budget for pages.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark's threads and time are the machine's")]
 
@@ -9,16 +10,16 @@ use os::real::RealClock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Between two looks.
+/// The time between two checks.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The process's memory is looked at this long after a new budget was given.
+/// After a new budget is given, the process's memory is watched for this long.
 const FOLLOWS: Duration = Duration::from_secs(1);
 
-/// A key behind all rows.
+/// A key after those of all rows.
 const LAST_KEY: &[u8] = b"zzzz";
 
-/// Puts the row without which a compaction has nothing to do.
+/// Puts one row, because a compaction of an unchanged store has nothing to do.
 pub fn disturb(store: &dyn Store) -> Result<(), String> {
     let mut record = Strings::new();
     record.push(b"newer than all others");
@@ -28,8 +29,8 @@ pub fn disturb(store: &dyn Store) -> Result<(), String> {
     session.call(&request, &mut reply).and_then(|_| session.finish()).map_err(|failure| failure.to_string())
 }
 
-/// Does `what` on `store` until `is_over`. Sets `stop` when this work ends the window: at an error, `after` the end
-/// of a compaction, or at the end of building an index.
+/// Does `what` on `store` until `is_over` is set. Sets `stop` when this work ends the window: at an error, when
+/// `after` has passed since the end of a compaction, or at the end of building an index.
 pub fn run(
     store: &dyn Store,
     what: Beside,
@@ -87,7 +88,7 @@ fn build_index(store: &dyn Store, is_over: &AtomicBool) -> Result<WorkDone, Stri
     Ok(done)
 }
 
-/// Gives `store` another budget in the middle of a load, `from_start` after now.
+/// Waits for `from_start`, which is the middle of a load, and then gives `store` another budget.
 pub fn shrink(store: &dyn Store, cache_bytes: u64, from_start: Duration) -> Result<Shrunk, String> {
     RealClock::new().sleep(from_start);
     let used = || {

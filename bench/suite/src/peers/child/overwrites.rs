@@ -1,5 +1,5 @@
-//! Overwrites of rows, with the bytes that they cause. Work that the store still has to do when the window ends is
-//! left undone, so that the bytes are those of the window alone.
+//! Measures overwrites of rows, and the bytes that they cause. Background work that remains when the window ends is
+//! not waited for, so the bytes belong to the window alone.
 
 use super::super::disk;
 use super::super::orders::{Answer, Beside, Overwrite, Overwritten, Sample};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Measures what `overwrite` says on `store`, whose files lie in `directory`.
+/// Measures on `store` what `overwrite` says. The files of the store lie in `directory`.
 pub fn measure(store: &dyn Store, directory: &Path, overwrite: &Overwrite) -> Answer {
     if !overwrite.builds_index {
         let time = Duration::from_millis(overwrite.millis);
@@ -20,7 +20,7 @@ pub fn measure(store: &dyn Store, directory: &Path, overwrite: &Overwrite) -> An
     let sample = with_beside(store, Beside::IndexBuild, Duration::ZERO, |stop| {
         measure_until(store, directory, &without_warmup, LONGEST_WORK, stop)
     });
-    // This also happens after an error, so that the next measurement finds the table as this one did.
+    // The index is dropped after an error, too, so that the next measurement finds the table without it.
     let checked = store.check_and_drop_index().map_err(|failure| failure.to_string());
     let sample = sample?;
     let entries = checked?;
@@ -30,7 +30,7 @@ pub fn measure(store: &dyn Store, directory: &Path, overwrite: &Overwrite) -> An
     Ok(sample)
 }
 
-/// Measures for `time`, or until it is told to `stop`.
+/// Measures for `time`, or until `stop` is set.
 fn measure_until(
     store: &dyn Store,
     directory: &Path,
@@ -80,12 +80,13 @@ fn measure_until(
     })
 }
 
-/// The store's counter `name` in the window; `None` if the store does not count it.
+/// By how much the store's counter `name` rose in the window; `None` if the store has no such counter.
 fn counted(measured: &Measured, name: &str) -> Option<u64> {
     measured.counters.iter().find(|change| change.name == name).and_then(Change::counted)
 }
 
-/// The window's part of the `bytes` of a whole run: the same part as of the operations.
+/// Estimates how many of `bytes`, which were counted in the whole run, belong to the window. The window's part of
+/// the bytes is assumed to equal its part of the operations.
 fn of_window(bytes: u64, measured: &Measured) -> u64 {
     let warm_up: u64 = measured.intervals.iter().filter(|it| it.warming).map(|it| it.operations).sum();
     let window = u128::from(measured.operations);

@@ -1,8 +1,9 @@
-//! Transactions in a closed loop: a get and a put, or increments of counters. Also durable puts, some of which are in
-//! flight. Between two transactions a thread does next to nothing, so different ways to do the same can be compared.
-//! It draws a row and looks at the clock, which takes some 25 ns; an operation takes a microsecond or more.
+//! Transactions in a closed loop: a get and a put, or increments of counters. Durable puts are measured as well,
+//! with or without commits in flight. Between two transactions a thread does almost nothing, so that different ways
+//! to do the same work can be compared. It only draws a row and reads the clock, which takes some 25 ns. An
+//! operation takes a microsecond or more.
 //!
-//! Increments are counted by the clients and by the counters. If the two differ, the measurement fails.
+//! Both the clients and the counters count increments. If the two counts differ, the measurement fails.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -17,7 +18,7 @@ use std::sync::Barrier;
 use std::time::Duration;
 use ycsb::{Random, Text, Zipfian};
 
-/// Measures what `transact` says on `store`.
+/// Measures on `store` what `transact` says.
 pub fn measure(store: &dyn Store, transact: &Transact) -> Answer {
     if transact.threads == 0 || transact.records == 0 {
         return Err(format!("{} threads on {} rows do nothing", transact.threads, transact.records));
@@ -32,20 +33,20 @@ pub fn measure(store: &dyn Store, transact: &Transact) -> Answer {
     sample(&done, transact.threads)
 }
 
-/// What threads did.
+/// What one or more threads did.
 #[derive(Debug, PartialEq)]
 struct Done {
-    /// Operations of the whole run.
+    /// The number of operations in the whole run.
     all: u64,
-    /// The operations of the windows.
+    /// The number of operations in the windows.
     operations: u64,
-    /// Conflicts in the windows.
+    /// The number of conflicts in the windows.
     conflicts: u64,
-    /// The conflicts of each increment.
+    /// How many conflicts each increment met.
     of_each: Histogram<u64>,
-    /// The sum of the windows of all threads. They begin and end at nearly the same time.
+    /// The sum of the lengths of all threads' windows. The windows begin and end at nearly the same time.
     nanos: u64,
-    /// How long each increment of the windows took.
+    /// How long each increment in the windows took.
     times: Histogram<u64>,
 }
 
@@ -55,7 +56,7 @@ impl Done {
         Self { all: 0, operations: 0, conflicts: 0, of_each: histogram(), nanos: 0, times: histogram() }
     }
 
-    /// Adds what another thread did.
+    /// Adds what other threads did.
     fn add(&mut self, more: &Self) {
         self.all += more.all;
         self.operations += more.operations;
@@ -89,7 +90,7 @@ fn sample(done: &Done, threads: usize) -> Answer {
     Ok(Sample { operations: done.operations, rows: done.operations, nanos, transacted, ..Sample::default() })
 }
 
-/// The sum of all counters; `None` if none are measured.
+/// The sum of all counters; `None` if this measurement has no counters.
 fn counted(store: &dyn Store, transact: &Transact) -> Result<Option<u64>, String> {
     let Deed::Increment { .. } = transact.what else { return Ok(None) };
     let mut session = transactions(store, Checked::ReadsAndWrites)?;
@@ -106,7 +107,7 @@ fn transactions(store: &dyn Store, checked: Checked) -> Result<Box<dyn Transacti
     store.transactions(checked).ok_or_else(|| "the store has no transactions as it was opened".to_owned())
 }
 
-/// A thread's way to do what is measured.
+/// How a thread does the operations that are measured.
 enum Doing<'s> {
     Apart(Box<dyn Transactions + 's>),
     Together(Box<dyn Transactions + 's>),
@@ -134,7 +135,8 @@ impl<'s> Doing<'s> {
 
 fn on_threads(store: &dyn Store, transact: &Transact) -> Result<Done, String> {
     let clock = Clock::start();
-    // Otherwise threads that start later would have the processors to themselves at the end.
+    // All threads begin together and wait for each other here. Otherwise threads that start later would have the
+    // processors to themselves at the end.
     let all_there = Barrier::new(transact.threads);
     let thread = |number| {
         let doing = Doing::begin(store, transact);
@@ -158,7 +160,7 @@ fn nanos(millis: u64) -> u64 {
     Duration::from_millis(millis).as_nanos() as u64
 }
 
-/// When operations count.
+/// The time in which operations count.
 struct Window {
     clock: Clock,
     from: u64,
@@ -191,7 +193,8 @@ impl<'s> Client<'s> {
         }
     }
 
-    /// Does what it does until the window ends. Puts of the window are waited for, and that time counts.
+    /// Does its operations until the window ends. Then waits for the puts of the window, and this wait counts as
+    /// time of the window.
     fn run(mut self, window: &Window) -> Result<Done, Failure> {
         let mut before = Done::nothing();
         while window.clock.nanos() < window.from {
@@ -212,7 +215,7 @@ impl<'s> Client<'s> {
         Ok(done)
     }
 
-    /// Does one, and counts it in `done`.
+    /// Does one operation and counts it in `done`.
     fn operation(&mut self, clock: &Clock, done: &mut Done) -> Result<(), Failure> {
         if let Doing::Increments(session, zipfian) = &mut self.doing {
             let counter = match zipfian {
@@ -239,7 +242,7 @@ impl<'s> Client<'s> {
         Ok(())
     }
 
-    /// Draws a row, and another value for it.
+    /// Draws a row and a new value for it.
     fn draw_row(&mut self) {
         KEYS.write(uniform(&mut self.random, self.records), &mut self.key);
         self.text.fill(&mut self.value);
@@ -250,7 +253,8 @@ impl<'s> Client<'s> {
     }
 }
 
-/// A number below `end`. The upper bits of a product are uniform enough: 2^64 is far more than the number of rows.
+/// A random number below `end`. The upper bits of a product are uniform enough, because 2^64 is far more than the
+/// number of rows.
 fn uniform(random: &mut Random, end: u64) -> i64 {
     ((u128::from(random.long().cast_unsigned()) * u128::from(end)) >> 64) as i64
 }

@@ -1,5 +1,5 @@
-//! How much a full scan and a compaction slow the gets of another thread, and what happens when the budget for pages
-//! is halved under load. There is no memory limit here, because only the store's own pages are measured.
+//! How much a full scan and a compaction slow down the gets of another thread. Also what happens when the budget
+//! for pages is halved under load. There is no memory limit here, because only the store's own pages are measured.
 
 use super::MIB;
 use super::ground::{ColdEngine, Ground};
@@ -10,8 +10,8 @@ use crate::peers::{failed, million_rows, thousands};
 
 const OURS: &str = "larch 16K";
 
-/// The names of the rows for one way to draw keys: quiet, beside a scan, and beside a compaction. The last names are
-/// of what went on there.
+/// The names of the table's rows for one way to draw keys. Each group has three: without other work, beside a scan,
+/// and beside a compaction. The last two names are for the speed of the scan and of the compaction.
 struct Names {
     hits: [&'static str; 3],
     p99: [&'static str; 3],
@@ -39,13 +39,13 @@ const HOT: Names = Names {
 const IN_TIME: &str = "a halved budget is kept after";
 const GIVEN_BACK: &str = "of the bytes it lost, given back by the process in a second";
 
-/// Threads of the load under which the budget is halved.
+/// The number of threads of the load under which the budget is halved.
 const SHRINK_THREADS: usize = 8;
 
-/// The greatest cache that is halved.
+/// The largest cache whose budget is halved here.
 const SHRINK_CACHE_BYTES: u64 = 256 * MIB;
 
-/// Measures all of it.
+/// Measures all rows of this table.
 pub fn measure(ground: &mut Ground) -> Table {
     let mut table = table();
     let Some(ours) = ground.engine(OURS) else { return table };
@@ -65,7 +65,7 @@ pub fn measure(ground: &mut Ground) -> Table {
     table
 }
 
-/// Gets of one thread in turns: quiet, beside scans, and beside a compaction.
+/// Measures gets of one thread in turns: without other work, beside scans, and beside a compaction.
 fn disturbed(
     ground: &mut Ground,
     ours: &ColdEngine,
@@ -82,13 +82,13 @@ fn disturbed(
             records: scale.records,
             filled: Fill::Sorted,
             threads: 1,
-            // Before the window the cache must learn which rows are asked for again and again, also after a
-            // compaction has replaced pages.
+            // Before the window, the cache must learn which rows are read most often. After a compaction has
+            // replaced the pages, it has to learn this again.
             warmup_millis: if beside == Some(Beside::Scan) { scale.warmup_millis } else { 4 * scale.warmup_millis },
             millis: 2 * scale.millis,
             operations: None,
             seed,
-            // Half the cache.
+            // The hot rows fill half the cache.
             hot_share: (keys == "hotspot")
                 .then(|| (ours.cache_bytes as f64 / 2.0 / ground.row_bytes() as f64).min(0.5)),
             beside,
@@ -120,13 +120,14 @@ fn disturbed(
     Ok(())
 }
 
-/// The size of the cache that is halved. The cache fills within the warm-up, and holds less than half of the rows.
+/// The size of the cache whose budget is halved. It is small enough to fill within the warm-up, and holds less than
+/// half of the rows.
 fn cache_to_halve(row_bytes: u64) -> u64 {
     let most = (row_bytes / 2).max(2 * MIB);
     SHRINK_CACHE_BYTES.min(1 << most.ilog2())
 }
 
-/// Gives the store half the budget while threads read.
+/// Halves the store's budget while threads read.
 fn halved(ground: &mut Ground, ours: &ColdEngine, table: &mut Table) -> Result<(), String> {
     let cache_bytes = cache_to_halve(ground.row_bytes());
     let scale = ground.scale;
@@ -137,9 +138,9 @@ fn halved(ground: &mut Ground, ours: &ColdEngine, table: &mut Table) -> Result<(
             records: scale.records,
             filled: Fill::Sorted,
             threads: SHRINK_THREADS,
-            // Until it is full.
+            // The warm-up lasts until the cache is full.
             warmup_millis: 3 * scale.warmup_millis,
-            // A second and more are left after the change.
+            // At least a second of the window is left after the change.
             millis: 2 * scale.millis.max(1_000),
             operations: None,
             seed: 200_000 + repeat as u64,

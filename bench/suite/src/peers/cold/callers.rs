@@ -1,10 +1,11 @@
-//! Uniform gets by one thread that has many under way, beside the disk alone at the same depth and page size.
+//! Uniform gets by one thread that has many gets under way. For comparison, the disk alone is measured at the same
+//! depth and page size.
 
 use super::gets::uniform;
 use super::ground::{ColdEngine, Ground};
 use crate::peers::table::{Against, Goal, Row, Table};
 
-/// The gets under way in each group of rows.
+/// The number of gets under way in each group of rows.
 const DEPTHS: [(usize, [&str; 3]); 4] = [
     (1, ["K gets/s, 1 under way", "reads a get, 1 under way", "CPU us a get, 1 under way"]),
     (8, ["K gets/s, 8 under way", "reads a get, 8 under way", "CPU us a get, 8 under way"]),
@@ -14,7 +15,7 @@ const DEPTHS: [(usize, [&str; 3]); 4] = [
 
 const OURS: &str = "larch 16K";
 
-/// Measures them, each process in the memory limit.
+/// Measures all rows of this table. Each process has the memory limit.
 pub fn measure(ground: &mut Ground) -> Table {
     let disk = ground.disk();
     let mut table = table(disk.name);
@@ -23,7 +24,7 @@ pub fn measure(ground: &mut Ground) -> Table {
         return table;
     };
     for (number, (depth, names)) in DEPTHS.into_iter().enumerate() {
-        // Reads of our own take a thread each.
+        // The store `disk`, which makes reads itself, uses a thread for each read.
         let flights = if disk.scheme == "fio" { "flights=1" } else { "" };
         let both: [(ColdEngine, String); 2] = [(ours, format!("flights={depth}")), (disk, flights.to_owned())];
         let mut peers = ground.start_all(&both, true, &mut table);
@@ -32,7 +33,7 @@ pub fn measure(ground: &mut Ground) -> Table {
     table
 }
 
-/// The rows with their goals beside `disk`.
+/// The rows of the table with their goals. Some goals compare with `disk`.
 pub fn table(disk: &'static str) -> Table {
     let mut table = Table::new([OURS, disk]);
     for (_, names) in DEPTHS {

@@ -1,4 +1,5 @@
-//! Uniform gets by threads that wait for each get: rate, disk reads, processor time, and memory outside of the cache.
+//! Uniform gets by threads that wait for each get. It measures the rate, disk reads, processor time, and memory
+//! outside of the cache.
 
 use super::MIB;
 use super::ground::{ColdEngine, Ground};
@@ -6,7 +7,7 @@ use crate::peers::orders::{Fill, Measure, Sample, Task};
 use crate::peers::table::{Against, Goal, Row, Table};
 use crate::peers::{in_turns, thousands};
 
-/// The threads of each group of rows.
+/// The number of threads in each group of rows.
 const THREADS: [(usize, [&str; 3]); 4] = [
     (1, ["K gets/s, 1 thread", "reads a get, 1 thread", "CPU us a get, 1 thread"]),
     (8, ["K gets/s, 8 threads", "reads a get, 8 threads", "CPU us a get, 8 threads"]),
@@ -16,7 +17,7 @@ const THREADS: [(usize, [&str; 3]); 4] = [
 
 const OUTSIDE: &str = "memory outside the cache";
 
-/// Measures them on all engines, each in the memory limit.
+/// Measures these gets on all engines. Each process has the memory limit.
 pub fn measure(ground: &mut Ground) -> Table {
     let engines = ground.engines.clone();
     let mut table = table(&engines, ground.disk().name);
@@ -30,7 +31,7 @@ pub fn measure(ground: &mut Ground) -> Table {
             row.failed = failed;
             for ((figures, samples), engine) in row.figures.iter_mut().zip(&samples).zip(&engines) {
                 let outside = |sample: &Sample| sample.resident_bytes.saturating_sub(engine.cache_bytes);
-                // What fio has is not the peer's.
+                // The memory of the fio program says nothing about an engine.
                 let known = samples.iter().filter(|sample| sample.resident_bytes > 0);
                 *figures = known.map(|sample| outside(sample) as f64 / MIB as f64).collect();
             }
@@ -39,7 +40,8 @@ pub fn measure(ground: &mut Ground) -> Table {
     table
 }
 
-/// Uniform gets by a number of clients. They fill three rows: rate, reads and processor time of a get.
+/// Measures uniform gets by a number of clients. They fill three rows of the table: the rate, and the reads and the
+/// processor time of a get.
 pub fn uniform(
     ground: &Ground,
     peers: &mut [crate::peers::herd::Peer],
@@ -72,7 +74,8 @@ pub fn uniform(
     samples
 }
 
-/// Puts what `figure` makes of each sample into the row `names[at]`. If the first row failed, this row failed, too.
+/// Applies `figure` to each sample and puts the results into the row `names[at]`. If an engine failed in the first
+/// row, it failed in this row, too.
 fn put(
     table: &mut Table,
     names: [&'static str; 3],
@@ -88,7 +91,7 @@ fn put(
     }
 }
 
-/// The rows with their goals; processor time is compared with that of `disk`.
+/// The rows of the table with their goals. Processor time is compared with the time of `disk`.
 pub fn table(engines: &[ColdEngine], disk: &'static str) -> Table {
     let mut table = Table::new(engines.iter().map(|engine| engine.name));
     let beside = |name, ratio| Goal { against: Against::Engine(name), ratio };
@@ -97,7 +100,7 @@ pub fn table(engines: &[ColdEngine], disk: &'static str) -> Table {
     for (_, names) in THREADS {
         let mut goals: Vec<Goal> =
             ["rocksdb 16K", "rocksdb parts 16K", "fjall"].into_iter().map(|name| beside(name, 0.95)).collect();
-        // Both have pages of 4 KiB.
+        // In these comparisons, both sides have pages of 4 KiB.
         goals.extend([small("redb", 0.95), small("lmdb", 1.0)]);
         table.add(Row::new(names[0], "K/s", goals));
         let goals = vec![figure(1.02), Goal { against: Against::FigureOf("larch 16K, 16 MiB"), ratio: 1.05 }];

@@ -1,5 +1,5 @@
-//! What all parts of the report share: the engines of this binary, their filled databases, and processes that open
-//! them.
+//! What all parts of the report share: the engines of this binary, the databases filled for them, and the processes
+//! that open these.
 
 use super::{MIB, ROW_BYTES};
 use crate::args::PeersArgs;
@@ -11,18 +11,19 @@ use crate::peers::{self, Tale, check_room, disk, failed, fio, place};
 use harness::Scheme;
 use kit::Scratch;
 
-/// What a process may have, with what the system caches for it.
+/// The most memory for a process and for what the system caches for it.
 const LIMIT_BYTES: u64 = 256 * MIB;
 
-/// A store with its settings, and the size of its cache, which is subtracted to get its memory outside of the cache.
+/// A store with its settings. The size of its cache is subtracted from the process's memory to get the memory
+/// outside of the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct ColdEngine {
-    /// Its name in tables.
+    /// The name of the engine in tables.
     pub name: &'static str,
     pub scheme: &'static str,
     pub options: &'static str,
     pub cache_bytes: u64,
-    /// Another engine, whose database it only reads.
+    /// The engine whose database this engine reads, if it has no database of its own.
     pub of: Option<&'static str>,
 }
 
@@ -30,7 +31,7 @@ const fn engine(name: &'static str, scheme: &'static str, options: &'static str,
     ColdEngine { name, scheme, options, cache_bytes, of: None }
 }
 
-/// Larch comes first: its goals are checked.
+/// Larch must come first, because the goals of the first engine are checked.
 pub const ENGINES: [ColdEngine; 11] = [
     engine("larch 16K", "larch", "cache=64MiB&page=16KiB", 64 * MIB),
     ColdEngine {
@@ -48,7 +49,7 @@ pub const ENGINES: [ColdEngine; 11] = [
     ColdEngine { of: Some("disk 16K"), ..engine("fio 16K", "fio", "page=16KiB", 0) },
 ];
 
-/// How long and how often is measured.
+/// How long each measurement takes, and how often it is repeated.
 #[derive(Clone, Copy, Debug)]
 pub struct ColdScale {
     pub records: u64,
@@ -68,12 +69,13 @@ impl ColdScale {
     }
 }
 
-/// Filled databases. They go when it is dropped.
+/// Filled databases. They are removed when this value is dropped.
 pub struct Ground {
     pub scale: ColdScale,
-    /// The engines that this binary has, and the measurements of the disk alone.
+    /// The engines that this binary has, and the stores that measure the disk alone.
     pub engines: Vec<ColdEngine>,
-    /// The engines that this binary does not have. Each comes with the option that builds it into the binary.
+    /// The engines that this binary does not have. Each comes with the option that builds the engine into the
+    /// binary.
     pub absent: Vec<String>,
     /// The text before the tables.
     pub head: String,
@@ -83,7 +85,8 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// Fills a database for each engine that has one. Each is filled in a process of its own, without a memory limit.
+    /// Fills a database for each engine that has a database of its own. Each database is filled in a process of its
+    /// own, without a memory limit.
     pub fn prepare(args: &PeersArgs, schemes: &[Scheme]) -> Result<Self, String> {
         let scale = ColdScale::of(args);
         let fio_version = fio::version();
@@ -98,8 +101,8 @@ impl Ground {
             absent.push("fio, which is not installed: Debian has it in the package fio".to_owned());
         }
         let place = place(args.dir.as_deref(), "bench-cold")?;
-        // redb takes half as much again as its rows. While a database is made or rewritten, it has a second copy of
-        // its rows.
+        // redb's database takes one and a half times as much room as its rows. While a database is filled or
+        // rewritten, it holds a second copy of its rows.
         let databases = engines.iter().filter(|engine| engine.of.is_none()).count() as u64;
         check_room(&place, (databases + 2) * scale.records * 150)?;
         let mut ground =
@@ -132,12 +135,12 @@ impl Ground {
         Ok(ground)
     }
 
-    /// The engine called `name`, if it is here.
+    /// The engine called `name`, if this binary has it.
     pub fn engine(&self, name: &str) -> Option<ColdEngine> {
         self.engines.iter().find(|engine| engine.name == name).copied()
     }
 
-    /// The disk alone: measured by fio if it is installed, otherwise by reads of our own.
+    /// The store that measures the disk alone: fio if it is installed, and otherwise the store `disk`.
     pub fn disk(&self) -> ColdEngine {
         let disk = self.engine("fio 16K").or_else(|| self.engine("disk 16K"));
         disk.expect("the disk alone is always among the engines")
@@ -149,7 +152,7 @@ impl Ground {
         scheme.is_some_and(|scheme| scheme.options.iter().any(|(known, _)| *known == name))
     }
 
-    /// A line before the tables, once.
+    /// Adds a line to the text before the tables, unless it is there already.
     pub fn note(&mut self, text: &str) {
         let line = format!("* {text}\n");
         if !self.head.contains(&line) {
@@ -158,7 +161,8 @@ impl Ground {
         }
     }
 
-    /// The target of `engine`, with `more` options: `&flights=8`. If an option comes twice, the later one counts.
+    /// The target of `engine`, with the options in `more`, such as `&flights=8`. If an option comes twice, the
+    /// second one counts.
     fn target(&self, engine: &ColdEngine, more: &str) -> String {
         let directory = self.place.join(engine.of.unwrap_or(engine.name));
         let mut options: Vec<&str> = Vec::new();
@@ -170,9 +174,9 @@ impl Ground {
         format!("{}:{}?{}", engine.scheme, directory.display(), options.join("&"))
     }
 
-    /// Starts a process that holds the database of `engine` open, with `more` options, and under the memory limit if
-    /// it is `limited`. Processes are new for each part and each count of threads, so memory from earlier
-    /// measurements is not counted.
+    /// Starts a process that holds the database of `engine` open, with the options in `more`. If `limited`, the
+    /// process has the memory limit. Each part and each count of threads gets a new process, so that memory from
+    /// earlier measurements is not counted.
     pub fn start(&mut self, engine: &ColdEngine, more: &str, limited: bool) -> Result<Peer, String> {
         let limit = match limited {
             false => None,
@@ -191,9 +195,9 @@ impl Ground {
         Ok(peer)
     }
 
-    /// Starts processes for `engines`, as [`Ground::start`] does. An error is reported in `table`, and then nothing
-    /// is measured. The system forgets the files that it cached for earlier processes, because that memory would not
-    /// count in the limit.
+    /// Starts a process for each of `engines`, as [`Ground::start`] does. If this fails, the error is reported in
+    /// `table`, and this part is not measured. The system drops the file pages that it cached for earlier
+    /// processes, because those pages would not count against the limit.
     pub fn start_all(&mut self, engines: &[(ColdEngine, String)], limited: bool, table: &mut Table) -> Vec<Peer> {
         let mut peers = Vec::new();
         if let Err(error) = disk::forget(self.place.path()) {
@@ -213,13 +217,13 @@ impl Ground {
         peers
     }
 
-    /// Bytes of all rows.
+    /// The number of bytes in all rows.
     pub fn row_bytes(&self) -> u64 {
         self.scale.records * ROW_BYTES
     }
 }
 
-/// Schemes of the engines that are built into a binary.
+/// The schemes of all engines that can be built into a binary.
 fn built() -> Vec<&'static str> {
     let mut schemes: Vec<_> = ENGINES.iter().map(|engine| engine.scheme).collect();
     schemes.dedup();

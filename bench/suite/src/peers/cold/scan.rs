@@ -1,5 +1,5 @@
-//! One thread scans the whole table and waits. This is compared with the disk read in order, with as many bytes under
-//! way as the scan reads ahead.
+//! One thread scans the whole table, and nothing else is under way. The scan is compared with sequential reads of
+//! the disk alone. These have as many bytes under way as the scan reads ahead.
 
 use super::MIB;
 use super::ground::{ColdEngine, Ground};
@@ -12,10 +12,10 @@ const DISK: &str = "fio";
 const RATE: &str = "read from disk";
 const ROWS: &str = "rows";
 
-/// A scan reads ahead at most this part of the cache.
+/// A scan reads ahead at most one part in this many of the cache.
 const AHEAD_SHARE: u64 = 8;
 
-/// Measures it, each process in the memory limit.
+/// Measures the scan. Each process has the memory limit.
 pub fn measure(ground: &mut Ground) -> Table {
     let mut table = table();
     let Some(ours) = ground.engine(OURS) else { return table };
@@ -47,7 +47,7 @@ pub fn measure(ground: &mut Ground) -> Table {
     table
 }
 
-/// MB read a second.
+/// The rate in megabytes read per second.
 fn bytes_rate(sample: &Sample) -> f64 {
     let bytes = if sample.window_read_bytes > 0 { sample.window_read_bytes } else { sample.disk_read_bytes };
     bytes as f64 / sample.nanos.max(1) as f64 * 1e3

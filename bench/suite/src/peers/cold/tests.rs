@@ -2,10 +2,10 @@ use super::ground::ENGINES;
 use super::{beside, callers, gets, scan};
 use crate::peers::table::Table;
 
-/// Checks that every engine that a goal names has a column, and that every row of ours has a line.
+/// Checks that every engine in a goal has a column, and that every row has a figure for Larch.
 fn check(table: &mut Table, engines: &[&str]) {
     assert_eq!(table.engines, engines);
-    // With figures everywhere, no goal is left without its sides.
+    // If every row has figures of all engines, each goal has both its sides.
     for row in &mut table.rows {
         row.figures = vec![vec![1.0]; engines.len()];
     }

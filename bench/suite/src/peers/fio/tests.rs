@@ -2,7 +2,7 @@ use super::{arguments, options, parse};
 use crate::peers::orders::{Fill, Measure, Task};
 use harness::Target;
 
-/// As fio 3.33 writes it, without what is not looked at.
+/// Output of fio 3.33, without the fields that are not read.
 const REPORT: &str = r#"note: both iodepth >= 1 and synchronous I/O engine are selected
 {
   "fio version" : "fio-3.33",

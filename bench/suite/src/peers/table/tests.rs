@@ -18,7 +18,7 @@ fn table(rows: Vec<Row>) -> Table {
 
 #[test]
 fn a_ratio_is_the_median_of_the_repeats_own_ratios() {
-    // The machine was slow in the second repeat, for both sides.
+    // In the second repeat, the machine was slow for both sides.
     let gets = row("get", &[(Against::Engine("rocksdb"), 3.0)], &[&[300.0, 30.0, 310.0], &[100.0, 10.0, 100.0], &[]]);
     let verdicts = table(vec![gets]).verdicts();
     assert_eq!(verdicts.len(), 1);
@@ -84,9 +84,9 @@ fn what_was_not_measured_is_told_and_makes_a_gap() {
     let ending = verdict(&table(vec![whole.clone()]));
     assert!(ending.is_good && ending.gap().is_none(), "{}", ending.text);
 
-    // A goal without its other side.
+    // The other side of this goal was not measured.
     let half = row("scan", &[(Against::Engine("lmdb"), 1.0)], &[&[100.0], &[], &[]]);
-    // A row without a goal, and without a figure.
+    // This row has neither a goal nor a figure.
     let empty = row("load", &[], &[&[], &[], &[]]);
     let ending = verdict(&table(vec![whole.clone(), half, empty]));
     assert!(ending.is_good, "{}", ending.text);
@@ -94,7 +94,7 @@ fn what_was_not_measured_is_told_and_makes_a_gap() {
     let gap = "--require-peers: 2 rows, goals or engines were not measured";
     assert_eq!(ending.gap().as_deref(), Some(gap));
 
-    // An engine that the binary does not have.
+    // This engine is not in the binary.
     let mut ending = verdict(&table(vec![whole]));
     ending.leave_out(&absent(&["noop", "lmdb"], &[harness::noop::SCHEME]));
     assert!(ending.is_good && ending.gap().is_some(), "{}", ending.text);

@@ -1,24 +1,26 @@
-//! Increments of counters by several threads, each in a transaction that is begun again until it commits. Rates count
-//! increments that were committed. Afterwards the counters are added up: if an increment was lost, the engine fails.
+//! Increments of counters by several threads. Each increment is a transaction that is repeated until it commits. A
+//! rate counts only increments that were committed. Afterwards the sum of the counters is checked: if an increment
+//! was lost, the engine fails.
 //!
-//! Larch's side is `Database::transact`. RocksDB has no such function. Its side is a loop of a transaction with
-//! `get_for_update`; after a conflict, the loop waits as `transact` does. Only `transact` reserves the key after
-//! eight conflicts.
+//! On Larch, an increment calls `Database::transact`. RocksDB has no such function. On RocksDB, an increment is a
+//! loop of transactions with `get_for_update`. After a conflict, the loop waits as `transact` does. But only
+//! `transact` reserves the key after eight conflicts.
 
 use super::super::orders::{Deed, Order, Sample};
 use super::super::table::{Against, Goal, Row, Table};
 use super::{Ground, in_rounds};
 
-/// The number of counters: so few that two threads often meet at one.
+/// The number of counters. It is so small that two threads often meet at one counter.
 const COUNTERS: u64 = 1000;
 
-/// A number of threads on one distribution, with the rows for its rate and its other measurements.
+/// A number of threads with one distribution of counters. It fills a row with its rate, and other rows with its
+/// other measurements.
 pub struct Task {
     name: &'static str,
     zipfian: bool,
     threads: usize,
-    /// The rows for: the time of 50 %, the time of 99 %, conflicts a commit, most conflicts of 99 % of increments,
-    /// and most conflicts of one increment.
+    /// The rows for the median time, the time of 99 %, the conflicts per commit, the conflicts that 99 % of
+    /// increments did not exceed, and the most conflicts of one increment.
     more: Option<[&'static str; 5]>,
 }
 
@@ -58,7 +60,7 @@ pub const TASKS: [Task; 5] = [
 /// The units of the rows of [`Task::more`].
 const UNITS: [&str; 5] = ["us", "us", "conflicts", "conflicts", "conflicts"];
 
-/// Measures them.
+/// Measures all tasks.
 pub fn measure(ground: &mut Ground<'_>) -> Result<Table, String> {
     let mut table = ground.table(None);
     rows().into_iter().for_each(|row| table.add(row));
@@ -85,7 +87,8 @@ pub fn put(table: &mut Table, task: &Task, at: usize, sample: &Sample) {
     }
 }
 
-/// The rows with their goals: with more threads, Larch commits at least half as much as with one thread.
+/// The rows with their goals. With more threads, Larch must commit at least half as many increments as with one
+/// thread.
 pub fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
     for task in &TASKS {

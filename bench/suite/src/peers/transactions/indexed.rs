@@ -1,5 +1,6 @@
-//! Overwrites at a fixed rate: without a secondary index, while an index is built over all rows, and without an index
-//! again. The written values decide the keys of the index, so each write that meets the index also changes it.
+//! Overwrites at a fixed rate in three phases: without a secondary index, while an index is built over all rows,
+//! and without an index again. The index is on the values that are written. Therefore each write that meets the
+//! index also changes it.
 //!
 //! RocksDB has no secondary indexes.
 
@@ -9,10 +10,10 @@ use super::super::warm_up::warm_up;
 use super::super::{failed, thousands};
 use super::Ground;
 
-/// Rows a second that are written meanwhile.
+/// How many rows per second are written meanwhile.
 const PER_SECOND: f64 = 10_000.0;
 
-/// The table for the index has this many times the rows of the other parts.
+/// The table for the index has this many times as many rows as the other parts.
 pub const TIMES: u64 = 10;
 
 const LARCH: &str = "larch";
@@ -23,7 +24,7 @@ const BUILDING: &str = "overwrites, index being built: 99.9 % within";
 const LONGEST_QUIET: &str = "overwrites, quiet: longest";
 const LONGEST: &str = "overwrites, index being built: longest";
 
-/// Measures them.
+/// Measures all three phases.
 pub fn measure(ground: &mut Ground<'_>) -> Result<Table, String> {
     let mut table = Table::new([LARCH]);
     rows().into_iter().for_each(|row| table.add(row));
@@ -31,7 +32,8 @@ pub fn measure(ground: &mut Ground<'_>) -> Result<Table, String> {
     let mut peers = ground.start_some("indexed", "buffered", |name| name == LARCH)?;
     let Some(peer) = peers.first_mut() else { return Ok(table) };
     peer.obey(&Order::Fill { how: Fill::Sorted, records, limit_millis: 0 })?;
-    // An overwrite in a table with an index reads the row that it replaces, so all rows are brought into the cache.
+    // In a table with an index, an overwrite reads the old row. Therefore all rows are brought into the cache
+    // first.
     warm_up(&mut peers, Fill::Sorted, records, &mut table, &ground.tale);
     let Some(peer) = peers.first_mut() else { return Ok(table) };
     let mut measured = || -> Result<Vec<(Sample, Sample)>, String> {

@@ -1,8 +1,8 @@
-//! A get and a put of the same row, without a transaction and in one. All rows are in the cache, and nothing is
-//! synced. It shows what a transaction adds.
+//! A get and a put of the same row, with and without a transaction. All rows are in the cache, and nothing is
+//! synced. The difference is the cost of the transaction.
 //!
-//! Reads are checked by Larch's serializable transactions, the default, and by RocksDB's `get_for_update`. Larch's
-//! snapshot isolation checks writes alone, and so does RocksDB if `get` reads.
+//! Larch's serializable transactions, which are the default, check what they read. RocksDB does so if
+//! `get_for_update` reads. Larch's snapshot isolation checks only writes, and RocksDB does the same if `get` reads.
 
 use super::super::orders::{Deed, Fill, Order, Sample, Way};
 use super::super::table::{Against, Goal, Row, Table};
@@ -15,12 +15,12 @@ const TOGETHER: &str = "transaction, reads checked";
 const APART_TIME: &str = "time of a get and a put";
 const TOGETHER_TIME: &str = "time of a transaction";
 
-/// A row of the table that a measurement gives the rate of.
+/// A task that is measured, and the row that gets its rate.
 struct Task {
     name: &'static str,
     way: Way,
     threads: usize,
-    /// The row of the time that each takes.
+    /// The row that gets the time of one operation.
     time: Option<&'static str>,
 }
 

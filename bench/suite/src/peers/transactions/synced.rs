@@ -1,16 +1,17 @@
-//! Commits that are durable. The first part is a get and a put in a transaction that is durable when its commit
-//! returns: by one thread, and by many threads, which share syncs. The disk alone is measured for comparison: a write
-//! at the end of a file and a sync. The second part is puts of one thread without a transaction. The thread waits for
-//! each put, or only for the oldest when 1,000 are in flight, and for all of them at the end.
+//! Commits that are durable. In the first part, a get and a put form a transaction that is durable when its commit
+//! returns. It is done by one thread, and by many threads that share syncs. For comparison, the disk alone is
+//! measured with a write at the end of a file and a sync. In the second part, one thread makes puts without a
+//! transaction. The thread waits for each put, or, if 1,000 puts may be in flight, only for the oldest one. At the
+//! end it waits for all puts.
 //!
-//! RocksDB and the disk have no commits in flight: neither has a handle to wait for.
+//! RocksDB and the disk have no commits in flight, because they have no handle to wait for a commit.
 
 use super::super::herd::Peer;
 use super::super::orders::{Deed, Fill, Measure, Order, Task, Way};
 use super::super::table::{Against, Goal, Row, Table};
 use super::{Ground, in_rounds};
 
-/// Rows, few since commits are slow.
+/// The number of rows. It is small because commits are slow.
 const RECORDS: u64 = 100_000;
 
 const DISK: &str = "disk";
@@ -23,7 +24,7 @@ const MANY: &str = "synced transactions, 16 threads";
 const ONE_BY_ONE: &str = "durable puts, one by one";
 const MANY_IN_FLIGHT: &str = "durable puts, 1,000 in flight";
 
-/// The rows: what each thread does, and the threads.
+/// The rows of the table: the name, what each thread does, and the number of threads.
 const TASKS: [(&str, Deed, usize); 5] = [
     (ONE, Deed::GetAndPut(Way::AllChecked), 1),
     ("synced transactions, 4 threads", Deed::GetAndPut(Way::AllChecked), 4),

@@ -8,7 +8,8 @@ fn table(rows: Vec<Row>) -> Table {
     table
 }
 
-/// Puts figures into rows, by engine, and checks the goals: each goal's row, and whether it was reached.
+/// Puts the figures of each engine into rows, and checks the results of the goals: the row of each goal, and
+/// whether the goal was reached.
 fn check(rows: Vec<Row>, figures: &[(&'static str, &[f64])], expected: &[(&str, bool)]) {
     let mut table = table(rows);
     for (name, of_engines) in figures {
