@@ -1,4 +1,4 @@
-//! Results in files.
+//! Reads and writes the files of results.
 
 use crate::args::YcsbArgs;
 use crate::report_page;
@@ -7,10 +7,11 @@ use harness::report::{Environment, Report, Run, check_place, csv, hdr_log, write
 use harness::{Failure, Target};
 use std::path::{Path, PathBuf};
 
-/// Version of this program, with the commit it was built of where that is known.
+/// The version of this program and, if it is known, the commit from which it was built.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Reports a file that cannot be written, before anything is measured. `exported` are the files of YCSB's output.
+/// Fails early if an output file cannot be written, before anything is measured. `exported` are the files for
+/// YCSB's own output.
 pub fn check<'a>(args: &'a YcsbArgs, exported: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
     let named = [("--out", &args.out), ("--csv", &args.csv), ("--hdr", &args.hdr)];
     let named = named.into_iter().filter_map(|(name, path)| Some((name, path.as_deref()?)));
@@ -26,7 +27,7 @@ pub fn check<'a>(args: &'a YcsbArgs, exported: impl IntoIterator<Item = &'a Path
     Ok(())
 }
 
-/// Reports the file of option `name` if it cannot be written.
+/// Fails if the file of the option `name` cannot be written.
 pub fn check_one(name: &str, path: &Path) -> Result<(), Failure> {
     check_place(path).map_err(|error| {
         let text = format!("{name}: cannot write {error}; name a file in a directory that is there and yours");
@@ -34,7 +35,7 @@ pub fn check_one(name: &str, path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Writes `runs` to the files that `args` name. If one file fails, the others are still written.
+/// Writes `runs` to the files that `args` names. If one file cannot be written, the other files are still written.
 pub fn write_all(args: &YcsbArgs, runs: &[&Run]) -> Result<(), Failure> {
     let out = args.out.as_ref().map_or(Ok(()), |path| write_report(path, runs));
     let csv = args.csv.as_ref().map_or(Ok(()), |path| write(path, csv::csv(runs.iter().copied()).as_bytes()));
@@ -62,8 +63,8 @@ fn report(runs: &[&Run]) -> Report {
     report
 }
 
-/// The place of the runs' data: the directory of their target if it is on this machine, otherwise the working
-/// directory.
+/// Where the data of the runs lie: the directory of their target if it is on this machine, and otherwise the
+/// working directory.
 #[allow(clippy::disallowed_methods, reason = "a directory of the user's, never simulated")]
 fn place(runs: &[&Run]) -> PathBuf {
     let of_run = |run: &&Run| {

@@ -1,5 +1,5 @@
 //! Runs of YCSB and TPC-C on Larch, each in a process of its own. Runs of one process have their memory in the same
-//! places, so they differ less from each other than from the runs of another process.
+//! places. Therefore they differ less from each other than from the runs of another process.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "starts programs on the real machine")]
 
@@ -13,33 +13,33 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A run is kept in at least this many intervals, each of at most a second.
+/// A run's measurements are kept in at least this many intervals, and an interval lasts at most a second.
 const INTERVALS: u32 = 20;
 
-/// The file of a result, and the directory and the size of the database of TPC-C.
+/// The file of a result. The next two lines are the directory of TPC-C's database and the number of its warehouses.
 const RESULT: &str = "result.json";
 const TPCC: &str = "tpcc";
 const TPCC_WAREHOUSES: &str = "2";
 
-/// Where the runs are made, and how long they are.
+/// The directory of the runs, and their options.
 pub struct Rounds<'a> {
     scratch: Scratch,
     stop: &'a Stop,
     args: &'a RoundArgs,
 }
 
-/// Which run to make.
+/// Which run of YCSB to make.
 pub struct What<'a> {
-    /// A letter of YCSB.
+    /// The letter of the YCSB workload.
     pub workload: &'a str,
-    /// Seed of its operations.
+    /// The seed of the operations.
     pub seed: u32,
-    /// How much longer each request takes.
+    /// By how much each request is slowed down.
     pub slow_down: Duration,
 }
 
 impl<'a> Rounds<'a> {
-    /// A directory for the databases, which goes away at the end.
+    /// Makes a directory for the databases. It is removed when this value is dropped.
     pub fn new(args: &'a RoundArgs, stop: &'a Stop) -> Result<Self, Failure> {
         let program = this_program()?;
         let beside = program.parent().and_then(Path::parent).unwrap_or(Path::new("."));
@@ -50,12 +50,12 @@ impl<'a> Rounds<'a> {
         Ok(Self { scratch, stop, args })
     }
 
-    /// Fills the table of `workload` by `program`, after it is emptied.
+    /// Lets `program` empty the table of `workload` and fill it.
     pub fn load(&self, program: &Path, workload: &str) -> Result<(), Failure> {
         self.ycsb(program, &["load", "--workload", workload, "--recreate"])
     }
 
-    /// Makes a run by `program`.
+    /// Lets `program` make a run.
     pub fn run(&self, program: &Path, what: &What<'_>) -> Result<Report, Failure> {
         let (time, warmup) = (nanos(self.args.time), nanos(self.args.warmup));
         let (seed, slower) = (what.seed.to_string(), nanos(what.slow_down));
@@ -69,7 +69,7 @@ impl<'a> Rounds<'a> {
         self.result()
     }
 
-    /// Makes a database of TPC-C with `program`, in place of the previous one, and runs terminals on it that never
+    /// Lets `program` make a new database of TPC-C in place of the old one, and run terminals on it that never
     /// wait.
     pub fn tpcc(&self, program: &Path, seed: u32) -> Result<Report, Failure> {
         let place = self.scratch.join(TPCC);
@@ -88,7 +88,7 @@ impl<'a> Rounds<'a> {
         self.result()
     }
 
-    /// Intervals are short, so that many of them show how reliable a run is.
+    /// The length of an interval. It is short, because many intervals show how reliable a run is.
     fn interval(&self) -> Duration {
         Duration::from_millis((self.args.time / INTERVALS).as_millis().clamp(1, 1000) as u64)
     }
@@ -107,7 +107,8 @@ impl<'a> Rounds<'a> {
             return Err(interrupted());
         }
         let command = [&["bench"], args].concat();
-        // A result has the command that made it, which others have elsewhere.
+        // A result contains the command that made it. The name `larch` keeps the path of the program out of this
+        // command.
         let ended = Command::new(program)
             .arg0("larch")
             .args(&command)
@@ -142,7 +143,7 @@ fn nanos(time: Duration) -> String {
     format!("{}ns", time.as_nanos())
 }
 
-/// The results of one round as one.
+/// Joins the results of one round into one result.
 pub fn merged(reports: Vec<Report>) -> Report {
     let mut reports = reports.into_iter();
     let mut whole = reports.next().expect("a round has a run");

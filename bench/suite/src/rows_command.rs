@@ -1,4 +1,4 @@
-//! `larch bench rows`: row access on a target, its history and its result.
+//! `larch bench rows`: measures row access on a target, and shows its history and its result.
 
 #![allow(
     clippy::disallowed_types,
@@ -28,10 +28,10 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-/// The lines of a session are printed at most this often, unless ybio's lines are asked for.
+/// A session prints a line at most this often, unless lines like ybio's are asked for.
 const LINE_EVERY: Duration = Duration::from_millis(500);
 
-/// Does what `command` says.
+/// Does what `command` asks for.
 pub fn run(command: &RowsCommand, schemes: &[Scheme]) -> Result<Ending, Failure> {
     match command {
         RowsCommand::Setup(args) => setup(args, schemes),
@@ -41,7 +41,7 @@ pub fn run(command: &RowsCommand, schemes: &[Scheme]) -> Result<Ending, Failure>
     }
 }
 
-/// A target, and its scheme.
+/// Parses a target and finds its scheme.
 fn find<'s>(schemes: &'s [Scheme], text: &str) -> Result<(Target, &'s Scheme), Failure> {
     let target = Target::parse(text)?;
     let scheme = targets::find(schemes, |scheme| scheme.name, Task::Rows, &target)?;
@@ -53,7 +53,7 @@ fn open(schemes: &[Scheme], text: &str, opening: Opening) -> Result<Box<dyn Data
     (scheme.open)(&target, opening)
 }
 
-/// Sets options first, and then what is given in ybio's spelling.
+/// Sets the options first, and then the parameters that are written as in ybio.
 fn set_all<'a>(
     options: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
     arguments: &[String],
@@ -70,7 +70,7 @@ fn set_all<'a>(
     Ok(())
 }
 
-/// The numbers of `count` tables from `first` on.
+/// The numbers of `count` tables, starting with `first`.
 fn numbers(first: u32, count: u32) -> Result<Vec<u32>, Failure> {
     let last = first + count - 1;
     if last > 9999 {
@@ -79,7 +79,7 @@ fn numbers(first: u32, count: u32) -> Result<Vec<u32>, Failure> {
     Ok((first..=last).collect())
 }
 
-/// Runs `each` on a thread for each item. The results come in the order of the items.
+/// Runs `each` for each item, on a thread of its own. The results come in the order of the items.
 fn beside<I: Sync, T: Send>(items: &[I], each: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let each = &each;
@@ -97,7 +97,7 @@ fn setup(args: &SetupArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
         .into_iter()
         .map(|tab_num| SetupParameters { tab_num, ..parameters.clone() })
         .collect();
-    // This comes before a database or a table is made.
+    // This is checked before a database or a table is made.
     if let (Order::Sql(expression), false) = (&parameters.orderby, find(schemes, &args.at.target)?.1.orders_by_sql) {
         return Err(no_sql(expression));
     }
@@ -159,12 +159,12 @@ fn sessions(args: &RunArgs) -> Result<Vec<RunParameters>, Failure> {
     Ok(tables.flat_map(|table| std::iter::repeat_n(table, args.sessions as usize)).collect())
 }
 
-/// What all workers did, and why one of them is lost.
+/// The merged report of all workers, and, if a worker was lost, the reason.
 fn together(workers: &Workers, stop: &Stop) -> Result<(Report, Option<Failure>), Failure> {
     let results = workers.results::<Report>(&crate::workers::args_of_process(), stop, &mut |_| {})?;
     let settings = results.settings();
     results.warning().iter().for_each(|warning| say(&format!("larch: {warning}")));
-    // Where ^C was pressed here, all of them ended because of it.
+    // If ^C was pressed in this process, it is the reason why workers ended early.
     let early = results.parts.iter().find(|part| part.is_early && !stop.is_pressed());
     let early = early.map(|part| {
         let text = format!("worker {}: it was interrupted, so this is a part of the run", part.address);
@@ -179,7 +179,7 @@ fn together(workers: &Workers, stop: &Stop) -> Result<(Report, Option<Failure>),
     }
 }
 
-/// Lets the sessions of one process work.
+/// Runs the sessions of one process.
 pub fn measured(args: &RunArgs, schemes: &[Scheme], process: Process<'_>) -> Result<Report, Failure> {
     measured_by(args, &sessions(args)?, schemes, process)
 }
@@ -203,7 +203,8 @@ fn measured_by(
     Ok(report)
 }
 
-/// Runs sessions side by side. `first` is the number of the first session among the sessions of all processes.
+/// Runs sessions side by side. `first` is the number that the first of them has among the sessions of all
+/// processes.
 fn measure(
     database: &dyn Database,
     sessions: &[RunParameters],
@@ -244,8 +245,8 @@ fn measure(
     Ok(Report::new(args, share, settings, &ran, (pages, meter.cost(database.used())), path))
 }
 
-/// How the database finds the rows of a range. If the run updates rows, also how it finds the rows of an updated
-/// range.
+/// How the database finds the rows of a range that it reads. If the run updates rows, the text also says how the
+/// database finds the rows of an updated range.
 fn access_path(database: &dyn Database, parameters: &RunParameters, manner: &Manner) -> Result<String, Failure> {
     let access = Access { table: parameters.table(), prepared: parameters.prepared, index_only: parameters.index_only };
     let (first, last) = Ranges::new(parameters, manner).draw();

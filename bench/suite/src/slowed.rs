@@ -1,5 +1,5 @@
-//! A store whose requests take longer by a fixed time, which the client spends in a loop. A comparison of results has
-//! to find this.
+//! A store that makes each request longer by a fixed time. The client spends this time in a loop. A comparison of
+//! results has to find this slow-down.
 
 use harness::store::{Blocking, Flights, Served};
 use harness::transactions::{Checked, Commits, Transactions};
@@ -7,13 +7,14 @@ use harness::{Clock, Counter, Failure, Outcome, Reply, Request, Rows, Session, S
 use std::hint::black_box;
 use std::time::Duration;
 
-/// The turns of the loop that are timed to know how long one turn takes. They take some hundred microseconds, so they
-/// are often not interrupted.
+/// The number of turns of the loop in one timing, which finds out how long a turn takes. They take some hundred
+/// microseconds in all, so most timings are not interrupted.
 const TIMED_TURNS: u64 = 500_000;
-/// How often they are timed. The shortest time counts: whatever else the machine does makes it longer.
+/// How often the loop is timed. The shortest time is used, because everything else that the machine does makes a
+/// time longer.
 const TIMINGS: u32 = 20;
 
-/// `store`, each of whose requests takes `longer`.
+/// Wraps `store` so that each request takes `longer` more.
 pub fn slowed(store: Box<dyn Store>, longer: Duration) -> Box<dyn Store> {
     let timed = |_| {
         let clock = Clock::start();
@@ -25,7 +26,8 @@ pub fn slowed(store: Box<dyn Store>, longer: Duration) -> Box<dyn Store> {
     Box::new(Slowed { store, longer, turns: turns.round() as u64 })
 }
 
-/// Takes time in proportion to `turns`. It does not look at the clock, which would take as long as a short request.
+/// Takes time in proportion to `turns`. It does not read the clock, because that would take as long as a short
+/// request.
 fn turn(turns: u64) {
     for number in 0..turns {
         black_box(number);

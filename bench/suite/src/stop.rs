@@ -1,4 +1,4 @@
-//! Catches ^C: the first ends a run in good order, the second at once.
+//! Catches ^C. The first ^C ends a run in good order, and the second one ends the process at once.
 
 #![allow(clippy::disallowed_methods, reason = "ends the process, never simulated")]
 
@@ -9,7 +9,7 @@ use os::sync::{Arc, Mutex};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The kind of the failure that ^C is.
+/// The kind of the failure that ^C causes.
 pub const INTERRUPTED: &str = "interrupted";
 
 /// Whether ^C was pressed.
@@ -21,7 +21,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// From now on, catches ^C and the request to end.
+    /// From this call on, catches ^C and a request of the system to end the process.
     pub fn catch() -> Result<Self, Failure> {
         let stop = Self { pressed: Arc::new(AtomicBool::new(false)), temporary: Arc::default() };
         let (pressed, temporary) = (stop.pressed.clone(), stop.temporary.clone());
@@ -37,34 +37,34 @@ impl Stop {
         Ok(stop)
     }
 
-    /// The second ^C removes this directory.
+    /// Names the directory that a second ^C removes.
     pub fn removes(&self, temporary: &Path) {
         self.temporary.set(temporary.to_owned()).expect("there is one temporary directory");
     }
 
-    /// One that ^C does not press.
+    /// A value that ^C does not change.
     pub fn never() -> Self {
         Self { pressed: Arc::default(), temporary: Arc::default() }
     }
 
-    /// Ends the run as ^C does.
+    /// Ends the run as a ^C would.
     pub fn press(&self) {
         self.pressed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was.
+    /// Whether ^C was pressed, or the run was ended by [`Stop::press`].
     pub fn is_pressed(&self) -> bool {
         self.pressed.load(Ordering::Relaxed)
     }
 
-    /// What a run looks at.
+    /// The flag that a run checks.
     pub fn flag(&self) -> &AtomicBool {
         &self.pressed
     }
 }
 
-/// ^C in a process that makes one run after the other. It ends a run in good order and then the process; if no run
-/// goes on, it ends the process at once.
+/// Catches ^C in a process that makes one run after another. A ^C ends the current run in good order, and then the
+/// process. If no run is under way, it ends the process at once.
 #[derive(Clone, Debug, Default)]
 pub struct Breaks {
     run: Arc<Mutex<Option<Stop>>>,
@@ -72,7 +72,7 @@ pub struct Breaks {
 }
 
 impl Breaks {
-    /// From now on, catches ^C and the request to end.
+    /// From this call on, catches ^C and a request of the system to end the process.
     pub fn catch() -> Result<Self, Failure> {
         let breaks = Self::default();
         let (run, is_pressed) = (breaks.run.clone(), breaks.is_pressed.clone());
@@ -87,14 +87,14 @@ impl Breaks {
         Ok(breaks)
     }
 
-    /// What ends the run that begins now.
+    /// Begins a run, and returns the value by which ^C ends it.
     pub fn begin(&self) -> Stop {
         let stop = Stop::never();
         *self.run.lock() = Some(stop.clone());
         stop
     }
 
-    /// The run is over. Whether the process is to end.
+    /// Says that the run is over. Returns whether the process is to end.
     pub fn end(&self) -> bool {
         *self.run.lock() = None;
         self.is_pressed.load(Ordering::Relaxed)

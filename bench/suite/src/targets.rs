@@ -1,4 +1,5 @@
-//! `larch bench targets`: lists all known stores, whether this binary has them, and how to build a binary that does.
+//! `larch bench targets`: lists all known stores. It says which of them this binary has, and how to build a binary
+//! with the others.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// What it is on a store.
+    /// What the task is called in a sentence about a store.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ycsb => "YCSB",
@@ -38,19 +39,19 @@ struct Known {
     scheme: &'static str,
     form: &'static str,
     about: &'static str,
-    /// What runs on it, in a binary that has it.
+    /// The tasks that run on it, in a binary that has it.
     tasks: &'static [Task],
-    /// Where it is available.
+    /// Which binaries have it.
     availability: Availability,
 }
 
-/// Where a store is available.
+/// Which binaries have a store.
 enum Availability {
     /// In every binary.
     Default,
-    /// In a binary that was built with it.
+    /// Binaries that were built with it.
     With,
-    /// Nowhere yet: why.
+    /// No binary yet, for this reason.
     Not(&'static str),
 }
 
@@ -134,21 +135,21 @@ const KNOWN: [Known; 13] = [
     },
 ];
 
-/// An embedded engine of keys and values that a binary may be built with.
+/// An embedded engine with keys and values, which a binary may be built with.
 const fn embedded(scheme: &'static str, form: &'static str, about: &'static str) -> Known {
     Known { scheme, form, about, tasks: &[Ycsb], availability: Availability::With }
 }
 
-/// Other names of schemes.
+/// Other names of schemes, each with the scheme's own name.
 const ALIASES: [(&str, &str); 1] = [("postgresql", "postgres")];
 
-/// Finds the scheme of `target` among `schemes`, which are the schemes of this binary for `task`. `name_of` gives the
-/// name of each.
+/// Finds the scheme of `target` among `schemes`, which are the schemes of this binary for `task`. `name_of` returns
+/// the name of a scheme.
 ///
 /// # Errors
 ///
-/// If no scheme is found, the error says whether another binary has it and how to build that binary, or on which
-/// stores the task runs.
+/// If there is no such scheme, the error says which binary has it and how to build this binary. If no binary has it
+/// for this task, the error lists the stores on which the task runs.
 pub fn find<'s, S>(
     schemes: &'s [S],
     name_of: impl Fn(&S) -> &'static str,
@@ -180,20 +181,20 @@ pub fn find<'s, S>(
 ///
 /// # Errors
 ///
-/// As there.
+/// The same errors as [`find`].
 pub fn find_key_value<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s Scheme, Failure> {
     find(schemes, |scheme| scheme.name, Ycsb, target)
 }
 
-/// Whether several processes can use the same `target` at the same time: a server that runs by itself, or a store
-/// that keeps nothing.
+/// Whether several processes can use `target` at the same time. This is so for a server that runs by itself, and
+/// for a store that keeps nothing.
 pub fn is_one_for_all(target: &Target) -> bool {
     let name = canonical(&target.scheme);
     let is_server = KNOWN.iter().any(|known| known.scheme == name && known.form.contains("://"));
     name == harness::noop::SCHEME.name || (is_server && target.place.starts_with("//"))
 }
 
-/// The canonical name of a scheme, which may also have another name.
+/// The scheme's own name, if `scheme` is one of its other names.
 pub fn canonical(scheme: &str) -> &str {
     ALIASES.iter().find(|(alias, _)| *alias == scheme).map_or(scheme, |(_, name)| name)
 }
@@ -202,8 +203,8 @@ fn command(scheme: &str) -> String {
     format!("cargo x bench --with {scheme} …")
 }
 
-/// The list, as text. `schemes` are the key-value stores of this binary, and `others` the names of all its other
-/// stores.
+/// The list of stores as text. `schemes` are the key-value stores of this binary, and `others` are the names of all
+/// its other stores.
 pub fn list(schemes: &[Scheme], others: &[&str]) -> String {
     let is_built =
         |known: &Known| schemes.iter().any(|scheme| scheme.name == known.scheme) || others.contains(&known.scheme);

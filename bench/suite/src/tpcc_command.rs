@@ -1,4 +1,4 @@
-//! `larch bench tpcc`: makes, loads, runs, checks and removes a database of TPC-C.
+//! `larch bench tpcc`: creates, loads, runs, checks and removes a database of TPC-C.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "an import is timed by the machine's clock")]
 
@@ -33,7 +33,7 @@ fn usage(text: impl Into<String>) -> Failure {
     Failure::session("target", text)
 }
 
-/// Does what `command` says.
+/// Does what `command` asks for.
 pub fn run(command: &TpccCommand, schemes: &[Scheme]) -> Result<Ending, Failure> {
     match command {
         TpccCommand::Init(args) => init(args, schemes),
@@ -47,9 +47,9 @@ pub fn run(command: &TpccCommand, schemes: &[Scheme]) -> Result<Ending, Failure>
 /// A database that was opened.
 struct Open {
     database: Box<dyn Database>,
-    /// It keeps nothing, and whoever opens it makes it.
+    /// Whether the database keeps nothing. Such a database is made anew by each process that opens it.
     keeps_nothing: bool,
-    /// Its directory, if it is in one.
+    /// The directory of the database, if it has one.
     place: Option<PathBuf>,
 }
 
@@ -67,7 +67,7 @@ fn open(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open
     Ok(Open { database: (scheme.open)(&target, setup)?, keeps_nothing, place: place.filter(|place| place.is_dir()) })
 }
 
-/// Opens what makes the round trips of the target with constant rows.
+/// Opens a simulation, which makes the same round trips to the server but with constant rows.
 fn open_simulated(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open, Failure> {
     let (target, scheme) = find(schemes, args)?;
     let simulate = scheme.simulate.ok_or_else(|| {
@@ -81,7 +81,7 @@ fn open_simulated(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> R
     Ok(Open { database: simulate(&target, setup)?, keeps_nothing: true, place: None })
 }
 
-/// Closes the database after `done`. If both fail, the failure of `done` is reported.
+/// Closes the database after the work that returned `done`. If both fail, the failure of `done` is reported.
 fn closed<T>(open: Open, done: Result<T, Failure>) -> Result<T, Failure> {
     let closed = open.database.close();
     let done = done?;
@@ -92,21 +92,21 @@ fn setup(opening: Opening) -> Setup {
     Setup { opening, connections: None }
 }
 
-/// What a database is to be made with.
+/// The form for a new database.
 fn new_form(args: &FormArgs) -> Result<Form, Failure> {
     let warehouses = args.warehouses.ok_or_else(|| usage("--warehouses: say how many there are to be"))?;
     Ok(Form { warehouses, seed: args.seed, loaded: now() })
 }
 
-/// Makes the tables.
+/// Creates the tables.
 fn make(database: &dyn Database, args: &FormArgs) -> Result<Form, Failure> {
     let form = new_form(args)?;
     database.create(&form)?;
     Ok(form)
 }
 
-/// The place where an embedded database would be made, because none exists yet. What cannot be made is refused before
-/// the database is opened, so nothing of it is left there.
+/// The directory in which an embedded database would be created, if there is no database yet. An impossible
+/// database is refused before it is opened. Therefore the refused command leaves no files in this directory.
 fn new_place(target: &Target, scheme: &Scheme) -> Option<PathBuf> {
     if scheme.name == tpcc::noop::SCHEME.name || target.place.starts_with("//") {
         return None;
@@ -116,7 +116,7 @@ fn new_place(target: &Target, scheme: &Scheme) -> Option<PathBuf> {
     (!is_there).then(|| place.to_owned())
 }
 
-/// Refuses what differs from the database that is there.
+/// Refuses arguments that differ from the form of the existing database.
 fn check_form(form: &Form, args: &FormArgs) -> Result<(), Failure> {
     if args.warehouses.is_some_and(|warehouses| warehouses != form.warehouses) {
         let text = format!(
@@ -212,19 +212,19 @@ fn load(open: &Open, args: &ImportArgs, stop: &Stop) -> Result<(), Failure> {
     print(&format!("Built index in {:.1} seconds\n", seconds(begin)))
 }
 
-/// Refuses an import of `bytes` bytes of rows if the disk of `place` has less room. `place` need not exist yet. Files
-/// take a little more than rows, and indexes come after them.
+/// Refuses an import of `bytes` bytes of rows if the disk that holds `place` has less room. `place` need not exist
+/// yet. Files are a little larger than their rows, and the indexes are made after the rows.
 fn check_room(bytes: u64, place: &Path) -> Result<(), Failure> {
     let advice = "make fewer warehouses, or name a directory on another disk";
     let there = place.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
     kit::scratch::check_room(there, bytes + bytes / 8, advice).map_err(|text| Failure::session("full_disk", text))
 }
 
-/// The time of the first line, and the time between lines.
+/// The time until the first line of progress, and the time between later lines.
 const FIRST_LINE: Duration = Duration::from_millis(100);
 const LINES: Duration = Duration::from_secs(1);
 
-/// Runs `work`, and prints what `line` says now and then meanwhile.
+/// Runs `work`, and meanwhile regularly prints the text that `line` returns.
 fn beside_lines<T>(quiet: bool, work: impl FnOnce() -> T, line: impl Fn() -> String + Sync) -> T {
     if quiet {
         return work();
@@ -255,7 +255,7 @@ fn clean(args: &TpccTargetArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     closed(open, cleaned).map(|()| Ending::Good)
 }
 
-/// Refuses to check what keeps no rows.
+/// Refuses a check of a store that keeps no rows.
 fn check_kept(args: &TpccTargetArgs, schemes: &[Scheme]) -> Result<(), Failure> {
     let (target, scheme) = find(schemes, args)?;
     match scheme.name == tpcc::noop::SCHEME.name {
@@ -305,7 +305,7 @@ fn not_made() -> Failure {
     usage("there is no database of TPC-C: use import first")
 }
 
-/// How late a thread may serve terminals that wait: it then wakes up once for many terminals.
+/// How late a thread may serve terminals that wait. With this slack, it wakes up once for many terminals.
 const SLACK: Duration = Duration::from_micros(800);
 
 fn run_terminals(args: &TpccRunArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
@@ -360,7 +360,7 @@ fn run_terminals(args: &TpccRunArgs, schemes: &[Scheme]) -> Result<Ending, Failu
     Ok(ran.ending())
 }
 
-/// Opens the database and lets the terminals of one process work.
+/// Opens the database and runs the terminals of one process.
 pub fn measured(args: &TpccRunArgs, schemes: &[Scheme], process: Process<'_>) -> Result<Ran, Failure> {
     let connections = args.connections.map(|all| all.div_ceil(args.threads) as usize);
     let setup = Setup { opening: Opening::Existing, connections };
@@ -372,7 +372,7 @@ pub fn measured(args: &TpccRunArgs, schemes: &[Scheme], process: Process<'_>) ->
     closed(open, ended)
 }
 
-/// Two runs on one database must not enter the same payments.
+/// The seed differs from run to run, because two runs on one database must not enter the same payments.
 fn new_seed() -> u64 {
     now().cast_unsigned()
 }
@@ -382,7 +382,7 @@ fn name(args: &TpccRunArgs) -> String {
     format!("{NAME}{simulated}{}", Mode::from(args.mode).name())
 }
 
-/// How the terminals of `args` are run.
+/// The plan by which the terminals run.
 fn plan(args: &TpccRunArgs, mode: Mode, warehouses: u32) -> Plan {
     let warmup = args.warmup.unwrap_or(Duration::from_secs(if mode.waits() { 30 } else { 2 }));
     Plan {
@@ -420,7 +420,7 @@ fn measure(open: &Open, args: &TpccRunArgs, process: Process<'_>) -> Result<Ran,
     }
     let Process { stop, begin, watch, .. } = process;
     let mut run = |begin: &mut dyn FnMut()| harness::run_from(database, &terminals, &plan, stop.flag(), begin, watch);
-    // One process checks all warehouses.
+    // Only the process with the first share checks. It checks all warehouses.
     let checks_here = args.check && share.is_first();
     let (ended, checks) = match checks_here {
         true => checking::beside(database, &form, stop.flag(), begin, run),
@@ -454,7 +454,8 @@ fn measure(open: &Open, args: &TpccRunArgs, process: Process<'_>) -> Result<Ran,
     Ok(Ran { run, is_lost })
 }
 
-/// The warehouses of a share, and how its terminals are run. They are those that its warehouses have in the whole run.
+/// The warehouses of a share, and the plan for its terminals. These are the terminals that its warehouses have in
+/// the whole run.
 fn share_of(share: Share, warehouses: u32, whole: &Plan) -> Result<(RangeInclusive<u32>, Plan), Failure> {
     let own = share.stretch(warehouses as usize);
     let clients = harness::share::dealt(whole.clients as u64, warehouses as usize, &own) as usize;

@@ -1,6 +1,6 @@
-//! `larch bench compare-trials`: how reliable a comparison of results is on this machine. It first makes pairs of
-//! runs of this build, and counts how many pairs seem to differ. Then it makes runs that are really slowed down, and
-//! counts how often that is found.
+//! `larch bench compare-trials`: finds out how reliable comparisons of results are on this machine. It first makes
+//! pairs of runs with this build, and counts how many pairs seem to differ. Then it makes runs that are slowed down
+//! on purpose, and counts how often a comparison finds this.
 
 use crate::args::TrialsArgs;
 use crate::compare_command::{Results, compared};
@@ -14,7 +14,7 @@ use kit::goals::{Bound, summary, word};
 use std::path::Path;
 use std::time::Duration;
 
-/// Runs a side of a trial.
+/// The number of runs on each side of a trial.
 const SIDE: u32 = 5;
 /// The part of the pairs that must seem equal, and the part of the trials that must find the slow-down.
 const GOALS: [f64; 2] = [0.97, 0.9];
@@ -49,7 +49,7 @@ pub fn run(args: &TrialsArgs) -> Result<bool, Failure> {
         let longer = Duration::from_nanos((trials.operation_nanos * args.slower).round() as u64);
         let (mut base, mut new): (Results, Results) = (Vec::new(), Vec::new());
         for turn in 0..SIDE {
-            // The sides take turns in being first, so that neither always follows the other.
+            // The sides take turns in being first, so that neither side always follows the other side.
             if turn % 2 == 0 {
                 base.push(trials.one(Duration::ZERO)?);
                 new.push(trials.one(longer)?);
@@ -73,11 +73,11 @@ struct Trials<'a> {
     rounds: Rounds<'a>,
     program: &'a Path,
     seed: u32,
-    /// Operations a second of the runs that were not slowed down.
+    /// Operations per second of each run that was not slowed down.
     rates: Vec<f64>,
-    /// The processor time of an operation in the last run. The rows are in memory, so this is all of an operation's
-    /// time unless other programs use the machine. In that case the loop takes longer on the clock, like everything
-    /// else.
+    /// The processor time of an operation in the last run that was not slowed down. All rows are in memory, so an
+    /// operation takes no other time unless other programs use the machine. If they do, the loop also takes longer
+    /// on the clock, like everything else.
     operation_nanos: f64,
 }
 
@@ -94,7 +94,7 @@ impl Trials<'_> {
         Ok((format!("run {}", self.seed), report))
     }
 
-    /// Prints the result.
+    /// Prints the result, and returns whether both goals were reached.
     fn told(&self, alike: u32, found: u32, slower: &[f64]) -> Result<bool, Failure> {
         let args = self.args;
         let mean = self.rates.iter().sum::<f64>() / self.rates.len() as f64;

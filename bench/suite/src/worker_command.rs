@@ -1,5 +1,5 @@
-//! `larch bench worker`: waits for coordinators and does shares of their runs, one run at a time. Nothing that comes
-//! over the network is trusted before the other side has proven that it knows the secret.
+//! `larch bench worker`: waits for coordinators, and does shares of their runs, one run at a time. A worker trusts
+//! nothing from the network until the other side has proven that it knows the secret.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a process of the real machine")]
 
@@ -20,13 +20,13 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// A client has this long to prove that it knows the secret. Meanwhile nobody else is served.
+/// A client must prove within this time that it knows the secret. Until then, no other client is served.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long it waits for the coordinator before it checks whether ^C was pressed.
+/// How long a worker waits for a message before it checks whether ^C was pressed.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What a coordinator asks for.
+/// The run that a coordinator asks for.
 #[derive(Debug, Parser)]
 #[command(name = "larch bench", no_binary_name = true)]
 struct Asked {
@@ -34,7 +34,7 @@ struct Asked {
     what: Measurement,
 }
 
-/// Serves coordinators.
+/// Serves coordinators, one after the other.
 pub fn run(args: &WorkerArgs, stores: Stores<'_>) -> Result<Ending, Failure> {
     let secret = Secret::find(args.secret_file.as_deref())?;
     let listener = harness::listen("--listen", &args.listen)?;
@@ -49,7 +49,7 @@ pub fn run(args: &WorkerArgs, stores: Stores<'_>) -> Result<Ending, Failure> {
     loop {
         let (stream, peer) = match listener.accept() {
             Ok(accepted) => accepted,
-            // A client that has gone away before is no loss.
+            // If a client closes its connection before it is accepted, nothing is lost.
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => continue,
             Err(error) => return Err(Failure::session("worker", format!("{address}: {error}"))),
         };
@@ -87,7 +87,7 @@ fn admit(stream: TcpStream, secret: &Secret) -> Result<(Lines, Writer), String> 
             Ok((lines, writer))
         }
         Err(why) => {
-            // The other side may be gone.
+            // The other side may have gone, so an error does not matter.
             writer.write(&FromWorker::Refused { why: why.clone() }).unwrap_or_default();
             writer.finish();
             Err(why)
@@ -95,8 +95,8 @@ fn admit(stream: TcpStream, secret: &Secret) -> Result<(Lines, Writer), String> 
     }
 }
 
-/// Does what the coordinator asks for, and says how it ended. `has_task` becomes true if the coordinator asks for
-/// something.
+/// Does what the coordinator asks for, and returns how it ended. `has_task` becomes true as soon as the coordinator
+/// asks for something.
 fn work(
     mut lines: Lines,
     writer: Writer,
@@ -121,7 +121,7 @@ fn work(
             Err(failure) => (failure.text.clone(), FromWorker::Failed(Failed::of(&failure))),
         };
         let said = link.writer.borrow_mut().write(&last);
-        // The coordinator ends the connection when it has read this.
+        // The coordinator closes the connection after it has read this.
         link.writer.borrow().finish();
         if said.is_err() {
             link.writer.borrow().end();
@@ -134,22 +134,22 @@ fn work(
     })
 }
 
-/// Arguments as they may be shown.
+/// The arguments without passwords, so that they may be shown.
 fn shown(args: &[String]) -> String {
     args.iter().map(|arg| harness::without_password(arg)).collect::<Vec<_>>().join(" ")
 }
 
-/// What runs here, in a few words.
+/// A short description of this machine.
 fn machine() -> String {
     let machine = Environment::gather(results::VERSION, Path::new(".")).machine;
     format!("{} processors, {} {}, larch {}", machine.processors, machine.system, machine.kernel, results::VERSION)
 }
 
-/// Tells the clients when they may begin, and stops the run when the coordinator says so or is gone.
+/// Tells the clients when they may begin. Stops the run when the coordinator says so or has gone.
 fn listen(mut lines: Lines, stop: &Stop, go: Sender<()>) {
     loop {
         match lines.read(TASK_BYTES, None) {
-            // Nobody waits for it if the run has failed.
+            // If the run has failed, nobody waits for this signal.
             Ok(FromCoordinator::Go) => go.send(()).unwrap_or_default(),
             Ok(_) | Err(_) => {
                 stop.press();
@@ -158,11 +158,11 @@ fn listen(mut lines: Lines, stop: &Stop, go: Sender<()>) {
         }
     }
     drop(go);
-    // After this, only the result is sent on the connection; then the coordinator ends it.
+    // From here on, the worker sends only its result, and then the coordinator closes the connection.
     while lines.read::<FromCoordinator>(TASK_BYTES, None).is_ok() {}
 }
 
-/// The coordinator, for a run.
+/// The connection to the coordinator during a run.
 struct Link<'l> {
     writer: std::cell::RefCell<Writer>,
     go: Receiver<()>,
@@ -170,7 +170,7 @@ struct Link<'l> {
 }
 
 impl Link<'_> {
-    /// A coordinator that is gone needs no result.
+    /// If the coordinator has gone, it needs no result, and the run is stopped.
     fn say(&self, what: &FromWorker) {
         if self.writer.borrow_mut().write(what).is_err() {
             self.stop.press();
@@ -183,7 +183,7 @@ impl Link<'_> {
             match self.go.recv_timeout(LOOK) {
                 Ok(()) => return self.say(&FromWorker::Begun),
                 Err(RecvTimeoutError::Timeout) if !self.stop.is_pressed() => {}
-                // The run is stopped before it begins, which it will see.
+                // The run was stopped before it began. It will find this out from `stop`.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
             }
         }
@@ -202,7 +202,7 @@ fn asked(args: &[String]) -> Result<Measurement, Failure> {
     Ok(asked.what)
 }
 
-/// Does a share of a run. Returns what is said of it, and what the coordinator gets.
+/// Does a share of a run. Returns the text to print, and the message for the coordinator.
 fn do_share(
     what: &Measurement,
     share: Share,

@@ -1,5 +1,6 @@
-//! Runs that several processes do together. A coordinator divides a run among processes of `larch bench worker`, lets
-//! them begin together, and merges their results into one. The part of the run that one worker does is its *share*.
+//! Runs that several processes do together. A coordinator divides a run among processes of `larch bench worker`,
+//! lets them begin together, and merges their results into one. The part of the run that one worker does is its
+//! *share*.
 //!
 //! ```text
 //!   larch bench tpcc run --workers A,B          larch bench worker        (at A, and another one at B)
@@ -14,7 +15,7 @@
 //!                  <──── result ───────────────
 //! ```
 //!
-//! This knows no workload. What both sides do with a run is a [`Process`].
+//! This module knows no workload. A [`Process`] describes what each process does with its part of a run.
 
 pub mod coordinator;
 pub mod lines;
@@ -35,14 +36,14 @@ pub fn args_of_process() -> Vec<String> {
 
 /// One process's part in a run.
 pub struct Process<'p> {
-    /// Its share.
+    /// The share of this process.
     pub share: Share,
-    /// What ends it early.
+    /// Ends the run early.
     pub stop: &'p Stop,
-    /// Who sees it from elsewhere.
+    /// The metrics that show this run to other programs.
     pub metrics: Option<&'p Prometheus>,
-    /// Called when all clients have a session; they begin when it returns.
+    /// It is called when all clients have a session, and the clients begin when it returns.
     pub begin: &'p mut dyn FnMut(),
-    /// Is shown every interval.
+    /// It is called with every interval.
     pub watch: &'p mut dyn FnMut(&Interval),
 }

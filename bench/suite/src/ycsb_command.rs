@@ -1,4 +1,4 @@
-//! `larch bench ycsb`: loads a store, runs workloads on it, prints and writes the results.
+//! `larch bench ycsb`: loads a store, runs workloads on it, and prints and writes the results.
 
 mod first;
 mod phase;
@@ -16,7 +16,7 @@ use phase::{Done, Phase, Setup, Work};
 use std::path::Path;
 use ycsb::{Format, Properties, Settings};
 
-/// Does what `args` say.
+/// Does what `args` asks for.
 pub fn run(args: &YcsbArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     let stop = Stop::catch()?;
     match args.action {
@@ -25,7 +25,7 @@ pub fn run(args: &YcsbArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     }
 }
 
-/// What a command is asked for that makes no sense.
+/// The failure of a command line that makes no sense.
 fn usage(text: impl Into<String>) -> Failure {
     Failure::session("target", text)
 }
@@ -74,7 +74,7 @@ pub fn measured(args: &YcsbArgs, schemes: &[Scheme], process: Process<'_>) -> Re
     let phase = phases(action, args)?.remove(0);
     phase::check_together(&phase)?;
     phase::check(&phase, args)?;
-    // The first share empties the table; the others find it empty.
+    // The process with the first share empties the table, and the other processes find it empty.
     let recreate = args.recreate && process.share.is_first();
     let (args, stop) = (&YcsbArgs { recreate, ..args.clone() }, process.stop);
     let mut session = Measuring { args, scheme, target, stop, metrics: None, store: None, done: Vec::new() };
@@ -87,7 +87,7 @@ pub fn measured(args: &YcsbArgs, schemes: &[Scheme], process: Process<'_>) -> Re
     Ok(Ran { run, is_lost: is_store_lost })
 }
 
-/// Reports options that do not fit the action.
+/// Fails if options do not fit the action.
 fn check_options(action: Action, args: &YcsbArgs) -> Result<(), Failure> {
     if action == Action::Run && args.recreate {
         return Err(usage("--recreate empties the table: it goes with load and all"));
@@ -103,7 +103,7 @@ fn check_options(action: Action, args: &YcsbArgs) -> Result<(), Failure> {
     }
 }
 
-/// What is done, in order.
+/// The phases of an action, in their order.
 fn phases(action: Action, args: &YcsbArgs) -> Result<Vec<Phase>, Failure> {
     let workload = |name: &str, work| -> Result<Phase, Failure> { phase(name, work, &[name], args) };
     match action {
@@ -134,8 +134,8 @@ fn phases(action: Action, args: &YcsbArgs) -> Result<Vec<Phase>, Failure> {
     }
 }
 
-/// A phase with the settings of the workloads `names` and of the properties of the command line; later settings
-/// replace earlier ones.
+/// Makes a phase from the workloads `names` and the properties of the command line. If a property comes several
+/// times, the last value counts.
 fn phase(name: &str, work: Work, names: &[&str], args: &YcsbArgs) -> Result<Phase, Failure> {
     let mut properties = Properties::new();
     for name in names {
@@ -173,7 +173,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))
 }
 
-/// Phases on a target.
+/// The state while phases run on a target.
 struct Measuring<'a> {
     args: &'a YcsbArgs,
     scheme: &'a Scheme,
@@ -198,17 +198,17 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// What may become of the table before phase `number`.
+    /// Whether the table may be created or emptied before phase `number`.
     fn opening(&self, phase: &Phase, number: usize) -> Opening {
         match phase.work {
             Work::Run => Opening::Existing,
-            // A later load removes only what the first load of this run has loaded.
+            // A later load removes only rows that the first load of this command has inserted.
             Work::Load if number > 0 || self.args.recreate => Opening::Recreate,
             Work::Load => Opening::OrCreate,
         }
     }
 
-    /// Lets `workers` do a phase.
+    /// Lets `workers` do a phase together.
     fn together(&mut self, phase: &Phase, workers: &Workers) -> Result<(), Failure> {
         phase::check_together(phase)?;
         if let Some(metrics) = self.metrics {
@@ -222,7 +222,7 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Does a phase on the open store, with these options.
+    /// Does a phase on the open store with the options in `args`.
     fn run(&self, phase: &Phase, args: &YcsbArgs) -> Result<Done, Failure> {
         let store = self.store.as_deref().expect("it was opened");
         let mut watch = phase::watcher(phase, args, self.metrics)?;
@@ -233,12 +233,12 @@ impl Measuring<'_> {
         Ok(done)
     }
 
-    /// What a phase runs on, with its options.
+    /// The target and the options of a phase.
     fn setup<'s>(&'s self, args: &'s YcsbArgs) -> Setup<'s> {
         Setup { target: &self.target, scheme: self.scheme, args }
     }
 
-    /// Opens the store as the phase needs it.
+    /// Opens the store in the way that the phase needs.
     fn open(&mut self, phase: &Phase, opening: Opening) -> Result<(), Failure> {
         if self.store.is_some() && opening == Opening::Existing {
             return Ok(());
@@ -265,7 +265,7 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    /// Prints and writes what was measured, if something was.
+    /// Prints and writes the results, if there are any.
     fn tell(&self, action: Action) -> Result<(), Failure> {
         let Some(Done { output, exporter_is_set, .. }) = self.done.first() else { return Ok(()) };
         let exported = || self.done.iter().map(Done::exported).collect::<String>();
@@ -281,7 +281,7 @@ impl Measuring<'_> {
         };
         if action == Action::All {
             let lines: Vec<String> = self.done.iter().filter_map(Done::seed_line).collect();
-            // A program that reads the other output could not read these lines.
+            // In other formats, a program reads the output and could not parse these lines.
             match is_table {
                 true => text.push_str(&format!("\n{}\n", lines.join("\n"))),
                 false => say(&lines.join("\n")),
@@ -293,7 +293,7 @@ impl Measuring<'_> {
     }
 }
 
-/// How the runs ended that were done; failures are printed.
+/// How the command ends after these phases. Prints their failures.
 fn ending(done: &[Done]) -> Ending {
     for Done { run, warnings_before, .. } in done {
         for warning in run.warnings.iter().skip(*warnings_before) {

@@ -1,6 +1,6 @@
-//! Pages in a browser: what a person sees, hears from a screen reader and reaches by the keyboard. One page has a
-//! small result, another a result of half an hour. The pages stay in the target directory, where one can look at
-//! them.
+//! Pages in a browser. The tests check what a person sees, hears from a screen reader and reaches by the keyboard.
+//! One page has a small result, and another page has a result of half an hour. The pages stay in the target
+//! directory, so that a person can look at them.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a real browser reads real files")]
 
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What the page is asked in the browser. It is added to a copy of the page.
+/// The script that examines the page in the browser. It is appended to a copy of the page.
 const QUESTIONS: &str = r#"<script>
 addEventListener("load", () => setTimeout(() => {
   document.querySelectorAll("details").forEach((one) => { one.open = true; });
@@ -52,21 +52,22 @@ addEventListener("load", () => setTimeout(() => {
 }, 0));
 </script>"#;
 
-/// A frame around a page, because a window of the browser is never as narrow as a phone.
+/// A page that shows the tested page in a frame. This is needed because a window of the browser is never as narrow
+/// as a phone.
 const FRAME: &str = r#"<!doctype html><html style="color-scheme: light dark"><body style="margin: 0"><script>
 addEventListener("message", (event) => {
   document.body.replaceChildren(Object.assign(document.createElement("pre"), { id: "answer", textContent: event.data }));
 });
 </script><iframe src="PAGE" width="WIDTH" height="900" style="border: 0"></iframe></body></html>"#;
 
-/// Stands before all else, so that nothing goes wrong unseen.
+/// This script stands before everything else, so that no error is missed.
 const LISTENERS: &str = r#"<script>
 window.errors = []; window.refused = [];
 addEventListener("error", (event) => window.errors.push(String(event.message)));
 addEventListener("securitypolicyviolation", (event) => window.refused.push(event.blockedURI));
 </script>"#;
 
-/// Opens a page in a window so wide, and answers [`QUESTIONS`].
+/// Opens a page in a window of this width, and returns the answers to [`QUESTIONS`].
 fn asked(name: &str, html: &str, width: u32, is_dark: bool) -> Value {
     let scratch =
         Scratch::new_in(Path::new(env!("CARGO_TARGET_TMPDIR")), "browser").expect("a test can make a directory");
@@ -99,7 +100,7 @@ fn asked(name: &str, html: &str, width: u32, is_dark: bool) -> Value {
     serde_json::from_str(&answer.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">")).expect("it is JSON")
 }
 
-/// Checks what must hold of every page.
+/// Checks what must be true of every page.
 #[track_caller]
 fn check(answer: &Value, charts: usize) {
     assert_eq!(answer["errors"], serde_json::json!([]), "{answer}");
@@ -127,7 +128,7 @@ fn times(nanos: impl IntoIterator<Item = u64>) -> Times {
 fn result(name: &str, minutes: u64, began_unix_millis: u64) -> Report {
     const SECOND: u64 = 1_000_000_000;
     let warming = 5;
-    // A generator of Lehmer: the page is the same each time.
+    // A Lehmer generator, so that the page is the same each time.
     let mut state = 48_271;
     let mut random = move |most: u64| {
         state = state * 48_271 % 2_147_483_647;
@@ -179,7 +180,7 @@ fn result(name: &str, minutes: u64, began_unix_millis: u64) -> Report {
     report
 }
 
-/// The page of results, kept for a look at it.
+/// The page of results, which is also kept as a file.
 fn page(name: &str, reports: &[(String, Report)]) -> String {
     let html = suite::report_page::page(reports, Some(0.04)).html();
     let kept: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.html"));
@@ -194,7 +195,7 @@ fn half_an_hour_is_a_page_below_two_megabytes() {
     let answer = asked("half-an-hour", &html, 1280, false);
     check(&answer, html.matches("class=\"chart\"").count());
     assert!(answer["nodes"].as_u64() < Some(40_000), "{answer}");
-    // How long it takes depends on the machine and on what else runs there.
+    // This time depends on the machine and on the other programs that run on it.
     eprintln!("half an hour: {} bytes, loaded and drawn in {} ms", html.len(), answer["load_millis"]);
 }
 

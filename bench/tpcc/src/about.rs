@@ -1,4 +1,4 @@
-//! What an engine that stores bytes keeps about a database: what the database was made with, and which parts were
+//! What an engine that stores bytes remembers about a database: what it was made with, and which of its parts were
 //! loaded. It is stored in a separate table, beside the nine tables of TPC-C.
 //!
 //! ```text
@@ -12,7 +12,7 @@ use crate::transactions::wrong;
 use harness::Failure;
 use rows::{DecodeTuple as _, Tuple as _};
 
-/// The name of the table.
+/// The name of this table.
 pub const TABLE: &str = "tpcc";
 
 /// The key of the entry that says what the database was made with.
@@ -34,7 +34,7 @@ pub fn encode_form(form: &Form) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// The bytes are not such a value.
+/// If the bytes are not such a value.
 pub fn decode_form(value: &[u8]) -> Result<Form, Failure> {
     let decoded = <(u32, u64, i64)>::decode(value);
     let (warehouses, seed, loaded) =

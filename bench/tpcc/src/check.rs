@@ -1,13 +1,13 @@
-//! Checks whether a database is consistent: the twelve conditions of clause 3.3.2. It also checks that rows which may
-//! not change or vanish are there.
+//! Checks whether a database is consistent: the twelve conditions of clause 3.3.2. It also checks that the rows
+//! that may not change or vanish are still there.
 //!
 //! Every table of a warehouse is read once, in key order. Several threads read warehouses. All sums are exact
-//! integers. A thread keeps a few bytes for each customer and each order of the warehouse that it reads. Some rows of
-//! a warehouse concern other warehouses: payments of their customers, and order lines that they supply. The caller's
-//! thread brings these together.
+//! integers. A thread keeps a few bytes for each customer and each order of the warehouse that it reads. Some rows
+//! of a warehouse concern other warehouses: payments of their customers, and order lines that they supply. The
+//! caller's thread collects these rows' sums from all warehouses and compares them.
 //!
-//! This module does not know how a database stores its rows. It trusts no number that it reads: a row in an
-//! impossible place is a finding.
+//! This module does not know how a database stores its rows. It trusts no number that it reads: a row with an
+//! impossible number is a finding.
 
 use crate::check::findings::Findings;
 use crate::check::ledger::Ledger;
@@ -40,7 +40,7 @@ pub use scope::INTERRUPTED;
 /// What a check has read and found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Warehouses that were read.
+    /// The number of warehouses that were read.
     pub warehouses: u32,
     /// The number of rows that were read.
     pub rows: u64,
@@ -59,13 +59,13 @@ impl Checked {
     }
 }
 
-/// Checks the database that was made with `form`, on `threads` threads. Whenever the number of warehouses that have
-/// been read grows, the caller's thread calls `progress` with it. To read the items, the view is asked for the items
-/// of warehouse 0.
+/// Checks the database that was made with `form`, on `threads` threads. Whenever another warehouse has been read,
+/// the caller's thread calls `progress` with the number of warehouses so far. To read the items, the view is asked
+/// for the items of warehouse 0.
 ///
 /// # Errors
 ///
-/// The database cannot be read. After `stop` was set, the error has the kind [`INTERRUPTED`].
+/// If the database cannot be read. If `stop` was set, the error has the kind [`INTERRUPTED`].
 #[allow(clippy::disallowed_methods, reason = "the benchmark has no simulated threads")]
 pub fn check(
     view: &dyn View,
@@ -83,7 +83,7 @@ pub fn check(
     let mut total = Total::default();
     let mut failure = None;
     std::thread::scope(|scope| {
-        // Each thread has at most one outcome that waits to be brought together with the others.
+        // At most one outcome of each thread waits until the caller's thread collects it.
         let (sender, outcomes) = mpsc::sync_channel(threads);
         for _ in 0..threads {
             let sender = sender.clone();

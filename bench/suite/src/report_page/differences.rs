@@ -30,7 +30,7 @@ pub fn table(reports: &[(String, Report)]) -> Option<Table> {
     (!rows.is_empty()).then(|| Table { caption: "What is not the same in all results".to_owned(), columns, rows })
 }
 
-/// The number of different machines in the results, as far as they can be told apart.
+/// The number of different machines in the results, as far as the results tell machines apart.
 pub fn machines(reports: &[(String, Report)]) -> usize {
     let mut seen: Vec<Vec<(&str, String)>> = Vec::new();
     for (_, report) in reports {
@@ -43,13 +43,13 @@ pub fn machines(reports: &[(String, Report)]) -> usize {
     seen.len()
 }
 
-/// What a machine has at one moment is not what it is.
+/// What a machine has only at one moment does not identify the machine.
 fn is_lasting(name: &str) -> bool {
     name != "load before" && name != "free on the disk"
 }
 
-/// Names and values of everything that decides a result. If runs of one result differ, their values are joined into
-/// one text.
+/// The names and values of everything that can influence a result. If the runs of one result differ in a value,
+/// these values are joined into one text.
 fn things(report: &Report) -> Vec<(String, String)> {
     let machine = machine_rows(&report.environment).into_iter().filter(|(name, _)| is_lasting(name));
     let mut things: Vec<(String, String)> = machine.map(|(name, value)| (name.to_owned(), value)).collect();

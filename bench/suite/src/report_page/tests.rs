@@ -45,7 +45,8 @@ fn a_page_has_what_was_measured_and_how() {
     }
     // 200 requests in 2 s, half of them in 1 us and half in 3 us.
     assert!(html.contains("<th scope=\"row\">workload c, READ</th><td>100</td><td>1</td><td>3.001</td>"));
-    // 200 MiB for 200 operations are a million MiB for a million operations, and what was not counted is not known.
+    // 200 MiB for 200 operations are a million MiB for a million operations. A value that was not counted is shown
+    // as not known.
     assert!(html.contains("<td>1,000,000</td><td>not known</td>"));
 }
 

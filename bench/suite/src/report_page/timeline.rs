@@ -1,4 +1,5 @@
-//! What happened when: phases of runs, and charts over the time of the window and by the clock.
+//! What happened at which time: the phases of runs, and charts. Some charts start with the window, and one shows
+//! wall-clock time.
 
 use super::{Shown, table};
 use harness::report::Run;
@@ -10,14 +11,14 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 mod tests;
 
-/// Under which names stores count what charts show over time.
+/// The names of the stores' counters that charts show over time.
 const READS: &[&str] = &["page reads"];
 const HITS: &[&str] = &["cache hits"];
 const READ: &[&str] = &["bytes read"];
 const WRITTEN: &[&str] = &["bytes written", "log bytes", "log bytes written"];
 const WAITED: &[&str] = &["stalled micros", "stopped micros"];
-/// Events, by the name of their lane. A stall is a wait for room. If a store does not count stalls, the time of its
-/// stalls is used.
+/// The lanes for events, each with the names of its counters. A stall is a wait of a write for room. If a store
+/// does not count stalls, the total time of its stalls is used.
 const LANES: [(&str, &[&str]); 3] = [
     ("flushes", &["flushes"]),
     ("compactions", &["compactions"]),
@@ -25,22 +26,22 @@ const LANES: [(&str, &[&str]); 3] = [
 ];
 const STALL_TIME: &[&str] = &["stalled micros"];
 
-/// A chart has lanes for what the stores did if it shows at most this many runs.
+/// If a chart shows at most this many runs, it has lanes for what the stores did.
 const MOST_WITH_LANES: usize = 2;
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// Nanoseconds of a run before its window.
+/// How long a run took before its window began, in nanoseconds.
 fn warming_nanos(run: &Run) -> u64 {
     run.measured.intervals.iter().filter(|it| it.warming).map(|it| it.to_nanos).max().unwrap_or(0)
 }
 
-/// When the first of its clients began, in milliseconds since 1970. 0: the result does not say.
+/// When the run's first client began, in milliseconds since 1970. It is 0 if the result does not say.
 pub fn began_millis(run: &Run) -> u64 {
     run.measured.began_unix_millis.saturating_sub(warming_nanos(run) / 1_000_000)
 }
 
-/// The ends of intervals. The window begins at 0; what lies before it has negative times.
+/// The ends of intervals. The window begins at 0, and moments before the window are negative.
 pub fn moments(run: &Run) -> Vec<f64> {
     let warming = warming_nanos(run);
     let place = |interval: &Interval| match interval.warming {
@@ -56,7 +57,7 @@ struct Sample<'r> {
     counters: BTreeMap<&'r str, u64>,
 }
 
-/// All moments at which the store's counters were read, and the beginning of the window among them.
+/// The counters at all moments at which they were read, including the beginning of the window.
 fn samples(run: &Run) -> Vec<Sample<'_>> {
     let warming = warming_nanos(run) as f64;
     let sample = |interval: &'_ Interval| {
@@ -74,13 +75,14 @@ fn samples(run: &Run) -> Vec<Sample<'_>> {
         return Vec::new();
     }
     let begin = run.measured.counters.iter().map(|change| (change.name.as_str(), change.before)).collect();
-    // The last sample of the warm-up may have been taken a moment after the window began.
+    // The last sample of the warm-up may have been taken shortly after the window began.
     let before = before.into_iter().map(|(_, sample)| sample).filter(|sample| sample.at < 0.0);
     let begin = std::iter::once(Sample { at: 0.0, counters: begin });
     before.chain(begin).chain(window.into_iter().map(|(_, sample)| sample)).collect()
 }
 
-/// How much the counters of these names grew from each sample to the next. Empty if the store has none of them.
+/// How much the counters of these names grew between one sample and the next. The result is empty if the store has
+/// none of these counters.
 fn growth(run: &Run, names: &[&str]) -> Vec<((f64, f64), f64)> {
     let samples = samples(run);
     let sum = |sample: &Sample<'_>| {
@@ -94,12 +96,12 @@ fn growth(run: &Run, names: &[&str]) -> Vec<((f64, f64), f64)> {
     grown.filter(|((from, to), _)| to > from).collect()
 }
 
-/// The same a second, times `factor`.
+/// The same growth per second, times `factor`.
 fn a_second(run: &Run, names: &[&str], factor: f64) -> Vec<(f64, f64)> {
     growth(run, names).into_iter().map(|((from, to), grown)| (to, grown * factor / (to - from))).collect()
 }
 
-/// The percentage of pages that were found in the cache, where pages were looked for.
+/// The percentage of pages that were found in the cache. Intervals in which no page was looked for are left out.
 fn found_in_cache(run: &Run) -> Vec<(f64, f64)> {
     let hits = growth(run, HITS);
     let reads: Vec<_> = growth(run, READS);
@@ -110,8 +112,8 @@ fn found_in_cache(run: &Run) -> Vec<(f64, f64)> {
     pairs.filter_map(share).collect()
 }
 
-/// A lane for each kind of events that the store counts. It shows the intervals between two samples in which such
-/// events happened.
+/// A lane for each kind of events that the store counts. A lane shows the intervals between two samples in which
+/// events of this kind happened.
 fn lanes(run: &Run) -> Vec<Lane> {
     let spans = |names: &[&str]| {
         let all = growth(run, names);
@@ -125,7 +127,7 @@ fn lanes(run: &Run) -> Vec<Lane> {
     LANES.into_iter().filter_map(lane).collect()
 }
 
-/// The lanes of all runs on one chart, if they are few.
+/// The lanes of all runs on one chart, if there are few runs.
 fn lanes_of(shown: &[Shown<'_>]) -> Vec<Lane> {
     if shown.len() > MOST_WITH_LANES {
         return Vec::new();
@@ -140,13 +142,13 @@ fn lanes_of(shown: &[Shown<'_>]) -> Vec<Lane> {
     shown.iter().enumerate().flat_map(of_run).collect()
 }
 
-/// The longest warm-up: it lies before 0.
+/// The shaded part of a chart: the longest warm-up of the runs, which lies before 0.
 fn shades(shown: &[Shown<'_>]) -> Vec<(f64, f64, String)> {
     let longest = shown.iter().map(|one| warming_nanos(one.run)).max().unwrap_or(0);
     (longest > 0).then(|| (-(longest as f64) / 1e9, 0.0, "warm-up".to_owned())).into_iter().collect()
 }
 
-/// The charts over the time of the window. The first one has the lanes.
+/// The charts whose time begins with the window. Only the first chart has lanes.
 pub fn charts(shown: &[Shown<'_>]) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut add = |title: String, unit: &str, is_logarithmic: bool, lines: Vec<Line>, lanes: Vec<Lane>| {
@@ -216,15 +218,15 @@ fn over_time(run: &Run, of: impl Fn(&Interval) -> Option<f64>) -> Vec<(f64, f64)
     moments(run).into_iter().zip(values).filter_map(|(at, value)| Some((at, value?))).collect()
 }
 
-/// Microseconds within which the part `quantile` of these requests was served.
+/// The time in microseconds within which the part `quantile` of these requests was served.
 fn within<'m>(kinds: impl Iterator<Item = &'m Measure>, quantile: f64) -> Option<f64> {
     let times = Times::sum(kinds.map(Measure::times));
     (!times.is_empty()).then(|| times.quantile(quantile) as f64 / 1e3)
 }
 
-/// All runs on one axis of wall-clock time: which ran one after the other, and which at the same time. If runs
-/// overlap, as clients of several processes do, their sum is a line of its own. `None` if the page has one run, or if
-/// the results do not say when they were made.
+/// All runs on one axis of wall-clock time. It shows which runs followed each other, and which ran at the same
+/// time. If runs overlap, as clients in several processes do, another line shows their sum. `None` if the page has
+/// only one run, or if the results do not say when the runs began.
 pub fn by_the_clock(shown: &[Shown<'_>]) -> Option<Block> {
     let first = shown.iter().map(|one| began_millis(one.run)).min().filter(|first| *first > 0)?;
     if shown.len() < 2 {
@@ -268,8 +270,8 @@ pub fn by_the_clock(shown: &[Shown<'_>]) -> Option<Block> {
     Some(Block::Timeline(Timeline { chart, lanes, shades: Vec::new() }))
 }
 
-/// The sum of the rates of all runs, in each second in which several runs were active all the time. Empty if no two
-/// runs overlap.
+/// The sum of the rates of all runs, for each second during the whole of which several runs were active. It is
+/// empty if no two runs overlap.
 fn together(shown: &[Shown<'_>], place: &dyn Fn(&Run) -> f64) -> Vec<(f64, f64)> {
     let mut seconds: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
     for one in shown {
@@ -277,14 +279,16 @@ fn together(shown: &[Shown<'_>], place: &dyn Fn(&Run) -> f64) -> Vec<(f64, f64)>
         for (interval, to) in one.run.measured.intervals.iter().zip(moments(one.run)) {
             let (to, length) = (begin + to, (interval.to_nanos - interval.from_nanos) as f64 / 1e9);
             let (from, rate) = (to - length, interval.per_second());
-            // Each second gets the operations of the part of an interval that lies in this second.
+            // An interval's operations are divided among the seconds that it covers, in proportion to the time in
+            // each.
             for second in from.floor() as i64..to.ceil() as i64 {
                 let part = (to.min(second as f64 + 1.0) - from.max(second as f64)).max(0.0);
                 let (operations, covered) = own.entry(second).or_default();
                 (*operations, *covered) = (*operations + rate * part, *covered + part);
             }
         }
-        // The first and the last second of a run are not whole, and would look like a drop.
+        // A run covers only a part of its first and its last second. These seconds are left out, because they would
+        // look like a drop.
         for (second, (operations, _)) in own.into_iter().filter(|(_, (_, covered))| *covered > 0.999) {
             let (sum, runs) = seconds.entry(second).or_default();
             (*sum, *runs) = (*sum + operations, *runs + 1);

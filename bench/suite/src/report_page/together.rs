@@ -1,5 +1,5 @@
-//! Results of clients that ran at the same time, in several processes or on several machines, as one result.
-//! Histograms are merged, and rates added.
+//! Results of clients that ran at the same time, in several processes or on several machines, are shown as one
+//! result. Histograms are merged, and rates are added.
 
 use super::Shown;
 use harness::Measure;
@@ -8,13 +8,13 @@ use harness::report::Run;
 #[cfg(test)]
 mod tests;
 
-/// Runs of the same name from different results that ran at the same time.
+/// Runs of the same name that ran at the same time and come from different results.
 pub struct Together<'s, 'r> {
-    /// They, in the order of the page.
+    /// The runs, in the order of the page.
     pub runs: Vec<&'s Shown<'r>>,
 }
 
-/// All such runs, each in one group at most.
+/// All groups of such runs. A run is in at most one group.
 pub fn groups<'s, 'r>(shown: &'s [Shown<'r>]) -> Vec<Together<'s, 'r>> {
     let mut groups: Vec<Together<'s, 'r>> = Vec::new();
     for one in shown {
@@ -33,7 +33,7 @@ pub fn groups<'s, 'r>(shown: &'s [Shown<'r>]) -> Vec<Together<'s, 'r>> {
     groups
 }
 
-/// Whether the windows overlap for at least half of the shorter window.
+/// Whether the two windows overlap for at least half of the shorter window.
 fn are_beside(one: &Run, other: &Run) -> bool {
     let window = |run: &Run| {
         let begin = run.measured.began_unix_millis;
@@ -50,7 +50,7 @@ impl Together<'_, '_> {
         format!("{} of {} clients together", self.runs[0].run.name, self.runs.len())
     }
 
-    /// Each kind, merged, with its requests a second.
+    /// The merged measurements of each kind of request, each with its requests per second.
     pub fn kinds(&self) -> Vec<(Measure, f64)> {
         let mut names: Vec<&str> = Vec::new();
         for kind in self.runs.iter().flat_map(|one| &one.run.measured.kinds) {

@@ -1,4 +1,4 @@
-//! Runs of TPC-C by its own rules: tpmC, efficiency, the mix and what has bounds.
+//! Runs of TPC-C, shown by TPC-C's own rules: tpmC, efficiency, the mix, and the values that must be within bounds.
 
 use super::{Shown, table};
 use crate::tpcc_runs::figures;

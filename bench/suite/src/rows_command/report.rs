@@ -1,4 +1,4 @@
-//! The result of a run of row access: as text, as a file, and merged from several processes.
+//! The result of a run of row access: printed as text, written to a file, and merged from several processes.
 
 use crate::args::RunArgs;
 use crate::{results, say};
@@ -11,12 +11,12 @@ use row_access::{Job, history};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What the first member of a file says.
+/// The value of the first member in a file of this format.
 const FORMAT: &str = "larch-rows-result";
-/// Version of the format that is written and read.
+/// The version of the format that this program writes and reads.
 const VERSION: u32 = 1;
 
-/// The result of a run, as a file has it.
+/// The result of a run, in the form in which a file stores it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     format: String,
@@ -24,17 +24,17 @@ pub struct Report {
     environment: Environment,
     target: String,
     settings: Vec<Pair>,
-    /// ybio's keys and ranges.
+    /// Whether keys and ranges are made as ybio makes them.
     compat: bool,
     in_server: bool,
     seed: u64,
-    /// The share of this process in a run that several processes made together, if this is one.
+    /// The share of this process, if several processes made the run together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     share: Option<Share>,
     sessions: Vec<SessionReport>,
-    /// Rows of all sessions.
+    /// The number of rows that all sessions accessed.
     rows: u64,
-    /// From the first begin to the last end.
+    /// The seconds from the first begin of a session to the last end.
     seconds: f64,
     rows_per_second: f64,
     page_reads: Option<u64>,
@@ -43,7 +43,7 @@ pub struct Report {
     price: Option<f64>,
     /// What a million rows cost.
     million: Million,
-    /// What all of them took from the machine. Results of older releases have none.
+    /// The processor time and the memory that all sessions took. Results of older releases do not have this.
     #[serde(default)]
     cost: Cost,
     access_path: String,
@@ -57,7 +57,7 @@ struct SessionReport {
     repeated_batches: u64,
     missing_rows: u64,
     batch_micros: BatchTimes,
-    /// All times of batches, one by one. Results of older releases have none.
+    /// The times of all single batches. Results of older releases do not have this.
     #[serde(default)]
     batches: Times,
 }
@@ -125,7 +125,7 @@ impl Report {
         report.summed()
     }
 
-    /// The report with what follows from its sessions.
+    /// Computes the values that follow from the report's sessions.
     fn summed(self) -> Self {
         let jobs = || self.sessions.iter().map(|session| &session.job);
         let begin = jobs().map(|job| job.start_time).min();
@@ -134,7 +134,7 @@ impl Report {
         Self { seconds, ..self }.rated()
     }
 
-    /// The report with the sum of its sessions' rows, and the rate over its seconds.
+    /// Computes the sum of the sessions' rows, and the rate over the report's seconds.
     fn rated(self) -> Self {
         let seconds = self.seconds;
         let jobs = self.sessions.iter().map(|session| &session.job);
@@ -148,12 +148,13 @@ impl Report {
         }
     }
 
-    /// Merges the reports of several processes; each has a name for messages. The result has all sessions. Page reads
-    /// are counted by a server, so the report with the most reads stands for all.
+    /// Merges the reports of several processes. Each report comes with a name for messages. The result contains all
+    /// sessions. Page reads are counted by the server that all processes use. Therefore the page reads of the
+    /// report with the most are taken.
     ///
     /// # Errors
     ///
-    /// How they differ though they should be the same.
+    /// If the reports differ in something that must be the same.
     pub fn merged(parts: &[(String, Self)]) -> Result<Self, String> {
         let [(first_name, first), others @ ..] = parts else {
             return Err("no result is given to merge; name at least one".to_owned());
@@ -188,39 +189,39 @@ impl Report {
             cost: Cost::merged(&all().map(|report| &report.cost).collect::<Vec<_>>()),
             ..first.clone()
         };
-        // The clocks of their machines may differ.
+        // The begins and ends are not compared, because the clocks of the machines may differ.
         let seconds = all().map(|report| report.seconds).fold(0.0, f64::max);
         Ok(Self { seconds, ..merged }.rated())
     }
 
-    /// The report with more settings.
+    /// Adds settings to the report.
     pub fn with_settings(mut self, settings: Vec<Pair>) -> Self {
         self.settings.extend(settings);
         self
     }
 
-    /// Rows of all sessions.
+    /// The number of rows that all sessions accessed.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// From the first begin to the last end.
+    /// The seconds from the first begin of a session to the last end.
     pub fn seconds(&self) -> f64 {
         self.seconds
     }
 
-    /// What a file has.
+    /// The content of a file with this report.
     pub fn json(&self) -> String {
         serde_json::to_string_pretty(self).expect("names are texts")
     }
 
-    /// The report in a file; `None`: the file has something else.
+    /// The report in a file, or `None` if the file contains something else.
     pub fn parse(text: &str) -> Option<Self> {
         let report: Self = serde_json::from_str(text).ok()?;
         (report.format == FORMAT && report.version == VERSION).then_some(report)
     }
 
-    /// The result for people.
+    /// The result as text for people.
     pub fn text(&self) -> String {
         let mut text = format!("{}\n", self.access_path);
         let mut jobs: Vec<Job> = self.sessions.iter().map(|session| session.job.clone()).collect();

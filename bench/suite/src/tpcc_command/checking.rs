@@ -1,5 +1,5 @@
-//! The output of a check, and checks of snapshots during a run: one after the other until the run ends, each at one
-//! moment.
+//! Prints the results of checks, and checks snapshots during a run. The snapshots are checked one after the other
+//! until the run ends.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tpcc::check::{self, After, Checked, INTERRUPTED};
 use tpcc::{Database, Form};
 
-/// The findings of a check, a line each.
+/// The findings of a check, each on a line.
 fn findings(checked: &Checked) -> String {
     let mut text = String::new();
     for finding in &checked.findings {
@@ -24,7 +24,7 @@ fn findings(checked: &Checked) -> String {
     text
 }
 
-/// The verdict of a check, with the time that it took.
+/// The verdict of a check, and how long the check took.
 fn verdict(checked: &Checked, took: Duration) -> String {
     let verdict = match checked.findings.len() as u64 + checked.more {
         0 => "all twelve conditions hold".to_owned(),
@@ -35,23 +35,23 @@ fn verdict(checked: &Checked, took: Duration) -> String {
     format!("{verdict}: {warehouses} warehouses, {rows} rows, {seconds:.1} seconds")
 }
 
-/// The findings of a check, and its verdict, with the time that it took.
+/// The findings of a check, its verdict, and how long the check took.
 pub fn shown(checked: &Checked, took: Duration) -> String {
     format!("{}{}\n", findings(checked), verdict(checked, took))
 }
 
-/// What checks beside a run have come to.
+/// The results of the checks during a run.
 #[derive(Debug, Default)]
 pub struct Checks {
-    /// Snapshots that were consistent.
+    /// How many snapshots were consistent.
     pub passed: u64,
-    /// Why no further check was made: a check could not be made, or its snapshot was not consistent.
+    /// Why the checks ended early: a check was not possible, or its snapshot was not consistent.
     pub wrong: Option<String>,
 }
 
-/// Runs `run`, and checks the database on a thread of its own. Checks begin when `run` calls the function that it is
-/// given, which calls `begin`. A check that is under way at the end of the run is finished. So at least one check is
-/// made unless `stop` is set.
+/// Calls `run`, and meanwhile checks the database on another thread. `run` gets a function. When `run` calls this
+/// function, it calls `begin`, and the checks start. If a check is under way when the run ends, it is finished.
+/// Therefore at least one check is made, unless `stop` is set.
 pub fn beside<T>(
     database: &dyn Database,
     form: &Form,
@@ -64,7 +64,7 @@ pub fn beside<T>(
     std::thread::scope(|scope| {
         let checking = scope.spawn(move || {
             let mut checks = Checks::default();
-            // The check fails if the run ends before the check begins.
+            // This is an error if the run ended before it called the function.
             if begun.recv().is_err() {
                 return checks;
             }
@@ -86,7 +86,8 @@ pub fn beside<T>(
     })
 }
 
-/// Ends the checks when it is dropped, also if the run panics. It ends running checks and checks that have not begun.
+/// Ends the checks when it is dropped, even if the run panics. After this, no further check begins, and a thread
+/// that still waits for the begin ends.
 struct Over<'o>(&'o AtomicBool, Sender<()>);
 
 impl Drop for Over<'_> {
@@ -95,7 +96,8 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Checks snapshots until the run is over, or until a snapshot is not consistent; then it says what is wrong.
+/// Checks one snapshot after the other until the run is over, or until a snapshot is not consistent. In the second
+/// case it returns what is wrong.
 fn check_until(
     database: &dyn Database,
     form: &Form,

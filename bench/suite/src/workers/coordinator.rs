@@ -1,4 +1,4 @@
-//! The side that divides a run, lets its workers begin together, and merges their results into one.
+//! The process that divides a run, lets its workers begin together, and merges their results.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "processes of the real machine")]
 
@@ -21,11 +21,11 @@ use std::net::{TcpStream, ToSocketAddrs as _};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// How long a worker may take to answer. A worker that works for another coordinator does not answer.
+/// How long a worker may take to answer. A worker that is busy with another coordinator does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long it waits for workers before it checks whether ^C was pressed.
+/// How long the coordinator waits for messages before it checks whether ^C was pressed.
 const LOOK: Duration = Duration::from_millis(20);
-/// If two workers began further apart than this, the result has a warning.
+/// If two workers began further apart than this, the result contains a warning.
 const APART: Duration = Duration::from_millis(100);
 
 /// The processes that do a run together.
@@ -36,11 +36,11 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// The workers that `args` name; `None`: this process does all of it.
+    /// The workers that `args` names, or `None` if this process does the whole run.
     ///
     /// # Errors
     ///
-    /// A text is no address, no secret is given, or several processes cannot use `target` together.
+    /// If a text is no address, no secret is given, or several processes cannot use `target` together.
     pub fn of(args: &TogetherArgs, target: &Target) -> Result<Option<Self>, Failure> {
         let usage = |text: String| Failure::session("target", text);
         let addresses = args.addresses()?;
@@ -59,22 +59,22 @@ impl Workers {
         Ok(Some(Self { addresses, secret: Secret::find(args.secret_file.as_deref())? }))
     }
 
-    /// Lets the workers do what `args`, the arguments of `larch bench`, say, and merges their results into one run.
-    /// `watch` is shown every interval of all workers together. If a worker is lost, the results of the other workers
-    /// are returned as a run with an error.
+    /// Lets the workers do what `args` asks for, and merges their results into one run. `args` are the arguments of
+    /// `larch bench`. `watch` is called with every interval, which contains the measurements of all workers. If a
+    /// worker is lost, the run contains the results of the other workers and an error.
     ///
     /// # Errors
     ///
-    /// The errors of [`Workers::results`], or nothing was measured.
+    /// The errors of [`Workers::results`], or an error if nothing was measured.
     pub fn run(&self, args: &[String], stop: &Stop, watch: &mut dyn FnMut(&Interval)) -> Result<Ran, Failure> {
         one_run(self.results(args, stop, watch)?)
     }
 
-    /// Lets the workers do what `args` say, and returns the result of each.
+    /// Lets the workers do what `args` asks for, and returns the result of each.
     ///
     /// # Errors
     ///
-    /// A worker is not there or does not know the secret, or the target cannot be opened.
+    /// If a worker cannot be reached or does not know the secret, or if the target cannot be opened.
     pub fn results<R: DeserializeOwned>(
         &self,
         args: &[String],
@@ -96,7 +96,7 @@ impl Workers {
             }
             let mut course = Course::new(self, writers, events);
             let ended = course.run(args, stop, watch);
-            // Whoever still listens to a worker, and whoever still works, ends.
+            // This ends the threads that still listen to a worker, and the workers that still work.
             course.writers.iter().for_each(Writer::end);
             ended.and_then(|()| course.results())
         })
@@ -134,7 +134,7 @@ impl Workers {
     }
 }
 
-/// Refuses a target that another process than the first cannot have, too.
+/// Refuses a target that only one process can open.
 fn check_target(target: &Target) -> Result<(), Failure> {
     match is_one_for_all(target) {
         true => Ok(()),
@@ -153,13 +153,13 @@ fn lost(address: &str, why: &str) -> Failure {
     Failure::session("worker", format!("worker {address}: {why}"))
 }
 
-/// What came of a worker.
+/// A message from a worker, or the end of its connection.
 enum Event {
     Said(FromWorker),
     Gone(String),
 }
 
-/// Passes on what worker `number` says, until it has said all.
+/// Passes on the messages of worker `number`, up to the last one.
 fn listen(number: usize, mut lines: Lines, send: &Sender<(usize, Event)>) {
     loop {
         let event = match lines.read(RESULT_BYTES, None) {
@@ -173,13 +173,13 @@ fn listen(number: usize, mut lines: Lines, send: &Sender<(usize, Event)>) {
     }
 }
 
-/// How far a worker is.
+/// The state of a worker's run.
 enum State {
-    /// Its run goes on.
+    /// The run goes on.
     Working,
-    /// It has ended, with this result.
+    /// The run has ended with this result.
     Done(Box<Outcome>),
-    /// The worker has no result, because of this.
+    /// The worker has no result, for this reason.
     Lost(Failure),
 }
 
@@ -190,8 +190,8 @@ struct Course<'w> {
     events: Receiver<(usize, Event)>,
     states: Vec<State>,
     ready: Vec<bool>,
-    /// For each worker, when it said that its clients begin, counted from the moment at which the first was allowed
-    /// to.
+    /// For each worker, the time at which it said that its clients begin. The time counts from the moment at which
+    /// the first worker was told to begin.
     begun: Vec<Option<Duration>>,
     board: Board,
     is_stopped: bool,
@@ -238,7 +238,7 @@ impl<'w> Course<'w> {
         while self.states.iter().any(|state| matches!(state, State::Working)) {
             self.hear(go);
             self.board.show(watch);
-            // A run without one of its shares is no result, so the other workers need not continue.
+            // A run without one of its shares is no result, so the other workers are stopped.
             if stop.is_pressed() || self.first_lost().is_some() || self.has_failed() {
                 self.stop_all();
             }
@@ -247,7 +247,7 @@ impl<'w> Course<'w> {
         Ok(())
     }
 
-    /// Says something to a worker. If the worker is gone, a later request finds that out.
+    /// Sends a message to a worker. If the worker has gone, a later read finds this out.
     fn tell(&mut self, number: usize, what: &FromCoordinator) {
         if let Err(why) = self.writers[number].write(what) {
             self.lose(number, &why);
@@ -261,7 +261,7 @@ impl<'w> Course<'w> {
         }
     }
 
-    /// Waits for a moment for what a worker says. Times are since `go`.
+    /// Waits a short time for a message from a worker. Times count from `go`.
     fn hear(&mut self, go: Instant) {
         let (number, event) = match self.events.recv_timeout(LOOK) {
             Ok(event) => event,
@@ -297,7 +297,7 @@ impl<'w> Course<'w> {
         })
     }
 
-    /// Whether a worker has ended before the run should have.
+    /// Whether a worker ended before its run was complete.
     fn has_failed(&self) -> bool {
         self.states.iter().any(|state| matches!(state, State::Done(outcome) if outcome.is_early))
     }
@@ -312,7 +312,7 @@ impl<'w> Course<'w> {
         }
     }
 
-    /// What came of the workers.
+    /// The results of the workers.
     fn results<R: DeserializeOwned>(self) -> Result<Results<R>, Failure> {
         let mut lost = self.first_lost();
         let begun = || self.begun.iter().flatten();
@@ -326,7 +326,7 @@ impl<'w> Course<'w> {
                 let is_early = outcome.is_early;
                 match outcome.result() {
                     Ok(result) => parts.push(Part { address: address.clone(), about, is_early, result }),
-                    // The measurements of the other workers are kept.
+                    // The results of the other workers are kept.
                     Err(why) => drop(lost.get_or_insert_with(|| self::lost(address, &why))),
                 }
             }
@@ -335,30 +335,30 @@ impl<'w> Course<'w> {
     }
 }
 
-/// What came of the workers of a run.
+/// The results of the workers of a run.
 pub struct Results<R> {
-    /// The result of each worker that ended well.
+    /// The result of each worker that has one.
     pub parts: Vec<Part<R>>,
-    /// Why another one did not.
+    /// Why a worker has no result, if there is such a worker.
     pub lost: Option<Failure>,
-    /// How long after the first of them the last began.
+    /// The time between the begin of the first worker and the begin of the last worker.
     apart: Option<Duration>,
 }
 
-/// What came of one worker.
+/// The result of one worker.
 pub struct Part<R> {
-    /// Where it is.
+    /// The address of the worker.
     pub address: String,
-    /// Where it is, its share and its machine.
+    /// The worker's address, its share and its machine.
     about: String,
-    /// Whether it ended before the run should have.
+    /// Whether the worker ended before its run was complete.
     pub is_early: bool,
     /// Its result.
     pub result: R,
 }
 
 impl<R> Results<R> {
-    /// What is to be known of the workers.
+    /// The settings of a result that describe the workers.
     pub fn settings(&self) -> Vec<Pair> {
         let worker =
             |(number, part): (usize, &Part<R>)| Pair::new(format!("worker {}", number + 1), part.about.clone());
@@ -366,7 +366,7 @@ impl<R> Results<R> {
         self.parts.iter().enumerate().map(worker).chain(apart).collect()
     }
 
-    /// What must be known before their result is believed.
+    /// A warning about the result, if the workers did not begin together.
     pub fn warning(&self) -> Option<String> {
         let apart = self.apart.filter(|apart| *apart > APART)?;
         Some(format!("the workers began {} apart", millis(apart)))
@@ -377,7 +377,7 @@ fn millis(time: Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1e3)
 }
 
-/// One run of those that came.
+/// Merges the results that arrived into one run.
 fn one_run(results: Results<Ran>) -> Result<Ran, Failure> {
     let parts = || results.parts.iter().map(|part| (part.address.as_str(), &part.result));
     let lost = results.lost.as_ref();
@@ -397,14 +397,14 @@ fn one_run(results: Results<Ran>) -> Result<Ran, Failure> {
     Ok(Ran { run, is_lost: lost.is_some() || parts().any(|(_, ran)| ran.is_lost) })
 }
 
-/// The position of an interval: intervals of the window come after the intervals before the window.
+/// The position of an interval. Intervals of the window come after all intervals before the window.
 type Key = (bool, u64);
 
-/// Intervals that some workers have sent and others not yet.
+/// Intervals that some workers have sent and other workers have not sent yet.
 struct Board {
     /// The newest interval of each worker.
     reached: Vec<Option<Key>>,
-    /// Workers that send no more.
+    /// Which workers will send no more intervals.
     ended: Vec<bool>,
     waiting: BTreeMap<Key, Vec<Interval>>,
     late: Vec<Interval>,
@@ -425,7 +425,7 @@ impl Board {
         self.ended[worker] = true;
     }
 
-    /// Shows those that all workers have sent that still do.
+    /// Shows the intervals that have come from all workers that are still working.
     fn show(&mut self, watch: &mut dyn FnMut(&Interval)) {
         let working = self.reached.iter().zip(&self.ended).filter(|(_, ended)| !**ended);
         let reached = working.map(|(reached, _)| *reached).min();

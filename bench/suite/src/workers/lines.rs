@@ -1,5 +1,5 @@
-//! A connection on which each line is a value. It trusts nothing that comes: a line has a greatest length, and memory
-//! is allocated only for bytes that have come.
+//! A connection on which each line is a JSON value. It trusts nothing that arrives: lines have a maximum length,
+//! and memory is allocated only for bytes that have arrived.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a connection of the real machine")]
 
@@ -12,9 +12,9 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-/// A side that takes nothing for this long is lost.
+/// If the other side takes no bytes for this long, it counts as lost.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
-/// A machine that does not answer is noticed after some 25 seconds.
+/// With these values, a machine that does not answer is noticed after some 25 seconds.
 const ALIVE_AFTER: Duration = Duration::from_secs(10);
 const ALIVE_EVERY: Duration = Duration::from_secs(5);
 const ALIVE_TIMES: u32 = 3;
@@ -25,18 +25,18 @@ const CHUNK: usize = 16 << 10;
 /// One end of a connection.
 pub struct Lines {
     stream: TcpStream,
-    /// What has come and was not returned yet.
+    /// The bytes that have arrived and are not returned yet.
     received: Vec<u8>,
-    /// How much of it has no end of a line.
+    /// How many of these bytes were searched for the end of a line, without success.
     searched: usize,
 }
 
 impl Lines {
-    /// The lines of a connection.
+    /// Reads lines from `stream`.
     ///
     /// # Errors
     ///
-    /// The system refuses an option.
+    /// If the system refuses an option of the connection.
     pub fn new(stream: TcpStream) -> std::io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(WRITE_PATIENCE))?;
@@ -44,25 +44,27 @@ impl Lines {
         rustix::net::sockopt::set_tcp_keepidle(&stream, ALIVE_AFTER)?;
         rustix::net::sockopt::set_tcp_keepintvl(&stream, ALIVE_EVERY)?;
         rustix::net::sockopt::set_tcp_keepcnt(&stream, ALIVE_TIMES)?;
-        // The system does not probe a connection while something that was sent is not acknowledged.
+        // While sent bytes are not acknowledged, the system does not probe the connection, so this limit is needed,
+        // too.
         rustix::net::sockopt::set_tcp_user_timeout(&stream, UNHEARD.as_millis() as u32)?;
         Ok(Self { stream, received: Vec::new(), searched: 0 })
     }
 
-    /// Another end for writing.
+    /// Another handle of the same connection, for writing.
     ///
     /// # Errors
     ///
-    /// The system has no more of them.
+    /// If the system can make no more handles.
     pub fn writer(&self) -> std::io::Result<Writer> {
         Ok(Writer(self.stream.try_clone()?))
     }
 
-    /// The next value, on a line of limited length. The call waits for the line, until `deadline` if one is given.
+    /// The next value. Its line must not be longer than `most_bytes`. The call waits for the whole line, or until
+    /// `deadline` if there is one.
     ///
     /// # Errors
     ///
-    /// The connection has ended, the time is over, or the line is no such value.
+    /// If the connection has ended, the time is over, or the line is no such value.
     pub fn read<T: DeserializeOwned>(&mut self, most_bytes: usize, deadline: Option<Instant>) -> Result<T, String> {
         loop {
             let fresh = &self.received[self.searched..];
@@ -110,7 +112,7 @@ fn too_long(most_bytes: usize) -> String {
     format!("it sent a line of more than {most_bytes} bytes")
 }
 
-/// An end for writing. The connection ends with it, also when its owner panics.
+/// A handle of a connection, for writing. The connection ends when the handle is dropped, even if its owner panics.
 pub struct Writer(TcpStream);
 
 impl Writer {
@@ -118,24 +120,24 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// The connection has ended.
+    /// If the connection has ended.
     pub fn write<T: Serialize>(&mut self, value: &T) -> Result<(), String> {
         let mut line = serde_json::to_vec(value).expect("every value can be written");
         line.push(b'\n');
         self.0.write_all(&line).map_err(|error| {
-            // Nothing may follow a part of a line.
+            // After a part of a line, nothing else may be sent.
             self.end();
             error.to_string()
         })
     }
 
-    /// Nothing more is written; the other side may still speak.
+    /// Ends the writing direction. The other side may still send.
     pub fn finish(&self) {
-        // The other side may have ended it already.
+        // The other side may have ended the connection already.
         self.0.shutdown(Shutdown::Write).unwrap_or_default();
     }
 
-    /// Ends the connection, also for threads that wait for a line of it.
+    /// Ends the connection. Threads that wait for a line on it end, too.
     pub fn end(&self) {
         self.0.shutdown(Shutdown::Both).unwrap_or_default();
     }

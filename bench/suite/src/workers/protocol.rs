@@ -1,4 +1,4 @@
-//! What coordinator and worker say to each other: a JSON value on each line.
+//! The messages between coordinator and worker: each is a JSON value on a line.
 
 use super::secret::{Secret, Side, nonce};
 use harness::{Failure, Interval, Share};
@@ -6,34 +6,34 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Both sides must have this one.
+/// The version of the protocol, which must be the same on both sides.
 pub const PROTOCOL: u32 = 1;
 
-/// The most bytes of a line before the other side has proven that it knows the secret. After the proof, this also
-/// bounds what a coordinator says.
+/// The most bytes in a line before the other side has proven that it knows the secret. After the proof,
+/// `TASK_BYTES` is the limit for the lines of a coordinator.
 pub const FIRST_BYTES: usize = 4 << 10;
 pub const TASK_BYTES: usize = 1 << 20;
-/// The most bytes of what a worker says after the proof. The result of a long run has some kilobytes of histograms
-/// for each second and kind of request.
+/// The most bytes in a line of a worker after the proof. For each second and kind of request, the result of a long
+/// run contains some kilobytes of histograms.
 pub const RESULT_BYTES: usize = 64 << 30;
 
-/// What a worker says.
+/// A message from a worker.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromWorker {
     /// The first line.
     Challenge(Challenge),
-    /// It knows the secret, too.
+    /// The proof that the worker knows the secret, too.
     Welcome { proof: String },
-    /// It does nothing for this coordinator.
+    /// The worker does nothing for this coordinator.
     Refused { why: String },
     /// The target is open, and all clients have a session.
     Ready,
-    /// The clients begin.
+    /// The clients have begun.
     Begun,
     /// An interval has ended.
     Progress(Box<Interval>),
-    /// What came late of an interval that was sent before.
+    /// Measurements of an earlier interval that came too late to be sent with it.
     Late(Box<Interval>),
     /// The run has ended.
     Result(Box<Outcome>),
@@ -41,44 +41,44 @@ pub enum FromWorker {
     Failed(Failed),
 }
 
-/// What a coordinator says.
+/// A message from a coordinator.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromCoordinator {
-    /// Answers the challenge.
+    /// The answer to the challenge.
     Answer { protocol: u32, nonce: String, proof: String },
-    /// What is to be done: the arguments of `larch bench`, and the share of it.
+    /// The work: the arguments of `larch bench`, and the share of the run.
     Task { args: Vec<String>, share: Share },
-    /// The clients are to begin.
+    /// The clients may begin.
     Go,
-    /// The run is to end.
+    /// The run must end.
     Stop,
 }
 
-/// Asks who connects to prove that it knows the secret.
+/// Asks the process that connects to prove that it knows the secret.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Challenge {
-    /// [`PROTOCOL`] of the worker.
+    /// The worker's version of the protocol, [`PROTOCOL`].
     pub protocol: u32,
-    /// A number that was never drawn before.
+    /// A random number that was never drawn before.
     pub nonce: String,
 }
 
 /// The result of a share.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The result, in the form of its workload.
+    /// The result in the format of its workload.
     result: Value,
-    /// Whether the worker ended before the run should have: something was lost, or the run was interrupted.
+    /// Whether the worker ended before its run was complete, because something was lost or the run was interrupted.
     pub is_early: bool,
-    /// What it was measured on.
+    /// The machine on which it was measured.
     pub machine: String,
 }
 
 /// Why the worker has no result.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Failed {
-    /// The arguments are wrong.
+    /// Whether the arguments are wrong.
     is_usage: bool,
     text: String,
 }
@@ -89,23 +89,23 @@ impl Outcome {
         Self { result: serde_json::to_value(result).expect("every result can be written"), is_early, machine }
     }
 
-    /// The result.
+    /// The decoded result.
     ///
     /// # Errors
     ///
-    /// It is one of another workload.
+    /// If it is a result of another workload.
     pub fn result<R: DeserializeOwned>(self) -> Result<R, String> {
         serde_json::from_value(self.result).map_err(|error| format!("its result is none that is known here: {error}"))
     }
 }
 
 impl Failed {
-    /// Because of this.
+    /// A message with the reason `failure`.
     pub fn of(failure: &Failure) -> Self {
         Self { is_usage: failure.kind == "target", text: failure.text.clone() }
     }
 
-    /// The same, of the worker at `address`.
+    /// The same failure, with the address of its worker.
     pub fn failure(&self, address: &str) -> Failure {
         let kind = if self.is_usage { "target" } else { "worker" };
         Failure::session(kind, format!("worker {address}: {}", self.text))
@@ -113,16 +113,16 @@ impl Failed {
 }
 
 impl Challenge {
-    /// A new one.
+    /// A challenge with a new random number.
     pub fn new() -> Self {
         Self { protocol: PROTOCOL, nonce: nonce() }
     }
 
-    /// What a coordinator answers, and what the worker must then prove.
+    /// The coordinator's answer, and the random number that the worker must then use in its proof.
     ///
     /// # Errors
     ///
-    /// The worker speaks another protocol.
+    /// If the worker speaks another version of the protocol.
     pub fn answer(&self, secret: &Secret) -> Result<(FromCoordinator, String), String> {
         check_protocol(self.protocol)?;
         let nonce = nonce();
@@ -130,11 +130,11 @@ impl Challenge {
         Ok((FromCoordinator::Answer { protocol: PROTOCOL, nonce: nonce.clone(), proof }, nonce))
     }
 
-    /// The worker's reply to an answer, which must prove that the coordinator knows the secret.
+    /// The worker's reply to an answer. The answer must prove that the coordinator knows the secret.
     ///
     /// # Errors
     ///
-    /// It does not.
+    /// If it does not prove this.
     pub fn check(&self, answer: &FromCoordinator, secret: &Secret) -> Result<FromWorker, String> {
         let FromCoordinator::Answer { protocol, nonce, proof } = answer else {
             return Err("it does not answer the challenge".to_owned());

@@ -1,6 +1,7 @@
-//! A secret that only coordinator and worker know. It is never sent: each side proves that it has the secret, with a
-//! keyed hash (HMAC-SHA256) of the random numbers that both sides have drawn for this connection. Each side has its
-//! own words in the hash, so that neither can send back what it received.
+//! A secret that only the coordinator and its workers know. It is never sent. Each side proves that it has the
+//! secret, with a keyed hash (HMAC-SHA256) of two random numbers; each side has drawn one of them for this
+//! connection. The hash also contains a text that differs between the sides, so that neither side can send back
+//! what it received.
 
 #![allow(clippy::disallowed_methods, reason = "a file of the user's, never simulated")]
 
@@ -16,13 +17,13 @@ use sha2::Sha256;
 use std::fmt;
 use std::path::Path;
 
-/// Where the secret is, if no file is named.
+/// The environment variable that contains the secret if no file is named.
 pub const VARIABLE: &str = "LARCH_WORKER_SECRET";
 
-/// A shorter secret could be found by trying all, if somebody overhears a proof.
+/// Somebody who overhears a proof could find a shorter secret by trying all secrets.
 const LEAST_BYTES: usize = 16;
 
-/// What only the processes of a run know.
+/// A text that only the processes of a run know.
 pub struct Secret(Vec<u8>);
 
 /// The side that proves that it knows the secret.
@@ -35,11 +36,12 @@ pub enum Side {
 }
 
 impl Secret {
-    /// Reads the secret from a file, or else from [`VARIABLE`]. Space around it does not count.
+    /// Reads the secret from a file, or from [`VARIABLE`] if no file is named. White space before and after the
+    /// secret does not count.
     ///
     /// # Errors
     ///
-    /// No secret is given, or it is too short.
+    /// If no secret is given, or if it is too short.
     pub fn find(file: Option<&Path>) -> Result<Self, Failure> {
         let usage = |text: String| Failure::session("target", text);
         let advice = "make one with `openssl rand -hex 32`";
@@ -75,12 +77,12 @@ impl Secret {
         hash
     }
 
-    /// What proves that `side` knows it.
+    /// The text that proves that `side` knows the secret.
     pub fn proof(&self, side: Side, worker_nonce: &str, coordinator_nonce: &str) -> String {
         STANDARD.encode(self.hash(side, worker_nonce, coordinator_nonce).finalize().into_bytes())
     }
 
-    /// Whether `proof` does. It takes the same time for every wrong one.
+    /// Whether `proof` proves that `side` knows the secret. The check takes the same time for every wrong proof.
     pub fn is_proven(&self, side: Side, worker_nonce: &str, coordinator_nonce: &str, proof: &str) -> bool {
         let bytes = STANDARD.decode(proof).unwrap_or_default();
         self.hash(side, worker_nonce, coordinator_nonce).verify_slice(&bytes).is_ok()
@@ -93,7 +95,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A number that was never drawn before.
+/// A random number that was never drawn before.
 pub fn nonce() -> String {
     let random = Machine::real().random;
     let bytes: Vec<u8> = (0..4).flat_map(|_| random.next_u64().to_be_bytes()).collect();

@@ -1,6 +1,6 @@
-//! `larch bench ycsb` without other arguments: a million records on Larch in a temporary directory, all six
-//! workloads, in a minute and a half. Workload C runs twice: with a cache of half the data, like the other workloads,
-//! and with a cache that holds all data.
+//! `larch bench ycsb` without an action: it inserts a million records into Larch in a temporary directory and runs
+//! all six workloads, in a minute and a half. Workload C runs twice. First the cache holds half of the data, as for
+//! the other workloads, and then it holds all data.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a temporary directory, never simulated")]
 
@@ -17,27 +17,27 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// All of it takes no longer, unless the loads alone do.
+/// The most time for everything, unless the loads alone take longer.
 const TIME: Duration = Duration::from_secs(80);
 /// A workload is measured for at most this long, unless `--time` gives another time.
 const LONGEST: Duration = Duration::from_secs(7);
 const SHORTEST: Duration = Duration::from_secs(1);
-/// The time at the start of each workload that is not measured.
+/// At the start of each workload, this much time is not measured.
 const WARMUP: Duration = Duration::from_millis(500);
-/// A load that takes longer than this is not made a second time.
+/// If the first load takes longer than this, the second load is left out.
 const SLOW_LOAD: Duration = Duration::from_secs(25);
 
 const RECORDS: &str = "1000000";
-/// Memory for pages: less than the gigabyte of records, so that some pages must be read.
+/// The memory for pages. It is less than the gigabyte of records, so that some pages must be read.
 const CACHE: &str = "512MiB";
 const CACHE_BYTES: u64 = 512 << 20;
-/// Workload C again, with everything in memory.
+/// The second run of workload C, with everything in memory.
 const IN_MEMORY: &str = "c in memory";
 const RESULT: &str = "larch-ycsb.json";
-/// Beside it.
+/// The page is written beside the result.
 const PAGE: &str = "larch-report.html";
 
-/// Measures.
+/// Measures everything, and prints and writes the results.
 pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, Failure> {
     check_options(args)?;
     let scheme =
@@ -52,7 +52,7 @@ pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, F
     results::check(args, [])?;
     let refused = |why| Failure::session("io", why);
     let records = &phases[0].settings.records;
-    // Room for records of a thousand bytes, for compactions, and some more.
+    // Room for records of a thousand bytes, for compactions, and a reserve.
     let needed_bytes = records.count.unsigned_abs().saturating_mul(4 << 10).max(64 << 20);
     let advice = "make room, or set TMPDIR to a directory that has more";
     kit::scratch::check_room(&std::env::temp_dir(), needed_bytes, advice).map_err(refused)?;
@@ -89,7 +89,7 @@ pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, F
     Ok(ending)
 }
 
-/// Complains about what only goes with a word more.
+/// Fails if there are options that need an action.
 fn check_options(args: &YcsbArgs) -> Result<(), Failure> {
     let more = [
         ("--target", args.target.is_some()),
@@ -106,7 +106,7 @@ fn check_options(args: &YcsbArgs) -> Result<(), Failure> {
     }
 }
 
-/// What the command line does not say.
+/// Sets the options that the command line does not give.
 fn defaults(args: &YcsbArgs) -> YcsbArgs {
     let mut args = args.clone();
     args.property.insert(0, format!("recordcount={RECORDS}"));
@@ -163,11 +163,11 @@ impl Measuring<'_> {
     }
 }
 
-/// Gives the store a cache that holds all its data, and fills the cache by reading. `false` if the store has no such
-/// cache.
+/// Gives the store a cache that holds all its data, and fills the cache by reading. Returns `false` if the store
+/// has no such cache.
 fn bring(store: &dyn Store) -> Result<bool, Failure> {
     let bytes = data_bytes(&store.counters());
-    // What pages take beside their bytes.
+    // Pages take more memory than their bytes in files.
     let cache_bytes = bytes + bytes / 4 + (64 << 20);
     let spare = available_bytes().saturating_sub(256 << 20);
     if bytes == 0 || cache_bytes > spare {
@@ -185,20 +185,21 @@ fn bring(store: &dyn Store) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Bytes of the store's files, and of rows that are not in files yet.
+/// The bytes in the store's files, and the bytes of rows that are not in files yet.
 fn data_bytes(counters: &[harness::Counter]) -> u64 {
     let of = |name| counters.iter().find(|counter| counter.name == name).map_or(0, |counter| counter.value);
     of("file bytes") + of("memtable bytes")
 }
 
-/// Memory that is available without taking it from other programs; 0 if the system does not report it.
+/// The memory that is available without taking it from other programs, or 0 if the system does not report it.
 fn available_bytes() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()).map_or(0, |kib| kib << 10)
 }
 
-/// The size of a run's data and of its reads: `1.1 GiB of data, cache 512 MiB; 0.71 page reads an operation`.
+/// The size of a run's data, of its cache, and of its reads: `1.1 GiB of data, cache 512 MiB; 0.71 page reads an
+/// operation`.
 fn sizes(run: &Run) -> String {
     let change = |name: &str| run.measured.counters.iter().find(|change| change.name == name);
     let now = |name| change(name).map_or(0, |change| change.after);
@@ -209,7 +210,7 @@ fn sizes(run: &Run) -> String {
     format!("{data} of data, cache {cache}; {:.2} page reads an operation", reads as f64 / operations as f64)
 }
 
-/// A line for each phase.
+/// The summary, with a line for each phase.
 fn summary(done: &[Done]) -> String {
     let mut table = format!(
         "{:20} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>8}\n",

@@ -17,7 +17,7 @@ use ycsb::{Load, Output, Properties, RawLog, Run, Settings, Status};
 pub enum Work {
     /// Inserts the records.
     Load,
-    /// Works with them.
+    /// Runs operations on the records.
     Run,
 }
 
@@ -34,14 +34,14 @@ impl fmt::Display for Work {
 pub struct Phase {
     /// The name of the workload.
     pub name: String,
-    /// Which of the two.
+    /// Whether it is a load or a run.
     pub work: Work,
-    /// What the properties mean.
+    /// The meaning of the properties.
     pub settings: Settings,
     /// The properties themselves.
     pub properties: Properties,
-    /// The seed decides every operation. Consecutive phases have different seeds: the same keys in the same order
-    /// would find what the previous phase left in memory.
+    /// The seed decides every operation. Consecutive phases have different seeds. With the same seed, a phase would
+    /// ask for the same keys in the same order as the previous phase, and find them in memory.
     pub seed: u64,
 }
 
@@ -49,37 +49,37 @@ pub struct Phase {
 pub struct Done {
     /// The name of the workload.
     pub name: String,
-    /// Load or run.
+    /// Whether it was a load or a run.
     pub work: Work,
-    /// How keys were drawn.
+    /// The distribution by which keys were drawn.
     pub distribution: &'static str,
-    /// How the result is printed in the form of YCSB.
+    /// How the result is printed if YCSB's format is asked for.
     pub output: Output,
-    /// Whether the properties say how.
+    /// Whether the properties say in which format results are printed.
     pub exporter_is_set: bool,
     /// Whether the store failed.
     pub is_store_lost: bool,
-    /// How many warnings existed before it was run.
+    /// The number of warnings that existed before this phase.
     pub warnings_before: usize,
-    /// The result, with all that decided it.
+    /// The result, with all settings that decided it.
     pub run: report::Run,
 }
 
-/// The number of operations over which the client's own cost is measured: they take a tenth of a second.
+/// How many operations are made to measure the client's own cost. They take a tenth of a second.
 const NOOP_OPERATIONS: u64 = 500_000;
 
-/// What phases run on.
+/// The target and the options of phases.
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
-    /// The store as it was asked for.
+    /// The target that was named.
     pub target: &'a Target,
-    /// Its kind.
+    /// The scheme of the target.
     pub scheme: &'a Scheme,
     /// The command line.
     pub args: &'a YcsbArgs,
 }
 
-/// Reports a phase that cannot be done, before a store is touched.
+/// Fails if the phase is impossible, before a store is opened.
 pub fn check(phase: &Phase, args: &YcsbArgs) -> Result<(), Failure> {
     if phase.work == Work::Load {
         phase.settings.check_load().map_err(|error| usage(error.to_string()))?;
@@ -88,12 +88,12 @@ pub fn check(phase: &Phase, args: &YcsbArgs) -> Result<(), Failure> {
     raw_log(phase, &plan).map(drop)
 }
 
-/// Where single times go, if they are asked for.
+/// The file for the times of single requests, if it is asked for.
 fn raw_log(phase: &Phase, plan: &Plan) -> Result<Option<RawLog>, Failure> {
     RawLog::open(&phase.settings.output, plan).map_err(|error| usage(error.to_string()))
 }
 
-/// Shows people how a phase goes on.
+/// Returns a function that shows the progress of a phase.
 pub fn watcher<'w>(
     phase: &'w Phase,
     args: &'w YcsbArgs,
@@ -121,7 +121,7 @@ pub fn watcher<'w>(
     })
 }
 
-/// Writes the files that properties of YCSB ask for.
+/// Writes the files that YCSB's properties ask for.
 pub fn write_logs(done: &mut Done) {
     for (path, log) in ycsb::hdr_logs(&done.run.measured, &done.output) {
         if let Err(unwritten) = results::write(Path::new(&path), log.as_bytes()) {
@@ -130,7 +130,7 @@ pub fn write_logs(done: &mut Done) {
     }
 }
 
-/// Complains about what several processes cannot do together.
+/// Fails if several processes cannot do this phase together.
 pub fn check_together(phase: &Phase) -> Result<(), Failure> {
     match phase.settings.output.measure.is_raw() {
         true => Err(usage("single times (measurementtype=raw) are written by one process: leave --workers out")),
@@ -179,15 +179,15 @@ pub fn run(phase: &Phase, store: &dyn Store, setup: Setup<'_>, process: Process<
     }
 }
 
-/// The message about rows that were not as they were written, if `dataintegrity` checks them.
+/// The message about rows that were not as they were written. They are checked if `dataintegrity` is set.
 fn unlike(measured: &Measured) -> Option<String> {
     let checks = measured.kind("VERIFY")?;
     let (wrong, all) = (checks.failed_count(), checks.oks + checks.failed_count());
     (wrong > 0).then(|| format!("{wrong} of {all} rows that were read are not as `dataintegrity` has them written"))
 }
 
-/// The message about a run whose requests found no rows: an error if no request found a row, a warning if one in a
-/// hundred did not.
+/// The message about a run whose requests found no rows. It is an error if no request found a row, and a warning if
+/// one in a hundred requests found none.
 fn missing(measured: &Measured) -> (Option<String>, Option<String>) {
     const ADVICE: &str = "was the table loaded, and with this recordcount, insertstart, insertorder and zeropadding?";
     let asked = measured.kinds.iter().filter(|kind| matches!(kind.name.as_str(), "READ" | "UPDATE" | "SCAN"));
@@ -202,7 +202,7 @@ fn missing(measured: &Measured) -> (Option<String>, Option<String>) {
     (None, is_much.then(|| format!("{not_found} of {all} requests found no row: {ADVICE}")))
 }
 
-/// How the phase is run: the command line replaces what the properties say.
+/// The plan of a phase. An option of the command line replaces the property of the same meaning.
 fn plan(phase: &Phase, args: &YcsbArgs) -> Result<Plan, Failure> {
     let loads = phase.work == Work::Load;
     let mut plan = phase.settings.plan(loads);
@@ -263,7 +263,8 @@ fn measured<W: Workload>(
         run.warnings.extend(crowded(&plan, &run.measured));
     } else if error.is_none() && !run.measured.interrupted {
         let cost = &run.measured.cost;
-        // A thread has the same work as before: as many clients, and as many requests under way.
+        // To be comparable, one thread gets the load that each thread had in the run: as many clients, and as many
+        // requests under way.
         let depth = cost.depth.map(|depth| usize::try_from(depth).unwrap_or(usize::MAX));
         let clients = depth.map_or(1, |_| plan.clients.div_ceil(cost.client_threads.max(1) as usize));
         run.noop_nanos = harness::noop_nanos(workload, clients, depth, NOOP_OPERATIONS, stop.flag()).ok();
@@ -286,7 +287,8 @@ pub fn done(phase: &Phase, ran: Ran) -> Done {
     }
 }
 
-/// The warning if there are more clients than requests that may be under way: then clients wait for each other.
+/// A warning if there are more clients than requests that may be under way, because then clients wait for each
+/// other.
 fn crowded(plan: &Plan, measured: &Measured) -> Option<String> {
     let waits = measured.kinds.iter().any(|kind| kind.response.is_some());
     (plan.pace == Pace::Closed && waits).then(|| {
@@ -298,7 +300,7 @@ fn crowded(plan: &Plan, measured: &Measured) -> Option<String> {
     })
 }
 
-/// What the phase is called: `load a`, `workload c`.
+/// The title of the phase: `load a`, `workload c`.
 pub fn title(phase: &Phase) -> String {
     match phase.work {
         Work::Load => format!("load {}", phase.name),
@@ -316,18 +318,18 @@ fn unix_millis() -> u64 {
 }
 
 impl Done {
-    /// Whether something is wrong with what was measured.
+    /// Whether something is wrong with the measured run.
     pub fn is_bad(&self) -> bool {
         let measured = &self.run.measured;
         self.run.error.is_some() || (measured.operations == 0 && !measured.interrupted)
     }
 
-    /// The table of the result.
+    /// The result as a table.
     pub fn table(&self) -> String {
         report::text::text(&self.run)
     }
 
-    /// The result as YCSB prints it.
+    /// The result in YCSB's format.
     pub fn exported(&self) -> String {
         let mut text = ycsb::export(&self.run.measured, &self.output);
         if !text.ends_with('\n') {
@@ -336,7 +338,7 @@ impl Done {
         text
     }
 
-    /// The line of published results, of a run.
+    /// The line that is published about a run.
     pub fn seed_line(&self) -> Option<String> {
         (self.work == Work::Run).then(|| ycsb::seed_line(&self.run.measured, self.distribution, &self.name))
     }

@@ -8,21 +8,21 @@ use crate::database::Row;
 use crate::schema::{CUSTOMERS, Cents, Customer, DISTRICTS, History, Table};
 use harness::Failure;
 
-/// What is kept for each customer: 64 bytes.
+/// What is kept for each customer. It takes 64 bytes.
 #[derive(Clone, Debug, Default)]
 struct Account {
     is_there: bool,
     balance: Cents,
     paid_in_year: Cents,
     delivered: Sum,
-    /// What the customer has paid to this warehouse.
+    /// The sum of the customer's payments to this warehouse.
     paid: Sum,
 }
 
 /// The customers of a warehouse.
 #[derive(Debug)]
 pub struct Accounts {
-    /// The accounts, by the customers' places in the table.
+    /// The accounts. Each customer has a fixed place in this table.
     accounts: Vec<Account>,
 }
 
@@ -57,7 +57,7 @@ impl Accounts {
         Ok(accounts)
     }
 
-    /// Finds customers that are missing.
+    /// Reports customers that are missing.
     fn judge_absent(&self, scope: &mut Scope<'_>) {
         let warehouse = scope.warehouse;
         let mut at = 0;
@@ -82,7 +82,8 @@ impl Accounts {
             tallies.districts[place].paid += Sum::from(row.amount);
             self.pay(scope, row);
             let what = format_args!("the payment of customer {} to {}", row.customer, scope.place(place));
-            // After a run, a customer may have several payments, and a database chooses the payments' keys.
+            // Only after an import can payments be compared. After a run, a customer may have several payments, and
+            // the database chooses the keys of payments.
             if scope.loaded.is_all() && scope.is_next(&mut last, (row.district, row.customer), what) {
                 scope.compare(what, scope.loaded.history(row));
             }
@@ -121,7 +122,8 @@ impl Accounts {
         self.accounts[place as usize].delivered += Sum::from(amount);
     }
 
-    /// Judges all customers, as far as the rows of this warehouse are enough. The ledger judges the rest.
+    /// Judges all customers as far as the rows of this warehouse allow it. The ledger judges the rest, which also
+    /// depends on other warehouses.
     pub fn judge(&self, scope: &mut Scope<'_>) {
         let warehouse = scope.warehouse;
         for (place, account) in (0..).zip(&self.accounts).filter(|(_, account)| account.is_there) {
@@ -146,7 +148,7 @@ impl Accounts {
     }
 }
 
-/// The place of a customer among the customers of a warehouse; `None`: such a customer is impossible.
+/// The place of a customer among the customers of a warehouse; `None` if there cannot be such a customer.
 fn place_of(district: u32, customer: u32) -> Option<u32> {
     let is_possible = (1..=DISTRICTS).contains(&district) && (1..=CUSTOMERS).contains(&customer);
     is_possible.then(|| (district - 1) * CUSTOMERS + customer - 1)

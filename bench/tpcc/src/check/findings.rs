@@ -1,5 +1,5 @@
-//! The findings of a check: the first ones in words, and the number of the others. So a check of a database in which
-//! everything is wrong takes no more memory than a check of a good one.
+//! The findings of a check: the first findings have a text, and further findings are only counted. Therefore a
+//! check needs no more memory if everything in the database is wrong.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ pub const MOST_FINDINGS: usize = 100;
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The condition of clause 3.3.2 that does not hold, from 1 to 12; 0 for every other mistake.
+    /// The violated condition of clause 3.3.2, from 1 to 12, or 0 for any other mistake.
     pub condition: u8,
-    /// Where the mistake is, what was found, and what it should be.
+    /// Where the mistake is, what was found there, and what should have been found.
     pub text: String,
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The first findings in the order of warehouses, and the number of the others.
+/// The first findings in the order of warehouses, and the number of further findings.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// The first findings, each with its warehouse; at most [`MOST_FINDINGS`].
@@ -52,7 +52,7 @@ impl Findings {
         self.more += other.more + without_text as u64;
     }
 
-    /// The findings that have a text, and the number of the others.
+    /// The findings that have a text, and the number of further findings.
     pub fn into_parts(self) -> (Vec<Finding>, u64) {
         (self.first.into_iter().map(|(_, finding)| finding).collect(), self.more)
     }

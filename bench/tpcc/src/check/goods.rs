@@ -42,7 +42,7 @@ pub fn read_stock(scope: &mut Scope<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Finds which items are missing, if all items must be there in ascending order.
+/// Finds out which items are missing. All items must be there, in ascending order.
 struct Missing {
     last: Option<u32>,
     /// The first missing item.
@@ -55,7 +55,7 @@ impl Missing {
         Self { last: None, first: None, count: 0 }
     }
 
-    /// Takes the next existing item. `false`: such a row is impossible.
+    /// Takes the next existing item. Returns `false` if there cannot be such an item.
     fn take(&mut self, scope: &mut Scope<'_>, item: u32, what: fmt::Arguments<'_>) -> bool {
         if !(1..=ITEMS).contains(&item) {
             scope.find(0, format_args!("{what}: there can be no such number"));
@@ -69,7 +69,7 @@ impl Missing {
         is_next
     }
 
-    /// Notes that `item` follows `before`, so that the items between them are missing.
+    /// Notes that `item` follows `before`, so all items between these two are missing.
     fn skip(&mut self, before: u32, item: u32) {
         let skipped = item - before - 1;
         if skipped > 0 {

@@ -1,8 +1,9 @@
-//! Judges what concerns more than one warehouse. A payment is stored with the warehouse that was paid, but its
-//! customer may belong to another warehouse. An order line may be supplied by another warehouse. Each warehouse that
-//! is read has a ledger, and the sum of all ledgers is judged.
+//! Judges conditions that involve more than one warehouse. A payment is stored with the warehouse that was paid,
+//! but its customer may belong to another warehouse. An order line may be supplied by another warehouse. Each
+//! warehouse that was read has a ledger, and the sum of all ledgers is judged.
 //!
-//! A ledger has an entry for a customer only if payments or the balance must be explained by another warehouse.
+//! A ledger has an entry for a customer only if another warehouse's rows are needed to explain the customer's
+//! payments or balance.
 
 use crate::check::findings::Findings;
 use crate::check::words::{Dollars, Place, Sum};
@@ -10,11 +11,11 @@ use crate::schema::{CUSTOMERS, Cents};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A customer: the warehouse, and the place in its table of customers.
+/// A customer: the warehouse, and the customer's place in the warehouse's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CustomerId {
     pub warehouse: u32,
-    /// The place, counted from 0, in the order of districts and numbers.
+    /// The place, counted from 0, in the order of districts and then of customer numbers.
     pub place: u32,
 }
 
@@ -25,23 +26,24 @@ impl fmt::Display for CustomerId {
     }
 }
 
-/// What other warehouses must explain about a customer's balance.
+/// The part of a customer's balance that other warehouses must explain.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rest {
     /// `C_BALANCE`, if the rows of the customer's own warehouse do not explain it.
     balance: Option<Cents>,
-    /// The balance, minus the delivered amounts, plus the payments. In the end it is 0 if condition 10 holds.
+    /// The balance, minus the delivered amounts, plus the payments. When all warehouses are added, it is 0 if
+    /// condition 10 holds.
     left: Sum,
 }
 
-/// What a warehouse has supplied after the import.
+/// What a warehouse has supplied since the import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Supply {
-    /// Order lines.
+    /// The number of order lines.
     pub lines: u128,
-    /// The lines that belong to orders of other warehouses.
+    /// The number of these lines that belong to orders of other warehouses.
     pub remote_lines: u128,
-    /// Items.
+    /// The number of items.
     pub quantity: u128,
 }
 
@@ -58,7 +60,8 @@ impl Supply {
 #[derive(Debug, Default)]
 pub struct Ledger {
     rests: BTreeMap<CustomerId, Rest>,
-    /// Customers that do not exist. An entry has the first of several neighbours, and how many there are.
+    /// Customers that do not exist. An entry stands for several customers with consecutive places: it has the first
+    /// of them and their number.
     absent: BTreeMap<CustomerId, u32>,
     /// What each warehouse has supplied, according to order lines.
     supplied: BTreeMap<u32, Supply>,
@@ -67,19 +70,19 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Takes a payment that is stored with another warehouse than the customer's.
+    /// Takes a payment that is stored with a warehouse that is not the customer's own.
     pub fn paid_elsewhere(&mut self, customer: CustomerId, amount: Cents) {
         self.rests.entry(customer).or_default().left += Sum::from(amount);
     }
 
-    /// Takes what the rows of a customer's own warehouse leave unexplained.
+    /// Takes the part of a balance that the rows of the customer's own warehouse do not explain.
     pub fn left(&mut self, customer: CustomerId, balance: Cents, left: Sum) {
         let rest = self.rests.entry(customer).or_default();
         rest.balance = Some(balance);
         rest.left += left;
     }
 
-    /// Notes that `count` customers do not exist. `first` is the first of them.
+    /// Notes that `count` customers do not exist. `first` is the first of these customers.
     pub fn absent(&mut self, first: CustomerId, count: u32) {
         self.absent.insert(first, count);
     }
@@ -89,7 +92,7 @@ impl Ledger {
         self.supplied.entry(warehouse).or_default().add(supply);
     }
 
-    /// Takes the supply according to a warehouse's stock.
+    /// Takes the supply that a warehouse's stock records.
     pub fn stock_of(&mut self, warehouse: u32, supply: &Supply) {
         self.stocks.entry(warehouse).or_default().add(supply);
     }
@@ -106,7 +109,7 @@ impl Ledger {
         other.stocks.iter().for_each(|(warehouse, supply)| self.stock_of(*warehouse, supply));
     }
 
-    /// The findings, when all of `warehouses` have been added.
+    /// The findings, after the ledgers of all `warehouses` were added.
     pub fn judged(&self, warehouses: u32) -> Findings {
         let mut findings = Findings::default();
         for (customer, rest) in &self.rests {

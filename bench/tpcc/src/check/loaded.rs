@@ -1,4 +1,5 @@
-//! Checks that rows are the rows that the import has loaded. Each row is made again by the population and compared.
+//! Checks that rows are still as the import has loaded them. The population makes each row again, and the two rows
+//! are compared.
 
 use crate::population::Population;
 use crate::random::Permutation;
@@ -16,18 +17,18 @@ pub enum After {
     Run,
 }
 
-/// The rows of a warehouse that the import has loaded. The functions say in words how a row differs from the loaded
-/// one. After a run, they find differences only in items, because items may never change.
+/// The rows of a warehouse as the import has loaded them. The functions return a text that says how a row differs
+/// from the loaded row. After a run, they compare only items, because items may never change.
 pub struct Loaded<'p> {
     population: &'p Population,
     after: After,
-    /// For each district, the customers of its orders. Empty after a run.
+    /// For each district, the customers of its orders. It is empty after a run.
     customers: Vec<Permutation>,
-    /// The order, as it was loaded, whose line was compared last.
+    /// The loaded form of the order whose line was compared last.
     order: Order,
 }
 
-/// The difference of a row that was not loaded at all.
+/// The text about a row that was not loaded at all.
 const NOT_LOADED: &str = "an import has none of this number";
 
 impl<'p> Loaded<'p> {
@@ -47,7 +48,7 @@ impl<'p> Loaded<'p> {
         self.after == After::Import
     }
 
-    /// Compares an item. Its number is a valid item number.
+    /// Compares an item. Its number must be valid.
     pub fn item(&self, row: &Item) -> Option<String> {
         let mut loaded = Item::default();
         self.population.item(row.item, &mut loaded);
@@ -79,13 +80,13 @@ impl<'p> Loaded<'p> {
         self.compare(row, |loaded| self.population.stock(row.warehouse, row.item, loaded))
     }
 
-    /// Compares an order that is not delivered. Its row has only the number of the order.
+    /// Compares an order that is not delivered. Such a row contains only the number of the order.
     pub fn new_order(&self, row: &NewOrder) -> Option<String> {
         let is_loaded = !self.is_all() || (FIRST_NEW_ORDER..=ORDERS).contains(&row.order);
         (!is_loaded).then(|| NOT_LOADED.into())
     }
 
-    /// Compares an order. Its district is valid.
+    /// Compares an order. Its district must be valid.
     pub fn order(&self, row: &Order) -> Option<String> {
         if !self.is_all() {
             return None;
@@ -96,7 +97,7 @@ impl<'p> Loaded<'p> {
         difference(row, &self.loaded_order(row.warehouse, row.district, row.order))
     }
 
-    /// Compares an order line. Its district is valid.
+    /// Compares an order line. Its district must be valid.
     pub fn order_line(&mut self, row: &OrderLine) -> Option<String> {
         if !self.is_all() {
             return None;
@@ -130,15 +131,15 @@ impl<'p> Loaded<'p> {
     }
 }
 
-/// The first column that differs.
+/// The text of the first column in which the rows differ.
 fn difference<R: PartialEq + Debug>(row: &R, loaded: &R) -> Option<String> {
     if row == loaded {
         return None;
     }
     let (row, loaded) = (format!("{row:?}"), format!("{loaded:?}"));
     let mut columns = row.split(", ").zip(loaded.split(", "));
-    // In a buffer that was used before, the bytes after the end of a text may differ. This is not a difference of
-    // rows.
+    // If a text's buffer was used before, bytes after the end of the text may differ. The rows do not differ in
+    // this case.
     let (is, should_be) = columns.find(|(is, should_be)| is != should_be)?;
     let column = |text: &str| text.trim_end_matches([' ', '}', ']']).to_owned();
     Some(format!("it has {}, but {} was loaded", column(is), column(should_be)))

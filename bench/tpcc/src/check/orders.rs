@@ -1,5 +1,6 @@
 //! The orders of a warehouse, their lines, and the orders that are not delivered: conditions 5, 6 and 7. The three
-//! tables have the same key order. So the other two tables are merged with the orders while they are read.
+//! tables have the same order of keys. Therefore the other two tables can be merged with the orders while they are
+//! read.
 
 use crate::check::accounts::Accounts;
 use crate::check::ledger::Supply;
@@ -11,7 +12,7 @@ use crate::schema::{NewOrder, ORDERS, Order, OrderLine, Table};
 use harness::Failure;
 use std::cmp::Ordering;
 
-/// What is kept for each order: 32 bytes.
+/// What is kept for each order. It takes 32 bytes.
 #[derive(Debug)]
 struct Entry {
     district: u32,
@@ -21,7 +22,7 @@ struct Entry {
     /// The number of lines that the order says it has.
     promised_lines: u32,
     lines: u32,
-    /// Lines whose number is one more than the number of the line before.
+    /// The number of lines whose number is one more than the number of the line before.
     numbered_lines: u32,
     is_delivered: bool,
     is_new: bool,
@@ -75,7 +76,7 @@ impl Orders {
         Ok(Self { entries })
     }
 
-    /// Reads which orders are not delivered.
+    /// Reads the table of orders that are not delivered.
     pub fn read_new(&mut self, scope: &mut Scope<'_>, tallies: &mut Tallies) -> Result<(), Failure> {
         let (mut last, mut merge) = (None, Merge::default());
         scope.read(Table::NewOrder, &mut |scope, row| {
@@ -184,7 +185,7 @@ impl Entry {
     }
 }
 
-/// Adds what a line takes from the stock, if the line was entered after the import. `own` is the supply of this
+/// If a line was entered after the import, adds the items that it takes from the stock. `own` is the supply of this
 /// warehouse.
 fn supply(scope: &mut Scope<'_>, row: &OrderLine, own: &mut Supply) {
     let OrderLine { warehouse, district, order, line, supplied_by, .. } = *row;
@@ -206,7 +207,7 @@ fn supply(scope: &mut Scope<'_>, row: &OrderLine, own: &mut Supply) {
     }
 }
 
-/// Finds orders by keys. The keys must not descend.
+/// Finds orders by keys. The keys must come in ascending order.
 #[derive(Debug, Default)]
 struct Merge {
     at: usize,

@@ -1,4 +1,4 @@
-//! One warehouse while it is read: the source of its rows, and the findings.
+//! A warehouse that is being read: the source of its rows, and its findings.
 
 use crate::check::findings::Findings;
 use crate::check::ledger::Ledger;
@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The kind of failure of a check that was told to stop.
 pub const INTERRUPTED: &str = "interrupted";
 
-/// Gives the rows of a database until someone stops the check.
+/// Reads the rows of a database until somebody stops the check.
 pub struct Source<'c> {
     pub view: &'c dyn View,
-    /// The caller wants the check to stop.
+    /// Set if the caller wants the check to stop.
     pub stop: &'c AtomicBool,
-    /// Another thread has failed.
+    /// Set if another thread has failed.
     pub halt: &'c AtomicBool,
 }
 
@@ -47,7 +47,7 @@ impl Source<'_> {
 /// The results of reading one warehouse.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The number of the warehouse; 0: the items.
+    /// The number of the warehouse, or 0 for the items.
     pub warehouse: u32,
     /// The number of rows in each table, in the order of [`Table::ALL`].
     pub rows: [u64; Table::ALL.len()],
@@ -57,7 +57,7 @@ pub struct Outcome {
 
 /// A warehouse that is being read.
 pub struct Scope<'c> {
-    /// The number of the warehouse; 0: the items.
+    /// The number of the warehouse, or 0 for the items.
     pub warehouse: u32,
     /// The number of warehouses in the database.
     pub warehouses: u32,
@@ -81,7 +81,7 @@ impl<'c> Scope<'c> {
         Outcome { warehouse, rows, findings, ledger }
     }
 
-    /// Gives all rows of a table to `each`.
+    /// Passes all rows of a table to `each`.
     pub fn read(
         &mut self,
         table: Table,
@@ -99,14 +99,14 @@ impl<'c> Scope<'c> {
         self.findings.add(self.warehouse, condition, text);
     }
 
-    /// If a row is not as it was loaded, adds a finding about it.
+    /// Adds a finding if a row differs from the loaded row.
     pub fn compare(&mut self, what: fmt::Arguments<'_>, difference: Option<String>) {
         if let Some(difference) = difference {
             self.find(0, format_args!("{what} is not as it was loaded: {difference}"));
         }
     }
 
-    /// Whether a row belongs to this warehouse. If it does not, this is a finding.
+    /// Whether a row belongs to this warehouse. If it does not, a finding is added.
     pub fn is_here(&mut self, table: Table, warehouse: u32) -> bool {
         let is_here = warehouse == self.warehouse;
         if !is_here {
@@ -119,8 +119,8 @@ impl<'c> Scope<'c> {
         is_here
     }
 
-    /// The place of a row's district among the districts of this warehouse, from 0. If there is no such district,
-    /// this is a finding.
+    /// The place of a row's district among the districts of this warehouse, from 0. If there is no such district, a
+    /// finding is added.
     pub fn district(&mut self, table: Table, warehouse: u32, district: u32) -> Option<usize> {
         if !self.is_here(table, warehouse) {
             return None;
@@ -136,8 +136,8 @@ impl<'c> Scope<'c> {
         place.map(|place| place as usize)
     }
 
-    /// Whether `key` comes after `last`, which is the key before it. `last` is then set to `key`. If it does not come
-    /// after, this is a finding.
+    /// Whether `key` comes after `last`, which is the key of the previous row. `last` is then set to `key`. If it
+    /// does not come after `last`, a finding is added.
     pub fn is_next<K: Ord>(&mut self, last: &mut Option<K>, key: K, what: fmt::Arguments<'_>) -> bool {
         let is_next = last.as_ref().is_none_or(|last| *last < key);
         if is_next {
@@ -160,13 +160,13 @@ impl<'c> Scope<'c> {
         }
     }
 
-    /// A district of this warehouse in words, by its place.
+    /// The words for a district of this warehouse, given the district's place.
     pub fn place(&self, district: usize) -> Place {
         Place::of(self.warehouse, district as u32 + 1)
     }
 }
 
-/// The failure of a database that returned a row of another table than `table`.
+/// The failure if the database was asked for rows of `table` and returned a row of another table.
 #[cold]
 pub fn stray(table: Table, row: &Row<'_>) -> Failure {
     Failure::request("wrong_rows", format!("the database was asked for rows of {} and gave {row:?}", table.name()))

@@ -8,7 +8,7 @@ use std::array;
 /// The sums over the rows of a district.
 #[derive(Debug, Default)]
 pub struct Tally {
-    /// The row of the district; `None`: the row is missing.
+    /// The row of the district, or `None` if the row is missing.
     pub row: Option<DistrictRow>,
     /// The sum of payments.
     pub paid: Sum,
@@ -34,7 +34,7 @@ pub struct DistrictRow {
 /// The sums over the rows of a warehouse.
 #[derive(Debug)]
 pub struct Tallies {
-    /// The value in the row of the warehouse; `None`: the row is missing.
+    /// The value in the row of the warehouse, or `None` if the row is missing.
     pub year_to_date: Option<Cents>,
     pub districts: [Tally; DISTRICTS as usize],
 }

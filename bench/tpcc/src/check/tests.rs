@@ -1,4 +1,4 @@
-//! Each test changes rows of a loaded database of two warehouses, which is in memory, and compares all findings.
+//! Each test loads a database of two warehouses in memory, changes some of its rows, and compares all findings.
 
 use super::*;
 use crate::check::tests::database::Rows;
@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU32;
 
 mod database;
 
-/// The findings about `rows`. Each has a line with its condition and then its text.
+/// The findings about `rows`. Each finding is a line: its condition and then its text.
 fn found(rows: &Rows, after: After) -> Vec<String> {
     let stop = AtomicBool::new(false);
     let checked = check(rows, &database::FORM, 2, after, &stop, &|_| ()).expect("it is in memory");
@@ -22,13 +22,13 @@ fn found(rows: &Rows, after: After) -> Vec<String> {
     found
 }
 
-/// Asserts the findings after a run, if `change` was made to a loaded database.
+/// Checks the findings after a run, if `change` is applied to a loaded database.
 #[track_caller]
 fn finds(change: impl FnOnce(&mut Rows), expected: &[impl AsRef<str>]) {
     finds_after(After::Run, change, expected);
 }
 
-/// Asserts the findings, if `change` was made to a loaded database.
+/// Checks the findings if `change` is applied to a loaded database.
 #[track_caller]
 fn finds_after(after: After, change: impl FnOnce(&mut Rows), expected: &[impl AsRef<str>]) {
     let mut rows = Rows::loaded();
@@ -61,7 +61,7 @@ fn a_run_by_hand_is_consistent() {
     rows.pay((1, 1), (2, 10, 3000), 100);
     rows.pay((1, 1), (2, 10, 3000), 200);
     rows.pay((2, 5), (1, 10, 1), 500_000);
-    // After so many deliveries, order 3001 is delivered, too.
+    // After this many deliveries, order 3001 is delivered, too.
     for _ in 0..901 {
         rows.deliver(1, 3);
     }
@@ -80,7 +80,7 @@ fn sums_of_a_warehouse_are_compared() {
             "8: warehouse 2: W_YTD is 300000.01, but its payments are 300000.00",
         ],
     );
-    // The two sums of a warehouse are equal, but differ from the payments.
+    // The two sums of a warehouse are equal, but they differ from the sum of the payments.
     finds(
         |rows| {
             rows.warehouse(1).year_to_date -= 1;
@@ -141,7 +141,7 @@ fn lines_of_orders_are_counted_and_numbered() {
             &format!("6: order 9 of district 2 of warehouse 1: O_OL_CNT is {}, but it has {lines} lines", lines + 1),
         ],
     );
-    // One order has a line more than it says, and another one has a line less, so that the sums agree.
+    // One order has one line more than it says, and another order has one line less, so that the total is right.
     finds(
         |rows| {
             rows.order(1, 2, 9).lines += 1;
@@ -580,7 +580,7 @@ fn findings_beyond_the_first_hundred_are_counted() {
 
 #[test]
 fn a_check_ends_when_it_is_told_to_stop() {
-    /// A view that sets `stop` after this number of customer rows of warehouse 2, and counts these rows.
+    /// A view that counts the customer rows of warehouse 2, and sets `stop` after this number of them.
     struct Stopping<'t> {
         rows: Rows,
         after: u32,
@@ -616,7 +616,7 @@ fn a_check_ends_when_it_is_told_to_stop() {
 
 #[test]
 fn a_database_that_fails_is_a_failure() {
-    /// A database that fails when the stock of any warehouse but the first is read.
+    /// A database that fails when the stock of a warehouse other than the first is read.
     struct Broken {
         failure: Option<Failure>,
     }

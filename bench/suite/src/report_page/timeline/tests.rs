@@ -1,8 +1,8 @@
 use super::*;
 use harness::{Change, Counted, Measured, Plan};
 
-/// A run with a warm-up of a second and a window of two. It has counted flushes and page reads at the end of each
-/// second.
+/// A run with a warm-up of one second and a window of two seconds. Its store has counted flushes and page reads at
+/// the end of each second.
 fn run(name: &str, began_unix_millis: u64) -> Run {
     let interval = |warming, second: u64, reads, flushes| Interval {
         warming,
@@ -85,7 +85,7 @@ fn runs_lie_by_the_clock_where_they_were() {
         let line = timeline.chart.lines.iter().find(|line| line.name == name).expect("it is there");
         line.points.clone()
     };
-    // Each began to warm up a second before its window.
+    // Each run began to warm up a second before its window.
     assert_eq!(points("a"), [(1.0, 100.0), (2.0, 100.0), (3.0, 100.0)]);
     assert_eq!(points("b"), [(2.0, 100.0), (3.0, 100.0), (4.0, 100.0)]);
     assert_eq!(points("together"), [(2.0, 200.0), (3.0, 200.0)], "where both ran");

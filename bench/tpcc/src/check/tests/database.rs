@@ -1,4 +1,5 @@
-//! A database of two warehouses in memory. All tests share its tables until a test changes them.
+//! A database of two warehouses in memory. All tests share its tables; a test that changes a table makes a copy of
+//! it.
 
 use crate::database::{Form, Row, View};
 use crate::population::Population;
