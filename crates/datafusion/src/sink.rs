@@ -1,13 +1,14 @@
-//! `COPY … TO … STORED AS LARCH`: the rows of a query as built files, which `larch ingest` takes into a table. It does
-//! not know how a row is encoded.
+//! `COPY … TO … STORED AS LARCH`: writes the rows of a query as built files, which `larch ingest` takes into a
+//! table. This module does not know how a row is encoded.
 //!
 //! ```sql
 //! COPY (SELECT city, number, people FROM cities) TO 'shards' STORED AS LARCH
 //! OPTIONS ('columns' 'key.tuple(city string, number u32), value.tuple(people u64)')
 //! ```
 //!
-//! Each partition of the query is a shard: a directory below the named one. Shards are built at the same time. No
-//! shard is finished before all rows are in one, so a query that fails leaves no shard that could be taken in.
+//! Each partition of the query becomes a shard: a directory below the directory that the statement names. Shards are
+//! built at the same time. Shards are finished only after every row has been written to its shard, so a query that
+//! fails leaves no shard that could be ingested.
 
 use crate::columns::Columns;
 use crate::error::external;
@@ -42,20 +43,20 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The prefix of the options' names in the form in which DataFusion passes them on.
+/// DataFusion puts this prefix before the names of options that it passes on.
 const PREFIX: &str = "format.";
 
-/// The names of the options.
+/// The names of the options, without the prefix.
 const COLUMNS: &str = "columns";
 const GROUPS: &str = "groups";
 
-/// The least memory in which a shard sorts its rows.
+/// A shard gets at least this much memory to sort its rows.
 const MIN_SORT_BYTES: u64 = 4 << 20;
 
-/// The memory in which all shards together sort their rows.
+/// All shards together get this much memory to sort their rows.
 const SORT_BYTES: u64 = 64 << 20;
 
-/// Lets a session write `COPY … STORED AS LARCH`: register it as a file format.
+/// Lets a session write `COPY … STORED AS LARCH`: register this type as a file format.
 #[derive(Debug, Default)]
 pub struct BuiltFormat;
 
@@ -83,7 +84,7 @@ impl FileFormatFactory for BuiltFormat {
     }
 }
 
-/// Files of a table with these columns.
+/// The format of built files for a table with these columns.
 #[derive(Clone, Debug, Default)]
 struct BuiltFiles {
     columns: Option<Columns>,
@@ -145,7 +146,7 @@ impl FileFormat for BuiltFiles {
                 sink.original_url
             );
         };
-        // Without the slash that a directory has which is there.
+        // The path without the trailing slash. DataFusion adds this slash if the directory exists already.
         let directory = directory.components().collect();
         let writer = RowWriter::new(columns, &input.schema()).map_err(external)?;
         let groups = match (writer.parts(), &self.groups[..]) {
@@ -162,13 +163,13 @@ impl FileFormat for BuiltFiles {
     }
 
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
-        // Something that reads files must be named here. The files are only written: all that would read them fails
-        // before.
+        // The trait demands something that reads files. It is never used: the files are only written, and a plan
+        // that would read them fails earlier.
         Arc::new(ArrowSource::new_file_source(schema))
     }
 }
 
-/// Builds a shard of each partition of a query, and returns the number of rows.
+/// Builds one shard from each partition of a query, and returns the number of rows.
 #[derive(Debug)]
 struct BuildExec {
     input: Arc<dyn ExecutionPlan>,
@@ -211,7 +212,8 @@ impl ExecutionPlan for BuildExec {
         vec![&self.input]
     }
 
-    /// Rows that come in order are already sorted, and rows of a range of keys stay together.
+    /// DataFusion must not mix the partitions: rows that come in order are already sorted, and rows of one key range
+    /// stay together.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }
@@ -252,7 +254,7 @@ impl ExecutionPlan for BuildExec {
     }
 }
 
-/// Builds a shard of each stream, all at the same time. Returns the number of rows.
+/// Builds one shard from each stream, all shards at the same time. Returns the number of rows.
 async fn build(
     shards: Vec<SendableRecordBatchStream>,
     writer: Arc<RowWriter>,
@@ -280,10 +282,11 @@ async fn build(
         added.push(shard.map_err(external)??);
     }
     let total = added.iter().map(|(_, rows)| rows).sum();
-    // One thread finishes all shards, so that a query which is ended meanwhile does not leave only some of them.
+    // One thread finishes all shards: if the query is cancelled meanwhile, the thread still finishes all of them,
+    // and not only some.
     wait(move || {
         for (files, rows) in added {
-            // One with no rows is removed when the builder is dropped.
+            // A shard without rows is removed when its builder is dropped.
             let finished = if rows > 0 { files.finish(|_| {}).map_err(external).map(drop) } else { Ok(()) };
             if let Err(error) = finished {
                 take_back(&directory, count);
@@ -299,8 +302,8 @@ async fn build(
 /// Removes the finished shards, because one shard could not be finished.
 fn take_back(directory: &Path, shards: usize) {
     for shard in 0..shards {
-        // An unfinished shard is no directory of built files. If it stays, the error of the query says that this is
-        // no result.
+        // An unfinished shard is no directory of built files, so this call passes over it. If its directory stays,
+        // the error of the query tells the user that the directory is no result.
         larch::bulk::BuiltFiles::at(directory.join(shard_name(shard))).and_then(|files| files.remove()).ok();
     }
 }
@@ -309,7 +312,7 @@ fn shard_name(number: usize) -> String {
     format!("{number:05}")
 }
 
-/// Makes the directory, which must have nothing in it.
+/// Makes the directory, or takes one that is there and empty.
 fn claim(directory: &Path) -> Result<()> {
     let disk = Machine::real().disk;
     disk.create_dir(directory).map_err(external)?;
@@ -319,7 +322,7 @@ fn claim(directory: &Path) -> Result<()> {
     plan_err!("{} is not empty; name a directory that does not exist", directory.display())
 }
 
-/// Adds the rows of a stream, and counts them.
+/// Adds the rows of a stream to a shard, and counts them.
 async fn add(
     mut files: FileBuilder,
     mut rows: SendableRecordBatchStream,
@@ -344,7 +347,7 @@ async fn add(
     Ok((files, count))
 }
 
-/// Does what may wait for the disk on a thread that may.
+/// Runs work that may wait for the disk, on a thread where waiting is allowed.
 async fn wait<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     SpawnedTask::spawn_blocking(work).join_unwind().await.map_err(external)?
 }

@@ -1,4 +1,4 @@
-//! A table of a database as a query sees it, at one version. It plans a scan and reads no row itself.
+//! A table of a database as a query sees it, at one version. This type plans scans and reads no rows itself.
 
 use crate::columns::{BadColumns, Columns};
 use crate::error::external;
@@ -17,10 +17,10 @@ use larch::{Database, Snapshot, Table, Version};
 use rows::Declaration;
 use std::sync::Arc;
 
-/// A table of Larch for DataFusion, as a snapshot shows it. Cloning is cheap. The snapshot lives as long as the table
-/// is registered: to see later rows, register a new one.
+/// A table of Larch for DataFusion, as a snapshot shows it. Cloning is cheap. The snapshot lives as long as the
+/// table is registered. To see later rows, register the table again with a new snapshot.
 ///
-/// A query reads only the keys that its filters leave, and only the column groups of its columns.
+/// A query reads only the keys that pass its filters, and only the column groups of its columns.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -50,20 +50,20 @@ pub struct LarchTable {
 }
 
 impl LarchTable {
-    /// A table with these columns, as the snapshot shows it.
+    /// Makes a table with these columns, which shows the rows of the snapshot.
     ///
     /// # Errors
     ///
-    /// If a column is in a column group that the table does not have.
+    /// Fails if a column is in a column group that the table does not have.
     pub fn new(snapshot: &Snapshot, table: &Table, columns: Columns) -> Result<Self, BadColumns> {
         columns.check_groups(table.name(), &table.options().groups)?;
         let schema = columns.schema();
         Ok(Self { source: Arc::new(TableSource { table: table.clone(), snapshot: snapshot.clone(), columns, schema }) })
     }
 
-    /// A table with the columns that its own metadata declares. If the fields of the key are declared (see
-    /// `docs/format/tuple.md`), they are `key_0`, `key_1`, …; otherwise the key is `key`. The value is `value`, or a
-    /// column for each group.
+    /// Makes a table with the columns that the metadata of the table declares. If the metadata declares the fields
+    /// of the key (see `docs/format/tuple.md`), their columns are `key_0`, `key_1`, …; otherwise the key is one
+    /// column, `key`. The value is one column, `value`; in a table with column groups, each group is a column.
     pub fn of(snapshot: &Snapshot, table: &Table) -> Self {
         let options = table.options();
         let columns = match Declaration::from_bytes(&options.metadata) {
@@ -78,8 +78,8 @@ impl LarchTable {
         &self.source.columns
     }
 
-    /// The numbers of the database and of the table in it. A name may one day stand for another table; these numbers
-    /// never do.
+    /// The number of the database, and the number of the table in it. The name of a table may later belong to
+    /// another table, but its number never does.
     pub fn identity(&self) -> (u64, u32) {
         (self.source.table.database_id(), self.source.table.number())
     }
@@ -94,20 +94,20 @@ impl LarchTable {
         self.source.snapshot.version()
     }
 
-    /// The scan of a specification, which another process may have planned over the same rows.
+    /// The scan that a specification describes. Another process may have planned it over the same rows.
     ///
     /// # Errors
     ///
-    /// The specification is of another table or of other columns than this table has.
+    /// Fails if the specification is for another table, or for other columns than this table has.
     pub fn scan_of(&self, spec: ScanSpec) -> Result<LarchScan> {
         LarchScan::of_spec(self.source.clone(), spec)
     }
 
-    /// All tables of a database with the columns that they declare, by their names, as `snapshot` shows them.
+    /// All tables of a database as `snapshot` shows them, with their names and the columns that they declare.
     ///
     /// # Errors
     ///
-    /// If a table was dropped in between.
+    /// Fails if a table is dropped during this call.
     pub fn all(database: &Database, snapshot: &Snapshot) -> larch::Result<Vec<(String, Self)>> {
         let table = |name: String| Ok(database.existing_table(&name)?.map(|table| (name, Self::of(snapshot, &table))));
         database.tables().into_iter().filter_map(|name| table(name).transpose()).collect()
@@ -144,11 +144,11 @@ impl TableProvider for LarchTable {
         let projection = projection.cloned().unwrap_or_else(|| (0..self.source.schema.fields().len()).collect());
         let options = &state.config_options().execution;
         let (partitions, rows) = (options.target_partitions, options.batch_size.get());
-        // The reader of the first partition soon reaches a limit of a few rows.
+        // If the query wants only a few rows, one partition is enough: its reader soon has them all.
         let partitions = if limit.is_some_and(|limit| limit <= rows) { 1 } else { partitions };
         let source = self.source.clone();
         let columns = projection.clone();
-        // It reads pages of the index, and may wait for the disk.
+        // This step reads index pages and may wait for the disk.
         let outline = move || Outline::of(&source, narrowed.keys, narrowed.pinned, &columns, partitions);
         let outline = SpawnedTask::spawn_blocking(outline).join_unwind().await.map_err(external)?.map_err(external)?;
         Ok(Arc::new(LarchScan::new(self.source.clone(), projection, outline, limit)))

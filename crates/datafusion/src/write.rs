@@ -1,4 +1,5 @@
-//! Rows of a query as keys and values: what [`crate::fill`] reads, written. It does not know where the bytes go.
+//! Turns the rows of a query into keys and values: the opposite of [`crate::fill`]. This module does not know where
+//! the bytes go.
 
 use crate::columns::{BadColumns, Columns, Field, Form, Source, Step, data_type};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -17,9 +18,9 @@ mod tests;
 /// How the rows of a query become rows of a table.
 #[derive(Debug)]
 pub struct RowWriter {
-    /// The target of the key is the first.
+    /// The first target is the key.
     targets: Vec<Target>,
-    /// How many parts a value has.
+    /// The number of parts that a value has.
     parts: usize,
 }
 
@@ -32,7 +33,7 @@ struct Target {
     names: Vec<String>,
     /// The numbers of the columns in the query.
     columns: Vec<usize>,
-    /// The declaration of the fields that are encoded as a tuple.
+    /// The declaration of the tuple, if the fields are encoded as a tuple.
     tuple: Declaration,
     kinds: Vec<Kind>,
     json: Node,
@@ -46,17 +47,17 @@ struct Node {
 
 #[derive(Debug)]
 enum Member {
-    /// A field, by its number.
+    /// A field, given by its number.
     Field(usize),
     Object(Node),
 }
 
-/// A row that cannot be written.
+/// The error for a row that cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unwritable {
-    /// The column.
+    /// The column whose value cannot be written.
     pub column: String,
-    /// What is wrong.
+    /// What is wrong with the value.
     pub what: String,
 }
 
@@ -70,11 +71,12 @@ impl fmt::Display for Unwritable {
 impl std::error::Error for Unwritable {}
 
 impl RowWriter {
-    /// A writer for a query with these columns: the query and the table must have the same columns.
+    /// Makes a writer for a query. The query must have the same columns as the table.
     ///
     /// # Errors
     ///
-    /// The table has no key, only one side has a column, or a form cannot be written.
+    /// Fails if the table has no key, if a column is missing in the table or in the query, or if a form cannot be
+    /// written.
     pub fn new(columns: &Columns, query: &Schema) -> Result<Self, BadColumns> {
         let wanted = columns.schema();
         if let Some(other) = query.fields().iter().find(|field| wanted.column_with_name(field.name()).is_none()) {
@@ -84,7 +86,7 @@ impl RowWriter {
                 other.name()
             )));
         }
-        // All of them are columns of the table.
+        // Each column of the query was found in the table, so a query with more columns has two of one name.
         if query.fields().len() > wanted.fields().len() {
             return Err(BadColumns::new(
                 "two columns of the query have one name; give each another one with AS".to_owned(),
@@ -100,7 +102,7 @@ impl RowWriter {
         Ok(Self { targets, parts })
     }
 
-    /// How many parts a value has.
+    /// The number of parts that a value has.
     pub fn parts(&self) -> usize {
         self.parts
     }
@@ -115,7 +117,7 @@ impl RowWriter {
     ///
     /// # Errors
     ///
-    /// A value does not fit its column, or what `add` fails with.
+    /// Fails if a value does not fit its column, or if `add` fails.
     pub fn write<E: From<Unwritable>>(
         &self,
         batch: &RecordBatch,
@@ -173,9 +175,9 @@ impl Target {
         })
     }
 
-    /// The arrays of the fields, in the Arrow types of the table's columns.
+    /// The arrays of the fields, cast to the Arrow types of the table's columns.
     fn arrays(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>, Unwritable> {
-        // A value for which the type has no room is an error, and not NULL.
+        // A value that does not fit the type is an error; the cast must not turn it into NULL.
         let options = CastOptions { safe: false, ..CastOptions::default() };
         let cast = |((column, kind), name): ((&usize, &Kind), &String)| {
             let array = batch.column(*column);
@@ -185,7 +187,7 @@ impl Target {
             };
             let (given, wanted) = (array.data_type(), data_type(*kind));
             let written = cast(array, &wanted)?;
-            // A number becomes another one if its fraction has no room.
+            // The cast cuts off a fraction that has no room, and so makes another number of it.
             if given.is_numeric()
                 && wanted.is_numeric()
                 && *given != wanted
@@ -236,7 +238,7 @@ impl Target {
 }
 
 impl Node {
-    /// Adds a field at the end of a path of members, and returns whether the path had none before.
+    /// Adds a field at the end of a path of members. Returns whether the path was free.
     fn add(&mut self, steps: &[Step], field: usize) -> bool {
         let [Step::Member(name), rest @ ..] = steps else { return false };
         let at = self.members.iter().position(|(member, _)| member == name);
@@ -260,7 +262,7 @@ impl Node {
     ///
     /// # Errors
     ///
-    /// A number is none of JSON, with the field that has it.
+    /// Fails if a number cannot be written as JSON. The error has the number of the field.
     fn write(&self, values: &[FieldValue<'_>], text: &mut String) -> Result<(), (usize, String)> {
         for (number, (name, member)) in self.members.iter().enumerate() {
             text.push(if number == 0 { '{' } else { ',' });
@@ -290,11 +292,11 @@ fn push_json(content: &str, text: &mut String) {
     text.push_str(&serde_json::to_string(content).expect("a text is a string of JSON"));
 }
 
-/// A value of an array with the type of its kind.
+/// The value in row `row` of an array, with the type of its kind.
 ///
 /// # Errors
 ///
-/// The value is a whole number of 39 digits, and the kind has no room for it.
+/// Fails if the value is a whole number of 39 digits that does not fit the kind.
 fn value(array: &ArrayRef, kind: Kind, row: usize) -> Result<FieldValue<'_>, String> {
     if array.is_null(row) {
         return Ok(FieldValue::None);

@@ -1,5 +1,5 @@
-//! The extractors of the crate `rows`, as the engine calls them. The engine and `rows` do not know each other; this
-//! crate knows both, and nothing else.
+//! Lets the engine call the extractors of the crate `rows`. The engine and `rows` do not know each other; this crate
+//! knows both, and nothing else.
 
 use larch::index::IndexKeys;
 use rows::Extractor;
@@ -22,11 +22,11 @@ impl IndexKeys for RowKeys {
     }
 }
 
-/// What makes the keys of an index with this declaration, for [`larch::Builder::extractors`].
+/// Makes the extractor of an index with this declaration. Pass this function to [`larch::Builder::extractors`].
 ///
 /// # Errors
 ///
-/// The declaration is not one of `rows`, or it is of a newer release.
+/// Fails if `rows` cannot read the declaration, or if a newer release wrote it.
 pub fn of(declaration: &[u8]) -> Result<Box<dyn IndexKeys>, String> {
     Ok(Box::new(RowKeys(Extractor::from_bytes(declaration).map_err(|error| error.to_string())?)))
 }

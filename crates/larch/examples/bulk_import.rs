@@ -1,4 +1,4 @@
-//! Imports rows in any order and reads them under a fixed budget of memory, and shows what the memory is used for.
+//! Imports rows in any order, reads them while the memory has a fixed limit, and shows what uses the memory.
 //!
 //! ```text
 //! cargo run -p larch-db --example bulk_import
@@ -10,7 +10,7 @@ use std::error::Error;
 const MIB: u64 = 1 << 20;
 const ROWS: u64 = 300_000;
 
-/// A number that looks random: the rows come in no order, and no key comes twice.
+/// Turns each number into another number that looks random, so the rows come in no order. No key comes twice.
 fn scattered(number: u64) -> u64 {
     number.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
@@ -18,11 +18,11 @@ fn scattered(number: u64) -> u64 {
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
     let builder = Database::builder(directory.path()).cache_bytes(2 * MIB).write_buffer_bytes(8 * MIB);
-    // The engine tells what it does in the background.
+    // The engine reports what it does in the background.
     let db = builder.on_event(|event| println!("event: {event}")).open()?;
     let readings = db.table("readings")?;
 
-    // Nothing is visible before `finish`. Dropping the import instead leaves the table as it was.
+    // Nothing is visible before `finish`. If the import is dropped instead, the table stays as it was.
     let mut import = readings.import()?;
     for number in 0..ROWS {
         import.add(&scattered(number).to_be_bytes(), format!("reading {number:92}").as_bytes())?;
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} rows in {} runs, {} files, {} MiB", report.rows, report.runs, report.files, report.bytes / MIB);
     assert_eq!(report.rows, ROWS);
 
-    // The index takes part in the cache as any page does, so nothing but the budget bounds what is in memory.
+    // Index pages are in the cache like all other pages, so the size of the cache limits all memory for pages.
     for number in (0..ROWS).step_by(30) {
         assert!(readings.get(scattered(number).to_be_bytes())?.is_some());
     }

@@ -1,4 +1,5 @@
-//! Checkpoints while a thread commits: what one costs for each file, and the longest time that a commit took.
+//! Makes checkpoints while a thread commits. Shows what a checkpoint costs for each file, and the longest time that
+//! a commit took.
 //!
 //! `cargo run --release -p larch-db --example checkpoints -- 400` makes a database of 400 files.
 
@@ -15,7 +16,7 @@ const FILE_BYTES: u64 = 256 << 10;
 const VALUE: [u8; 1000] = [b'v'; 1000];
 const CHECKPOINTS: u32 = 20;
 
-/// Commits rows one by one as long as `goes_on` says so. Returns the number of rows and the longest time of one
+/// Commits rows one by one as long as `goes_on` returns true. Returns the number of rows and the longest time of one
 /// commit.
 fn write(table: &Table, goes_on: impl Fn(u64) -> bool) -> larch::Result<(u64, Duration)> {
     let (mut count, mut longest) = (0, Duration::ZERO);
@@ -58,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     })?;
     println!("{CHECKPOINTS} checkpoints: {commits} commits, the longest took {longest:?}");
 
-    // With nothing in memory, its cost is that of the files.
+    // With no rows in memory, a checkpoint has only the files to copy.
     db.flush()?;
     let start = Instant::now();
     let report = db.checkpoint(directory.path().join("last copy"))?;

@@ -1,5 +1,5 @@
-//! A service with counters, on axum: a GET shows a counter, a POST adds one to it. No handler stops a thread of the
-//! runtime, whatever the database waits for.
+//! A service with counters, on axum: a GET shows a counter, a POST adds one to it. No handler blocks a thread of the
+//! runtime, even if the database waits for the disk or for other work.
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -16,7 +16,7 @@ struct Counters {
     table: Table,
 }
 
-/// An error of the database as an answer to a request.
+/// Turns an error of the database into an answer to the request.
 struct Failed(larch::Error);
 
 impl From<larch::Error> for Failed {

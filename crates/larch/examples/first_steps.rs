@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(births.get("lovelace")?.as_deref(), Some(&b"1815"[..]));
     assert!(births.get("hopper")?.is_none());
 
-    // The writes of a batch become visible together, in several tables if need be, or not at all.
+    // The writes of a batch, which may be to several tables, become visible together or not at all.
     let deaths = db.table("deaths")?;
     let mut batch = db.batch();
     batch.insert(&births, "hopper", "1906");
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     batch.insert(&deaths, "lovelace", "1852");
     batch.commit()?;
 
-    // A range gives its rows in the order of their keys.
+    // Iterating over a range gives its rows in key order.
     for row in births.range("a".."m") {
         let (key, value) = row?;
         println!("{} was born in {}", key.escape_ascii(), value.escape_ascii());

@@ -1,9 +1,9 @@
-//! A follower of a writer in another process. It shows how long after a commit the reads of the follower see the
-//! commit, and how long its reads take while it changes to new files. This is measured with and without loading the
-//! pages of the new files before.
+//! Measures a follower of a writer that runs in another process. Shows how long after a commit a read of the
+//! follower sees it, and how long the follower's reads take around a switch to new files. It measures the reads
+//! twice: with and without loading pages of the new files before a switch.
 //!
-//! `cargo run --release -p larch-db --example followers -- 1000000 20` writes a million rows, and reads for 20 seconds
-//! each.
+//! `cargo run --release -p larch-db --example followers -- 1000000 20` writes a million rows, and takes 20 seconds
+//! for each measurement.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it measures a real machine")]
 
@@ -18,12 +18,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 const VALUE: [u8; 100] = [b'v'; 100];
-/// The follower reads half of the rows, all in one range of keys, which its cache holds.
+/// The follower reads only half of the rows. They are one range of keys, and its cache holds all of them.
 const READ_SHARE: u64 = 2;
 const CACHE_BYTES: u64 = 128 << 20;
-/// How long after a switch reads count as beside it.
+/// A read that begins within this time after a switch counts as beside the switch.
 const BESIDE: Duration = Duration::from_millis(50);
-/// Commits a second, and how many rows each of them changes.
+/// The number of commits in a second, and the number of rows that each commit changes.
 const COMMITS: u64 = 500;
 const CHANGED_ROWS: u64 = 20;
 
@@ -45,8 +45,8 @@ fn nanos() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64)
 }
 
-/// The other process: fills a database, and then changes rows everywhere at a steady rate. The row `now` holds the
-/// time.
+/// Runs in the other process: fills a database, and then changes rows all over the table at a steady rate. The row
+/// `now` has the time of the last commit.
 fn write(directory: &Path, rows: u64) -> Result<(), Box<dyn Error>> {
     let db = builder(directory).cache_bytes(16 << 20).open()?;
     let (table, times) = (db.table("t")?, db.table("times")?);
@@ -78,26 +78,26 @@ impl Drop for Killed {
     }
 }
 
-/// The time at one hundredth from the top, or another part.
+/// The time that only one in `part` of the times exceeds: with 100, the 99th percentile.
 fn at_top(times: &mut [Duration], part: usize) -> Duration {
     times.sort_unstable();
     times.get(times.len() - 1 - times.len() / part).copied().unwrap_or_default()
 }
 
-/// How long after it was committed the newest row is that a read sees, sampled all the time.
+/// Reads the newest row again and again. Returns how old its commit was at each read.
 fn lag(times: &Table, seconds: u64) -> larch::Result<Vec<Duration>> {
     let (start, mut lags) = (Instant::now(), Vec::new());
     while start.elapsed() < Duration::from_secs(seconds) {
         let value = times.get("now")?;
         let written = value.and_then(|value| value.as_ref().try_into().ok().map(u64::from_le_bytes));
-        // A commit comes every two milliseconds, so the newest is that old on the writer, too.
+        // A commit comes every two milliseconds, so even on the writer the newest row may be two milliseconds old.
         lags.push(Duration::from_nanos(nanos().saturating_sub(written.unwrap_or_default())));
         Machine::real().clock.sleep(Duration::from_micros(200));
     }
     Ok(lags)
 }
 
-/// Reads of hot rows: how long each took, beside a switch to new files and elsewhere.
+/// Reads hot rows. Shows how long a read takes beside a switch to new files, and how long at other times.
 fn reads(directory: &Path, rows: u64, seconds: u64, preloads: bool) -> Result<(), Box<dyn Error>> {
     let shown: Arc<Mutex<Vec<Instant>>> = Arc::default();
     let seen = shown.clone();
@@ -118,7 +118,7 @@ fn reads(directory: &Path, rows: u64, seconds: u64, preloads: bool) -> Result<()
             break;
         }
     }
-    // Until then it warms up.
+    // Reads before this moment do not count, because the cache is still being filled.
     let warm = start + Duration::from_secs(seconds / 4);
     let shown = shown.lock().expect("no reader panics").clone();
     let is_beside = |at: Instant| {

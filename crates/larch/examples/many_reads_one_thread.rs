@@ -1,5 +1,5 @@
-//! Keeps hundreds of reads under way on one thread, on data that is not in memory. Any executor will do; this one is
-//! smol's.
+//! Keeps hundreds of reads under way on one thread, on data that is not in memory. Any executor works; this example
+//! uses that of smol.
 //!
 //! ```text
 //! cargo run -p larch-db --example many_reads_one_thread
@@ -26,26 +26,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     import.finish(|_| {})?;
 
-    // The try form answers at once: with the row, or with the fact that the disk has to be asked.
+    // The try form answers at once: it returns the row, or says that it would have to read from the disk.
     let wanted = key(ROWS / 2);
     assert!(rows.try_get(wanted)?.would_fault());
     assert!(rows.get(wanted)?.is_some());
     assert!(matches!(rows.try_get(wanted)?, Tried::Ready(Some(_))));
 
-    // A future goes to the disk by itself. All of these are under way together, on this one thread.
+    // An async read goes to the disk by itself. All these reads are under way together on this one thread.
     let before = db.metrics().page_reads;
     let found = smol::block_on(read_many(&rows))?;
     println!("{found} reads on one thread took {} page reads", db.metrics().page_reads - before);
     assert_eq!(found, READS);
 
-    // Where all keys are known, one call asks for all their pages together.
+    // If all keys are known in advance, one call asks for all their pages together.
     let keys: Vec<_> = (0..READS).map(|number| key(number * 7)).collect();
     let values = smol::block_on(rows.multi_get_async(&keys))?;
     assert!(values.iter().zip(0..).all(|(value, number)| value.as_deref() == Some(&[(number * 7) as u8; 100][..])));
     Ok(())
 }
 
-/// Reads rows from all over the table, each row in a task of its own. Returns the number of rows that were found.
+/// Reads rows from all over the table, each in a task of its own. Returns how many rows it found.
 async fn read_many(rows: &Table) -> larch::Result<u32> {
     let executor = smol::LocalExecutor::new();
     let tasks: Vec<_> =

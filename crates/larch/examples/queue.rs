@@ -1,8 +1,9 @@
-//! A table as a queue: producers append jobs, workers take them from the front, and no job is done twice or lost.
+//! Uses a table as a queue: producers append jobs, and workers take them from the front. No job is done twice or
+//! lost.
 
 use larch::{Database, Readable, Result, Table};
 
-/// Appends `job`, behind the last job that is there.
+/// Appends `job` behind the last job in the queue.
 fn push(db: &Database, jobs: &Table, job: &str) -> Result<u64> {
     db.transact(|tx| {
         let last = tx.last_key_value(jobs)?;
@@ -12,7 +13,7 @@ fn push(db: &Database, jobs: &Table, job: &str) -> Result<u64> {
     })
 }
 
-/// Does the first job: it leaves the queue in the commit that notes its result.
+/// Does the first job. One commit removes the job from the queue and writes its result.
 fn work(db: &Database, jobs: &Table, results: &Table) -> Result<bool> {
     db.transact(|tx| {
         let Some((place, job)) = tx.first_key_value(jobs)? else { return Ok(false) };
@@ -31,7 +32,7 @@ fn work_on(db: &Database, jobs: &Table, results: &Table) -> Result<u32> {
     Ok(done)
 }
 
-/// Numbers whose highest byte comes first have the order of their bytes.
+/// The number in a key. Its highest byte comes first, so that keys sort in the order of the numbers.
 fn number(key: &[u8]) -> u64 {
     key.try_into().map_or(0, u64::from_be_bytes)
 }
@@ -52,7 +53,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (place, first) = jobs.first_key_value()?.expect("nobody has worked yet");
     println!("job {} is first: {}", number(&place), String::from_utf8_lossy(&first));
 
-    // A queue without a transaction around it: each row goes to one caller.
+    // This call takes a row from the queue without a transaction. Two callers never get the same row.
     let (_, taken) = jobs.pop_first()?.expect("it is there still");
     assert_eq!(taken, first);
 

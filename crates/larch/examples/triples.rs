@@ -1,5 +1,5 @@
-//! A triple store: facts of a subject, a predicate and an object, kept in three orders, so that a question with any
-//! part left open is a range of keys.
+//! A triple store. A fact has a subject, a predicate and an object, and is stored in three orders. So each question,
+//! whichever names it leaves open, reads one range of keys.
 
 use larch::{Batch, Database, Result, Snapshot, Table};
 
@@ -13,12 +13,12 @@ struct Triples {
 
 type Fact = [String; 3];
 
-/// The names one after the other, and each of them has an end that no name has.
+/// Joins the names. Each name ends with a byte that occurs in no name.
 fn key(names: &[&str]) -> Vec<u8> {
     names.iter().flat_map(|name| [name.as_bytes(), &[0]].concat()).collect()
 }
 
-/// The three names in a key, turned by `turned` places.
+/// Splits a key into its three names, and rotates them by `turned` places.
 fn fact(key: &[u8], turned: usize) -> Fact {
     let mut names: Vec<String> =
         key.split(|byte| *byte == 0).take(3).map(|name| String::from_utf8_lossy(name).into_owned()).collect();
@@ -32,16 +32,16 @@ impl Triples {
         Ok(Self { db, by_subject, by_predicate, by_object })
     }
 
-    /// Adds a fact to what `batch` commits.
+    /// Adds a fact to the batch.
     fn add(&self, batch: &mut Batch, [subject, predicate, object]: [&str; 3]) {
         batch.insert(&self.by_subject, key(&[subject, predicate, object]), "");
         batch.insert(&self.by_predicate, key(&[predicate, object, subject]), "");
         batch.insert(&self.by_object, key(&[object, subject, predicate]), "");
     }
 
-    /// The facts that have the names that are given, as of `moment`.
+    /// The facts at `moment` that have the given names. A name that is `None` may be any name.
     fn find(&self, moment: &Snapshot, [subject, predicate, object]: [Option<&str>; 3]) -> Result<Vec<Fact>> {
-        // The table in whose order the open names come last.
+        // The table in whose key order the given names come first.
         let (table, names, turned) = match (subject, predicate, object) {
             (Some(_), _, None) | (None, None, None) => (&self.by_subject, [subject, predicate, None], 0),
             (None, Some(_), _) => (&self.by_predicate, [predicate, object, None], 1),
@@ -82,7 +82,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(triples.find(&now, [Some("mary"), Some("knew"), Some("ada")])?.len(), 1);
     assert_eq!(triples.find(&now, [None; 3])?.len(), 6);
 
-    // A snapshot does not see what comes later.
+    // The snapshot does not see this later commit.
     let mut batch = triples.db.batch();
     triples.add(&mut batch, ["mary", "wrote", "sciences"]);
     batch.commit()?;

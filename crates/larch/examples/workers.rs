@@ -1,8 +1,9 @@
-//! Compactions by a worker in another process. It shows how much processor time the writing process saves, and what
-//! becomes of the rows if the worker is killed again and again.
+//! Measures compactions by a worker in another process. Shows how much processor time the writing process saves, and
+//! whether all rows are still there if the worker is killed again and again.
 //!
 //! `cargo run --release -p larch-db --example workers -- 2000000 20` writes two million rows four times: without
-//! compactions, with its own, with a worker, and with a worker that is killed 20 times. It takes two minutes.
+//! compactions, with compactions by the writer itself, with a worker, and with a worker that is killed 20 times. It
+//! takes two minutes.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it measures a real machine")]
 
@@ -18,12 +19,12 @@ use std::time::{Duration, Instant};
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const VALUE_BYTES: usize = 100;
-/// This rate is so slow that no write waits for a compaction: a writer that waits for microseconds keeps its
-/// processor busy, and this time would count.
+/// At this slow rate no write waits for a compaction. A writer that waits for microseconds keeps its processor busy,
+/// which would count as processor time.
 const ROWS_PER_SECOND: u64 = 100_000;
-/// Rows that are written at once.
+/// The number of rows that are written without a pause.
 const ROWS_AT_ONCE: u64 = 1_000;
-/// Compactions have come to an end if none came for this time.
+/// If no compaction ends for this long, all compactions are done.
 const REST: Duration = Duration::from_secs(3);
 
 /// How the writer compacts.
@@ -48,7 +49,7 @@ fn builder(directory: &Path, how: Compacts) -> larch::Builder {
     builder.write_buffer_bytes(4 << 20).cache_bytes(16 << 20).compaction_workers(how == Compacts::ByWorker)
 }
 
-/// A number that looks random; different for different numbers.
+/// Turns a number into one that looks random. Different numbers give different results.
 fn scatter(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
@@ -57,9 +58,9 @@ fn value(number: u64) -> [u8; VALUE_BYTES] {
     std::array::from_fn(|at| scatter(number).to_le_bytes()[at % 8])
 }
 
-/// The processor time of the engine's threads in this process so far, in user and system mode. They flush, compact
-/// and install. The thread that writes rows does the same in each run, so its time is left out: from run to run,
-/// this time differs by more than compactions take.
+/// The processor time, in user and system mode, that the engine's threads in this process have used so far. These
+/// threads flush, compact and install. The time of the thread that writes rows is left out: this thread does the
+/// same work in each run, and its time varies between runs by more than compactions take.
 fn processor_time() -> Outcome<Duration> {
     let mut ticks = 0;
     for thread in std::fs::read_dir("/proc/self/task")? {
@@ -70,13 +71,13 @@ fn processor_time() -> Outcome<Duration> {
             ticks += times.iter().sum::<u64>();
         }
     }
-    // Linux counts hundredths of a second for programs, on every machine that Rust runs on.
+    // Linux reports processor time in hundredths of a second, on every machine that Rust runs on.
     Ok(Duration::from_millis(10 * ticks))
 }
 
-/// The writer: writes the rows, and waits until compactions have come to an end. Prints the processor time in
-/// milliseconds, the number of compactions, how many of them workers have done, and how many compactions workers
-/// have not done.
+/// Runs in the writer: writes the rows, and waits until all compactions are done. Prints four numbers: the processor
+/// time in milliseconds, the number of compactions, how many of them workers did, and how many compactions workers
+/// failed to do.
 fn write(directory: &Path, rows: u64, how: Compacts) -> Outcome<()> {
     let db = builder(directory, how).open()?;
     let table = db.table("t")?;
@@ -118,7 +119,7 @@ fn start(args: &[&str]) -> Outcome<Killed> {
     Ok(Killed(Command::new(std::env::current_exe()?).args(args).stdout(Stdio::piped()).spawn()?))
 }
 
-/// What the writer printed.
+/// What the writer has printed, and how often the worker was killed.
 #[derive(Debug)]
 struct Run {
     processor: f64,
@@ -128,7 +129,7 @@ struct Run {
     kills: u32,
 }
 
-/// Has the rows be written in a new database, and read again.
+/// Lets another process write the rows to a new database, and then reads the rows back.
 fn run(rows: u64, how: Compacts, kills: u32) -> Outcome<Run> {
     let directory = tempfile::Builder::new().prefix("workers").tempdir_in("target")?;
     let path = directory.path().join("db");
@@ -139,9 +140,10 @@ fn run(rows: u64, how: Compacts, kills: u32) -> Outcome<Run> {
     let clock = Machine::real().clock;
     let mut done = 0;
     while done < kills && writer.0.try_wait()?.is_none() {
-        // Between a third of a second and one: while it begins, merges, writes, and says what it wrote.
+        // The worker lives between a third of a second and one second. So the kill comes while the worker starts,
+        // merges, writes, or reports what it wrote.
         clock.sleep(Duration::from_millis(300 + scatter(done.into()) % 700));
-        // A kill, and then another worker.
+        // Kills the worker and starts another one.
         drop(worker.take());
         worker = Some(start(&["work", text])?);
         done += 1;

@@ -1,9 +1,9 @@
-//! Keeps levels in shape: one pure function picks what to do, and another pure function decides which versions are
-//! kept. Only executing a pick has effects. This module does not know how commits arrive.
+//! Keeps levels in shape. One pure function picks what to do, and another pure function decides which versions are
+//! kept. Only the execution of a pick has effects. This module does not know how commits arrive.
 //!
-//! Compactions share the lock of levels (`Writes::levels`). Before a compaction begins, it claims the levels and
-//! keys that it changes. So two compactions that run at the same time never change the same keys of a level
-//! (decision 56). One thread at a time chooses.
+//! Compactions hold the lock of levels (`Writes::levels`) in shared mode. Before a compaction begins, it claims the
+//! levels and keys that it changes. So two compactions at the same time never change the same keys of a level
+//! (decision 56). Only one thread at a time chooses a compaction.
 
 pub mod cut;
 pub mod execute;
@@ -28,7 +28,7 @@ use os::{Job, Polled};
 /// The name of the work in the error about a cancelled compaction.
 pub const WORK: &str = "the compaction";
 
-/// The job that compacts while anything is to be compacted.
+/// The job that runs compactions as long as there is something to compact.
 #[derive(Debug)]
 pub struct CompactJob(pub Weak<Core>);
 
@@ -39,7 +39,7 @@ impl Job for CompactJob {
             return Polled::Idle;
         }
         let _guard = StopOnPanic::new(&core);
-        // A thread that has this lock alone wakes the job when it has released the lock.
+        // Another thread holds this lock exclusively. It wakes the job when it releases the lock.
         let Some(levels) = core.writes.levels.try_share() else { return Polled::Idle };
         let troubles = &core.background.troubles;
         let now = core.env.machine.clock.now();
@@ -56,9 +56,9 @@ impl Job for CompactJob {
                 }
                 Polled::Idle
             }
-            // The table was dropped meanwhile: the next poll finds the others.
+            // This table was dropped meanwhile; the next poll looks at the other tables.
             Err((_, Error::NoSuchTable(_))) => Polled::Worked,
-            // The next poll compacts other tables.
+            // This table has to wait, and the next poll compacts other tables.
             Err((table, error)) => {
                 let trouble = troubles.compaction_failed(table.id, &table.name, &error, core.env.machine.clock.now());
                 core.env.report(|| trouble.event());
@@ -69,27 +69,27 @@ impl Job for CompactJob {
     }
 }
 
-/// If a table waits until its oldest readers are gone, watches these readers. Returns whether they were gone before
-/// the watch began.
+/// If a table waits until its oldest readers are gone, begins to watch these readers. Returns whether they were gone
+/// before the watch began.
 fn has_lost_readers(core: &Core) -> bool {
     let watched = core.writes.picks.waits_for();
     core.views.snapshots.watch(watched);
     watched.is_some_and(|oldest| core.views.oldest_seen() != oldest)
 }
 
-/// What a thread has done.
+/// What one call of [`compact_once`] has done.
 enum Compacted {
     Something,
-    /// Nothing is to be compacted, or the database is closing.
+    /// There is nothing to compact, or the database is closing.
     Nothing,
-    /// Another thread chooses. It wakes the jobs when it has chosen.
+    /// Another thread is choosing. That thread wakes the jobs when it has chosen.
     ChosenElsewhere,
 }
 
-/// Does one compaction, or offers it to a worker: the one with the highest score whose table `may` be compacted and
-/// that does not meet a compaction under way. If there is no share of the lock of levels, a caller asked for the
-/// compaction and has the lock alone. Then it waits for no more files in level 0, and no worker does it. An error
-/// comes with the table whose files could not be compacted.
+/// Does one compaction, or offers it to a worker. It takes the pick with the highest score among the tables that
+/// `may` be compacted, unless the pick overlaps with a compaction under way. If `levels` is `None`, a caller asked
+/// for the compaction and holds the lock of levels exclusively. Then the compaction does not wait until level 0 has
+/// more files, and it is not left to a worker. An error names the table whose files could not be compacted.
 fn compact_once(
     core: &Arc<Core>,
     levels: Option<SharedLevels>,
@@ -105,7 +105,7 @@ fn compact_once(
         Choice::Pick { view, table, pick, claimed, place } => (view, table, pick, claimed, place),
     };
     let Some(table) = view.files.tables.get(&table) else { return Ok(Compacted::Something) };
-    // Other compactions may run at the same time as this one.
+    // Another thread may start another compaction beside this one.
     core.background.wake_compact();
     let own = match (levels, place) {
         (Some(levels), Some(_place)) => {
@@ -125,26 +125,26 @@ fn compact_once(
     Ok(if is_done { Compacted::Something } else { Compacted::Nothing })
 }
 
-/// What a thread does next.
+/// What a thread does after choosing.
 enum Choice {
     Nothing,
-    /// Another thread chooses.
+    /// Another thread is choosing.
     Elsewhere,
-    /// Files were cut, and the next thing is to choose again.
+    /// Files were cut, so the thread chooses again.
     Cut,
-    /// A pick for the files that the table has in `view`, with the claim to what it changes.
+    /// What was picked from the files of the table in `view`, with the claim to what the pick changes.
     Pick {
         view: Arc<View>,
         table: TableId,
         pick: Pick,
         claimed: Claimed,
-        /// If a worker is to do it.
+        /// The place of a worker, if a worker is to do the merge.
         place: Option<Place>,
     },
 }
 
-/// Examines the tables that changed, cuts their files where range erases are worth it, and claims the best pick.
-/// Another thread that chooses wakes the jobs when it has chosen.
+/// Examines the tables that have changed, cuts their files where range erases make this worthwhile, and claims the
+/// best pick. If another thread is choosing already, that thread wakes the jobs when it has chosen.
 fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> Result<Choice, (Arc<TableInfo>, Error)> {
     let picks = &core.writes.picks;
     let Some(_choosing) = picks.try_choose() else { return Ok(Choice::Elsewhere) };
@@ -153,8 +153,8 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
     let looks = level0::looks(&core.env.cache.counters().snapshot());
     let now = Now { time: core.env.machine.clock.now(), is_asked, looks };
     let mut tables = picks.take(oldest, now).into_iter();
-    // The order matters: a compaction that ends between these two calls is then both under way and in the view. In
-    // the other order it could be missing in both.
+    // The order of these two calls matters. If a compaction ends between them, it counts as under way and is also in
+    // the view. In the other order it could be missing in both.
     let under_way = picks.under_way();
     let view = core.views.newest();
     let mut is_cut = false;
@@ -169,13 +169,13 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
         }
         let claims = under_way.get(&id).map_or(&[][..], Vec::as_slice);
         if !claims.is_empty() && cut::is_due(table, &boundaries) {
-            // No compaction of the table begins until the compactions under way have ended and its files can be cut.
+            // The table gets no new compaction until its compactions under way have ended and its files can be cut.
             picks.examined(id, Pick::Nothing, true);
             picks.put_off([id]);
             continue;
         }
         match cut::cut(core, table, &boundaries) {
-            // The install has noted that the table changed, so it will be examined again.
+            // The install of the cut has noted that the table changed, so the table will be examined again.
             Ok(true) => is_cut = true,
             Ok(false) => {
                 let options = &core.env.options.levels;
@@ -213,11 +213,11 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
     Ok(Choice::Pick { view: view.clone(), table, pick, claimed, place })
 }
 
-/// Compacts until nothing is left to pick in any table.
+/// Compacts all tables until nothing is left to pick.
 ///
 /// # Errors
 ///
-/// Why writes are refused; why a compaction failed.
+/// The error says why writes are refused, or why a compaction failed.
 pub fn compact_due(core: &Arc<Core>) -> Result<()> {
     let next = || {
         core.check_writable()?;
@@ -235,17 +235,17 @@ pub fn compact_due(core: &Arc<Core>) -> Result<()> {
             Err(error) => break Err(error),
         }
     };
-    // The jobs do nothing while this thread has the lock, also if they are woken.
+    // The jobs did nothing while this thread had the lock, even if they were woken.
     core.background.wake_compact();
     outcome
 }
 
-/// Merges all files of a table into its deepest level, unless `watch` ends the merge before. `watch` is told the
-/// bytes that were read.
+/// Merges all files of a table into its deepest level, unless `watch` ends the merge early. Tells `watch` how many
+/// bytes were read.
 ///
 /// # Errors
 ///
-/// Why writes are refused; why the compaction failed; that `watch` has ended it.
+/// The error says why writes are refused, why the compaction failed, or that `watch` has ended it.
 pub fn compact_table(core: &Arc<Core>, table: TableId, watch: &Watch<'_>) -> Result<()> {
     let outcome = {
         let _levels = core.own_levels();
@@ -263,7 +263,7 @@ pub fn compact_table(core: &Arc<Core>, table: TableId, watch: &Watch<'_>) -> Res
     }
 }
 
-/// The part of [`compact_table`] that has the lock of levels alone. Returns whether levels changed.
+/// The part of [`compact_table`] that holds the lock of levels exclusively. Returns whether levels changed.
 fn merge_all(core: &Arc<Core>, table: TableId, watch: &Watch<'_>) -> Result<bool> {
     let files = |view: &View| view.files.tables.get(&table).cloned();
     let Some(before) = files(&core.views.newest()) else { return Ok(false) };

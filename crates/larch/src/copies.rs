@@ -1,5 +1,5 @@
-//! Copies of a database: a checkpoint in another directory of the disk, backups that share files, and what is restored
-//! from a backup. It knows which files a database is made of, and not what is in them.
+//! Copies of a database: a checkpoint in another directory of the disk, backups that share files, and a database
+//! restored from a backup. This folder knows which files a database consists of, but not what is in them.
 //!
 //! ```text
 //! moment ──▶ rows in memory, as files of level 0 ─┐
@@ -7,13 +7,13 @@
 //!        ──▶ its files: a second name, or copies ─┘
 //! ```
 //!
-//! Every copy shows one version: all commits up to it, and none after it. A copy has no logs, because the rows that
-//! are not in files yet are written to files of the copy. Commits do not wait for a copy, because making a copy
+//! Every copy shows one version: it has all commits up to this version, and none after it. A copy has no logs: rows
+//! that are only in memory are written to files of the copy. Commits do not wait for a copy, because making a copy
 //! takes no lock that commits take.
 //!
 //! Invariants:
-//! - A directory is a database only after its last step, a rename. Until then it has the file `UNFINISHED`.
-//! - Two directories share only files that are never written again, which are the SSTs.
+//! - A directory is a database only after its last step, a rename. Until this step it has the file `UNFINISHED`.
+//! - Two directories share only files that never change again. These are the SSTs.
 
 mod beside;
 pub(crate) mod list;

@@ -1,10 +1,10 @@
-//! `larch sql` as a process.
+//! Tests of `larch sql` as a process of its own.
 
 use kit::Scratch;
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
-/// A database that `larch` itself has filled.
+/// A database that the program `larch` has filled.
 struct World {
     scratch: Scratch,
 }
@@ -112,7 +112,8 @@ fn statements_that_name_no_table_of_the_database_are_those_of_the_query_engine()
     assert_eq!(csv("SELECT * FROM generate_series(1, 3)"), "value\n1\n2\n3\n");
     assert_eq!(csv("SELECT count(*) AS n FROM people p, generate_series(8, 9) s(i) WHERE p.id = s.i"), "n\n2\n");
     assert_eq!(csv("CREATE TABLE x AS SELECT 1 AS a; DROP TABLE x; DROP TABLE IF EXISTS x; SELECT 1 AS a"), "a\n1\n");
-    // A query does not drop a table of the database: only its name is forgotten until the command ends.
+    // `DROP TABLE` in a query does not drop the table of the database: the session forgets the name, until the
+    // command ends.
     assert_eq!(csv("DROP TABLE people; SELECT count(*) AS n FROM events"), "n\n2\n");
     assert_eq!(csv("SELECT count(*) AS n FROM people"), "n\n3\n");
     world.fails(&["sql", "DIR", "CREATE TABLE x AS SELECT 1 FROM nobody"], 1, "no table nobody in db");
@@ -160,7 +161,7 @@ fn a_query_reads_beside_a_process_that_has_the_database_open() {
     let count = ["sql", "DIR", "SELECT count(*) n FROM events", "--format", "csv"];
     let events = database.existing_table("events").expect("it can be asked").expect("it is there");
     events.insert("c", "{}").expect("it is written");
-    // What is in files, and, for a follower, what is in the log, too.
+    // Without `--follow`, the command counts the rows in files; with it, the rows in the log, too.
     assert_eq!(world.succeeds(&count), "n\n2\n");
     assert_eq!(world.succeeds(&[&count[..], &["--follow"]].concat()), "n\n3\n");
     drop(database);
@@ -179,7 +180,7 @@ fn a_query_is_copied_into_a_table_by_two_commands() {
         world.succeeds(&["sql", "DIR", declared, "--format", "csv"]),
         "city,id,age\nBonn,7,36\nOs\tlo,8,41\nRome,9,\n"
     );
-    // The table itself says what its keys are made of.
+    // The metadata of the table says which fields its keys have.
     assert!(world.succeeds(&["tables", "DIR"]).contains("string, i64"));
     world.fails(&["sql", "DIR", copy], 2, "by_city is not empty");
 }

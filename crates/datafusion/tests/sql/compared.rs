@@ -1,6 +1,6 @@
-//! Random queries over a table of Larch and over a Parquet file with the same rows. The file's rows come from the
-//! list that filled the table, not from the table itself. Random cases print their seed; run one again with
-//! `LARCH_SEED=n`.
+//! Runs random queries over a table of Larch, and over a Parquet file with the same rows. The rows of the Parquet
+//! file come from the list that filled the table, and not from the table itself. A random case prints its seed; run
+//! it again with `LARCH_SEED=n`.
 
 use crate::session::Session;
 use datafusion::arrow::array::{
@@ -55,7 +55,8 @@ impl Row {
     }
 }
 
-/// A table with rows in several files and in memory, some of them erased, and the list of its rows.
+/// Fills a table whose rows are in several files and in memory, with some of them erased. Also returns the list of
+/// its rows.
 fn fill(database: &Database, random: &mut StdRng) -> (Table, BTreeMap<Key, Row>) {
     let groups = ["main", "notes", "codes"].map(str::to_owned).to_vec();
     let options = TableOptions { groups, page_bytes: 1 << 10, node_bytes: 1 << 10, ..TableOptions::default() };
@@ -91,7 +92,7 @@ fn fill(database: &Database, random: &mut StdRng) -> (Table, BTreeMap<Key, Row>)
 }
 
 fn batch(model: &BTreeMap<Key, Row>) -> RecordBatch {
-    // The order of keys: days descend.
+    // In the order of the keys, days descend.
     let mut rows: Vec<(&Key, &Row)> = model.iter().collect();
     rows.sort_by(|(one, _), (other, _)| {
         (one.0, Descending(one.1), &one.2)
@@ -115,7 +116,7 @@ fn batch(model: &BTreeMap<Key, Row>) -> RecordBatch {
     .expect("the arrays fit")
 }
 
-/// Writes a Parquet file of the rows and makes it a table, `parquet`.
+/// Writes the rows to a Parquet file and registers the file as the table `parquet`.
 fn add_parquet(session: &Session, directory: &Scratch, rows: RecordBatch) {
     let file = directory.path().join("sales.parquet");
     let file = file.to_str().expect("a path of text");
@@ -199,7 +200,7 @@ fn queries_have_the_answers_that_they_have_over_a_parquet_file() {
         let session = Session::new(random.random_range(1..5), *[1, 7, 100, 8192].choose(&mut random).expect("some"));
         session.add("larch", &database, &table, COLUMNS);
         add_parquet(&session, &directory, batch(&model));
-        // Later writes do not show.
+        // The queries read a snapshot, so writes from here on do not show.
         table.remove_range(..).expect("it is removed");
         for _ in 0..60 {
             let (sql, is_ordered) = query(&mut random);

@@ -1,4 +1,4 @@
-//! SQL over databases on disk, from outside of the crate.
+//! Tests SQL over databases on disk, from outside of the crate.
 
 #![allow(
     clippy::disallowed_types,

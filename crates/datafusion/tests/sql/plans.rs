@@ -1,4 +1,4 @@
-//! The parts of a query that the scan takes over, as the plan shows them.
+//! Tests which parts of a query the scan takes over, as the plan shows them.
 
 use crate::session::Session;
 use datafusion::physical_plan::ExecutionPlan;

@@ -1,4 +1,4 @@
-//! Sessions with tables of Larch, and answers as text.
+//! Sessions with tables of Larch, whose answers are text.
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -10,36 +10,36 @@ use larch_datafusion::{FORMAT, LarchFactory, LarchTable};
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 
-/// A session and what runs it.
+/// A session with the runtime that runs it.
 pub struct Session {
     pub context: SessionContext,
     pub runtime: Runtime,
 }
 
 impl Session {
-    /// A session with this many partitions and rows in a batch.
+    /// A session with this many partitions, and this many rows in a batch.
     pub fn new(partitions: usize, batch_rows: usize) -> Self {
         Self::of(SessionStateBuilder::new().with_config(config(partitions, batch_rows)))
     }
 
-    /// The session with `STORED AS LARCH` for tables of a database.
+    /// A session in which `STORED AS LARCH` gives access to the tables of a database.
     pub fn with_factory(database: &Database) -> Self {
         let factory = LarchFactory::new(database, &database.snapshot());
         let state = SessionStateBuilder::new().with_config(config(2, 1000));
         Self::of(state.with_table_factory(FORMAT.to_owned(), Arc::new(factory)))
     }
 
-    /// A session with this state.
+    /// A session that is built from this state, with the default features added.
     pub fn of(state: SessionStateBuilder) -> Self {
         Self::of_state(state.with_default_features().build())
     }
 
-    /// The same, with a state that has all features.
+    /// A session with this state, which has all its features already.
     pub fn of_state(state: SessionState) -> Self {
         Self { context: SessionContext::new_with_state(state), runtime: Runtime::new().expect("threads") }
     }
 
-    /// Adds a table with these columns, as it is now.
+    /// Registers a table with these columns, as a snapshot shows it now.
     pub fn add(&self, name: &str, database: &Database, table: &Table, columns: &str) -> &Self {
         let columns = columns.parse().unwrap_or_else(|bad| panic!("{columns}: {bad}"));
         let table = LarchTable::new(&database.snapshot(), table, columns).expect("the columns fit");
@@ -52,14 +52,14 @@ impl Session {
         self.runtime.block_on(async { self.context.sql(sql).await?.collect().await })
     }
 
-    /// The rows of an answer, in its order, with `|` between the columns.
+    /// The rows of an answer, in the order of the answer, with `|` between the columns.
     #[track_caller]
     pub fn rows(&self, sql: &str) -> Vec<String> {
         let batches = self.batches(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
         batches.iter().flat_map(rows).collect()
     }
 
-    /// The message of the error that a statement ends with.
+    /// The message of the error with which a statement ends.
     #[track_caller]
     pub fn error(&self, sql: &str) -> String {
         self.batches(sql).expect_err(sql).find_root().to_string()

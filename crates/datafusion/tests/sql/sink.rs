@@ -1,4 +1,4 @@
-//! Rows of a query as files that a table takes in.
+//! Writes the rows of a query as files, which a table then ingests.
 
 use crate::session::{Session, config};
 use datafusion::arrow::array::AsArray as _;
@@ -25,7 +25,7 @@ fn fill(scratch: &Scratch) -> Database {
     database
 }
 
-/// A session with table `t` and `COPY … STORED AS LARCH`.
+/// A session that has the table as `t` and knows `COPY … STORED AS LARCH`.
 fn session(database: &Database) -> Session {
     let mut state = SessionStateBuilder::new().with_config(config(4, 1000)).with_default_features().build();
     state.register_file_format(Arc::new(BuiltFormat), true).expect("the name is free");

@@ -1,4 +1,4 @@
-//! Streams of rows that end early, and the memory that they take.
+//! Tests streams of rows that end early, and the memory that streams take.
 
 use crate::session::{Session, config};
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 const ROWS: u32 = 20_000;
 
-/// Rows of a thousand bytes, sixteen on a page; the value of the last row lies outside of its page.
+/// Fills a table with rows of a thousand bytes, sixteen to a page. The value of the last row is not in the row's
+/// page.
 fn fill(scratch: &Scratch) -> (Database, Table) {
     let database = Database::open(scratch.path()).expect("a database");
     let table = database.table("t").expect("a table");
@@ -24,7 +25,7 @@ fn fill(scratch: &Scratch) -> (Database, Table) {
     (database, table)
 }
 
-/// A session that takes its memory from `pool`, with the table as `t`.
+/// A session that takes its memory from `pool`, and has the table as `t`.
 fn session(pool: &Arc<dyn MemoryPool>, database: &Database, table: &Table) -> Session {
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool.clone()).build_arc().expect("an environment");
     let session = Session::of(SessionStateBuilder::new().with_config(config(1, 100)).with_runtime_env(runtime));
@@ -46,7 +47,7 @@ fn a_stream_that_is_dropped_ends_its_reader_and_gives_its_memory_back() {
         drop(rows);
         database.metrics().page_reads
     });
-    // It waits for the thread that reads.
+    // Dropping the session waits for the thread that reads.
     drop(session);
     assert_eq!(pool.reserved(), 0);
     let (later, all) = (database.metrics().page_reads - reads, u64::from(ROWS / 16));
@@ -65,7 +66,7 @@ fn batches_count_in_the_pool_and_are_bounded_in_bytes() {
     drop(large);
     let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1 << 20));
     let small = session(&pool, &database, &table);
-    // The last row does not fit.
+    // The memory is too small for the last row.
     let error = small.error("SELECT id, v FROM t");
     assert!(error.contains("LarchScan[0]"), "{error}");
     assert_eq!(pool.reserved(), 0);
@@ -84,6 +85,6 @@ fn rows_of_any_length_end_a_batch_in_time() {
     session.add("t", &database, &table, "key.tuple(id u32), value v bytes");
     let rows: Vec<usize> =
         session.batches("SELECT id, v FROM t").expect("rows").iter().map(|batch| batch.num_rows()).collect();
-    // A batch ends with the row that makes it a mebibyte.
+    // A batch ends with the row that brings it to a mebibyte.
     assert_eq!(rows, [4; 10]);
 }

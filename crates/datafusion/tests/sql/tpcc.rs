@@ -1,10 +1,10 @@
-//! The tables of TPC-C, which another crate writes, with the declarations of the files in `queries`.
+//! Queries the tables of TPC-C. Another crate writes these tables; their declarations are in the files in `queries`.
 
 use kit::Scratch;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs the program, which has to succeed.
+/// Runs the program. It has to succeed.
 #[track_caller]
 fn larch(directory: &Scratch, arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_larch")).args(arguments).current_dir(directory.path()).output();
@@ -20,7 +20,7 @@ fn a_warehouse_that_was_just_loaded_answers_as_the_standard_says() {
     let queries = Path::new(env!("CARGO_MANIFEST_DIR")).join("queries");
     let declared = queries.join("tpcc.sql").display().to_string();
     let ask = |sql: &str| larch(&directory, &["sql", "db", sql, "--file", &declared, "--format", "csv"]);
-    // Clause 4.3.3.1, and the first consistency conditions of clause 3.3.2.
+    // The row counts of clause 4.3.3.1 of TPC-C, and the first consistency conditions of its clause 3.3.2.
     let counts = "SELECT (SELECT count(*) FROM item) i, (SELECT count(*) FROM stock) s, (SELECT count(*) FROM customer) c, \
         (SELECT count(*) FROM history) h, (SELECT count(*) FROM orders) o, (SELECT count(*) FROM new_order) n";
     assert_eq!(ask(counts), "i,s,c,h,o,n\n100000,100000,30000,30000,30000,9000\n");
@@ -52,7 +52,7 @@ fn a_warehouse_that_was_just_loaded_answers_as_the_standard_says() {
         "last,customer,number",
     ];
     assert!(headers.iter().all(|header| answers.contains(header)), "{answers}");
-    // In each district, no line of the last 900 orders was delivered, and all lines of the other orders were.
+    // In each district, no line of the last 900 orders was delivered, but all lines of the orders before them were.
     let delivered: u64 = answers
         .lines()
         .skip_while(|line| *line != "lines,orders")

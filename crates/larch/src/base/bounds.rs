@@ -1,10 +1,11 @@
-//! Turns ranges of keys as callers write them into bounds as the engine keeps them. It knows no rows.
+//! Turns ranges of keys, as callers write them, into the bounds that the engine uses. This module knows nothing
+//! about rows.
 
 use sst::KeyRange;
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
-/// A range of keys: `..`, `"a".."b"`, `"a"..="b"`, `"a"..`, `.."b"`, `..="b"`, or a pair of [`Bound`]s. A key is
-/// anything that can be read as bytes.
+/// A range of keys. It is written as `..`, `"a".."b"`, `"a"..="b"`, `"a"..`, `.."b"`, `..="b"`, or a pair of
+/// [`Bound`]s. Every type that can be read as bytes can be a key.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -71,13 +72,13 @@ impl<K: AsRef<[u8]>> IntoKeyRange for (Bound<K>, Bound<K>) {
     }
 }
 
-/// A lower and an upper bound.
+/// A lower and an upper bound that own their bytes.
 pub type Owned = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// The same, borrowed.
+/// A lower and an upper bound that borrow their bytes.
 pub type Borrowed<'k> = (Bound<&'k [u8]>, Bound<&'k [u8]>);
 
-/// The bounds of a range, copied.
+/// A copy of the bounds of a range.
 pub fn owned(range: &impl IntoKeyRange) -> Owned {
     let (low, high) = range.bounds();
     (low.map(<[u8]>::to_vec), high.map(<[u8]>::to_vec))
@@ -89,7 +90,7 @@ pub fn of_prefix(prefix: &[u8]) -> Owned {
     (Bound::Included(prefix.to_vec()), high)
 }
 
-/// The keys of a range; `None` if no key is in it.
+/// The key range with the same keys, or `None` if there can be no key in `range`.
 pub fn keys(range: &impl IntoKeyRange) -> Option<KeyRange> {
     let (low, high) = range.bounds();
     KeyRange::between(low, high)

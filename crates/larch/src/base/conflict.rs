@@ -3,38 +3,39 @@
 use sst::Version;
 use std::fmt;
 
-/// Another commit contradicts a transaction, so the transaction was not committed. None of its writes has taken
-/// effect. The same work can be done again in a new transaction, which sees the other commit.
-/// [`Database::transact`](crate::Database::transact) does so.
+/// Another commit conflicts with a transaction, so the transaction was not committed. None of its writes has taken
+/// effect. A new transaction, which sees the other commit, can do the same work again.
+/// [`Database::transact`](crate::Database::transact) runs such a new transaction by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Conflict {
-    /// A later commit has written a key on which the transaction depends.
+    /// Another commit has written a key on which the transaction depends, after the transaction began.
     Changed {
         /// Name of the table.
         table: String,
-        /// The key. For a removed range it is the first key that matters, which need not have had a value.
+        /// The written key. If the commit removed a range, it is the first key in the range that matters to the
+        /// transaction; this key need not have had a value.
         key: Box<[u8]>,
     },
-    /// A table to which the transaction writes got or lost an index after the transaction began. So the entries
-    /// among its writes may not be right.
+    /// After the transaction began, an index was made or dropped for a table to which the transaction writes. So the
+    /// index entries among its writes may be wrong.
     Indexes {
         /// Name of a table.
         table: String,
     },
-    /// The transaction began before the oldest commit with which it can be compared. This has three causes. The
-    /// transaction took too long while there were many writes to tables that it uses. Or such a table got an import,
-    /// or a batch that is larger than the write buffer. Or any table was cloned, split, renamed or dropped
-    /// meanwhile.
+    /// The transaction cannot be compared with all commits since it began, because it began before the oldest commit
+    /// that the engine remembers. There are three causes. The transaction took long while others wrote much to the
+    /// tables that it uses. Such a table got an import, or a batch larger than the write buffer. Some table was
+    /// cloned, split, renamed or dropped meanwhile.
     TooOld {
-        /// The version at which it began.
+        /// The version at which the transaction began.
         began: Version,
         /// Transactions that began at this version, or later, can be compared.
         oldest: Version,
     },
 }
 
-/// The bytes of a key that a message shows.
+/// How many bytes of a key a message shows.
 pub const SHOWN_KEY_BYTES: usize = 64;
 
 impl fmt::Display for Conflict {

@@ -1,5 +1,5 @@
-//! Everything that can go wrong in a database, with messages that say what to do. Ordinary results, such as a missing
-//! key, are not here.
+//! Everything that can go wrong in a database, with messages that say what to do. Ordinary results, such as a
+//! missing key, are not errors.
 
 use super::conflict::Conflict;
 use super::record::LogError;
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 /// The result of a function of the engine.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Something broke, or the caller asked for something that is impossible. A missing key is not an error.
+/// Something broke, or the caller asked for something impossible. A missing key is not an error.
 ///
-/// Errors are cheap to clone. `Display` says where something went wrong and what to do. New kinds of errors come with
-/// new releases.
+/// Errors are cheap to clone. `Display` says where something went wrong and what to do. New releases may add new
+/// kinds of errors.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system failed to read or write a file, or the bytes of an SST are not the bytes that were written.
+    /// The system failed to read or write a file, or an SST has other bytes than were written.
     #[error(transparent)]
     Page(#[from] pages::Error),
     /// The write-ahead log or the manifest could not be read or written.
@@ -29,12 +29,12 @@ pub enum Error {
     /// The database is open for writing already, in this process or in another one.
     #[error("the database {} is open for writing already, here or in another process; close it there, or open it read-only here", .0.display())]
     Locked(PathBuf),
-    /// The system refuses a thread for background work. Nothing was opened or created.
+    /// The operating system refused to start a thread for background work. Nothing was opened or created.
     #[error(
         "cannot start a thread for background work ({0}); raise the limit on threads (ulimit -u, or pids.max of the control group) or end other threads, or open the database read-only"
     )]
     NoThreads(String),
-    /// A write would have to wait for background work that failed. Nothing was written.
+    /// A write needs room, but the background work that makes room has failed. Nothing was written.
     #[error(
         "{what}, and the background work that makes room failed ({cause}); remove the cause and write again: the work is tried again by itself"
     )]
@@ -44,10 +44,11 @@ pub enum Error {
         /// Why the last attempt failed.
         cause: Box<Error>,
     },
-    /// A write or sync failed earlier, so rows in memory may not be durable. Reads go on.
+    /// An earlier write or sync failed, so rows in memory may not be durable. Reads go on.
     #[error("writes are refused since one failed ({0}); remove the cause, then close the database and open it again")]
     WritesStopped(String),
-    /// A sync failed, so the writes that waited for it may be durable or not. Further writes are refused; reads go on.
+    /// A sync failed, so it is not known whether the writes that waited for it are durable. Further writes are
+    /// refused; reads still work.
     #[error(
         "it is not known whether {what}, because a sync failed ({cause}); writes are refused until the database is closed and \
          opened again, which shows what is durable"
@@ -58,7 +59,8 @@ pub enum Error {
         /// Why the sync failed.
         cause: LogError,
     },
-    /// A write in a process that was forked after it had opened the database.
+    /// A process wrote to a database that it inherited from its parent: it was forked after the database had been
+    /// opened.
     #[error(
         "the database was opened before this process was forked, and belongs to the process that opened it; close it there, then \
          open it here"
@@ -91,12 +93,12 @@ pub enum Error {
     /// No table has this name.
     #[error("there is no table {0:?}; create it by opening the database for writing")]
     NoSuchTable(String),
-    /// The table was dropped after its handle was made. A table that was created later under its name is another
-    /// table.
+    /// The table was dropped after its handle was made. A table that was later created under the same name is a
+    /// different table.
     #[error("the table {0:?} was dropped; ask the database for a table of this name again, if there is a new one")]
     TableDropped(String),
-    /// A read of a database opened read-only needs files that a writer has replaced. The newest files show another
-    /// version than the version at which the read began.
+    /// A database was opened read-only, and a read needs files that a writer has replaced since. The newest files
+    /// show a newer version than the version at which the read began.
     #[error(
         "the read of {} at version {} cannot go on: a writer has replaced its files, and the newest version is {}; begin \
          the read again to see that one, or open the database for writing, where versions in use are kept",
@@ -110,24 +112,24 @@ pub enum Error {
         /// The newest version in files.
         newest: Version,
     },
-    /// A database that is open read-only beside its writer has fewer commits than earlier. Commits were lost, or an
-    /// older copy of the database, or another database, has taken its place. What was shown before this is still
-    /// shown.
+    /// A database that is open read-only beside its writer now has fewer commits than it had before. Either commits
+    /// were lost, or an older copy or another database was put in its place. Reads still show the newest commits
+    /// that were seen before this.
     #[error(
         "the database {} has commits up to version {} now, and version {} was read before: it has lost commits, or an older \
          copy or another database has taken its place; open it again to see what it has",
         directory.display(), newest.0, seen.0
     )]
     FellBehind {
-        /// The database.
+        /// The directory of the database.
         directory: PathBuf,
         /// The newest version that reads have seen.
         seen: Version,
-        /// The newest version that the database has.
+        /// The newest version that the database has now.
         newest: Version,
     },
-    /// Statistics of a table were asked in a transaction that has written to the table. They would not count its own
-    /// rows.
+    /// A transaction asked for the statistics of a table to which it has written. The statistics would not count the
+    /// transaction's own rows.
     #[error(
         "the transaction has written to table {0:?}, and statistics do not count its own rows; ask before the first write, or after \
          the commit"
@@ -136,10 +138,10 @@ pub enum Error {
     /// A table has this name already.
     #[error("there is a table {0:?} already; choose another name or drop it first")]
     TableExists(String),
-    /// The options of a database or a table cannot be used.
+    /// The given options of a database or a table cannot be used.
     #[error("the options cannot be used: {0}")]
     BadOptions(String),
-    /// A batch or read names a table of another database.
+    /// A batch or a read was given a table that belongs to another database.
     #[error("the table {0:?} belongs to another database; use a handle from this one")]
     ForeignTable(String),
     /// The table does not have this column group.
@@ -160,7 +162,7 @@ pub enum Error {
         /// The group.
         group: String,
     },
-    /// A whole value was read or written, but the values of the table are split into several column groups.
+    /// A whole value was read or written, but this table splits its values into several column groups.
     #[error(
         "table {table} is split in the groups {}; write its rows with insert_parts and choose what to read with select",
         .groups.join(", ")
@@ -171,7 +173,7 @@ pub enum Error {
         /// Its groups.
         groups: Vec<String>,
     },
-    /// A value in the log or in memory does not split into one part for each column group of the table.
+    /// A value in the log or in memory cannot be split into one part for each column group of the table.
     #[error(
         "the value of key {} in table {table} does not split in {parts} parts; restore the database from a backup",
         .key[..key.len().min(SHOWN_KEY_BYTES)].escape_ascii()
@@ -187,11 +189,11 @@ pub enum Error {
     /// The directory for a repaired database is not empty.
     #[error("{} is not empty; name a directory that is not there yet for the repaired database", .0.display())]
     RepairTarget(PathBuf),
-    /// The directory for a copy of a database, or for files that are built, has files in it.
+    /// The directory for a copy of a database, or for built files, is not empty.
     #[error("{} is not empty; name a directory that is not there yet, or an empty one", .0.display())]
     CopyTarget(PathBuf),
-    /// The directory lies within a database, or within the backups from which it is restored. It was to be used for
-    /// a database, for a copy of a database, for backups or for files that are built.
+    /// A directory for a database, a copy of one, backups or built files lies within a database, or within the
+    /// backups from which it is restored.
     #[error(
         "{} lies in {}, whose files all belong to a database or to backups of one; name a directory outside of it",
         directory.display(), database.display()
@@ -199,13 +201,13 @@ pub enum Error {
     WithinDatabase {
         /// The directory.
         directory: Box<Path>,
-        /// The directory above it.
+        /// The database or the backups that the directory lies in.
         database: Box<Path>,
     },
-    /// The directory for a copy of a database, or for files that are built, is locked.
+    /// The directory for a copy of a database, or for built files, is locked.
     #[error("{} is locked, here or by another process, which may write files there; wait for its end, or name another directory", .0.display())]
     CopyLocked(PathBuf),
-    /// The directory has a copy of a database, or files that were built, and was not finished.
+    /// The directory has an unfinished copy of a database, or unfinished built files.
     #[error(
         "{} has a copy of a database, or built files, that was not finished; make the copy again, or build the files again, in the same \
          directory, which first removes what is there, or remove the directory. What is in a store has to be dropped first: larch \
@@ -213,7 +215,7 @@ pub enum Error {
         .0.display()
     )]
     UnfinishedCopy(PathBuf),
-    /// The directory for backups has something else in it.
+    /// The directory for backups has files that do not belong to backups.
     #[error("{} has {found:?}, which is of no backup; name a directory that is not there yet, or one with backups", directory.display())]
     NotBackups {
         /// The directory.
@@ -221,7 +223,7 @@ pub enum Error {
         /// A file in it.
         found: String,
     },
-    /// Another process makes or removes a backup in the same directory.
+    /// Another process is making or removing a backup in the same directory.
     #[error("the backups in {} are being changed, here or in another process; wait for its end", .0.display())]
     BackupsLocked(PathBuf),
     /// The directory has backups of another database.
@@ -232,9 +234,9 @@ pub enum Error {
     NoSuchBackup {
         /// The directory.
         directory: PathBuf,
-        /// The number that was asked for. `None` if the newest backup was asked for.
+        /// The number of the backup that was asked for, or `None` for the newest backup.
         number: Option<u64>,
-        /// The numbers of the backups that are there.
+        /// The numbers of the backups that the directory has.
         there: Vec<u64>,
     },
     /// A file of a backup is missing or damaged.
@@ -254,7 +256,7 @@ pub enum Error {
     NewerBackup {
         /// The list of the backup.
         file: PathBuf,
-        /// What is not known here.
+        /// What this release does not know.
         what: String,
     },
     /// The directory has no list of built files.
@@ -263,7 +265,7 @@ pub enum Error {
         .0.display()
     )]
     NotBuiltFiles(PathBuf),
-    /// The list of built files is damaged, or a file that it names is missing or damaged.
+    /// The list of built files is damaged, or one of the listed files is missing or damaged.
     #[error("{} of built files cannot be used: {why}; bring the file back from where it was built, or build the files again", file.display())]
     BadBuiltFiles {
         /// The file.
@@ -276,10 +278,10 @@ pub enum Error {
     NewerBuiltFiles {
         /// The list of the files.
         file: PathBuf,
-        /// What is not known here.
+        /// What this release does not know.
         what: String,
     },
-    /// The values in built files are split into other column groups than the values of the table.
+    /// The built files split values into other column groups than the table does.
     #[error(
         "values of the files in {} {}, those of table {table} {}; build the files with the groups of the table, or take them into another \
          table",
@@ -295,8 +297,8 @@ pub enum Error {
         /// Its groups.
         groups: Box<[String]>,
     },
-    /// A worker could not do a compaction, or has written files that do not belong to the compaction. The database
-    /// does the compaction itself.
+    /// A worker could not do a compaction, or has written files that are not the result of this compaction. The
+    /// database does the compaction itself.
     #[error("the compaction of {} failed: {why}; the database does it itself", result.display())]
     WorkerFailed {
         /// What the worker has written.
@@ -304,38 +306,37 @@ pub enum Error {
         /// Why it is of no use.
         why: String,
     },
-    /// A compaction by a worker needs more files than the writer has given numbers for.
+    /// A worker's compaction needs more new files than the writer has reserved numbers for.
     #[error("the compaction makes more files than the writer of the database expects; the writer does it itself")]
     NumbersUsedUp,
-    /// Long work was ended early by its callback, see [`GoOn`](crate::GoOn). It can be begun again.
+    /// A callback ended long work early, see [`GoOn`](crate::GoOn). The work can be started again.
     #[error("{0} was cancelled; nothing was lost, begin it again to finish it")]
     Cancelled(&'static str),
-    /// A transaction conflicted in each of its attempts.
+    /// Every attempt of a transaction ended with a conflict.
     #[error("the transaction conflicted {attempts} times, the last time because {conflict}")]
     TooManyConflicts {
-        /// How often it was run.
+        /// The number of attempts.
         attempts: u32,
         /// The last conflict.
         conflict: Conflict,
     },
-    /// The body of [`transact_async`](crate::Database::transact_async) has returned, but its
-    /// [`Attempt`](crate::transaction::Attempt) still lives: something else keeps it. Nothing was committed.
+    /// The body of [`transact_async`](crate::Database::transact_async) has returned, but something still holds its
+    /// [`Attempt`](crate::transaction::Attempt). Nothing was committed.
     #[error(
         "the body of transact_async returned and did not let its transaction go; drop the attempt before the body returns, also \
          in tasks and values that outlive the body"
     )]
     AttemptKept,
-    /// A batch that expects something was committed with a function that does not look at expectations.
+    /// A batch with expectations was committed with a function that does not check expectations.
     #[error("the batch expects values of keys, which its commit does not look at; commit it with commit_if")]
     HasConditions,
-    /// A transaction does not have the savepoint.
+    /// The transaction has no such savepoint.
     #[error(
         "the transaction does not have this savepoint: it belongs to another one, or the transaction went back to an earlier one; \
          make a savepoint where it is to go back to"
     )]
     NoSuchSavepoint,
-    /// Two rows of the table would have the same key in a unique index when all writes have taken effect. Nothing was
-    /// written.
+    /// The writes would give two rows of the table the same key in a unique index. Nothing was written.
     #[error(
         "key {} of the unique index {index} of table {table} belongs to row {}; write a row with another one, or change that row first",
         shown(.key), shown(.row)
@@ -351,7 +352,7 @@ pub enum Error {
         row: Box<[u8]>,
     },
     /// The program panicked in the middle of [`Transaction::remove_range`](crate::Transaction::remove_range), so the
-    /// transaction has a part of the erase.
+    /// transaction has only a part of the range erase.
     #[error("a panic has ended the erase of a range of table {table} before its end; begin another transaction")]
     HalfErased {
         /// Name of the table.
@@ -369,7 +370,7 @@ pub enum Error {
         /// What is wrong, as the extractor says.
         why: String,
     },
-    /// The key of a row in an index, and the key of the row, are too long together.
+    /// The key of a row and its key in an index are too long together: an entry of the index consists of both.
     #[error(
         "row {} of table {table} would have an entry of {bytes} bytes in its index {index}, longer than {max}; use shorter keys",
         shown(.key)
@@ -386,7 +387,7 @@ pub enum Error {
         /// Length of the longest entry allowed.
         max: usize,
     },
-    /// Nothing makes the keys of an index, so writes to its table are refused. Reads go on.
+    /// No extractor can make the keys of an index, so writes to its table are refused. Reads still work.
     #[error(
         "index {index} of table {table} is declared as {}, and no extractor for that is registered ({why}); open the database with \
          Builder::extractors, or drop the index",
@@ -402,8 +403,8 @@ pub enum Error {
         /// Why no extractor was made.
         why: String,
     },
-    /// The keys of an index are made by a closure, and the program has not given it since the database was opened.
-    /// Writes to the table are refused; reads go on.
+    /// A closure makes the keys of an index, but the program has not passed this closure since it opened the
+    /// database. Writes to the table are refused; reads still work.
     #[error(
         "the keys of index {index} of table {table} are made by a closure, which the program has not given since the database was \
          opened; call index_by({index:?}, ..) on the table with this closure before the first write, or drop the index"
@@ -414,12 +415,12 @@ pub enum Error {
         /// Name of the index.
         index: Box<str>,
     },
-    /// A table with indexes was to be changed in a way that does not keep them.
+    /// A table with indexes cannot be changed in this way, because the indexes would no longer fit.
     #[error("{work} does not keep the indexes of table {table}, {}; drop them first, and create them again afterwards", listed(.indexes))]
     HasIndexes {
         /// Name of the table.
         table: String,
-        /// What was to be done.
+        /// The change that was asked for.
         work: &'static str,
         /// Names of the indexes.
         indexes: Vec<String>,
@@ -443,8 +444,8 @@ pub enum Error {
     /// No index can have this name.
     #[error("an index cannot be named {0:?}; a name has 1 to 255 bytes and no control characters")]
     BadIndexName(String),
-    /// An index was read before it had the entries of all rows. Or a snapshot or transaction has read an index at a
-    /// version at which the index did not have all entries.
+    /// An index was read before it had the entries of all rows. Or it was read in a snapshot or transaction that is
+    /// older than the moment when the index got all entries.
     #[error(
         "index {index} of table {table} was not built yet at that moment; read it when that is done, in a snapshot or transaction that \
          begins afterwards"
@@ -455,7 +456,7 @@ pub enum Error {
         /// Name of the index.
         index: Box<str>,
     },
-    /// An entry of an index has no row, or is no entry.
+    /// An entry of an index does not belong to a row, or is not a valid entry.
     #[error(
         "index {index} of table {table} does not agree with the table at entry {} ({why}); drop the index and create it again, and \
          check the database",
@@ -471,7 +472,7 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// A row has more or fewer parts than the table has column groups.
+    /// A row was given with more or fewer parts than the table has column groups.
     #[error("{}", part_count(.table, .groups, *.parts))]
     PartCount {
         /// Name of the table.
@@ -486,7 +487,7 @@ pub enum Error {
 /// How many bytes of a key a message shows.
 const SHOWN_KEY_BYTES: usize = 64;
 
-/// The beginning of a key.
+/// The beginning of a key, for a message.
 fn shown(key: &[u8]) -> impl std::fmt::Display {
     key[..key.len().min(SHOWN_KEY_BYTES)].escape_ascii()
 }
@@ -523,7 +524,7 @@ fn no_such_backup(directory: &Path, number: Option<u64>, there: &[u64]) -> Strin
     }
 }
 
-/// `hot`, `hot and cold`, `hot, warm and cold`.
+/// The names as a list for a message: `hot`, `hot and cold`, `hot, warm and cold`.
 fn listed(names: &[String]) -> String {
     match names {
         [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
@@ -536,7 +537,7 @@ impl Error {
         Self::Page(pages::Error::io(action, file, source))
     }
 
-    /// The missing file, if the error is that a file is missing.
+    /// The path of the missing file, if the error is that a file is missing.
     pub(crate) fn missing_file(&self) -> Option<&Path> {
         match self {
             Self::Page(pages::Error::Io { file, source, .. }) if source.kind() == ErrorKind::NotFound => Some(file),
@@ -544,7 +545,7 @@ impl Error {
         }
     }
 
-    /// Whether the disk is full, or the quota of this user is used up.
+    /// Whether the disk is full, or this user's disk quota is used up.
     pub fn is_disk_full(&self) -> bool {
         match self {
             Self::Page(pages::Error::Io { source, .. }) | Self::Log(LogError::Io { source, .. }) => {
@@ -555,9 +556,9 @@ impl Error {
         }
     }
 
-    /// Whether the same call may succeed later, without a change of the program and without a new open. The causes
-    /// are: no room was left, a store was away, other transactions were in the way, another process uses something,
-    /// or the files of a read were replaced.
+    /// Whether the same call may succeed later, although nobody changes the program or opens the database again.
+    /// This is so for five causes: there was no room, a store was not reachable, other transactions conflicted,
+    /// another process was using something, or a writer replaced the files of a read.
     pub fn is_retryable(&self) -> bool {
         self.is_disk_full()
             || matches!(self.kind(), os::store::UNAVAILABLE | ErrorKind::TimedOut)
@@ -572,7 +573,7 @@ impl Error {
             )
     }
 
-    /// The kind that `std::io` gives to such an error. [`ErrorKind::Other`] if it has no word for it.
+    /// The [`ErrorKind`] of `std::io` that fits this error best, or [`ErrorKind::Other`].
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Page(pages::Error::Io { source, .. }) | Self::Log(LogError::Io { source, .. }) => source.kind(),
@@ -592,7 +593,7 @@ impl Error {
         }
     }
 
-    /// Whether the bytes on disk are not the bytes that were written.
+    /// Whether stored bytes are not the bytes that were written.
     pub fn is_corruption(&self) -> bool {
         matches!(
             self,
@@ -612,12 +613,12 @@ impl From<Error> for std::io::Error {
     }
 }
 
-/// Whether the disk is full, or the quota of this user is used up.
+/// Whether the disk is full, or this user's disk quota is used up.
 pub(crate) fn is_disk_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// Whether nothing can be written there: the disk is full, or this user or file system may only read.
+/// Whether nothing can be written to the place: the disk is full, or the user or the file system may only read.
 pub(crate) fn is_write_refused(error: &std::io::Error) -> bool {
     is_disk_full(error) || matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
 }

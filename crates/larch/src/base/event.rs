@@ -1,8 +1,8 @@
 //! Events tell a program what the engine does. They go to a hook of the program. With the feature `tracing` they
 //! also go to the crate `tracing`. The engine does not know what the program does with events.
 //!
-//! An event is built only when something listens. The hook is called on the thread that does the work. A hook that
-//! panics does not disturb the engine: the panic is caught and the event is lost.
+//! An event is built only if a hook or `tracing` listens. The hook is called on the thread that does the reported
+//! work. A panic in a hook does not disturb the engine: the panic is caught and the event is lost.
 
 use os::sync::Arc;
 use sst::Version;
@@ -10,15 +10,16 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// Something that the engine did or met. New kinds of events come with new releases.
+/// Something that the engine did, or a problem that it met. New releases may add new kinds of events.
 ///
-/// `Display` gives one line for people. Sizes are stored bytes; durations are measured by the clock of the machine.
+/// `Display` gives one line for people. A size counts bytes as they are stored, and a duration is measured by the
+/// machine's clock.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
     /// The database was opened.
     Opened {
-        /// What the database was opened for, and with which options, in words.
+        /// In words: whether the database was opened for reading or writing, and with which options.
         with: String,
         /// Files that the manifest names.
         files: u64,
@@ -26,7 +27,7 @@ pub enum Event {
         logs: u64,
         /// Commits found in these logs.
         commits: u64,
-        /// Files to which the recovered rows were written.
+        /// Files to which the rows from the logs were written.
         recovered_files: u64,
         /// The newest version.
         version: Version,
@@ -35,7 +36,7 @@ pub enum Event {
     },
     /// A flush writes memtables to level 0.
     FlushStarted {
-        /// Memory of their rows.
+        /// Memory that the rows of these memtables take.
         bytes: u64,
     },
     /// The flush is done, and its files are part of the database.
@@ -78,7 +79,7 @@ pub enum Event {
         /// Why.
         error: String,
     },
-    /// A file went down a level as it is.
+    /// A file went down one or more levels without being rewritten.
     FileMoved {
         /// Name of the table.
         table: String,
@@ -96,11 +97,12 @@ pub enum Event {
         /// Their bytes.
         bytes: u64,
     },
-    /// A database that [follows](crate::Builder::follow) another process shows new files of this process.
+    /// A database that [follows](crate::Builder::follow) a writer in another process now shows new files of that
+    /// writer.
     FilesShown {
         /// The newest version that it shows.
         version: Version,
-        /// How long it took to load pages of the files, before and after they were shown.
+        /// How long it took to load pages of the new files, before and after the switch.
         time: Duration,
     },
     /// Commits begin to wait for background work.
@@ -115,7 +117,7 @@ pub enum Event {
         /// How long commits waited, counted from the first commit that waited.
         time: Duration,
     },
-    /// Background work failed; the engine tries it again by itself.
+    /// Background work failed; the engine will try it again by itself.
     Retrying {
         /// What failed.
         work: &'static str,
@@ -126,18 +128,18 @@ pub enum Event {
         /// When it is tried again.
         after: Duration,
     },
-    /// Background work failed, and the engine does not try it again because it would fail in the same way.
+    /// Background work failed. The engine will not try it again, because it would fail in the same way.
     GivenUp {
         /// What failed.
         work: &'static str,
         /// Why.
         error: String,
     },
-    /// The background scrub found a page that cannot be read, or whose bytes are not the bytes that were written.
+    /// The background scrub found a page that cannot be read, or whose bytes are not what was written.
     Damaged {
         /// Name of the table.
         table: String,
-        /// File, page, and what is wrong.
+        /// The file, the page, and what is wrong.
         error: String,
     },
     /// Writes are refused until the database is opened again.
@@ -155,7 +157,7 @@ pub enum CompactionReason {
     Level0,
     /// A level is larger than it should be.
     LevelSize,
-    /// Much of a file is of no use any more: the table sees only a part of it, or newer files hide much of it.
+    /// Much of a file is useless: the table sees only a part of it, or newer files hide much of it.
     Sparse,
     /// A file has many erased rows.
     ErasedRows,
@@ -167,7 +169,7 @@ pub enum CompactionReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StallReason {
-    /// Rows in memory fill the write buffer while others are flushed.
+    /// Rows in memory fill the write buffer while earlier rows are being flushed.
     WriteBuffer,
     /// Level 0 of a table has many files.
     Level0,
@@ -178,14 +180,14 @@ pub enum StallReason {
 pub enum EventLevel {
     /// Ordinary work.
     Info,
-    /// Commits wait, or something is tried again.
+    /// Commits wait, or the engine tries something again.
     Warn,
     /// The operator must act.
     Error,
 }
 
 impl Event {
-    /// A name for the kind of event, in words with hyphens.
+    /// The kind of event as words with hyphens.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Opened { .. } => "opened",
@@ -300,7 +302,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A function of the program that is called with each event.
+/// A function of the program that receives each event.
 type Hook = dyn Fn(&Event) + Send + Sync;
 
 /// The hook of a database, if it has one.
@@ -313,7 +315,7 @@ impl EventHook {
         Self(Some(Arc::new(hook)))
     }
 
-    /// Reports the event that `event` makes, if a hook or a listener of `tracing` is set.
+    /// If a hook or a `tracing` listener is set, calls `event` and reports the result.
     pub fn report(&self, event: impl FnOnce() -> Event) {
         if self.0.is_none() && !tracing_listens() {
             return;
@@ -321,7 +323,7 @@ impl EventHook {
         let event = event();
         trace(&event);
         if let Some(hook) = &self.0 {
-            // The system has printed the panic; the engine goes on without this report.
+            // Rust has already printed the panic; the engine goes on, and this event is lost.
             catch_unwind(AssertUnwindSafe(|| hook(&event))).unwrap_or_default();
         }
     }

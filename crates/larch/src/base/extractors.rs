@@ -1,26 +1,27 @@
-//! What a program registers so that the engine can keep its indexes: for the declaration of an index, an extractor
-//! that makes the keys of a row. This module knows no types and no storage.
+//! Lets a program register extractors, with which the engine keeps its indexes. An extractor is made from the
+//! declaration of an index, and makes the index keys of a row. This module knows no types and no storage.
 
 use os::sync::Arc;
 use std::fmt;
 
 /// Makes the keys of one index from the rows of its table. A program registers a function that makes such an
-/// extractor from the declaration of an index, see [`Builder::extractors`](crate::Builder::extractors).
+/// extractor from the declaration of an index. See [`Builder::extractors`](crate::Builder::extractors).
 ///
-/// The keys of a row must follow from its bytes alone, now and in each later release of the program: to remove an
-/// entry, its key is made again.
+/// The index keys of a row must depend only on the bytes of the row, in this and in each later release of the
+/// program: to remove an entry, the engine makes its key again.
 pub trait IndexKeys: Send + Sync {
-    /// Numbers of the [column groups](crate::TableOptions::groups) from which the keys are made, counted from 0. In
-    /// a table without groups, 0 is the whole value. If the list is empty, the key of a row is enough.
+    /// Numbers of the [column groups](crate::TableOptions::groups) that the extractor needs, counted from 0. In a
+    /// table without groups, 0 is the whole value. If the list is empty, the extractor needs only the key of the
+    /// row.
     fn groups(&self) -> &[usize];
 
-    /// Gives each key of a row to `emit`; a row without keys is not in the index. A key that is given twice counts
-    /// once. `part` gives the part of the row in one of the [`groups`](Self::groups); `None` if the table does not have
-    /// this group.
+    /// Passes each index key of a row to `emit`. A row without index keys is not in the index. A key that is passed
+    /// twice counts once. `part` returns the row's part in one of the [`groups`](Self::groups), or `None` if the
+    /// table does not have this group.
     ///
     /// # Errors
     ///
-    /// Why the row cannot be in the table. A write of such a row is refused with
+    /// The error says why the row cannot be in the table. Then the write of the row fails with
     /// [`Error::BadRow`](crate::Error::BadRow).
     fn index_keys<'r>(
         &self,
@@ -30,11 +31,11 @@ pub trait IndexKeys: Send + Sync {
     ) -> Result<(), String>;
 }
 
-/// The declaration of an index whose keys a closure makes, see [`Table::index_by`](crate::Table::index_by). No
-/// extractor is asked for it.
+/// The declaration of an index whose keys come from a closure, see [`Table::index_by`](crate::Table::index_by). The
+/// registered extractors are not asked for such an index.
 pub const BY_CLOSURE: &[u8] = b"larch: a closure of the program";
 
-/// Makes the keys of an index with a closure, from the key and the value of a row.
+/// An extractor that calls a closure with the key and the value of a row.
 pub struct ByClosure<F>(pub F);
 
 impl<F: Fn(&[u8], &[u8], &mut dyn FnMut(&[u8])) + Send + Sync> IndexKeys for ByClosure<F> {
@@ -53,7 +54,7 @@ impl<F: Fn(&[u8], &[u8], &mut dyn FnMut(&[u8])) + Send + Sync> IndexKeys for ByC
     }
 }
 
-/// Makes the extractor of an index from its declaration.
+/// A function that makes the extractor of an index from its declaration.
 type Make = dyn Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync;
 
 /// The extractors that a program has registered.
@@ -61,16 +62,16 @@ type Make = dyn Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync;
 pub struct Extractors(Option<Arc<Make>>);
 
 impl Extractors {
-    /// The extractors that `make` makes from declarations.
+    /// Registers `make`, which makes an extractor from each declaration.
     pub fn new(make: impl Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(make)))
     }
 
-    /// The extractor of the index with this `declaration`.
+    /// Makes the extractor of the index with this `declaration`.
     ///
     /// # Errors
     ///
-    /// Why none was made.
+    /// The error says why no extractor was made.
     pub fn make(&self, declaration: &[u8]) -> Result<Arc<dyn IndexKeys>, String> {
         match &self.0 {
             _ if declaration == BY_CLOSURE => Err("no closure was given since the database was opened".to_owned()),

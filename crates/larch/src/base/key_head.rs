@@ -1,10 +1,10 @@
-//! The head of a key: its first eight bytes as a number. Most comparisons of two keys need only the heads. If keys
-//! have a common prefix, the caller must cut it off: this module does not know prefixes.
+//! The head of a key: its first eight bytes as a number. To compare two keys, their heads are nearly always enough.
+//! The caller must first cut off a prefix that all keys share, because this module does not know prefixes.
 
 use std::cmp::Ordering;
 
-/// The first eight bytes of a key as a number with the same order. A shorter key is filled with zeros, so keys with
-/// equal heads must still be compared.
+/// The first eight bytes of a key as a number. These numbers have the order of the keys. A shorter key is filled
+/// with zeros, so two different keys can have equal heads.
 #[inline]
 pub fn head(key: &[u8]) -> u64 {
     match key.first_chunk() {
@@ -17,12 +17,12 @@ pub fn head(key: &[u8]) -> u64 {
     }
 }
 
-/// Longer keys are left to the system's comparison of bytes, which is faster for them.
+/// Keys longer than this are compared by the system's function, which is faster for long keys.
 const LONGEST_IN_NUMBERS: usize = 64;
 
-/// The order of two keys with equal [heads](head). Keys of a table mostly have one length, and often have more than
-/// a head in common. Such keys are compared as numbers of eight bytes, which takes less time than a call of the
-/// system's comparison.
+/// The order of two keys with equal [heads](head). The keys of a table mostly have the same length, and often more
+/// than their heads are equal. Keys of one length are compared eight bytes at a time, as numbers. This is faster
+/// than a call of the system's function.
 #[inline]
 pub fn order_after_head(a: &[u8], b: &[u8]) -> Ordering {
     let bytes = a.len();
@@ -38,7 +38,7 @@ pub fn order_after_head(a: &[u8], b: &[u8]) -> Ordering {
         }
         (a_rest, b_rest) = (a_after, b_after);
     }
-    // The last eight bytes overlap with the bytes before them, which are equal.
+    // The last eight bytes of a key overlap with bytes that were already compared and are equal.
     let last = |key: &[u8]| u64::from_be_bytes(*key.last_chunk().expect("eight bytes or more"));
     last(a).cmp(&last(b))
 }

@@ -1,5 +1,5 @@
-//! The operations of one commit as bytes. The bytes are the same in memory and in the log. This module knows no
-//! versions, knows tables only by their ids, and compares keys as bytes.
+//! Encodes the operations of one commit as bytes. The bytes are the same in memory and in the log. This module knows
+//! no versions, knows tables only by their ids, and compares keys as bytes.
 //!
 //! ```text
 //! batch:  op | op | …
@@ -12,13 +12,14 @@
 //! 3 range erase    start     exclusive end; empty: no end
 //! ```
 //!
-//! varint: seven bits a byte, low bits first. The high bit is set in all bytes but the last. At most five bytes.
+//! A varint has seven bits in each byte, the low bits first. All bytes but the last have the high bit set. It has at
+//! most five bytes.
 //!
-//! Invariants: the bytes of a [`BatchOps`] always decode, because bytes from a file are checked before they are taken.
-//! Order matters: a later op on the same key wins, and a range erase hides the earlier ops in its range.
+//! Invariant: the bytes of a [`BatchOps`] always decode, because bytes from a file are checked before the batch
+//! takes them. Order matters: a later op on the same key wins, and a range erase hides the earlier ops in its range.
 //!
-//! All ops of a batch get one version, and at equal versions a put wins over a range erase. [`BatchOps::resolve`]
-//! removes the puts for which this rule would contradict the order.
+//! All ops of a batch get the same version. At equal versions a put wins over a range erase. So
+//! [`BatchOps::resolve`] removes the puts that a later range erase hides.
 
 use super::parts;
 use sst::MAX_KEY_BYTES;
@@ -28,19 +29,19 @@ use std::ops::{Bound, Range};
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op<'a> {
-    /// From this op on the key has this value.
+    /// Gives the key this value.
     Put {
         /// The key.
         key: &'a [u8],
         /// The value.
         value: &'a [u8],
     },
-    /// From this op on the key has no value.
+    /// Removes the value of the key.
     Erase {
         /// The key.
         key: &'a [u8],
     },
-    /// From this op on no key in the range has a value.
+    /// Removes the values of all keys in the range.
     RangeErase {
         /// The first key of the range.
         start: &'a [u8],
@@ -54,13 +55,13 @@ const ERASE: u8 = 1;
 const MERGE: u8 = 2;
 const RANGE_ERASE: u8 = 3;
 
-/// Bytes that do not decode as ops.
+/// The error for bytes that do not decode as ops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the op at byte {at} of the batch {why}")]
 pub struct OpsError {
-    /// Where the op starts.
+    /// Where the bad op starts.
     pub at: usize,
-    /// What is wrong with it.
+    /// What is wrong with this op.
     pub why: &'static str,
 }
 
@@ -69,9 +70,9 @@ pub struct OpsError {
 pub struct BatchOps {
     bytes: Vec<u8>,
     count: u32,
-    /// How many of the ops erase ranges.
+    /// How many of the ops are range erases.
     range_erases: u32,
-    /// Whether a range erase came after other ops, and `resolve` was not called since then.
+    /// Whether a range erase came after other ops, and `resolve` has not run since.
     is_unresolved: bool,
 }
 
@@ -85,14 +86,14 @@ pub struct BatchMark {
 }
 
 impl BatchMark {
-    /// How many ops lie before it.
+    /// How many ops lie before this place.
     pub fn count(&self) -> u32 {
         self.count
     }
 }
 
 impl<'a> Op<'a> {
-    /// The key of the op. `None` for a range erase.
+    /// The key of the op, or `None` for a range erase.
     pub fn key(self) -> Option<&'a [u8]> {
         match self {
             Self::Put { key, .. } | Self::Erase { key } => Some(key),
@@ -100,7 +101,7 @@ impl<'a> Op<'a> {
         }
     }
 
-    /// Whether the op decides what `key` has.
+    /// Whether the op changes the value of `key`.
     pub fn writes_to(&self, key: &[u8]) -> bool {
         match *self {
             Self::Put { key: written, .. } | Self::Erase { key: written } => written == key,
@@ -115,12 +116,13 @@ impl BatchOps {
         Self::default()
     }
 
-    /// Replaces the batch's ops with the `count` ops that `bytes` encode, after checking them. The memory of the
-    /// batch is used again, so a reader of many batches allocates once. After an error the batch has no ops.
+    /// Replaces the ops of this batch with the `count` ops encoded in `bytes`, after checking `bytes`. The batch
+    /// keeps its memory, so a reader that decodes many batches allocates only once. After an error the batch has no
+    /// ops.
     ///
     /// # Errors
     ///
-    /// Where and why the bytes do not decode.
+    /// The error says where and why `bytes` do not decode.
     pub fn decode(&mut self, bytes: &[u8], count: u32) -> Result<(), OpsError> {
         self.clear();
         let (mut found, mut range_erases) = (0u32, 0);
@@ -154,7 +156,7 @@ impl BatchOps {
         }
     }
 
-    /// Appends a put of a value in parts, which [`parts::encode`] joins.
+    /// Appends a put whose value is given in parts; [`parts::encode`] joins them.
     pub fn put_parts(&mut self, table: u32, key: &[u8], parts: &[impl AsRef<[u8]>]) {
         self.begin(PUT, table, key);
         let bytes = parts::encoded_bytes(parts);
@@ -168,7 +170,8 @@ impl BatchOps {
         self.begin(ERASE, table, key);
     }
 
-    /// Appends an erase of the keys in `start..end`. If `end` is empty, it erases all keys from `start` on.
+    /// Appends an erase of all keys in `start..end`. An empty `end` means that there is no end: the op erases all
+    /// keys from `start` on.
     pub fn range_erase(&mut self, table: u32, start: &[u8], end: &[u8]) {
         self.is_unresolved |= self.count > 0;
         self.range_erases += 1;
@@ -210,12 +213,12 @@ impl BatchOps {
         self.iter().all(|(_, op)| !matches!(op, Op::Put { .. }))
     }
 
-    /// The ops with their tables, in order.
+    /// The ops of the batch in order, each with its table.
     pub fn iter(&self) -> Ops<'_> {
         Ops { rest: &self.bytes, left: self.count }
     }
 
-    /// The ops after `mark` with their tables, in order.
+    /// The ops after `mark` in order, each with its table.
     pub fn iter_from(&self, mark: &BatchMark) -> Ops<'_> {
         Ops { rest: &self.bytes[mark.bytes..], left: self.count - mark.count }
     }
@@ -252,7 +255,7 @@ impl BatchOps {
         self.count
     }
 
-    /// How many of the ops erase ranges.
+    /// How many of the ops are range erases.
     pub fn range_erases(&self) -> u32 {
         self.range_erases
     }
@@ -267,7 +270,7 @@ impl BatchOps {
         &self.bytes
     }
 
-    /// Removes all ops. The memory is used again.
+    /// Removes all ops. The batch keeps its memory for later ops.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.count = 0;
@@ -275,14 +278,14 @@ impl BatchOps {
         self.is_unresolved = false;
     }
 
-    /// Whether the ops mean the same if all of them get one version. This is so if no range erase comes after an op
-    /// that it hides.
+    /// Whether the ops have the same effect if all get one version as if they are done in order. This holds unless a
+    /// range erase hides an earlier op.
     pub fn is_resolved(&self) -> bool {
         !self.is_unresolved
     }
 
-    /// Removes the puts and erases that a later range erase hides. Does nothing unless a range erase came after other
-    /// ops.
+    /// Removes the puts and erases that a later range erase hides. Does nothing if no range erase has come after
+    /// other ops.
     pub fn resolve(&mut self) {
         if !self.is_unresolved {
             return;
@@ -309,7 +312,7 @@ impl<'a> IntoIterator for &'a BatchOps {
     }
 }
 
-/// Gives the ops of a batch with their tables, in order.
+/// Iterates over the ops of a batch in order, each with its table.
 #[derive(Clone, Debug)]
 pub struct Ops<'a> {
     rest: &'a [u8],
@@ -334,8 +337,8 @@ impl<'a> Iterator for Ops<'a> {
 
 impl ExactSizeIterator for Ops<'_> {}
 
-/// The places of the ops that no later range erase hides. It goes from the last op to the first. On the way it
-/// collects the union of the ranges that it has met.
+/// The byte ranges of the ops that no later range erase hides. The search goes from the last op to the first. On the
+/// way it collects the ranges of all range erases that it has passed.
 fn visible_ops(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut rest = bytes;
@@ -362,7 +365,8 @@ fn visible_ops(bytes: &[u8]) -> Vec<Range<usize>> {
     visible
 }
 
-/// A union of key ranges, from start to end. They do not overlap. An empty end is the end of the table.
+/// A union of key ranges: a map from the start to the end of each range. The ranges do not overlap. An empty end
+/// means that the range reaches to the end of the table.
 #[derive(Default)]
 struct Spans<'a>(BTreeMap<(u32, &'a [u8]), &'a [u8]>);
 
@@ -378,7 +382,8 @@ impl<'a> Spans<'a> {
             return;
         }
         let (mut start, mut end) = (start, end);
-        // The span before this span may reach into it. Spans that start inside become part of it.
+        // If the span before the new span reaches into the new span, the two become one. The new span also swallows
+        // all spans that start inside it.
         let before = self.0.range((table, [].as_slice())..=(table, start)).next_back();
         if let Some((&(_, before_start), &before_end)) = before
             && (before_end.is_empty() || start <= before_end)
@@ -402,7 +407,7 @@ fn later_end<'a>(a: &'a [u8], b: &'a [u8]) -> &'a [u8] {
     if a.is_empty() || b.is_empty() { &[] } else { a.max(b) }
 }
 
-/// Takes the first op off `rest`, or returns what is wrong with this op.
+/// Takes the first op off `rest`. If it does not decode, returns what is wrong with it.
 fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     let (&[kind, a, b, c, d], after) = rest.split_first_chunk().ok_or("ends within its kind and table")?;
     *rest = after;
@@ -421,7 +426,7 @@ fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     Ok((table, op))
 }
 
-/// Takes a length and as many bytes off `rest`. `None` if they do not decode.
+/// Takes a length, and as many bytes as it says, off `rest`. Returns `None` if they do not decode.
 fn split_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let mut length = 0u64;
     for shift in [0, 7, 14, 21, 28] {

@@ -1,5 +1,5 @@
 //! The options of a database, which are chosen when it is opened, and the options of a table, which are chosen when
-//! it is created. Options are values. The code that uses them is elsewhere.
+//! it is created. Options are values. This module does not use them.
 
 use super::error::{Error, Result};
 use super::event::{Bytes, EventHook};
@@ -11,63 +11,66 @@ use sst::format::varint;
 use sst::{BuildOptions, Compression, FilterKind, PageIndexKind};
 use std::fmt;
 
-/// When a commit returns. [`Batch::submit`](crate::Batch::submit) returns before the commit is durable, whatever is
-/// chosen here.
+/// When a commit returns. [`Batch::submit`](crate::Batch::submit) ignores this option and returns before the commit
+/// is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// When the commit is on stable storage: it survives a power failure. The default.
+    /// The commit returns when it is on stable storage, so it survives a power failure. This is the default.
     #[default]
     Synced,
-    /// When the operating system has the commit: it survives the end of the process, but perhaps not a power
-    /// failure.
+    /// The commit returns when the operating system has it. It survives the end of the process, but may be lost in a
+    /// power failure.
     Buffered,
 }
 
-/// What a database that follows a writer in another process shows of the writer's database.
+/// Which part of a writer's database a follower shows. The writer runs in another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
-    /// What the writer has put in files. Rows in its memory are not visible.
+    /// The follower shows rows that the writer has put in files. It does not show rows that are only in the writer's
+    /// memory.
     Files,
-    /// Every commit, some milliseconds after it, and perhaps before it is durable. Rows that the writer has not put
-    /// in files yet take as much memory here as in the writer, in addition to the cache: about the write buffer of
-    /// the writer. They take as much once more for each moment that a snapshot, a range or a transaction keeps.
+    /// The follower shows every commit some milliseconds later, perhaps before the commit is durable. The follower
+    /// also keeps rows that the writer has not put in files yet. They take about as much memory as the writer's
+    /// write buffer, in addition to the cache. Each moment that a snapshot, a range or a transaction keeps can take
+    /// as much memory again.
     Commits,
 }
 
 /// The options of an open database.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Memory for pages: index nodes and data alike, pinned and in flight included. Bytes.
+    /// Memory for pages, both index nodes and data pages. Pages that are pinned or in flight count, too. Bytes.
     pub cache_bytes: u64,
     /// Memory for rows not yet in files. Bytes.
     pub write_buffer_bytes: u64,
     /// Memory for builders, compaction and readahead. Bytes.
     pub work_bytes: u64,
-    /// When a commit returns, unless the batch chooses otherwise.
+    /// When a commit returns, unless its batch chooses differently.
     pub durability: Durability,
-    /// The largest number of SSTs that are open for reading, kept and in use together.
+    /// The largest number of SSTs that are open for reading. It counts files in use and files that are only kept
+    /// open.
     pub open_files: usize,
-    /// Share of the cache for tables that are to be in memory, in bytes; `None` is a quarter.
+    /// How many bytes of the cache the tables that stay in memory may take; `None` is a quarter of the cache.
     pub in_memory_bytes: Option<u64>,
-    /// Disk space kept back so that erases can be written when the disk is full. Bytes.
+    /// Disk space that is kept back so that erases can still be written when the disk is full. Bytes.
     pub reserve_bytes: u64,
-    /// A manifest may grow by this many bytes and its initial length before a new one is begun.
+    /// When a manifest has grown by this many bytes plus its initial length, a new manifest is begun.
     pub manifest_slack_bytes: u64,
-    /// Whether the addresses of the pages in memory are written down at close, and the pages loaded again after open.
+    /// Whether a close saves the addresses of the pages in memory, and the next open loads these pages again.
     pub warm_from_last: bool,
     /// Whether a missing database is created.
     pub create: bool,
-    /// Whether the database is opened without lock or log replay.
+    /// Whether the database is opened without taking its lock and without replaying its logs.
     pub read_only: bool,
-    /// Whether and how a database opened read-only follows the process that writes to it.
+    /// Whether and how a database that is opened read-only follows the writer in another process.
     pub follow: Option<Follow>,
     /// Whether a follower loads pages of new files before it shows the files.
     pub follow_preloads: bool,
-    /// Whether compactions are left to workers in other processes while at least one worker lives.
+    /// Whether the writer leaves compactions to workers in other processes, as long as a worker lives.
     pub compaction_workers: bool,
-    /// Whether the flat index is read if a file has both kinds of index.
+    /// Whether reads use the flat index of a file that has both kinds of index.
     pub prefer_flat_index: bool,
-    /// Whether the thread that polls a future reads a lone page itself.
+    /// If a future needs only one page, whether the thread that polls it reads this page itself.
     pub reads_in_poll: bool,
     /// Shape of the levels.
     pub levels: LevelOptions,
@@ -75,9 +78,9 @@ pub struct Options {
     pub events: EventHook,
     /// The extractors that make the keys of indexes.
     pub extractors: Extractors,
-    /// Bytes a second that the background scrub reads; 0 for no scrub.
+    /// How many bytes the background scrub reads in a second; 0 means no scrub.
     pub scrub_bytes_per_second: u64,
-    /// The oldest release that must be able to read what is written.
+    /// The oldest release that must be able to read the files that this database writes.
     pub compat: Release,
 }
 
@@ -131,7 +134,7 @@ impl Options {
     }
 }
 
-/// What a database is opened for, and the options that people choose.
+/// Writes what the database is opened for, and the options that matter to people.
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.read_only, self.follow) {
@@ -165,21 +168,21 @@ impl fmt::Display for Options {
 /// Shape of the levels of every table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelOptions {
-    /// The number of files in level 0 that starts a compaction. With a larger number, more files are merged at once,
-    /// so fewer bytes are written, but every read has to look into each of these files. A third of this number
-    /// (four, if this is 4 to 12) is enough in two cases: the table has not been written for some seconds, or it is
-    /// read so often that the looks cost more than a compaction.
+    /// The number of files in level 0 that starts a compaction. A larger number means that more files are merged at
+    /// once. Fewer bytes are then written, but each read has to look into more files. In two cases a third of this
+    /// number is enough (if this number is 4 to 12, four files are enough). Either the table has not been written
+    /// for some seconds, or it is read so often that looking into the files costs more than a compaction.
     pub level0_files: usize,
-    /// The number of files in level 0 from which writes are slowed. Writes wait at 48 files, or at twice
-    /// `level0_files` if this is more.
+    /// Writes are slowed when level 0 has this many files. Writes wait when it has 48 files, or twice `level0_files`
+    /// if that is more.
     pub slow_files: usize,
-    /// About the size of the uppermost level below 0, in bytes. A table with less than twice this number of bytes
-    /// has one level below 0.
+    /// The approximate size of the uppermost level below 0, in bytes. A table smaller than twice this size has only
+    /// one level below 0.
     pub base_bytes: u64,
-    /// How many times as large a level is as the level above it, at most.
+    /// Each level is at most this many times as large as the level above it.
     pub growth: u64,
-    /// Size of a file in the uppermost level below 0, in bytes. Each deeper level doubles the size, up to four times
-    /// this size.
+    /// Size of a file in the uppermost level below 0, in bytes. The size doubles with each deeper level, up to four
+    /// times this size.
     pub file_bytes: u64,
 }
 
@@ -191,20 +194,20 @@ impl Default for LevelOptions {
 
 /// Which filters the files of a table get.
 ///
-/// For nearly every key that is absent from a file, the filter says that the key is absent, without reading rows.
-/// Filters are pages in the cache like other pages. They are read only where reads often look for absent keys, and
-/// no read waits for them.
+/// If a key is absent from a file, the filter nearly always says so, and no rows are read. Filters are pages in the
+/// cache like other pages. A filter page is read only where reads often look for absent keys. No read waits for such
+/// a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filters {
-    /// The filter of files with other files below them. Such files lack most keys that are looked for. They are the
-    /// files of flushes, and of all compactions except compactions to the deepest level that has files.
+    /// The filter of files that have other files below them. Most keys that are looked for are not in such files.
+    /// Flushes write such files, and so do all compactions except those to the deepest level that has files.
     pub upper: FilterKind,
-    /// The filter of files with nothing below them, and of imports.
+    /// The filter of files with no files below them, and of imported files.
     pub deepest: FilterKind,
 }
 
 impl Filters {
-    /// The same filter in all files.
+    /// Filters of the same kind for all files.
     pub fn all(kind: FilterKind) -> Self {
         Self { upper: kind, deepest: kind }
     }
@@ -216,7 +219,8 @@ impl Default for Filters {
     }
 }
 
-/// Written as one of `none`, `12` and `20`, or as two of them with a comma between them: upper and deepest.
+/// Writes one of `none`, `12` and `20` if both filters are equal. Otherwise writes two of them with a comma between:
+/// first `upper`, then `deepest`.
 impl fmt::Display for Filters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |kind: FilterKind| match kind {
@@ -229,42 +233,44 @@ impl fmt::Display for Filters {
     }
 }
 
-/// The longest name of a column group.
+/// The greatest length of a column group's name.
 const MAX_GROUP_NAME_BYTES: usize = 64;
 
-/// How a table is stored. The options are chosen when the table is created, and can be changed with
-/// [`Table::alter`](crate::Table::alter). Files that were written under older options can still be read.
+/// How a table is stored. The options are set when the table is created. [`Table::alter`](crate::Table::alter) can
+/// change them later. Files that were written under older options can still be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableOptions {
-    /// Target size of a data page in bytes, 256 to 1 MiB. Default 16 KiB.
+    /// The size that data pages should have, in bytes: 256 to 1 MiB. The default is 16 KiB.
     pub page_bytes: u32,
-    /// Target size of an index node in bytes, 256 to 256 KiB. Default 16 KiB.
+    /// The size that index nodes should have, in bytes: 256 to 256 KiB. The default is 16 KiB.
     pub node_bytes: u32,
     /// Which kind of index files get.
     pub index: PageIndexKind,
     /// Whether pages are compressed. LZ4 costs little. Zstd makes files smaller, but reads of pages that are not in
-    /// memory slower. Index nodes and filters are never compressed. In memory, pages always take their uncompressed
-    /// size.
+    /// memory take longer. Index nodes and filters are never compressed. In memory, pages always take their
+    /// uncompressed size.
     pub compression: Compression,
-    /// Bytes that the application keeps with the table; the engine does not look at them.
+    /// Bytes that the application stores with the table; the engine does not interpret them.
     pub metadata: Vec<u8>,
-    /// Names of the column groups into which the values of the table are split, in order. None if values are whole.
-    /// There are at most 16 names. Each has 1 to 64 letters, digits, `_`, `-` and `.` of ASCII. They cannot be
-    /// changed later.
+    /// Names of the column groups into which the values of the table are split, in order. Empty if values are not
+    /// split. There are at most 16 names. A name has 1 to 64 characters: letters, digits, `_`, `-` and `.` of ASCII.
+    /// The names cannot be changed later.
     pub groups: Vec<String>,
-    /// Filters over keys. Default 20 bits a key in upper files, 12 in the deepest.
+    /// Which filters over keys the files get. The default is 20 bits a key in upper files, and 12 in the deepest
+    /// files.
     pub filters: Filters,
-    /// Length of a prefix in bytes: filters hold the prefix of each key as well. If all keys of a range have the
-    /// same prefix, the range opens no file without such keys. At most 1,024. The default is 0, which means no
-    /// prefix.
+    /// The length of a prefix in bytes. If it is not 0, filters also hold the prefix of each key. Then a range whose
+    /// keys all have the same prefix opens no file without such keys. The length is at most 1,024. The default is 0,
+    /// which means no prefix.
     pub filter_prefix_bytes: u16,
-    /// Whether the table is to be in memory. Its pages are loaded after open and when files are written. They stay
-    /// while the pages of all such tables together are within [their share](crate::Builder::in_memory_bytes) of the
-    /// cache. If the table is larger, its index nodes and some of its rows are in memory. Default false.
+    /// Whether the engine tries to keep the table in memory. Pages of the table are loaded after an open, and
+    /// whenever files are written. They stay in memory as long as the pages of all such tables together fit in
+    /// [their share](crate::Builder::in_memory_bytes) of the cache. Of a table that does not fit, the index nodes
+    /// and some rows are in memory. The default is false.
     pub in_memory: bool,
 }
 
-/// Longest prefix in a filter, in bytes.
+/// The longest prefix that a filter can hold, in bytes.
 const MAX_FILTER_PREFIX_BYTES: u16 = 1024;
 
 impl Default for TableOptions {
@@ -300,7 +306,7 @@ impl TableOptions {
         self.check_groups()
     }
 
-    /// Checks the options for a table whose files `release` must be able to read.
+    /// Checks the options for a table whose files the release `release` must be able to read.
     pub(crate) fn check_for(&self, release: Release) -> Result<()> {
         self.check()?;
         match self.compression {
@@ -335,12 +341,12 @@ impl TableOptions {
         Ok(())
     }
 
-    /// Whether both options lead to the same files.
+    /// Whether files are written in the same way with both options.
     pub(crate) fn writes_like(&self, other: &Self) -> bool {
         *self == Self { metadata: self.metadata.clone(), in_memory: self.in_memory, ..other.clone() }
     }
 
-    /// How to write a file with this filter so that the release `compat` can read it.
+    /// The options for building a file with this filter that the release `compat` can read.
     pub(crate) fn build(&self, filter: FilterKind, compat: Release) -> BuildOptions {
         BuildOptions {
             page_bytes: self.page_bytes,
@@ -390,8 +396,8 @@ impl TableOptions {
         varint::put(out, self.filter_prefix_bytes.into());
     }
 
-    /// Takes an encoding off the front of `bytes`. The bytes around it have a checksum, so an unknown choice comes
-    /// from a newer release.
+    /// Takes encoded options off the front of `bytes`. The caller has checked a checksum over these bytes. So an
+    /// unknown choice is no damage: a newer release has written it.
     pub(crate) fn decode(bytes: &mut &[u8]) -> Result<Self, Unreadable> {
         let malformed = || Unreadable::from("the options do not decode");
         let numbers = take_numbers(bytes).ok_or_else(malformed)?;
@@ -431,7 +437,7 @@ impl TableOptions {
         Ok(options)
     }
 
-    /// Metadata and names of groups.
+    /// Takes the metadata and the names of the column groups.
     fn take_names(bytes: &mut &[u8]) -> Option<(Vec<u8>, Vec<String>)> {
         let metadata = varint::take_bytes(bytes)?.to_vec();
         let count = usize::try_from(varint::take(bytes)?).ok().filter(|&count| count <= MAX_GROUPS)?;
@@ -448,7 +454,7 @@ fn take_numbers<const N: usize>(bytes: &mut &[u8]) -> Option<[u64; N]> {
     Some(numbers)
 }
 
-/// The compression by zstd that this number stands for, if one exists.
+/// The level of zstd that this number stands for, or `None` if there is no such level.
 fn zstd(number: u64) -> Option<Compression> {
     let zstd = Compression::Zstd { level: u8::try_from(number >> 4).ok()? };
     (number & 15 == 2 && zstd.check().is_ok()).then_some(zstd)

@@ -1,5 +1,6 @@
-//! The parts of a row in one value. The log, the memtables and the sort buffers of imports hold rows of tables with
-//! column groups in this form. Files hold the parts apart. This module does not know which group is which.
+//! Encodes the parts of a row as one value. The log, the memtables and the sort buffers of imports use this form for
+//! rows of tables with column groups. In files, the parts are stored apart. This module does not know which part
+//! belongs to which group.
 //!
 //! ```text
 //! length of each part but the last, varint | parts, back to back        with one group or none: the value itself
@@ -11,7 +12,7 @@ use std::ops::{Deref, Range};
 /// The largest number of column groups of a table.
 pub const MAX_GROUPS: usize = sst::MAX_GROUPS + 1;
 
-/// The number of bytes of the parts, without their encoded lengths. It counts as the length of the value.
+/// The number of bytes of the parts, without their encoded lengths. This sum counts as the length of the value.
 pub fn bytes(parts: &[impl AsRef<[u8]>]) -> usize {
     parts.iter().map(|part| part.as_ref().len()).sum()
 }
@@ -23,7 +24,7 @@ pub fn encoded_bytes(parts: &[impl AsRef<[u8]>]) -> usize {
     lengths.sum::<usize>() + bytes(parts)
 }
 
-/// Appends the parts as one value.
+/// Joins the parts to one value and appends it to `out`.
 pub fn encode(parts: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
     let (_, all_but_last) = parts.split_last().expect("a row has a part");
     for part in all_but_last {
@@ -34,7 +35,7 @@ pub fn encode(parts: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
     }
 }
 
-/// Where part `wanted` of `count` lies in `value`; `None` if the value was not made of `count` parts.
+/// The place of part `wanted` in `value`, or `None` if the value was not made of `count` parts.
 pub fn find(value: &[u8], count: usize, wanted: usize) -> Option<Range<usize>> {
     let mut lengths = value;
     let (mut before, mut found) = (0usize, None);
@@ -50,7 +51,7 @@ pub fn find(value: &[u8], count: usize, wanted: usize) -> Option<Range<usize>> {
     (before <= lengths.len()).then(|| head + found.start..head + found.end)
 }
 
-/// The parts of a value, borrowed.
+/// The parts of a value, which are borrowed from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Slices<'v> {
     parts: [&'v [u8]; MAX_GROUPS],
@@ -58,7 +59,7 @@ pub struct Slices<'v> {
 }
 
 impl<'v> Slices<'v> {
-    /// Splits `value` into its `count` parts; `None` if it was not made of `count` parts.
+    /// Splits `value` into its `count` parts. Returns `None` if the value was not made of `count` parts.
     pub fn of(value: &'v [u8], count: usize) -> Option<Self> {
         let count = count.max(1);
         let mut parts = [&[][..]; MAX_GROUPS];

@@ -1,6 +1,6 @@
-//! The records of the write-ahead log and of the manifest. A file is a header and records. Each record has a
-//! checksum, the id of its log, and how much of the log was known to be durable when the record was written. This
-//! module does not know what the payloads mean.
+//! The records of the write-ahead log and of the manifest. Such a file consists of a header and records. Each record
+//! has three things besides its payload: a checksum, the id of its log, and how much of the log was known to be
+//! durable when the record was written. This module does not know what the payloads mean.
 //!
 //! ```text
 //! file:    header (64 bytes) | record | record | …                 records start at multiples of 8
@@ -9,15 +9,17 @@
 //! ```
 //!
 //! Invariants:
-//! - The synced end in a record is never past the record's own offset, because it was known before the record was
-//!   written.
-//! - The header is durable before the first record is written, so a bad header before records is corruption.
-//! - A sync of a log first makes the log before it durable, so a synced end past a log's header holds for both logs.
-//! - A reader gives a prefix of what was appended, byte for byte. If bytes are missing, it ends without an error
-//!   only if nothing proves that they were ever durable. With such a proof it returns [`LogError::Corrupt`], and
-//!   returns it again when asked again.
+//! - The synced end in a record is at most the record's own offset, because the writer knew this end before it wrote
+//!   the record.
+//! - The header is durable before the first record is written. So if a file with records has a bad header, the
+//!   header is corrupt.
+//! - A sync of a log first makes the previous log durable. So a synced end past a log's header proves that the
+//!   previous log is durable, too.
+//! - The records that a reader returns are a prefix of the appended records, byte for byte. If bytes are missing,
+//!   the reader ends without an error only if nothing proves that these bytes were ever durable. If something proves
+//!   it, the reader returns [`LogError::Corrupt`], and does so again at each further call.
 //!
-//! Thread safety: one thread appends, and any thread syncs through [`LogFile`]. A reader belongs to one thread.
+//! Thread safety: one thread appends, but any thread may sync through [`LogFile`]. A reader belongs to one thread.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,10 +37,10 @@ pub use reader::{RecordReader, Tear};
 pub use tail::rewrite_tail;
 pub use writer::{EmptyLog, LogFile, RecordWriter};
 
-/// The length of a record's header in bytes. The payload comes after it.
+/// The length of a record's header in bytes. The header is followed by the payload.
 pub const RECORD_HEADER_BYTES: usize = 24;
 
-/// Records start at multiples of this.
+/// Each record starts at a multiple of this number.
 pub const RECORD_ALIGN_BYTES: usize = 8;
 
 /// The result of functions on logs.
@@ -57,17 +59,17 @@ pub enum LogError {
         /// The error of the operating system.
         source: Arc<io::Error>,
     },
-    /// Bytes that were durable are missing, or are not what was written.
+    /// Bytes that were durable are missing or changed.
     #[error("{} is corrupt at offset {offset}: {why}; restore the database from a backup", file.display())]
     Corrupt {
         /// The file.
         file: PathBuf,
         /// Where the damage starts, in bytes from the start of the file.
         offset: u64,
-        /// What is wrong, and what proves that it is not just an unfinished write.
+        /// What is wrong, and what proves that these bytes were durable.
         why: String,
     },
-    /// The file is not damaged, but only a newer release can read it.
+    /// The file is not damaged, but this release is too old to read it.
     #[error("{} was made by a newer Larch: {what}; open it with that release or a later one", file.display())]
     Newer {
         /// The file.
@@ -87,8 +89,8 @@ impl LogError {
         Self::Corrupt { file: file.to_owned(), offset, why: why.into() }
     }
 
-    /// The error about bytes at `offset` of `file` that cannot be read: they are damaged, or a newer release has
-    /// written them.
+    /// The error about unreadable bytes at `offset` of `file`. The bytes are damaged, or a newer release has written
+    /// them.
     pub fn unreadable(file: &Path, offset: u64, unreadable: Unreadable) -> Self {
         match unreadable {
             Unreadable::Corrupt(why) => Self::corrupt(file, offset, why),
@@ -97,7 +99,7 @@ impl LogError {
     }
 }
 
-/// The length of a record with its header and padding, in bytes.
+/// The length of a record in bytes, including its header and padding.
 fn padded_record_bytes(payload_bytes: usize) -> usize {
     (RECORD_HEADER_BYTES + payload_bytes).next_multiple_of(RECORD_ALIGN_BYTES)
 }

@@ -1,10 +1,10 @@
 //! The releases of Larch, and which features of the formats each release reads. With
-//! [`Builder::compat`](crate::Builder::compat) a database writes only what an older release can read, so that going
-//! back to that release stays possible.
+//! [`Builder::compat`](crate::Builder::compat), a database writes only what an older release can read. So the user
+//! can go back to that release.
 //!
-//! Code that wants to use a feature asks [`Release::features`] first, and does without the feature if its bit is
-//! missing. For a new feature bit, add a line to [`FEATURES`] with the release that brings it. A test compares the
-//! table with the bits that the decoders know.
+//! Code that wants to use a feature first asks [`Release::features`], and does without the feature if its bit is
+//! missing. If you add a feature bit, add a line to [`FEATURES`] with the first release that knows the bit. A test
+//! compares the table with the bits that the decoders know.
 
 use super::record::{BEGIN_RECORD, EDIT_FIELDS, LogKind};
 use std::fmt;
@@ -14,18 +14,18 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Release {
-    /// 0.1, the first one.
+    /// Release 0.1, the first release.
     V0_1,
-    /// 0.2. Filters are made of blocks, and pages may be compressed by zstd. A log may begin before the previous log
-    /// is durable.
+    /// Release 0.2. Filters are made of blocks, and pages may be compressed by zstd. A log may begin before the
+    /// previous log is durable.
     V0_2,
-    /// A release with a feature that no real release has, for tests which show that older releases do not get the
-    /// feature.
+    /// A release with a feature that no real release has. Tests use it to show that files for older releases do not
+    /// have the feature.
     #[cfg(test)]
     Later,
 }
 
-/// Which format a feature bit belongs to.
+/// The formats that have feature bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// SSTs.
@@ -36,10 +36,10 @@ pub(crate) enum Format {
     Log,
 }
 
-/// Features of SSTs that release 0.2 brought.
+/// The features of SSTs that release 0.2 introduced.
 const SST_0_2: u32 = sst::BLOCK_FILTER | sst::NODE_SAMPLES | sst::ZSTD;
 
-/// Feature bits, and the first release that reads files with them.
+/// Feature bits, each with its format and with the first release that can read it.
 const FEATURES: &[(Format, u32, Release)] = &[
     (Format::Sst, sst::FEATURES & !SST_0_2, Release::V0_1),
     (Format::Sst, SST_0_2, Release::V0_2),
@@ -58,18 +58,19 @@ impl Release {
     /// The newest release, which is this release.
     pub const NEWEST: Self = Self::V0_2;
 
-    /// Whether the release reads a manifest with indexes. The edits of indexes need no feature bit: a release that
-    /// does not know the number of an edit refuses the manifest because of this number.
+    /// Whether the release can read a manifest that describes indexes. The edits for indexes need no feature bit: a
+    /// release that does not know the number of an edit refuses the manifest.
     pub(crate) fn reads_indexes(self) -> bool {
         self >= Self::V0_2
     }
 
-    /// Whether the release reads pages compressed by zstd, and the options of a table that asks for such pages.
+    /// Whether the release can read pages compressed by zstd. The same holds for the options of a table that asks
+    /// for such pages.
     pub(crate) fn reads_zstd(self) -> bool {
         self.features(Format::Sst) & sst::ZSTD != 0
     }
 
-    /// The features that a file may have if this release must read it.
+    /// The features that a file may have if this release must be able to read it.
     pub(crate) fn features(self, format: Format) -> u32 {
         let known = FEATURES.iter().filter(|(of, _, since)| *of == format && *since <= self);
         known.fold(0, |bits, (_, bit, _)| bits | bit)
@@ -77,7 +78,7 @@ impl Release {
 }
 
 impl LogKind {
-    /// The feature bits in the header of a new file that `release` must be able to read.
+    /// The feature bits in the header of a new file if the release `release` must be able to read it.
     pub(crate) fn features_for(self, release: Release) -> u32 {
         match self {
             Self::WriteAhead => release.features(Format::Log),
@@ -86,7 +87,7 @@ impl LogKind {
     }
 }
 
-/// Written as `0.2`.
+/// Writes a release in the form `0.2`.
 impl fmt::Display for Release {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -98,7 +99,7 @@ impl fmt::Display for Release {
     }
 }
 
-/// Reads what `Display` writes. An error lists the releases that exist.
+/// Reads the form that `Display` writes. An error lists the releases that exist.
 impl FromStr for Release {
     type Err = String;
 

@@ -1,5 +1,5 @@
-//! The beginning and the end of a list that is written whole, as a file of its own. This module does not know what
-//! it lists.
+//! Writes and checks the beginning and the end of a list that is a file of its own and is written as a whole. This
+//! module does not know what is in the list.
 //!
 //! ```text
 //!  0  magic                 8
@@ -19,10 +19,11 @@ const FORMAT_VERSION: u32 = 1;
 const HEAD_BYTES: usize = 24;
 const CRC_BYTES: usize = 4;
 
-/// A longer list is damaged. An entry has 60 to 500 bytes, so this is room for half a million files at least.
+/// A list longer than this counts as damaged. An entry has 60 to 500 bytes, so a list has room for at least half a
+/// million files.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// A list about `id` with these feature bits. `write` appends its content.
+/// Makes a list about `id` with these feature bits. `write` appends the content.
 pub fn seal(magic: &[u8; 8], features: u32, id: u64, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = magic.to_vec();
     out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -34,12 +35,12 @@ pub fn seal(magic: &[u8; 8], features: u32, id: u64, write: impl FnOnce(&mut Vec
     out
 }
 
-/// The id and the content of a list that [`seal`] has made. The list must have no required features other than the
-/// `known` features. If the bytes have another magic, the error says `what`.
+/// The id and the content of a list that [`seal`] has made. The list may only have required features that are in
+/// `known`. If the bytes begin with another magic, the error says that this is not a `what`.
 ///
 /// # Errors
 ///
-/// The bytes are damaged, or a newer release has written them.
+/// Fails if the bytes are damaged, or if a newer release has written them.
 pub fn unseal<'b>(bytes: &'b [u8], magic: &[u8; 8], known: u32, what: &str) -> Result<(u64, &'b [u8]), Unreadable> {
     let parts = bytes.len().checked_sub(CRC_BYTES).and_then(|at| bytes.split_at_checked(at));
     let (body, crc) = parts.ok_or("it is shorter than a checksum")?;
@@ -48,7 +49,7 @@ pub fn unseal<'b>(bytes: &'b [u8], magic: &[u8; 8], known: u32, what: &str) -> R
     if &head[..8] != magic {
         return Err(format!("it is no {what}").into());
     }
-    // The place of the checksum in a newer release is not known.
+    // In a newer format version the checksum may be at another place, so the version is checked first.
     features::check_version(number(8), FORMAT_VERSION)?;
     if crc_fast::crc32_iscsi(body).to_le_bytes() != crc {
         return Err("its checksum does not match".into());
@@ -62,11 +63,11 @@ pub fn features_of(bytes: &[u8]) -> u32 {
     bytes[12..].first_chunk().map_or(0, |bits| u32::from_le_bytes(*bits))
 }
 
-/// The bytes of the list at `path`. If they are too many, returns a message about this.
+/// The bytes of the list at `path`, or a message if the file is too long.
 ///
 /// # Errors
 ///
-/// The file cannot be read.
+/// Fails if the file cannot be read.
 pub fn read(disk: &dyn Disk, path: &Path) -> io::Result<Result<Vec<u8>, String>> {
     let bytes = disk.open(path, Access::Read)?.len()?;
     if bytes > MOST_BYTES {
@@ -75,12 +76,12 @@ pub fn read(disk: &dyn Disk, path: &Path) -> io::Result<Result<Vec<u8>, String>>
     disk.read_all(path).map(Ok)
 }
 
-/// Checks that the tests of all lists share.
+/// Checks that the tests of all such lists share.
 #[cfg(test)]
 pub mod tests {
     use super::CRC_BYTES;
 
-    /// Expects that a list with missing bytes or a flipped bit is refused.
+    /// Checks that `decode` refuses the list if its end is missing or a bit is flipped.
     pub fn expect_damage_found<T, E>(bytes: &[u8], decode: impl Fn(&[u8]) -> Result<T, E>) {
         for at in 0..bytes.len() {
             assert!(decode(&bytes[..at]).is_err(), "cut at {at}");
@@ -92,7 +93,7 @@ pub mod tests {
         }
     }
 
-    /// The same list after a change. The checksum is correct.
+    /// Changes the list and gives it the correct checksum again.
     pub fn changed(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         bytes.truncate(bytes.len() - CRC_BYTES);
         change(&mut bytes);

@@ -1,27 +1,27 @@
-//! How far long work is, and whether it goes on. All long work tells its progress and asks whether to go on in this
-//! one way. Work that is ended early undoes what it has not finished: new files that no table sees are removed, and
-//! the files that they were to replace stay.
+//! Tells how far long work has come, and asks whether it goes on. All long work reports its progress, and asks
+//! whether to go on, in this one way. If work is ended early, it undoes the unfinished part: it removes new files
+//! that no table sees, and keeps the files that they should have replaced.
 
 use super::error::{Error, Result};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// How far long work is. The work says what it counts: bytes, or rows.
+/// How far long work has come. What is counted depends on the work: bytes or rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
     /// What is done.
     pub done: u64,
-    /// What is to be done in all; 0 as long as the work does not know.
+    /// The total amount of work, or 0 as long as the work does not know it.
     pub total: u64,
 }
 
-/// What the callback of long work answers each time that it sees [`Progress`]. If it returns nothing, the work goes
-/// on. It may also return a [`ControlFlow`], whose `Break` ends the work with [`Error::Cancelled`].
+/// The answer of a callback, which long work calls with its [`Progress`]. A callback that returns nothing lets the
+/// work go on. It may instead return a [`ControlFlow`]: `Break` ends the work with [`Error::Cancelled`].
 ///
-/// The thread that does the work calls the callback at each page or after some rows, even if nothing has changed
-/// since the last call. So a flag that another thread sets, or a time that has passed, ends the work soon:
+/// The working thread calls the callback at each page or after some rows, even if nothing has changed since the last
+/// call. So a callback that checks a flag of another thread, or a deadline, can end the work soon:
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -60,9 +60,9 @@ impl GoOn for ControlFlow<()> {
     }
 }
 
-/// One piece of long work, as its callback watches it. Once the callback has ended the work, it is not asked again.
+/// One piece of long work with its callback. After the callback has ended the work, it is not called again.
 pub(crate) struct Watch<'w> {
-    /// The name of the work, for the error that says that it was ended.
+    /// The name of the work, for the error about work that was ended.
     work: &'static str,
     goes_on: RefCell<&'w mut dyn FnMut(Progress) -> bool>,
     at: Cell<Progress>,
@@ -70,12 +70,12 @@ pub(crate) struct Watch<'w> {
 }
 
 impl<'w> Watch<'w> {
-    /// A watch of work that begins now.
+    /// Begins to watch work that starts now.
     pub fn new(work: &'static str, goes_on: &'w mut dyn FnMut(Progress) -> bool) -> Self {
         Self { work, goes_on: RefCell::new(goes_on), at: Cell::default(), is_over: Cell::new(false) }
     }
 
-    /// Tells the callback how far the work is. Returns whether the work goes on.
+    /// Tells the callback how far the work has come. Returns whether the work goes on.
     pub fn tell(&self, done: u64, total: u64) -> bool {
         self.at.set(Progress { done, total });
         !self.is_over()
@@ -94,7 +94,7 @@ impl<'w> Watch<'w> {
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`].
+    /// Fails with [`Error::Cancelled`].
     pub fn check(&self) -> Result<()> {
         if self.is_over() { Err(Error::Cancelled(self.work)) } else { Ok(()) }
     }

@@ -1,10 +1,11 @@
-//! Turns range erases that all readers see into slices: the rows that they hide in older files are cut off without
-//! rewriting the files. A file with no rows left is removed at once; a file that lost more than half is rewritten by
-//! the next compaction. It does not know how a merge handles range erases.
+//! Turns range erases that all readers see into slices: it cuts the rows that they hide off older files, without
+//! rewriting these files. A file without any rows left is removed at once. A file that lost more than half of its
+//! rows is rewritten by the next compaction. This module does not know how a merge handles range erases.
 //!
-//! A range erase hides rows of its own source and of all older sources. For each key, an older source has only older
-//! versions. So if no reader is older than the erase, no reader sees anything that older sources have in its range.
-//! The erase itself stays where it is until a merge at the bottom drops it.
+//! A range erase hides rows in the source that holds it and in all older sources. For each key, an older source has
+//! only older versions than a newer source. So if no reader is older than the range erase, no reader sees any row of
+//! an older source in its range. The range erase itself stays in its file until a merge into the deepest level drops
+//! it.
 
 use crate::base::error::Result;
 use crate::core::Core;
@@ -17,17 +18,18 @@ use sst::format::meta::MAX_BOUND_BYTES;
 use sst::{EraseCursor, Estimate, KeyRange, RangeErase, RowRanges, Slice, Version, successor};
 use std::ops::Bound;
 
-/// The maximum number of range erases that one call of [`cut`] reads: each may cost a few page reads in each file.
+/// One call of [`cut`] reads at most this many range erases, because each may cost a few page reads in each file.
 const MAX_ERASES: usize = 1000;
 
-/// The most memory that the regions of these range erases may take, in bytes. Without this limit, regions with keys
-/// of 64 KiB would take more than a hundred times as much.
+/// The regions of these range erases may take at most this many bytes of memory. Without this limit, a thousand
+/// regions with keys of 64 KiB would take more than a hundred times as much.
 const MAX_REGION_BYTES: usize = 1 << 20;
 
-/// A cut is worth a longer entry in the manifest if it takes this many bytes off the file.
+/// A cut makes the entry of the file in the manifest longer. It is worthwhile if it takes this many bytes off the
+/// file.
 const WORTH_BYTES: u64 = 256 << 10;
 
-/// A cut is also worth a longer entry if it takes away one in this many of the rows that the table sees.
+/// A cut is also worthwhile if it takes away one in this many of the rows that the table sees in the file.
 const WORTH_SHARE: u64 = 8;
 
 /// What is left of a file after a cut.
@@ -41,7 +43,8 @@ pub enum Remainder {
     Nothing,
 }
 
-/// Whether `table` has range erases that a later [`cut`] may turn into slices, once no reader is older than they are.
+/// Whether `table` has range erases that [`cut`] may turn into slices once no reader is older than these range
+/// erases.
 pub fn is_waiting(table: &TableFiles) -> bool {
     table.files().any(|(_, file)| may_cut(file, Version::MAX))
 }
@@ -51,26 +54,26 @@ pub fn is_due(table: &TableFiles, boundaries: &[Version]) -> bool {
     table.files().any(|(_, file)| may_cut(file, oldest(boundaries)))
 }
 
-/// Whether `file` has range erases up to the version `oldest` that were not turned into slices.
+/// Whether `file` has range erases up to the version `oldest` that were not turned into slices yet.
 fn may_cut(file: &DbFile, oldest: Version) -> bool {
     file.sst.meta.range_erases.is_some() && file.cut_through.load(Ordering::Relaxed) < file.age().min(oldest.0)
 }
 
-/// The oldest version that a reader may read at.
+/// The oldest version at which a reader may read.
 fn oldest(boundaries: &[Version]) -> Version {
     *boundaries.first().expect("the newest version is one")
 }
 
-/// Range erases of `table` hide some rows from all readers. Cuts these rows off their files, and returns whether any
-/// were cut. All readers read at one of `boundaries`. No compaction of `table` is under way, and the caller sees to
-/// it that none begins.
+/// Cuts off rows that range erases of `table` hide from all readers. Returns whether anything was cut. All readers
+/// read at one of `boundaries`. The caller makes sure that no compaction of `table` is under way, and that none
+/// begins.
 ///
-/// A file that cannot be read is left as it is: the error is reported to its next reader, and the range erase still
-/// hides the rows.
+/// A file that cannot be read stays as it is. Its next reader gets the error, and the range erase goes on hiding the
+/// rows.
 ///
 /// # Errors
 ///
-/// As [`Core::install`].
+/// Fails as [`Core::install`] does.
 pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bool> {
     if !is_due(table, boundaries) {
         return Ok(false);
@@ -91,7 +94,7 @@ pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
             }
             let (table, number) = (table.info.id, file.number);
             let (left, hidden_bytes) = without_worth(&session, file, &regions).unwrap_or((Remainder::All, 0));
-            // A new entry of the file inherits it.
+            // If the edits make a new entry for this file, the new entry takes over this number.
             file.hidden_bytes.fetch_add(hidden_bytes, Ordering::Relaxed);
             match left {
                 Remainder::All => {}
@@ -100,7 +103,7 @@ pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
             }
         }
         for file in files.iter().filter(|file| is_new(file)) {
-            // If the edits replace this entry of the file, the new entry inherits the number.
+            // If the edits make a new entry for this file, the new entry takes over this version.
             file.cut_through.fetch_max(oldest.0, Ordering::Relaxed);
             let found = regions_of(&session, file, oldest, &mut left).unwrap_or_default();
             file.self_hidden_bytes.store(bytes_in(&session, file, &found).unwrap_or(0), Ordering::Relaxed);
@@ -113,9 +116,9 @@ pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
     Ok(!edits.is_empty())
 }
 
-/// The regions in which range erases of `file` hide all older versions from readers at `oldest` and later. `left`
-/// limits the number of range erases and the bytes of regions. Range erases beyond this limit are not turned into
-/// slices, and still hide their rows.
+/// The regions in which range erases of `file` hide all older versions from readers at `oldest` or later. `left`
+/// says how many range erases may still be read, and how many bytes the regions may still take. A range erase beyond
+/// this limit is not turned into slices, but it still hides its rows.
 fn regions_of(
     session: &Session,
     file: &DbFile,
@@ -129,8 +132,8 @@ fn regions_of(
         *erases_left -= 1;
         if versions.iter().any(|&version| version <= oldest) {
             match regions.last_mut() {
-                // A range erase may be stored in pieces, because others begin or end inside it. The pieces make one
-                // region.
+                // A range erase is stored in pieces if other range erases begin or end inside it. These pieces
+                // become one region.
                 Some(last) if last.touches(&keys) => last.join(keys),
                 _ => {
                     let bytes = size_of::<KeyRange>() + keys.start.len() + keys.end.as_ref().map_or(0, Vec::len);
@@ -145,7 +148,7 @@ fn regions_of(
     Ok(regions)
 }
 
-/// Adds a region to others, which are sorted and do not touch each other.
+/// Adds a region to `regions`, which are sorted and do not touch each other.
 fn add(regions: &mut Vec<KeyRange>, mut region: KeyRange) {
     let first = regions.partition_point(|other| other.end.as_ref().is_some_and(|end| *end < region.start));
     let last = first + regions[first..].iter().take_while(|other| other.touches(&region)).count();
@@ -153,21 +156,21 @@ fn add(regions: &mut Vec<KeyRange>, mut region: KeyRange) {
     regions.insert(first, region);
 }
 
-/// What is left of `file` without the keys in `regions`, which are sorted and do not touch each other.
+/// What is left of `file` without the keys in `regions`. The regions are sorted and do not touch each other.
 ///
 /// # Errors
 ///
-/// A page of the file that cannot be read.
+/// Fails if a page of the file cannot be read.
 pub fn without(session: &Session, file: &DbFile, regions: &[KeyRange]) -> Result<Remainder> {
     Ok(cut_off(session, file, regions, false)?.0)
 }
 
-/// As [`without`], but it makes no small cuts, and no more cuts than an edit of the manifest can describe. Also
-/// returns about how many bytes lie in the regions and are not cut off.
+/// As [`without`], but makes no cut that is not worthwhile, and no more cuts than an edit of the manifest can
+/// describe. Also returns roughly how many bytes in the regions were not cut off.
 ///
 /// # Errors
 ///
-/// As [`without`].
+/// Fails as [`without`] does.
 fn without_worth(session: &Session, file: &DbFile, regions: &[KeyRange]) -> Result<(Remainder, u64)> {
     cut_off(session, file, regions, true)
 }
@@ -217,7 +220,8 @@ fn cut_off(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_it: 
             _ => {}
         }
     }
-    // Range erases end at or before the high bound, so that between equal bounds there can only be a row.
+    // Each range erase ends at or before the high bound, so if both bounds are equal, only a row can lie between
+    // them.
     let has_room = slice.bounds.high.as_ref().is_none_or(|high| slice.bounds.low < *high);
     if slice.rows.is_empty() && (sst.meta.range_erases.is_none() || !has_room) {
         return Ok((Remainder::Nothing, 0));
@@ -226,32 +230,33 @@ fn cut_off(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_it: 
     Ok((if is_new { Remainder::Part(slice) } else { Remainder::All }, hidden_bytes))
 }
 
-/// A string that is not less than `key` and is short enough for a bound; `None` if none exists.
+/// A string that is not less than `key` and short enough for a bound, or `None` if there is none.
 fn outward(key: &[u8]) -> Option<Vec<u8>> {
     if key.len() <= MAX_BOUND_BYTES { Some(key.to_vec()) } else { successor(&key[..MAX_BOUND_BYTES]) }
 }
 
-/// `bytes * part / whole`: as large a share of `bytes` as `part` is of `whole`.
+/// The share of `bytes` that `part` is of `whole`: `bytes * part / whole`.
 fn share(bytes: u64, part: u64, whole: u64) -> u64 {
     (u128::from(bytes) * u128::from(part) / u128::from(whole.max(1))) as u64
 }
 
-/// Whether it is worth it to cut `gone` rows off `slice`, which is what is left of the rows `before`.
+/// Whether it is worthwhile to cut `gone` rows off `slice`. The slice is what earlier cuts have left of the rows
+/// `before`.
 fn is_worth_it(before: &RowRanges, slice: &Slice, gone: u64) -> bool {
     let bytes = share(slice.bytes, gone, slice.rows.count());
     gone > 0 && (bytes >= WORTH_BYTES || gone.saturating_mul(WORTH_SHARE) >= before.count())
 }
 
-/// Bounds on the rows in `region` that the table sees, from index nodes alone. If there are many regions, most of
-/// them are small, and no data page is read for small ones.
+/// A lower and an upper bound on the number of rows in `region` that the table sees. Only index nodes are read. If
+/// there are many regions, most are small, and this function reads no data page for a small region.
 fn rows_in(session: &Session, file: &DbFile, region: &KeyRange) -> Result<Estimate> {
     Ok(retry(session, || file.sst.totals_between(session, region.low(), region.high()))?.rows)
 }
 
-/// At most this many regions are looked up in the rows of their own file.
+/// At most this many regions of a file are compared with the rows of the same file.
 const MAX_OWN_REGIONS: usize = 64;
 
-/// The bytes of the rows of `file` in `regions`, about.
+/// Roughly how many bytes the rows of `file` in `regions` take.
 fn bytes_in(session: &Session, file: &DbFile, regions: &[KeyRange]) -> Result<u64> {
     let (bytes, rows) = (file.sst.visible_bytes(), file.sst.rows().count());
     if rows == 0 {
@@ -265,7 +270,7 @@ fn bytes_in(session: &Session, file: &DbFile, regions: &[KeyRange]) -> Result<u6
     Ok(share(bytes, inside.min(rows), rows))
 }
 
-/// How many rows of the main tree have keys less than `key`, whether the table sees them or not.
+/// How many rows of the main tree have keys less than `key`. Rows that the table does not see count, too.
 fn rows_before(session: &Session, file: &DbFile, key: &[u8]) -> Result<u64> {
     let before = retry(session, || file.sst.rows_between(session, Bound::Unbounded, Bound::Excluded(key)))?;
     Ok(before.end)

@@ -1,7 +1,7 @@
-//! Does what was picked: moves a file or merges files, installs the outcome, and reports it as events. It does not
-//! choose, and does not know how versions are merged.
+//! Executes a pick: moves a file or merges files, installs the result, and reports it as events. This module does
+//! not choose, and does not know how versions are merged.
 //!
-//! The caller shares the lock of levels and claims what the pick changes, or has the lock alone.
+//! The caller either holds the lock of levels exclusively, or shares it and has claimed what the pick changes.
 
 use crate::base::error::Result;
 use crate::base::event::{CompactionReason, Event};
@@ -21,13 +21,13 @@ use sst::Version;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Does what `pick` says and returns whether levels changed. Levels stay as they are if nothing is to be done, or if
-/// `go_on` returns false. `go_on` receives the bytes that were read and the bytes to read in all, and says whether
-/// to go on.
+/// Executes `pick`. Returns whether levels changed. Levels do not change if there is nothing to do, or if `go_on`
+/// returns false. `go_on` is called with the number of bytes read so far and the number of bytes to read in all, and
+/// says whether to go on.
 ///
 /// # Errors
 ///
-/// As [`Core::install`]; an input that cannot be read, or an output that cannot be written.
+/// Fails as [`Core::install`] does, or if an input cannot be read or an output cannot be written.
 pub fn execute(
     core: &Arc<Core>,
     table: &TableFiles,
@@ -72,7 +72,7 @@ fn merge(
     Ok(true)
 }
 
-/// Says that a merge begins.
+/// Reports that a merge begins.
 pub fn report_begin(core: &Core, work: &MergeWork) {
     core.env.report(|| Event::CompactionStarted {
         table: work.table.name.clone(),
@@ -83,7 +83,7 @@ pub fn report_begin(core: &Core, work: &MergeWork) {
     });
 }
 
-/// The inputs that may stay as they are.
+/// The inputs that a merge may leave as they are.
 pub fn kept_files(work: &MergeWork) -> KeptFiles {
     if takes_over(work.reason) {
         KeptFiles::among(&work.table, &work.sources, work.file_bytes, work.bottom)
@@ -92,12 +92,12 @@ pub fn kept_files(work: &MergeWork) -> KeptFiles {
     }
 }
 
-/// Merges into files that are not part of the table yet. Outputs end where files of the next deeper level that `table`
-/// has begin.
+/// Merges the inputs into files that are not part of the table yet. An output ends where a file of the next deeper
+/// level of `table` begins.
 ///
 /// # Errors
 ///
-/// As [`merge_files`], which also says what `None` means.
+/// Fails as [`merge_files`] does; its description also explains the result `None`.
 pub fn merge_work(
     core: &Arc<Core>,
     table: &TableFiles,
@@ -120,12 +120,12 @@ pub fn merge_work(
     merge_files(core, &work.table, plan, boundaries, go_on)
 }
 
-/// Replaces the inputs by the `new` files, except the inputs with the numbers `taken_over`, which stay beside the
-/// new files. The merge began at the time `begin`.
+/// Replaces the inputs by the `new` files. The inputs whose numbers are in `taken_over` stay beside the new files.
+/// `begin` is the time when the merge began.
 ///
 /// # Errors
 ///
-/// As [`Core::install`].
+/// Fails as [`Core::install`] does.
 pub fn install_work(
     core: &Core,
     work: MergeWork,
@@ -154,13 +154,13 @@ pub fn install_work(
     Ok(())
 }
 
-/// Whether a compaction for this reason leaves files as they are where it can. Compactions for other reasons have to
-/// rewrite their inputs.
+/// Whether a compaction for this reason leaves an input as it is where that is possible. A compaction for any other
+/// reason has to rewrite its inputs.
 fn takes_over(reason: CompactionReason) -> bool {
     matches!(reason, CompactionReason::Level0 | CompactionReason::LevelSize)
 }
 
-/// The files of `runs` that were not taken over.
+/// The files of `runs` without those in `taken_over`.
 fn rewritten(runs: Vec<Level>, taken_over: &HashSet<u64>) -> Vec<Level> {
     if taken_over.is_empty() {
         return runs;

@@ -1,5 +1,5 @@
-//! Offers compactions to workers, and installs what they have merged. It does not know why a compaction was chosen,
-//! nor how files are merged.
+//! Offers compactions to workers, and installs the files that the workers have merged. This module does not know why
+//! a compaction was chosen, or how files are merged.
 
 use super::result::{self, JobResult};
 use crate::base::error::{Error, Result};
@@ -25,15 +25,15 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::time::Duration;
 
-/// This many numbers are taken for each file that a merge is expected to make, and for each merge. No number is used
-/// twice; 64 bits have enough numbers.
+/// An offer gets this many file numbers for each file that the merge should make, and this many more. Unused numbers
+/// are lost, but 64 bits have enough numbers.
 const NUMBERS_EACH: u64 = 16;
 
-/// A worker writes files in the order of their numbers, one at a time. If this many are missing, no more
-/// will come.
+/// A worker writes its files one at a time, in the order of their numbers. So if this many numbers in a row have no
+/// file, the later numbers have none, either.
 const MOST_MISSING: u32 = 4;
 
-/// The job that looks at what workers have done, as long as any worker lives.
+/// The job that looks at the results of workers, as long as a worker lives.
 #[derive(Debug)]
 pub struct OfferJob(pub Weak<Core>);
 
@@ -41,7 +41,7 @@ impl Job for OfferJob {
     fn poll(&self) -> Polled {
         let Some(core) = self.0.upgrade() else { return Polled::Idle };
         if core.check_writable().is_err() {
-            // A thread may wait for the levels that the offers keep.
+            // A thread may be waiting for the lock of levels, which the offers hold.
             core.withdraw_offers();
             return Polled::Idle;
         }
@@ -70,25 +70,25 @@ fn exchange(core: &Core) -> Exchange<'_> {
     Exchange { disk: &*core.env.machine.disk, database: &core.env.directory }
 }
 
-/// Who does the next merge.
+/// Who will do the next merge.
 #[derive(Debug)]
 pub enum Merger {
     /// The writer.
     Writer,
-    /// A worker that has a place.
+    /// A worker, which has this place free.
     Worker(Place),
-    /// Workers, as soon as one has less to do.
+    /// A worker, as soon as one has less to do.
     Later,
 }
 
-/// Who is to do the next merge.
+/// Chooses who will do the next merge.
 pub fn next_merger(core: &Core) -> Merger {
     if !core.env.options.compaction_workers {
         return Merger::Writer;
     }
     let (offers, now, pauses) = (&core.writes.offers, core.env.machine.clock.now(), pauses(core));
     if !offers.is_watched() {
-        // The merge after this one may find a worker.
+        // If there are workers, the merge after this one can be left to them.
         core.background.wake_offers_after(Duration::ZERO);
     }
     if !offers.are_taken(now, pauses) {
@@ -97,8 +97,8 @@ pub fn next_merger(core: &Core) -> Merger {
     offers.reserve(now, pauses).map_or(Merger::Later, Merger::Worker)
 }
 
-/// Offers what `pick` says to merge. `claimed` and `levels` keep other threads from changing the same files. If the
-/// merge cannot be offered, both are returned.
+/// Offers the merge of `pick` to the workers. `claimed` and `levels` keep other threads from changing the same
+/// files, so the offer holds both. If the merge cannot be offered, the function returns both.
 pub fn offer(
     core: &Core,
     table: &TableFiles,
@@ -112,7 +112,7 @@ pub fn offer(
     let (name, bytes) = (job.name(), job.encode());
     let info = work.table.clone();
     report_begin(core, &work);
-    // This comes before the job is written, because a worker may be fast.
+    // The offer must be known before the job is written, because a fast worker may answer at once.
     offers.add(Offered { job, work, begin, owner: None, unreadable: None, claimed, levels });
     let path = exchange(core).job(name);
     let Err(error) = core.env.machine.disk.create_with(&path, &bytes) else {
@@ -120,10 +120,10 @@ pub fn offer(
         return None;
     };
     let Offered { job, claimed, levels, .. } = offers.take(name)?;
-    // A part of it may be there, or all of it.
+    // The job may have been written in part or as a whole.
     exchange(core).close_job(name);
     if error.kind() == ErrorKind::NotFound {
-        // The last worker has just ended, and has removed the directory.
+        // The last worker has just ended and removed the directory.
         offers.note_withdrawn(job, Withdrawal::Unowned, begin);
     } else {
         offers.note_withdrawn(job, Withdrawal::Failed, begin);
@@ -132,7 +132,7 @@ pub fn offer(
     Some((claimed, levels))
 }
 
-/// The job for a merge; `None` if the database has no manifest any more.
+/// The job for a merge, or `None` if the database has no open manifest any more.
 fn job_of(core: &Core, work: &MergeWork) -> Option<OfferedJob> {
     let expected = work.bytes() / work.file_bytes + work.inputs.len() as u64;
     let (position, numbers) = {
@@ -157,11 +157,11 @@ fn job_of(core: &Core, work: &MergeWork) -> Option<OfferedJob> {
     })
 }
 
-/// Looks at what the workers have done, and ends the offers that have ended, up to the first offer with a result.
-/// Returns whether a result was found.
+/// Looks at what the workers have done, and ends the offers that are over. It stops at the first offer that has a
+/// result. Returns whether there was such an offer.
 fn look(core: &Core) -> bool {
     let (offers, pauses) = (&core.writes.offers, pauses(core));
-    // Even if the disk does not answer, the times of the offers go on.
+    // Even if the disk does not answer, time passes for the offers.
     let found = exchange(core).look().ok();
     let now = core.env.machine.clock.now();
     let mut may_compact = false;
@@ -174,7 +174,7 @@ fn look(core: &Core) -> bool {
         let bytes = core.env.machine.disk.read_all(&exchange(core).owner(name)).ok();
         match bytes.and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?))) {
             Some(owner) if owner != NOBODY => offers.owned_by(name, owner, now),
-            // The result is still being written, or its worker has died while it wrote the result.
+            // The file is still being written, or its worker died while it wrote the file.
             _ => _ = offers.is_unreadable_for(name, pauses.dead, now),
         }
     }
@@ -207,23 +207,23 @@ fn look(core: &Core) -> bool {
     has_result
 }
 
-/// Removes those of the found files that nobody needs any more.
+/// Removes those of the found files that are no longer needed.
 fn tidy(core: &Core, found: &Exchanged, now: Duration) {
     let (offers, exchange) = (&core.writes.offers, exchange(core));
     for &(worker, count) in found.beats.iter().filter(|(worker, _)| offers.is_forgotten(*worker, now)) {
-        // If it stays, the next look finds it.
+        // If the file cannot be removed, the next look finds it again.
         core.env.machine.disk.remove(&exchange.beat(worker, count)).ok();
     }
     let (forgotten, withdrawn) = offers.forget_ended(now);
     forgotten.into_iter().for_each(|name| exchange.remove_job(name));
-    // What a slow owner has written since.
+    // Removes what a slow worker has written since its offer was taken back.
     withdrawn.iter().for_each(|job| remove_files(core, job));
     let known = offers.known();
     let is_left = |name: &JobName| name.epoch == core.env.epoch && !known.contains(name);
     found.names().into_iter().filter(is_left).for_each(|name| exchange.remove_job(name));
 }
 
-/// The result of an offer; `None` if the result is not whole, as it is while a worker writes it.
+/// The result of an offer, or `None` if the result is not complete, because a worker is still writing it.
 fn read_result(core: &Core, name: JobName) -> Option<Result<JobResult, String>> {
     let job = core.writes.offers.job(name)?;
     let bytes = core.env.machine.disk.read_all(&exchange(core).result(name)).ok()?;
@@ -259,7 +259,8 @@ fn end(core: &Core, name: JobName, result: Result<JobResult, String>) {
             let bytes = new.bytes();
             install_work(core, work, new, &taken_over, begin).map(|()| bytes)
         });
-    // Because of this order, the next thread that examines the table sees the new files, and no claim.
+    // The claim is dropped after the install. So the next thread that examines the table sees the new files and no
+    // claim.
     drop((claimed, levels));
     exchange(core).close_job(name);
     let now = core.env.machine.clock.now();
@@ -268,7 +269,7 @@ fn end(core: &Core, name: JobName, result: Result<JobResult, String>) {
             offers.note_installed(job, bytes, now);
             core.background.troubles.compaction_succeeded(table.id);
         }
-        // The manifest may have the files.
+        // The files must stay, because the manifest may name them.
         Err(_) if core.check_writable().is_err() => offers.note_installed(job, 0, now),
         Err(Error::NoSuchTable(_)) => {
             remove_files(core, &job);
@@ -282,7 +283,7 @@ fn end(core: &Core, name: JobName, result: Result<JobResult, String>) {
     }
 }
 
-/// Compares the footers of new files with what the result says.
+/// Checks that the footers of new files match what the result says.
 fn check_footers(core: &Core, new: &NewFiles) -> Result<()> {
     for file in &new.files {
         let path = core.env.opener.path(file.number, file.epoch);
@@ -297,7 +298,7 @@ fn check_footers(core: &Core, new: &NewFiles) -> Result<()> {
     Ok(())
 }
 
-/// Takes an offer back. An `error` means that the worker failed.
+/// Takes an offer back. If there is an `error`, the worker has failed.
 fn withdraw(core: &Core, name: JobName, why: Withdrawal, error: Option<&Error>) {
     let offers = &core.writes.offers;
     let Some(Offered { job, work, owner, claimed, levels, .. }) = offers.take(name) else { return };
@@ -313,8 +314,8 @@ fn withdraw(core: &Core, name: JobName, why: Withdrawal, error: Option<&Error>) 
     }
 }
 
-/// Removes the files that a worker has written for a job that was taken back. What cannot be found now is removed by
-/// the next open.
+/// Removes the files that a worker has written for an offer that was taken back. Files that cannot be found now are
+/// removed by the next open.
 fn remove_files(core: &Core, job: &OfferedJob) {
     let mut missing = 0;
     for number in job.numbers.clone() {
@@ -327,7 +328,8 @@ fn remove_files(core: &Core, job: &OfferedJob) {
     }
 }
 
-/// Reports that a merge could not be left to a worker. The writer does it itself, so it is no failed compaction.
+/// Reports that a worker could not do a merge. This is no failed compaction, because the writer does the merge
+/// itself.
 fn report(core: &Core, table: &TableInfo, error: &Error) {
     core.env.report(|| Event::WorkerFailed { table: table.name.clone(), error: error.to_string() });
 }

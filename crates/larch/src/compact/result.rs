@@ -1,5 +1,5 @@
-//! What a worker tells the writer about a compaction: the files that it wrote, or why it wrote none. It reads and
-//! writes no files.
+//! The result of a worker's compaction, as the worker tells it to the writer: the new files, or why there are none.
+//! This module does not read or write files.
 
 use crate::base::sealed::{seal, unseal};
 use crate::compact::execute::kept_files;
@@ -13,17 +13,17 @@ use std::collections::{BTreeSet, HashSet};
 
 const MAGIC: &[u8; 8] = b"LARCHRES";
 
-/// What became of a job.
+/// How a job has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobResult {
-    /// The files are merged.
+    /// The inputs were merged.
     Merged {
-        /// The new files, by number, in the order of their keys. They are durable.
+        /// The numbers and metas of the new files, in key order. They are durable.
         files: Vec<(u64, Meta)>,
-        /// The numbers of inputs that belong beside the new files as they are.
+        /// The numbers of the inputs that stay beside the new files without being rewritten.
         taken_over: Vec<u64>,
     },
-    /// The inputs are not merged, for this reason.
+    /// The inputs were not merged, for this reason.
     Failed(String),
 }
 
@@ -67,7 +67,7 @@ impl JobResult {
     ///
     /// # Errors
     ///
-    /// The bytes are damaged, are not whole, belong to another job, or were written by a newer release.
+    /// Fails if the bytes are damaged, incomplete, for another job, or written by a newer release.
     pub fn decode(bytes: &[u8], job: &OfferedJob) -> Result<Self, Unreadable> {
         let (database, mut left) = unseal(bytes, MAGIC, 0, "result of a compaction")?;
         let (epoch, first) = take_pair(&mut left).ok_or("it does not decode")?;
@@ -111,11 +111,12 @@ fn take_pair(left: &mut &[u8]) -> Option<(u64, u64)> {
     Some((varint::take(left)?, varint::take(left)?))
 }
 
-/// The files of a result, if they may replace the inputs of `work`. Of these inputs, `taken_over` stay.
+/// Checks that the files of a result may replace the inputs of `work`, and returns them. The inputs in `taken_over`
+/// are not replaced.
 ///
 /// # Errors
 ///
-/// Why a merge of these inputs does not make such files.
+/// The error says why a merge of these inputs cannot have made these files.
 pub fn check(
     job: &OfferedJob,
     work: &MergeWork,

@@ -1,11 +1,12 @@
-//! The keys that a transaction has read, absent ones too: one by one, or as ranges. It does not know values.
+//! The keys that a transaction has read, also those without a row. A key is listed by itself or as part of a range.
+//! This module does not know values.
 //!
-//! Its size is bounded. When it has become too large, neighbouring keys of a table are joined to a range, which
-//! covers everything between them. So a large transaction may conflict with a commit that it did not really depend
-//! on, but it never misses a real conflict.
+//! Its size is bounded. If a set becomes too large, neighbouring keys of a table are joined to a range, which
+//! includes all keys between them. So a large transaction may conflict with a commit on which it did not really
+//! depend, but no real conflict is missed.
 //!
-//! While a range is being read, the whole range counts as read. After the range was dropped, only the part that the
-//! reader has passed counts.
+//! While a transaction reads a range, the whole range counts as read. After the program has dropped the range, only
+//! the part that was passed counts.
 
 use crate::base::bounds;
 use crate::base::table::TableId;
@@ -13,17 +14,17 @@ use os::sync::{Arc, Mutex};
 use sst::{KeyRange, MAX_KEY_BYTES};
 use std::ops::Bound;
 
-/// What a transaction has read.
+/// The keys and ranges that a transaction has read.
 #[derive(Debug)]
 pub struct ReadSet {
-    /// Keys: the number of the table and the length of the key, four bytes each, then the key.
+    /// The keys one after the other. Each has the number of its table and its length, four bytes each, before it.
     keys: Vec<u8>,
     ranges: Vec<TableRange>,
-    /// Memory of the keys of `ranges`.
+    /// The memory of the keys in `ranges`.
     range_bytes: usize,
-    /// The ranges that are being read.
+    /// The ranges that are being read now.
     open: Vec<Option<TableRange>>,
-    /// The places among them that are free.
+    /// The free places in `open`.
     free: Vec<usize>,
     most_bytes: usize,
 }
@@ -33,16 +34,16 @@ pub type TableRange = (TableId, KeyRange);
 
 const HEADER_BYTES: usize = 8;
 
-/// The least memory that is allocated: enough for the few keys that most transactions read.
+/// The first allocation has this size: it holds the few keys that most transactions read.
 const FIRST_BYTES: usize = 64;
 
 impl ReadSet {
-    /// Nothing was read. Keys are joined to ranges beyond `most_bytes`.
+    /// An empty set. If it grows beyond `most_bytes`, keys are joined to ranges.
     pub fn new(most_bytes: usize) -> Self {
         Self { keys: Vec::new(), ranges: Vec::new(), range_bytes: 0, open: Vec::new(), free: Vec::new(), most_bytes }
     }
 
-    /// Whether nothing was read.
+    /// Whether the transaction has read nothing.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.ranges.is_empty() && self.open.len() == self.free.len()
     }
@@ -68,7 +69,7 @@ impl ReadSet {
         self.bound();
     }
 
-    /// The keys that were read one by one.
+    /// The keys in the set that are not part of a range.
     pub fn keys(&self) -> impl Iterator<Item = (TableId, &[u8])> {
         let mut rest = self.keys.as_slice();
         std::iter::from_fn(move || {
@@ -80,12 +81,12 @@ impl ReadSet {
         })
     }
 
-    /// The ranges that were read, with those that are being read.
+    /// The ranges that were read, and the ranges that are being read.
     pub fn ranges(&self) -> impl Iterator<Item = &TableRange> {
         self.ranges.iter().chain(self.open.iter().flatten())
     }
 
-    /// Adds a range that is being read. Its number.
+    /// Adds a range that is being read, and returns its number.
     fn open(&mut self, table: TableId, range: KeyRange) -> usize {
         let number = self.free.pop().unwrap_or_else(|| {
             self.open.push(None);
@@ -95,9 +96,9 @@ impl ReadSet {
         number
     }
 
-    /// The range with this number is no longer being read. Its keys between the bounds `left` were not read.
+    /// Ends the reading of the range with this number. The keys between the bounds `left` were not read.
     fn close(&mut self, number: usize, left: Option<bounds::Borrowed<'_>>) {
-        // A transaction that is being committed has taken the open ranges.
+        // There is no range if a transaction is being committed, because the commit has taken the open ranges.
         let Some((table, range)) = self.open.get_mut(number).and_then(Option::take) else { return };
         self.free.push(number);
         let Some((low, high)) = left else { return self.add_range(table, range) };
@@ -124,8 +125,8 @@ impl ReadSet {
         }
     }
 
-    /// Joins keys and ranges until they take half of the memory that they may take. At least one range for each
-    /// table stays.
+    /// Joins keys and ranges until the set takes at most half of the memory that it may take. At least one range for
+    /// each table stays.
     #[cold]
     fn join_neighbours(&mut self) {
         let mut all: Vec<TableRange> = self.keys().map(|(table, key)| (table, KeyRange::of_key(key))).collect();
@@ -134,7 +135,7 @@ impl ReadSet {
         all = join(all, |last, next| last.touches(next));
         while all.iter().map(|(_, range)| range_bytes(range)).sum::<usize>() > self.most_bytes / 2 {
             let before = all.len();
-            // Each range takes in the next range, unless it was itself taken in.
+            // Joins ranges in pairs: the first takes in the second, the third takes in the fourth, and so on.
             let mut is_second = true;
             all = join(all, |_, _| {
                 is_second = !is_second;
@@ -150,7 +151,7 @@ impl ReadSet {
     }
 }
 
-/// Joins each of the sorted ranges to the range before it, if both are of the same table and `joins` says so.
+/// Joins each of the sorted ranges to the range before it, if both are in the same table and `joins` returns true.
 fn join(sorted: Vec<TableRange>, mut joins: impl FnMut(&KeyRange, &KeyRange) -> bool) -> Vec<TableRange> {
     let mut joined: Vec<TableRange> = Vec::with_capacity(sorted.len());
     for (table, range) in sorted {
@@ -166,7 +167,7 @@ fn range_bytes(range: &KeyRange) -> usize {
     size_of::<TableRange>() + range.heap_bytes()
 }
 
-/// A range that a transaction is reading. Until it is [closed](Self::close) all of it counts as read.
+/// A range that a transaction is reading. Until it is [closed](Self::close), the whole range counts as read.
 #[derive(Debug)]
 pub struct OpenRead {
     reads: Arc<Mutex<ReadSet>>,
@@ -181,20 +182,22 @@ impl OpenRead {
         Self { reads: reads.clone(), table, number }
     }
 
-    /// Begins another read, of the part of this range that is in `bounds`; `None` if no key is in `bounds`.
+    /// Begins another read of the part of this range that is in `bounds`, or returns `None` if no key is in
+    /// `bounds`.
     pub fn another(&self, (low, high): &bounds::Owned) -> Option<Self> {
         let keys = KeyRange::between(low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice))?;
         Some(Self::begin(&self.reads, self.table, keys))
     }
 
-    /// Ends the read. The keys of its range between `low` and `high` were not read; `None` if all were.
+    /// Ends the read. The keys of the range between the bounds `left` were not read. `None` means that all keys were
+    /// read.
     pub fn close(self, left: Option<bounds::Borrowed<'_>>) {
         self.reads.lock().close(self.number, left);
     }
 
-    /// Ends the read as [`OpenRead::close`] does, and begins to read the keys in other bounds. If there are no keys
-    /// in the other bounds, it counts as a read of the key of a bound, so that the transaction knows that somebody
-    /// reads at its version.
+    /// Ends the read as [`OpenRead::close`] does, and begins to read the keys in the other bounds. If no key can lie
+    /// in these bounds, the key in one of the bounds counts as read. So the transaction knows that it still has a
+    /// reader at its version.
     pub fn restart(&mut self, left: Option<bounds::Borrowed<'_>>, (low, high): bounds::Borrowed<'_>) {
         let range = KeyRange::between(low, high).unwrap_or_else(|| match (low, high) {
             (Bound::Included(key) | Bound::Excluded(key), _) | (_, Bound::Included(key) | Bound::Excluded(key)) => {

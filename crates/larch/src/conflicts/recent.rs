@@ -1,22 +1,23 @@
-//! Commits whose rows went from memory to files, and with which a running transaction can still be compared. It does
-//! not know what a transaction has read.
+//! Keeps the keys of flushed commits, so that a running transaction can still be compared with these commits. This
+//! module does not know what a transaction has read.
 //!
-//! While rows are in memory, memory has all that a transaction needs. A flush takes rows away. If a running
-//! transaction began before the newest of these rows, the keys of the rows that are newer than the transaction stay
-//! here, without values, up to a share of the write buffer. If the keys take more, the first to go are keys of
-//! tables that no running transaction has read or written. So a busy table does not take this memory from
-//! transactions that do not use it. The next to go are the oldest keys of the table whose keys take most.
+//! As long as the rows of a commit are in memory, a transaction finds there all that it needs. A flush removes rows
+//! from memory. If a running transaction began before the newest of these rows, this module keeps the keys of all
+//! rows newer than the transaction. It keeps no values, and takes at most a share of the write buffer. If the keys
+//! take more, it first drops keys of tables that no running transaction has read or written. So a busy table cannot
+//! take this memory away from transactions that do not use it. After that it drops the oldest keys of the table
+//! whose keys take the most memory.
 //!
 //! ```text
 //! table 3   ·   ·   floor ├─ keys of a flush ─┤├─ keys of a flush ─┤├─ memory ─▶      a transaction has read it
 //! table 7   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·  floor ├─ memory ─▶      none has
 //! ```
 //!
-//! The floor of a table is the newest version whose keys are no longer known. A transaction that began before the
-//! floor and depends on the table cannot be compared. Tables share floors, and the counts of transactions that use
-//! them, by the low bits of their numbers.
+//! The floor of a table is the newest version whose keys were dropped. A transaction that began before the floor of
+//! a table on which it depends cannot be compared. Tables whose numbers have equal low bits share a place. They have
+//! one floor, and one count of the transactions that use them.
 //!
-//! Thread safe.
+//! This module is thread-safe.
 
 use crate::base::table::TableId;
 use crate::memtable::Memtable;
@@ -26,24 +27,24 @@ use os::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use os::sync::{Arc, Mutex};
 use sst::Version;
 
-/// This number of sets of tables have a floor of their own.
+/// The number of places.
 const PLACES: usize = u64::BITS as usize;
 
-/// Some tables, and perhaps others that share their places.
+/// A set of tables. It also includes all other tables at the places of these tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tables(u64);
 
 impl Tables {
-    /// No tables.
+    /// The set of no tables.
     pub const NONE: Self = Self(0);
 
-    /// One table.
+    /// The set with this table.
     #[inline]
     fn of(table: TableId) -> Self {
         Self(1 << place(table))
     }
 
-    /// The places of the tables.
+    /// The places of the tables in the set.
     fn places(self) -> impl Iterator<Item = usize> {
         let mut left = self.0;
         std::iter::from_fn(move || {
@@ -58,7 +59,7 @@ fn place(table: TableId) -> usize {
     table.0 as usize % PLACES
 }
 
-/// Commits that are not in memory any more.
+/// Keys of commits that are no longer in memory, and how far back they reach.
 #[derive(Debug)]
 pub struct Recent {
     /// How many transactions are running.
@@ -71,27 +72,27 @@ pub struct Recent {
 
 #[derive(Debug)]
 struct RecentCommits {
-    /// The newest of all floors.
+    /// The highest of the floors.
     newest_floor: Version,
     floors: [Version; PLACES],
     flushed: FlushedKeys,
 }
 
-/// The keys of one table that were in a memory set, oldest first.
+/// Each item has the keys of one table from one memory set. The oldest items come first.
 #[derive(Clone, Debug, Default)]
 pub struct FlushedKeys(Vec<(TableId, Arc<MemSet>)>);
 
-/// A transaction that is running, until it is dropped.
+/// A running transaction. When this is dropped, the transaction has ended.
 #[derive(Debug)]
 pub struct Running {
     recent: Arc<Recent>,
-    /// The tables that it has read or written.
+    /// The tables that the transaction has read or written.
     tables: AtomicU64,
 }
 
 impl Running {
-    /// A transaction begins, which is going to use `tables` and perhaps others. It is made before the transaction takes
-    /// its version.
+    /// Begins a transaction, which will use `tables` and perhaps others. This must be called before the transaction
+    /// takes its version.
     pub fn begin(recent: &Arc<Recent>, tables: Tables) -> Self {
         recent.running.fetch_add(1, Ordering::SeqCst);
         for place in tables.places() {
@@ -100,7 +101,7 @@ impl Running {
         Self { recent: recent.clone(), tables: AtomicU64::new(tables.0) }
     }
 
-    /// The transaction reads or writes `table`.
+    /// Notes that the transaction reads or writes `table`.
     #[inline]
     pub fn note(&self, table: TableId) {
         if self.tables.load(Ordering::Relaxed) & Tables::of(table).0 == 0 {
@@ -116,7 +117,7 @@ impl Running {
         }
     }
 
-    /// The tables that it has read or written.
+    /// The tables that the transaction has read or written.
     pub fn tables(&self) -> Tables {
         Tables(self.tables.load(Ordering::Relaxed))
     }
@@ -132,7 +133,7 @@ impl Drop for Running {
 }
 
 impl RecentCommits {
-    /// Commits up to `version` to tables of this place are not known any more.
+    /// Notes that commits up to `version` to tables at this place are no longer known.
     fn raise(&mut self, place: usize, version: Version) {
         self.floors[place] = self.floors[place].max(version);
         self.newest_floor = self.newest_floor.max(version);
@@ -154,8 +155,8 @@ impl FlushedKeys {
         self.0.iter().map(|(_, keys)| keys.bytes()).sum()
     }
 
-    /// Removes keys until the rest takes no more than `most_bytes`. It removes the oldest keys of the table with the
-    /// most bytes: first among the tables that are not used, then among the others.
+    /// Removes keys until the others take at most `most_bytes`, and returns the removed keys. It always removes the
+    /// oldest keys of the table with the most bytes. Tables that no transaction uses come first.
     fn bound(&mut self, most_bytes: u64, is_used: impl Fn(TableId) -> bool) -> Self {
         let mut gone = Self::default();
         while self.bytes() > most_bytes {
@@ -171,7 +172,7 @@ impl FlushedKeys {
 }
 
 impl Recent {
-    /// Nothing was flushed yet. Keys may take `most_bytes`.
+    /// Starts without any flushed keys. The keys that it keeps later may take `most_bytes`.
     pub fn new(most_bytes: u64) -> Self {
         let commits =
             RecentCommits { newest_floor: Version(0), floors: [Version(0); PLACES], flushed: FlushedKeys::default() };
@@ -190,7 +191,7 @@ impl Recent {
         }
     }
 
-    /// Frees what is kept for transactions, since none is running.
+    /// Frees all that is kept for transactions, because no transaction is running.
     #[cold]
     fn forget_all(&self) {
         let mut commits = self.commits.lock();
@@ -213,7 +214,8 @@ impl Recent {
         self.using[place(table)].load(Ordering::SeqCst) > 0
     }
 
-    /// `memory` is about to leave memory. No reader reads at a version before `oldest`.
+    /// Notes that `memory` is about to be removed from memory after a flush. No reader reads at a version before
+    /// `oldest`.
     pub fn note_flush(&self, memory: &MemSet, oldest: Version) {
         let is_needed = self.running.load(Ordering::SeqCst) > 0 && oldest < memory.newest();
         let is_used = |table| self.is_used(table);
@@ -230,10 +232,10 @@ impl Recent {
             floors.extend(over.0.iter().map(|(table, _)| (*table, memory.newest())));
         }
         let mut commits = self.commits.lock();
-        // After a flush that failed, the same memory comes again.
+        // If an earlier flush of this memory set failed, its keys are here already.
         let again: Vec<_> = commits.flushed.0.extract_if(.., |(_, keys)| keys.log == memory.log).collect();
         commits.flushed.0.append(&mut kept.0);
-        // The last transaction may have ended meanwhile. Then the keys that were kept before are gone with it.
+        // If the last transaction has ended meanwhile, nothing is kept. The keys from earlier flushes then go, too.
         let oldest = if self.running.load(Ordering::SeqCst) > 0 { oldest } else { Version::MAX };
         let old = FlushedKeys(commits.flushed.0.extract_if(.., |(_, keys)| keys.newest() <= oldest).collect());
         let over = commits.flushed.bound(self.most_bytes, is_used);
@@ -243,8 +245,9 @@ impl Recent {
         drop((again, old, over));
     }
 
-    /// Notes that the commit `version` changes `tables` without going through memory; `None` stands for any table. A
-    /// running transaction that depends on one of these tables cannot be compared with the commit.
+    /// Notes that the commit `version` changes `tables`, and that its rows do not pass through memory. `None` stands
+    /// for all tables. After that, a running transaction that depends on one of these tables cannot be compared with
+    /// the commit.
     pub fn note_change_of_tables(&self, tables: Option<&[TableId]>, version: Version) {
         let mut commits = self.commits.lock();
         match tables {
@@ -253,12 +256,12 @@ impl Recent {
         }
     }
 
-    /// The keys that were kept. A caller that took a view before this call knows every commit to `tables` after
-    /// `since`: from the view or from these keys.
+    /// All keys that were kept. If the caller took a view before this call, the view and these keys together have
+    /// every commit to `tables` after `since`.
     ///
     /// # Errors
     ///
-    /// The newest floor of one of `tables`, if it is after `since`.
+    /// If one of `tables` has a floor after `since`, the error is the highest such floor.
     pub fn commits(&self, since: Version, tables: Tables) -> Result<FlushedKeys, Version> {
         let commits = self.commits.lock();
         if since < commits.newest_floor {
@@ -270,19 +273,19 @@ impl Recent {
         Ok(commits.flushed.clone())
     }
 
-    /// The memory of the keys that are kept, in bytes.
+    /// The memory that the kept keys take, in bytes.
     pub fn bytes(&self) -> u64 {
         self.commits.lock().flushed.bytes()
     }
 }
 
-/// If the keys of a table take too much, only the newer half of the versions is tried. This is done at most so many
-/// times.
+/// If the keys of a table take too much memory, only the newer half of the versions is tried. The number of versions
+/// is halved at most this many times.
 const HALVINGS: usize = 4;
 
-/// The keys of a table of `memory` that were written after a version, if any exist, and this version. It is
-/// `oldest`, or a newer version if the keys after `oldest` take more than `most_bytes`. `None` if even the newest
-/// keys take too much.
+/// The keys of a table of `memory` that were written after some version, if there are any, and this version. The
+/// version is `oldest`, or a newer one if the keys after `oldest` take more than `most_bytes`. Returns `None` if
+/// even the newest keys take too much.
 fn newest_keys(
     memory: &MemSet,
     table: (TableId, &Memtable),
@@ -300,7 +303,8 @@ fn newest_keys(
     None
 }
 
-/// The keys of a table of `memory` that were written after `since`. It stops when they take more than `most_bytes`.
+/// The keys of a table of `memory` that were written after `since`. It stops when the keys take more than
+/// `most_bytes`.
 fn keys_after(memory: &MemSet, (table, memtable): (TableId, &Memtable), since: Version, most_bytes: u64) -> MemSet {
     let kept = MemSet::new(memory.log, Arc::new(RowMemory::default()));
     kept.note_commit(memory.newest(), 0);

@@ -1,18 +1,21 @@
-//! Keys that transactions have reserved, so that other commits let them go first. It does not know what is written.
+//! Keys that transactions have reserved: other commits then let these transactions go first. This module does not
+//! know what is written.
 //!
-//! A reservation is advice: what is correct is decided by comparing commits, and no result depends on it. A commit
-//! that writes a key that a transaction has reserved waits until the transaction ends, but no longer than
-//! [`LONGEST_WAIT`]. So a transaction that is forgotten makes others slow and stops none, and transactions that wait
-//! for each other go on. The future of a commit does not stop its thread, because the transaction that has the key
-//! may be another task of this thread. Instead, the future lets other tasks run and asks again.
+//! A reservation is only advice. Comparing commits decides what is correct, so no result depends on a reservation.
+//! If a commit writes a key that a transaction has reserved, it waits until the transaction ends, but at most
+//! [`LONGEST_WAIT`]. So a forgotten transaction makes others slow but does not stop them, and transactions that wait
+//! for each other go on after a while. The future of a commit must not block its thread, because the transaction
+//! that has reserved the key may be another task on this thread. Instead, the future lets other tasks run and asks
+//! again.
 //!
-//! A transaction whose work was done several times for nothing reserves all keys: it holds the writer. All other
-//! commits wait for this transaction in the same way, but up to a time that the transaction names, because its work
-//! may take long. The commits of its own thread do not wait.
+//! A transaction whose work was in vain several times reserves all keys. We say that it holds the writer. Then all
+//! other commits wait for this transaction in the same way. They wait at most for a time that the transaction names,
+//! because its work may take long. Commits of the thread of this transaction do not wait.
 //!
-//! Keys are known by their hashes. Two keys with one hash only wait for each other.
+//! A key is represented by its hash. If two keys have the same hash, commits wait without need, but nothing is
+//! wrong.
 //!
-//! Thread safe. A thread holds no other lock while it waits.
+//! This module is thread-safe. A thread that waits here must not hold other locks.
 
 use crate::base::ops::BatchOps;
 use crate::base::table::TableId;
@@ -25,16 +28,16 @@ use std::hash::{BuildHasher, RandomState};
 use std::thread::ThreadId;
 use std::time::Duration;
 
-/// How long one commit, or one reservation, waits for reserved keys.
+/// The longest time that one commit, or one reservation, waits for reserved keys.
 pub const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// How many keys a transaction reserves at most.
+/// A transaction can reserve at most this many keys.
 pub const MOST_KEYS: usize = 256;
 
 /// The reserved keys of one database.
 #[derive(Debug, Default)]
 pub struct Reserved {
-    /// How many keys are reserved; one more while the writer is held.
+    /// The number of reserved keys, plus one while a transaction holds the writer.
     count: AtomicUsize,
     next_holder: AtomicU64,
     holders: Mutex<Holders>,
@@ -44,28 +47,28 @@ pub struct Reserved {
 
 #[derive(Debug, Default)]
 struct Holders {
-    /// Who has reserved which key.
+    /// For the hash of each reserved key, the transaction that has reserved the key.
     keys: HashMap<u64, u64>,
     writer: Option<WriterHold>,
 }
 
-/// Who holds the writer.
+/// The transaction that holds the writer, if any.
 #[derive(Debug)]
 struct WriterHold {
     holder: u64,
-    /// When others wait no longer.
+    /// Others stop waiting at this time.
     end: Duration,
-    /// The thread that took it.
+    /// The thread of the transaction.
     thread: ThreadId,
 }
 
-/// What one transaction has reserved. Its keys are free again when [`Reserved::free`] is called with it.
+/// What one transaction has reserved. The keys stay reserved until [`Reserved::free`] is called with this value.
 #[derive(Debug, Default)]
 pub struct Reservation {
-    /// Zero until it has a key.
+    /// The number of the transaction here, or zero until it reserves something.
     holder: u64,
     keys: Vec<u64>,
-    /// Whether it may hold the writer.
+    /// Whether the transaction may hold the writer.
     holds_writer: bool,
 }
 
@@ -74,7 +77,7 @@ impl Reserved {
         self.hashes.hash_one((table, key))
     }
 
-    /// What stands for `keys` here, for [`Reserved::reserve`] and [`Reserved::is_reserved`].
+    /// The hashes of `keys`, for [`Reserved::reserve`] and [`Reserved::is_reserved`].
     pub fn hashes<'k>(&self, keys: impl Iterator<Item = (TableId, &'k [u8])>) -> Vec<u64> {
         let mut hashes: Vec<u64> = keys.map(|(table, key)| self.hash(table, key)).collect();
         hashes.sort_unstable();
@@ -88,10 +91,10 @@ impl Reserved {
         }
     }
 
-    /// Reserves keys for a transaction, as many as it may have. With a `clock`, it waits for other transactions that
-    /// have some of the keys, and leaves out keys that are still not free. Without a clock it stops at the first key
-    /// that is not free, so that tasks that ask again all take their keys in the same order. The result is false if
-    /// a key is missing.
+    /// Reserves keys for a transaction, up to [`MOST_KEYS`]. With a `clock`, it waits for keys that other
+    /// transactions have reserved, and skips keys that are not free after the wait. Without a clock, it stops at the
+    /// first key that is not free. So tasks that ask again and again all take their keys in the same order. Returns
+    /// false if a key could not be reserved because another transaction has it.
     pub fn reserve(&self, reservation: &mut Reservation, hashes: &[u64], clock: Option<&dyn Clock>) -> bool {
         self.name(reservation);
         let mut patience = Patience::new(clock);
@@ -117,9 +120,9 @@ impl Reserved {
         has_all
     }
 
-    /// Makes all other commits wait until the transaction ends, for `longest` at most. First it waits until no other
-    /// transaction holds the writer, or until the time of the holder is over. If the transaction holds the writer
-    /// already, it gets the new time.
+    /// Makes all other commits wait until the transaction ends, but at most for `longest`. First it waits until no
+    /// other transaction holds the writer, or until the time of that transaction is over. If the transaction already
+    /// holds the writer, its time starts again.
     pub fn hold_writer(&self, reservation: &mut Reservation, longest: Duration, clock: &dyn Clock) {
         while let Some(left) = self.try_hold_writer(reservation, longest, clock) {
             let holders = self.holders.lock();
@@ -129,8 +132,8 @@ impl Reserved {
         }
     }
 
-    /// As [`Reserved::hold_writer`]. While another transaction holds the writer, it does nothing and returns how
-    /// long the other transaction will hold it at most.
+    /// As [`Reserved::hold_writer`], but does not wait. If another transaction holds the writer, it changes nothing
+    /// and returns how long that transaction may still hold it.
     pub fn try_hold_writer(
         &self,
         reservation: &mut Reservation,
@@ -151,7 +154,7 @@ impl Reserved {
         None
     }
 
-    /// Frees what a transaction has reserved.
+    /// Frees everything that a transaction has reserved.
     pub fn free(&self, reservation: &mut Reservation) {
         if reservation.keys.is_empty() && !reservation.holds_writer {
             return;
@@ -161,7 +164,7 @@ impl Reserved {
         for hash in reservation.keys.drain(..) {
             holders.keys.remove(&hash);
         }
-        // Another transaction may have taken the writer when the time of this one was over.
+        // After the time of this transaction was over, another one may have taken the writer.
         if std::mem::take(&mut reservation.holds_writer)
             && holders.writer.take_if(|hold| hold.holder == reservation.holder).is_some()
         {
@@ -171,8 +174,8 @@ impl Reserved {
         self.freed.notify_all();
     }
 
-    /// Waits while another transaction holds the writer, or has reserved keys that `ops` write. The reservation
-    /// `own` does not count.
+    /// Waits as long as another transaction holds the writer or has reserved keys that `ops` write. Reservations in
+    /// `own` do not count.
     #[inline]
     pub fn wait_for(&self, ops: &BatchOps, own: Option<&Reservation>, clock: Option<&dyn Clock>) {
         if self.count.load(Ordering::Relaxed) > 0 {
@@ -204,8 +207,8 @@ impl Reserved {
         }
     }
 
-    /// Whether another transaction has reserved one of the keys, or holds the writer at the time `now`. The
-    /// reservation `own` does not count. The call does not wait.
+    /// Whether another transaction has reserved one of the keys, or holds the writer at the time `now`. Reservations
+    /// in `own` do not count. This call does not wait.
     pub fn is_reserved(&self, hashes: &[u64], own: &Reservation, now: Duration) -> bool {
         let is_of_other = |holder: &u64| *holder != own.holder;
         self.count() > 0 && {
@@ -215,27 +218,28 @@ impl Reserved {
         }
     }
 
-    /// Whether a commit of `ops` at the time `now` would wait, see [`Reserved::wait_for`].
+    /// Whether a commit of `ops` would wait at the time `now`, see [`Reserved::wait_for`].
     pub fn is_reserved_for(&self, ops: &BatchOps, now: Duration) -> bool {
         let keys = ops.iter().filter_map(|(table, op)| Some((TableId(table), op.key()?)));
         self.is_reserved(&self.hashes(keys), &Reservation::default(), now)
     }
 
-    /// Whether a transaction holds the writer. A holder whose time is over counts until another transaction takes
-    /// the writer.
+    /// Whether a transaction holds the writer. If the time of the transaction is over, it still counts until another
+    /// transaction takes the writer.
     #[cfg(test)]
     pub fn is_held(&self) -> bool {
         self.holders.lock().writer.is_some()
     }
 
-    /// How many keys are reserved; one more while the writer is held.
+    /// The number of reserved keys, plus one while a transaction holds the writer.
     pub fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 }
 
 impl Holders {
-    /// The transaction other than `own` that holds the writer at the time `now`, and how long it will do so at most.
+    /// If a transaction other than `own` holds the writer at the time `now`: this transaction, and how long it may
+    /// still hold the writer.
     fn other_writer(&self, own: u64, now: Duration) -> Option<(&WriterHold, Duration)> {
         let hold = self.writer.as_ref().filter(|hold| hold.holder != own)?;
         let left = hold.end.checked_sub(now).filter(|left| !left.is_zero())?;
@@ -246,18 +250,18 @@ impl Holders {
 /// How long a thread will still wait.
 struct Patience<'c> {
     clock: Option<&'c dyn Clock>,
-    /// Until when it waits; `None` before its first wait.
+    /// The time until which the thread waits, or `None` before its first wait.
     end: Option<Duration>,
 }
 
 impl<'c> Patience<'c> {
-    /// The patience of a thread that waits by `clock`, or not at all.
+    /// With a `clock`, the thread may wait. Without a clock, it does not wait at all.
     fn new(clock: Option<&'c dyn Clock>) -> Self {
         Self { clock, end: None }
     }
 
-    /// Waits until a key is freed. The second value is false if the time was up already, so that the call did not
-    /// wait.
+    /// Waits until some key is freed. The second value is false if this call did not wait, because the time was
+    /// already up.
     fn wait<'g, T>(&mut self, freed: &Condvar, guard: MutexGuard<'g, T>) -> (MutexGuard<'g, T>, bool) {
         let Some(clock) = self.clock else { return (guard, false) };
         let now = clock.now();

@@ -1,25 +1,28 @@
-//! Sets of keys in 64 bits, and the sets that the latest commits wrote. It does not know what a transaction is.
+//! Represents a set of keys by 64 bits, and remembers the sets that the latest commits wrote. This module does not
+//! know what a transaction is.
 //!
-//! Under the lock of the writer, a transaction is compared with the commits that came since the last comparison.
-//! Some of these commits may not be in memory yet. Waiting for them under the lock would make commits wait for each
-//! other. But mostly the signatures already prove that such a commit wrote nothing that the transaction depends on.
+//! Under the writer's lock, a transaction is compared with the commits that came since its last comparison. The rows
+//! of some of these commits may not be in memory yet. If the transaction waited for them under the lock, commits
+//! would wait for each other. But in most cases the signatures already prove that such a commit wrote nothing on
+//! which the transaction depends.
 
 use crate::base::ops::{BatchOps, Op};
 use crate::base::table::TableId;
 use sst::Version;
 use sst::format::filter::hash_key;
 
-/// A set of keys. Sets that have no bit in common have no key in common.
+/// A set of keys, as bits. Two sets without a common bit have no key in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature(u64);
 
-/// A commit with more operations has a signature with all bits: most of them would be set, and making it takes time.
+/// A commit with more operations gets a signature with all bits set. Most of its bits would be set anyway, and
+/// computing them takes time.
 const MOST_OPS: u32 = 32;
 
 impl Signature {
-    /// No key.
+    /// The signature of no key.
     pub const NONE: Self = Self(0);
-    /// Perhaps any key.
+    /// The signature that stands for any key.
     pub const ANY: Self = Self(u64::MAX);
 
     /// The signature of the keys that `ops` write.
@@ -39,24 +42,25 @@ impl Signature {
 
     /// Adds `key` of `table`.
     pub fn add(&mut self, table: TableId, key: &[u8]) {
-        // The hash is that of filters. Tables are multiplied, so that equal keys of two tables mostly differ.
+        // It is the same hash that filters use. The table number is mixed in, so that equal keys of two tables
+        // mostly get different bits.
         let hash = hash_key(key) ^ u64::from(table.0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 |= 1 << (hash >> 58);
     }
 
-    /// Whether both may have a key.
+    /// Whether the two sets may have a key in common.
     pub fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 }
 
-/// How many commits are remembered: as many as may be applied at the same time.
+/// The number of commits that are remembered. As many may be applied at the same time.
 const COMMITS: usize = 64;
 
-/// What the latest commits wrote.
+/// The keys that the latest commits wrote.
 #[derive(Debug)]
 pub struct LatestKeys {
-    /// The place of a commit follows from its version. It holds the version and the signature of the keys that the
+    /// The version of a commit determines its place. A place has a version, and the signature of the keys that this
     /// commit wrote.
     commits: [(Version, Signature); COMMITS],
 }
@@ -68,12 +72,13 @@ impl Default for LatestKeys {
 }
 
 impl LatestKeys {
-    /// The commit of `version` writes `keys`.
+    /// Notes that the commit with this version writes `keys`.
     pub fn note(&mut self, version: Version, keys: Signature) {
         self.commits[version.0 as usize % COMMITS] = (version, keys);
     }
 
-    /// Whether a commit after `after`, up to `to`, may have written one of `keys`. True if this is not known.
+    /// Whether some commit after the version `after`, up to the version `to`, may have written one of `keys`.
+    /// Returns true if the commits are no longer remembered.
     pub fn may_have(&self, keys: Signature, after: Version, to: Version) -> bool {
         if to.0.saturating_sub(after.0) > COMMITS as u64 {
             return true;

@@ -1,5 +1,5 @@
-//! Makes a backup: it copies only those files of a moment that no earlier backup has. It does not know how backups are
-//! restored, nor where they lie.
+//! Makes a backup. It copies only those files of a moment that earlier backups do not have. This module does not
+//! know how backups are restored, or where they are stored.
 
 use super::list::{BackupList, Lies, StoredFile};
 use super::moment::{Moment, Written};
@@ -19,29 +19,29 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::time::Duration;
 
-/// What a backup consists of, and what it has added to the backups before it.
+/// What a backup consists of, and how much of it was new.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct BackupReport {
     /// Its number.
     pub number: u64,
-    /// It has all commits up to this version, and none after it.
+    /// The backup has all commits up to this version, and none after it.
     pub version: Version,
     /// Its files.
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
-    /// How many of these files are in no earlier backup.
+    /// How many of the files no earlier backup has.
     pub new_files: u64,
     /// The bytes in these.
     pub new_bytes: u64,
 }
 
-/// Adds a backup to those in `store`. `watch` sees how many bytes are in place.
+/// Adds a backup to the backups in `store`. `watch` is told how many bytes are in place.
 ///
 /// # Errors
 ///
-/// As [`Database::backup`](crate::Database::backup); that the work was cancelled.
+/// Fails as [`Database::backup`](crate::Database::backup) does, or if `watch` has ended the work.
 pub fn backup(core: &Arc<Core>, mut store: Store, watch: &Watch<'_>) -> Result<BackupReport> {
     core.env.check_origin()?;
     check_outside(&*store.disk, &store.directory)?;
@@ -54,14 +54,14 @@ pub fn backup(core: &Arc<Core>, mut store: Store, watch: &Watch<'_>) -> Result<B
         attempts += 1;
         let mut moment = Moment::now(core)?;
         match new.make(core, &mut moment, watch) {
-            // The next try uses another directory, because some names in this one are taken. What was copied stays
-            // where it is.
+            // The next attempt uses another directory, because some names in this directory are taken now. The files
+            // that were already copied stay in the old directory and are used.
             Err(error) if moment.is_outdated(&error) => new.number += 1,
             outcome => break outcome,
         }
     };
     if outcome.is_err() || attempts > 1 {
-        // What cannot be removed now is removed by the next backup.
+        // If this fails, the next backup removes what is left.
         store.clean().ok();
     }
     outcome
@@ -72,18 +72,18 @@ struct NewBackup<'s> {
     store: &'s Store,
     lock: &'s dyn Lock,
     number: u64,
-    /// The database of which the earlier backups are, if any exist.
+    /// The database that the earlier backups belong to, if there are any.
     database: Option<u64>,
-    /// The files of earlier backups, and the files that were copied since: for each identity, where the file lies
-    /// and what it holds.
+    /// The files of earlier backups, and the files copied for this backup. For each identity, it says where the file
+    /// is and what it contains.
     known: BTreeMap<(String, u64), (Lies, Content)>,
 }
 
 impl<'s> NewBackup<'s> {
-    /// The backup after those in `store`.
+    /// Begins the backup that comes after those in `store`.
     fn after(store: &'s Store, lock: &'s dyn Lock) -> Result<Self> {
-        // If a holder of the lock has a number, a late request may still remove a file. So no directory gets a name
-        // a second time.
+        // If holders of the lock have numbers, the lock is in a store, where a late request may still remove a file.
+        // So each directory gets a name that was never used before.
         let mut new = Self { store, lock, number: lock.holder().unwrap_or(1), database: None, known: BTreeMap::new() };
         let mut listed = BTreeMap::new();
         for (number, found) in store.find()? {
@@ -96,12 +96,12 @@ impl<'s> NewBackup<'s> {
                 let there = match listed.entry(directory) {
                     Entry::Occupied(there) => there.into_mut(),
                     Entry::Vacant(new) => {
-                        // A directory that was lost has no files.
+                        // If the directory is missing, it counts as empty.
                         let there = store.names_if_there(new.key())?;
                         new.insert(there)
                     }
                 };
-                // A file that was lost is copied again.
+                // A file that is missing will be copied again.
                 if there.get(&file.stored_name()) == Some(&file.content.bytes) {
                     new.known.insert(identity, (file.lies, file.content));
                 }
@@ -124,7 +124,7 @@ impl<'s> NewBackup<'s> {
         let (mut done, mut report) = (0, BackupReport { number: self.number, version, ..BackupReport::default() });
         let mut stored = Vec::new();
         for file in &files {
-            // The copies of a fenced process are of no use to anybody.
+            // If another process has taken the lock over, copies by this process are useless.
             self.lock.check().map_err(|error| Error::io("make a backup in", &store.directory, error))?;
             let (new, copied) = self.store_file(from, file, watch, &mut |bytes| {
                 watch.tell(done + bytes, total);
@@ -144,14 +144,15 @@ impl<'s> NewBackup<'s> {
         moment.make_durable(version)?;
         let time = Duration::from_secs(core.env.machine.clock.wall().as_secs());
         let list = BackupList { database: moment.database(), number: self.number, version, time, files: stored };
-        // If the last step fails and cannot be taken back, the backup is whole and needs the new files. Otherwise
-        // the store removes them.
+        // If the last step fails and cannot be undone, the backup is complete and needs the new files. In all other
+        // cases the store removes the new files.
         fresh.take_paths();
         store.write_list(&list)?;
         Ok(BackupReport { files: list.files.len() as u64, bytes: list.bytes(), ..report })
     }
 
-    /// Copies a file, unless it is there. Returns its entry in the list, and whether it was copied.
+    /// Copies a file, unless a backup has it already. Returns the entry of the file in the list, and whether it was
+    /// copied.
     fn store_file(
         &mut self,
         from: &dyn Disk,

@@ -1,5 +1,5 @@
-//! The backups in a directory, as programs use them: listing them, restoring one, verifying all, removing old ones. It
-//! does not know how one is made.
+//! The backups in a directory, as programs use them: to list them, restore one, verify all, or remove old ones. This
+//! module does not know how a backup is made.
 
 use super::list::BackupList;
 use super::store::{Found, Store};
@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Backups of one database in a directory, which [`Database::backup`](crate::Database::backup) makes. They share
-/// files: each SST is there once, whatever the number of backups that have it. They may lie in a store. Then the
-/// disk of the [`Machine`] is that store.
+/// The backups of one database in a directory. [`Database::backup`](crate::Database::backup) makes them. They share
+/// files: an SST is stored only once, however many backups have it. The backups may be in a store. Then the disk of
+/// the [`Machine`] is that store.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -46,18 +46,18 @@ pub struct Backups {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct BackupInfo {
-    /// Its number. A later backup has a larger one.
+    /// Its number. Later backups have larger numbers.
     pub number: u64,
-    /// It has all commits up to this version, and none after it.
+    /// The backup has all commits up to this version, and none after it.
     pub version: Version,
-    /// When it was made, since the Unix epoch.
+    /// When the backup was made, as the time since the Unix epoch.
     pub time: Duration,
-    /// The number of its files. Files that it shares with other backups count, too.
+    /// The number of its files. Files that the backup shares with other backups count, too.
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
-    /// Why its list cannot be read. Then only the number is valid among the other fields. This does not say whether
-    /// the files are sound: [`Backups::verify`] checks that.
+    /// Why the list of the backup cannot be read, if it cannot. If so, only `number` among the other fields is
+    /// valid. This field says nothing about the other files of the backup: [`Backups::verify`] checks them.
     pub damage: Option<String>,
 }
 
@@ -67,23 +67,23 @@ pub struct BackupInfo {
 pub struct VerifyReport {
     /// Backups that were verified.
     pub backups: u64,
-    /// Files that were read. Those that backups share count once.
+    /// Files that were read. A file that several backups share counts once.
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
-    /// What is missing or damaged; empty if every backup can be restored.
+    /// What is missing or damaged. If it is empty, every backup can be restored.
     pub problems: Vec<BackupProblem>,
-    /// Numbers of backups that were begun and not finished. The next backup removes them.
+    /// Numbers of backups that were begun and never finished. The next backup removes them.
     pub unfinished: Vec<u64>,
 }
 
-/// A file of backups that is missing or damaged.
+/// A file of one or more backups that is missing or damaged.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct BackupProblem {
     /// The file.
     pub file: PathBuf,
-    /// The numbers of the backups that have it.
+    /// The numbers of the backups that this file belongs to.
     pub backups: Vec<u64>,
     /// What is wrong.
     pub why: String,
@@ -110,16 +110,16 @@ impl Backups {
         Self { machine: Machine::real(), directory: directory.as_ref().to_owned() }
     }
 
-    /// The same backups on another machine, for example a store.
+    /// The same backups on another machine, whose disk may be a store.
     pub fn on(self, machine: &Machine) -> Self {
         Self { machine: machine.clone(), ..self }
     }
 
-    /// Where they lie.
+    /// Opens the directory of the backups.
     ///
     /// # Errors
     ///
-    /// The directory cannot be opened.
+    /// Fails if the directory cannot be opened.
     pub(crate) fn store(&self) -> Result<Store> {
         Store::new(&self.machine, &self.directory)
     }
@@ -128,7 +128,8 @@ impl Backups {
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`] if something else is in the directory; what the disk refuses.
+    /// Fails with [`Error::NotBackups`] if the directory has files that do not belong to backups, or if the disk
+    /// refuses something.
     pub fn list(&self) -> Result<Vec<BackupInfo>> {
         let info = |(number, found)| match found {
             Found::Whole(list) => Some(BackupInfo::from(&list)),
@@ -140,22 +141,23 @@ impl Backups {
         Ok(self.store()?.find()?.into_iter().filter_map(info).collect())
     }
 
-    /// Removes all backups that are older than the newest `count` whole ones, and the files that only they have.
-    /// Returns the numbers of those that it removed. While whole backups are fewer than `count`, nothing is removed.
-    /// A backup that a newer release has made stays. If the process crashes meanwhile, each backup is either whole
-    /// or removed.
+    /// Keeps the newest `count` whole backups. Removes all older backups, and the files that only the removed
+    /// backups have. Returns the numbers of the removed backups. If there are fewer than `count` whole backups,
+    /// nothing is removed. A backup made by a newer release is never removed. If the process crashes during this
+    /// call, each backup is either whole or removed.
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`], [`Error::BackupsLocked`]; the directory is not there; what the disk refuses.
+    /// [`Error::NotBackups`], [`Error::BackupsLocked`]; also if the directory does not exist, or the disk refuses
+    /// something.
     ///
     /// # Panics
     ///
-    /// If `count` is 0.
+    /// Panics if `count` is 0.
     pub fn keep(&self, count: u64) -> Result<Vec<u64>> {
         assert!(count > 0, "at least one backup is kept");
         let mut store = self.store()?;
-        // A missing directory is not made.
+        // This fails if the directory does not exist; the lock would create it.
         store.names()?;
         let _lock = store.lock()?;
         let found = store.find()?;
@@ -170,19 +172,20 @@ impl Backups {
         Ok(removed)
     }
 
-    /// Restores the database as it was when backup `number` was made into `directory`, which does not exist yet or
-    /// is empty. `None` stands for the newest backup. Each file is compared with its checksum. `watch` sees how many
-    /// bytes are in place, and says whether to go on.
+    /// Restores backup `number` to `directory`, which must be empty or not exist yet. If `number` is `None`, it
+    /// restores the newest backup. The checksum of each file is verified. `watch` is told how many bytes are in
+    /// place, and says whether to go on.
     ///
-    /// When the call returns, the database is durable. If an error or a crash ends the call, `directory` has no
-    /// database. Another call with the same directory first removes what is there. In a store, that call refuses the
-    /// directory instead: drop the database there first.
+    /// When the call returns without an error, the restored database is durable. If an error or a crash ends the
+    /// call, `directory` has no database. Another call with the same directory first removes what the failed call
+    /// has left. In a store, such a call refuses the directory instead: first drop the database there.
     ///
     /// # Errors
     ///
     /// [`Error::NoSuchBackup`]; [`Error::BadBackup`] if a file of the backup is missing or damaged;
-    /// [`Error::NewerBackup`]; [`Error::CopyTarget`] if `directory` is not empty; [`Error::UnfinishedCopy`] if another
-    /// call has left files in it, in a store; [`Error::CopyLocked`]; [`Error::Cancelled`]; what the disk refuses.
+    /// [`Error::NewerBackup`]; [`Error::CopyTarget`] if `directory` is not empty; [`Error::UnfinishedCopy`] if the
+    /// directory is in a store and another call has left files in it; [`Error::CopyLocked`]; [`Error::Cancelled`];
+    /// an error if the disk refuses something.
     pub fn restore<G: GoOn>(
         &self,
         number: Option<u64>,
@@ -192,12 +195,12 @@ impl Backups {
         self.restore_on(&self.machine, number, directory, watch)
     }
 
-    /// As [`Backups::restore`], to a directory of another machine: into a store, or from backups in a store to a
-    /// directory on this machine.
+    /// As [`Backups::restore`], but the directory is on another machine. So it can restore into a store, or from a
+    /// store to a directory of this machine.
     ///
     /// # Errors
     ///
-    /// As [`Backups::restore`].
+    /// Fails as [`Backups::restore`] does.
     pub fn restore_on<G: GoOn>(
         &self,
         machine: &Machine,
@@ -226,7 +229,7 @@ impl Backups {
                 Err(error) if error.missing_file() == Some(&path) => MISSING.to_owned(),
                 Err(error) => return Err(error),
             };
-            // Unless the backup was removed meanwhile.
+            // If the backup was removed meanwhile, this call returns that error.
             self.find(&store, Some(list.number))?;
             return Err(Error::BadBackup { file: path, why });
         }
@@ -234,7 +237,7 @@ impl Backups {
         Ok(BackupInfo::from(&list))
     }
 
-    /// Backup `number`, or the newest one.
+    /// Backup `number`, or the newest backup if `number` is `None`.
     fn find(&self, store: &Store, number: Option<u64>) -> Result<BackupList> {
         let mut found = store.find()?;
         let is_one = |found: &Found| !matches!(found, Found::Unfinished);
@@ -249,17 +252,18 @@ impl Backups {
         }
     }
 
-    /// Reads every byte of every backup and compares each file with the length and the checksum in the lists. Damage is
-    /// no error: the report lists it. `watch` sees how many bytes were read, and says whether to go on.
+    /// Reads every byte of every backup, and compares each file with the length and the checksum in the lists.
+    /// Damage does not make the call fail: the report lists it. `watch` is told how many bytes were read, and says
+    /// whether to go on.
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`]; [`Error::Cancelled`]; the directory cannot be listed.
+    /// [`Error::NotBackups`]; [`Error::Cancelled`]; an error if the directory cannot be listed.
     pub fn verify<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<VerifyReport> {
         let mut goes_on = |progress| watch(progress).goes_on();
         let watch = Watch::new("the verification", &mut goes_on);
         let (store, mut report) = (self.store()?, VerifyReport::default());
-        // For each file: what it holds according to the lists, and which backups have it.
+        // For each file, what it contains according to the lists, and which backups have it.
         let mut files: BTreeMap<PathBuf, BTreeMap<_, Vec<u64>>> = BTreeMap::new();
         let (mut unfinished, mut holders) = (Vec::new(), BTreeSet::new());
         for (number, found) in store.find()? {
@@ -280,8 +284,8 @@ impl Backups {
                 }
             }
         }
-        // The directory of a removed backup may have files of other backups. In a store it may also stay for a while
-        // without files.
+        // The directory of a removed backup may still have files that other backups use. In a store, the directory
+        // may also stay for a while after it has become empty.
         unfinished.retain(|number| !holders.contains(number));
         for number in unfinished {
             if !store.names_if_there(&store.directory_of(number))?.is_empty() {
@@ -306,7 +310,7 @@ impl Backups {
                     Err(error) if error.missing_file().is_some() => MISSING.to_owned(),
                     Err(error) => error.to_string(),
                 };
-                // A backup that was removed meanwhile has no files.
+                // If a backup was removed meanwhile, its missing files are no problem.
                 backups.retain(|number| self.machine.disk.exists(&store.list_of(*number)).unwrap_or(true));
                 if backups.is_empty() {
                     continue;
@@ -320,7 +324,7 @@ impl Backups {
 
 const MISSING: &str = "it is missing";
 
-/// How a file differs from what its list says.
+/// Describes how the length of a file differs from the length in the list, or says that the bytes differ.
 fn difference(bytes: u64, expected: u64) -> String {
     if bytes == expected {
         "its bytes do not have the checksum that the list of the backup says".to_owned()

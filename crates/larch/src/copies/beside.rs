@@ -1,10 +1,10 @@
-//! A look at a database that another process may be writing to: its newest manifest and the logs that belong to it, as
-//! of one moment. It does not know what is done with them.
+//! Looks at a database that another process may be writing to: finds its newest manifest and the logs that belong to
+//! it, all as of one moment. This module does not know what is done with them.
 //!
-//! The writer takes no notice of readers. It appends to logs, begins new ones, and removes those whose rows are in
-//! files. So the logs are opened between two looks at the manifest. If the manifest has changed meanwhile, all
-//! begins again. If it has not changed, the commits in the logs come after the commits in its files, and write to
-//! its tables.
+//! The writer does not know of such readers. It appends to logs, begins new logs, and removes logs whose rows are in
+//! files. So a reader looks at the manifest, opens the logs, and looks at the manifest again. If the manifest has
+//! changed between these looks, the reader starts again. If it has not changed, the commits in the logs come after
+//! the commits in the manifest's files, and write only to the manifest's tables.
 
 use crate::base::error::{Error, Result};
 use crate::core::Core;
@@ -16,7 +16,7 @@ use os::sync::Arc;
 use os::{Access, File};
 use std::path::PathBuf;
 
-/// A log, with the length that it had at that moment. The writer may append to the log and remove it.
+/// A log, with the length that it had at the moment of the look. The writer may append to this log, or remove it.
 pub struct OpenLog {
     pub number: u64,
     pub path: PathBuf,
@@ -24,23 +24,24 @@ pub struct OpenLog {
     pub bytes: u64,
 }
 
-/// The files of the database of `core`, as another database opened read-only, and the logs with newer commits.
+/// The files of the database of `core`, opened as another read-only database, and the logs with newer commits.
 ///
 /// # Errors
 ///
-/// The manifest or a log cannot be read.
+/// Fails if the manifest or a log cannot be read.
 pub fn look(core: &Core) -> Result<(Arc<Core>, Vec<OpenLog>)> {
     loop {
         let before = state_of_manifest(core)?;
         let seen = open_beside(core).and_then(|seen| Ok((open_logs(&seen)?, seen)));
-        // If something failed and the writer changed the manifest meanwhile, the writer was the cause.
+        // If something failed while the writer changed the manifest, the change was the cause, and the loop tries
+        // again.
         if state_of_manifest(core)? == before {
             return seen.map(|(logs, core)| (core, logs));
         }
     }
 }
 
-/// What changes with every edit: the manifest, and its length.
+/// The path and the length of the manifest. At least one of them changes with every edit.
 fn state_of_manifest(core: &Core) -> Result<(PathBuf, u64)> {
     let disk = &core.env.machine.disk;
     loop {
@@ -57,10 +58,10 @@ fn state_of_manifest(core: &Core) -> Result<(PathBuf, u64)> {
     }
 }
 
-/// Opens the logs with commits that are not in files of `core`.
+/// Opens the logs whose commits are not in files of `core`.
 ///
-/// The newest log is opened first. If it says where the previous log has ended, the previous log gets no more
-/// commits. So the previous log is opened with all its commits.
+/// The newest log is opened first, because it may say where the previous log ended. If it does, the previous log
+/// gets no more commits. So the previous log, which is opened afterwards, already has all of its commits.
 fn open_logs(core: &Core) -> Result<Vec<OpenLog>> {
     let (machine, directory) = (&core.env.machine, &core.env.directory);
     let oldest = core.views.newest().files.oldest_log;

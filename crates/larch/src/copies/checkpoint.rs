@@ -1,5 +1,5 @@
-//! A checkpoint: a copy in another directory of the same machine, which shares files with the database. It does not
-//! know how the moment that it shows is found.
+//! A checkpoint is a copy in another directory of the same machine. It shares files with the database. This module
+//! does not know how a moment of the database is found.
 
 use super::moment::{Moment, Written};
 use crate::base::error::Result;
@@ -16,21 +16,21 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct CheckpointReport {
-    /// It has all commits up to this version, and none after it.
+    /// The checkpoint has all commits up to this version, and none after it.
     pub version: Version,
-    /// SSTs of the database that are in it.
+    /// The number of SSTs of the database in the checkpoint.
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
-    /// How many of these bytes were copied, because the file system could not share them.
+    /// How many of these bytes were copied because the file system could not share their files.
     pub copied_bytes: u64,
 }
 
-/// Makes a checkpoint in `directory`. `watch` sees how many bytes are in place.
+/// Makes a checkpoint in `directory`. `watch` is told how many bytes are in place.
 ///
 /// # Errors
 ///
-/// As [`Database::checkpoint`](crate::Database::checkpoint); that the work was cancelled.
+/// Fails as [`Database::checkpoint`](crate::Database::checkpoint) does, or if `watch` has ended the work.
 pub fn checkpoint(core: &Arc<Core>, directory: &Path, watch: &Watch<'_>) -> Result<CheckpointReport> {
     loop {
         let mut moment = Moment::now(core)?;
@@ -48,7 +48,7 @@ fn checkpoint_of(
     watch: &Watch<'_>,
 ) -> Result<CheckpointReport> {
     let new = NewDirectory::begin(&core.env.machine.disk, directory)?;
-    // It has both directories.
+    // This disk can reach both the directory of the database and the new directory.
     let disk = new.place().disk.clone();
     let Written { version, manifest, mut fresh, .. } = moment.write_rest(new.place(), watch)?;
     let files = moment.files();
@@ -70,8 +70,8 @@ fn checkpoint_of(
         watch.tell(report.bytes, total);
     }
     moment.make_durable(version)?;
-    // If the last step fails and cannot be taken back, the copy is whole and needs the new files. Otherwise `new`
-    // removes them.
+    // If the last step fails and cannot be undone, the copy is complete and needs the new files. In all other cases
+    // `new` removes these files.
     fresh.take_paths();
     new.finish(&manifest)?;
     Ok(report)

@@ -1,5 +1,5 @@
-//! The list of a backup: its files with their lengths and checksums, and what it is a backup of.
-//! `docs/format/backup.md` draws its bytes. It does not read or write files.
+//! The list of a backup: it names the files with their lengths and checksums, and the database of the backup.
+//! `docs/format/backup.md` shows its bytes. This module does not read or write files.
 
 use crate::base::sealed::{features_of, seal, unseal};
 use crate::files::copied_file::Content;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const MAGIC: &[u8; 8] = b"LARCHBAK";
 
-/// Files of it may lie in the directories of other backups.
+/// The feature bit of a list whose files may be in the directories of other backups.
 const LIES_WITH_OTHERS: u32 = 1 << 16;
 
 /// What a backup consists of.
@@ -23,11 +23,11 @@ pub struct BackupList {
     pub database: u64,
     /// The number of the backup.
     pub number: u64,
-    /// It has all commits up to this version, and none after it.
+    /// The backup has all commits up to this version, and none after it.
     pub version: Version,
-    /// When it was made, since the Unix epoch, in whole seconds.
+    /// When the backup was made, as the time since the Unix epoch in whole seconds.
     pub time: Duration,
-    /// Its files. One of them is a manifest.
+    /// Its files. Exactly one of them is a manifest.
     pub files: Vec<StoredFile>,
 }
 
@@ -36,27 +36,26 @@ pub struct BackupList {
 pub struct StoredFile {
     /// Its name in the database.
     pub name: String,
-    /// Where it lies, and who else may have it.
+    /// Where the file is, and whether other backups may share it.
     pub lies: Lies,
-    /// What is in it.
+    /// The length and the checksum of the file.
     pub content: Content,
 }
 
-/// Where a file of a backup lies.
+/// Where a file of a backup is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lies {
-    /// Beside the list. No other backup has it.
+    /// Beside the list of this backup. No other backup has the file.
     Alone,
-    /// In the directory of the backup that has copied it. That may be this backup. Other backups may have this SST,
-    /// too.
+    /// In the directory of backup `backup`, which has copied the file. This may be the backup of the list itself.
+    /// Other backups may share this file, which is an SST.
     With { backup: u64, id: u64 },
-    /// In the directory `files`. In lists without the feature bit, backups share the files of this directory.
+    /// In the directory `files`. Lists without the feature bit use this directory for the files that backups share.
     InFiles { id: u64 },
 }
 
 impl Lies {
-    /// The number of the backup in whose directory the file lies, if it lies in the directory of a backup that
-    /// shares it.
+    /// If the file is shared and lies in the directory of a backup: the number of this backup.
     pub fn with(self) -> Option<u64> {
         match self {
             Self::With { backup, .. } => Some(backup),
@@ -66,7 +65,7 @@ impl Lies {
 }
 
 impl StoredFile {
-    /// The name under which it lies.
+    /// The name under which the file is stored.
     pub fn stored_name(&self) -> String {
         match self.lies {
             Lies::Alone | Lies::With { .. } => self.name.clone(),
@@ -74,8 +73,8 @@ impl StoredFile {
         }
     }
 
-    /// What identifies an SST that other backups may have: its name in the database and its id. The name alone is
-    /// not enough: two copies of one database that are written apart make files of the same name.
+    /// Identifies an SST that other backups may share, by its name in the database and its id. The name alone is not
+    /// enough: two copies of a database that are written independently make files with the same names.
     pub fn identity(&self) -> Option<(String, u64)> {
         match self.lies {
             Lies::Alone => None,
@@ -85,13 +84,13 @@ impl StoredFile {
 }
 
 impl BackupList {
-    /// The name of its manifest.
+    /// The name of the manifest among the files.
     pub fn manifest(&self) -> &str {
         let mut manifests = self.files.iter().filter(|file| is_manifest(&file.name));
         &manifests.next().expect("a list has a manifest").name
     }
 
-    /// The bytes of all its files.
+    /// The sum of the lengths of all files, in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.content.bytes).sum()
     }
@@ -111,7 +110,7 @@ impl BackupList {
         seal(MAGIC, self.features(), self.database, |out| self.encode_content(out))
     }
 
-    /// The feature bits that it needs.
+    /// The feature bits that the list needs.
     fn features(&self) -> u32 {
         let lies_with_others = self.files.iter().any(|file| file.lies.with().is_some());
         if lies_with_others { LIES_WITH_OTHERS } else { 0 }
@@ -144,7 +143,7 @@ impl BackupList {
     ///
     /// # Errors
     ///
-    /// The bytes are damaged, or a newer release has written them.
+    /// Fails if the bytes are damaged, or if a newer release has written them.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         let (database, mut left) = unseal(bytes, MAGIC, LIES_WITH_OTHERS, "list of a backup")?;
         let list = take(&mut left, database).ok_or("a file in it does not decode")?;
@@ -159,7 +158,7 @@ impl BackupList {
     }
 }
 
-/// Reads the known fields, and takes them off the front of `left`. The fields of later releases stay.
+/// Reads the known fields, and takes them off the front of `left`. Fields of later releases stay in `left`.
 fn take(left: &mut &[u8], database: u64) -> Option<BackupList> {
     let [number, version, seconds, count] = [(); 4].map(|()| varint::take(left));
     let mut files = Vec::new();
@@ -182,7 +181,7 @@ fn take(left: &mut &[u8], database: u64) -> Option<BackupList> {
     let names: BTreeSet<&str> = files.iter().map(|file| &*file.name).collect();
     files.iter().try_fold(0u64, |sum, file| sum.checked_add(file.content.bytes))?;
     let number = number.filter(|number| *number < u64::MAX && names.len() == files.len())?;
-    // This backup does not know what a later one has copied.
+    // A backup cannot know files that a later backup has copied.
     let is_earlier = |file: &StoredFile| !matches!(file.lies, Lies::With { backup, .. } if backup > number);
     let (version, time) = (Version(version?), Duration::from_secs(seconds?));
     if !files.iter().all(is_earlier) {
@@ -197,8 +196,9 @@ fn take_u64(left: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes))
 }
 
-/// Whether a database gives this name to an SST or to a manifest, and can still give greater numbers to later files.
-/// Such a name never leads out of its directory, even if a damaged list contains it.
+/// Whether a database would give this name to an SST or a manifest. The number in the name must not be the greatest
+/// one, so that later files can have greater numbers. Such a name never leads out of its directory, even if it comes
+/// from a damaged list.
 fn is_name(name: &str) -> bool {
     let is_written = |number: u64, written: String| number < u64::MAX && written == name;
     if let Some(number) = name.strip_prefix("MANIFEST-") {

@@ -1,4 +1,4 @@
-//! What the hook is given. A hook that panics changes nothing.
+//! Tests which events the hook gets. A hook that panics changes nothing else.
 
 use super::*;
 use crate::options::Release;
@@ -7,7 +7,7 @@ use os::Machine;
 use os::sync::Mutex;
 use std::io::ErrorKind;
 
-/// A database on a simulated machine and the names of its events so far.
+/// A database on a simulated machine, with the list of the names of its events so far.
 fn database(machine: &Machine) -> (Database, Arc<Mutex<Vec<String>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let told = seen.clone();
@@ -16,7 +16,7 @@ fn database(machine: &Machine) -> (Database, Arc<Mutex<Vec<String>>>) {
     (db, seen)
 }
 
-/// The first words of each event, without sizes and times.
+/// The names of the events since the last call, without sizes and times.
 fn names(seen: &Mutex<Vec<String>>) -> Vec<String> {
     std::mem::take(&mut *seen.lock())
         .iter()

@@ -1,4 +1,5 @@
-//! What a batch promises: the bytes of the format page, no panic on any bytes, and an order that survives one version.
+//! Tests what a batch promises: it has the bytes of the format page, no bytes make it panic, and its order still
+//! counts if all ops get one version.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +77,7 @@ fn bytes_that_end_early_are_refused_with_the_place_of_the_op() {
     }
 }
 
-/// The op after kind and table is `rest`.
+/// Decodes one op: `kind`, a table, and then `rest`. The batch must refuse it because of `why`.
 fn check_refused(kind: u8, rest: &[u8], why: &str) {
     let bytes = [&[kind, 1, 0, 0, 0], rest].concat();
     let mut ops = BatchOps::new();
@@ -115,7 +116,7 @@ fn random_bytes_never_panic() {
     }
 }
 
-/// The contents after the ops, if the ops are done one after the other.
+/// The contents after the ops were done one after the other.
 fn in_order(ops: &BatchOps, before: &BTreeMap<(u32, Vec<u8>), Vec<u8>>) -> BTreeMap<(u32, Vec<u8>), Vec<u8>> {
     let mut rows = before.clone();
     for (table, op) in ops {
@@ -136,7 +137,8 @@ fn in_order(ops: &BatchOps, before: &BTreeMap<(u32, Vec<u8>), Vec<u8>>) -> BTree
     rows
 }
 
-/// Contents after the ops when all have one version: the last point op of a key wins over every range erase.
+/// The contents after the ops if all of them have one version: the last put or erase of a key wins over every range
+/// erase.
 fn at_one_version(ops: &BatchOps, before: &BTreeMap<(u32, Vec<u8>), Vec<u8>>) -> BTreeMap<(u32, Vec<u8>), Vec<u8>> {
     let mut ranges_first = BatchOps::new();
     for (table, op) in ops {

@@ -1,4 +1,4 @@
-//! Options that are refused, with words that say what to do, and their bytes.
+//! Tests the options that are refused, the messages that say what to do, and the encoded bytes of options.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn filters_come_back_and_have_names() {
             options.encode(&mut bytes);
             assert_eq!(TableOptions::decode(&mut bytes.as_slice()), Ok(options));
             names.push(filters.to_string());
-            // Another number is a filter of a later release.
+            // Any other number stands for a filter of a later release.
             let at = bytes.len() - 3;
             for number in [3, 7, 11, 12, 15, 19, 32, 127] {
                 bytes[at] = number;
@@ -91,13 +91,13 @@ fn metadata_and_where_pages_stay_have_no_part_in_how_files_are_written() {
     }
 }
 
-/// A manifest may hold another number there.
+/// The fifth number in a manifest may be another one than 0.
 #[test]
 fn the_fifth_number_is_written_as_0_and_ignored() {
     let options = TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() };
     let mut bytes = Vec::new();
     options.encode(&mut bytes);
-    // The sizes of a page and of a node take two bytes each. Then come index and compression.
+    // The sizes of a page and of a node take two bytes each. Behind them are the index and the compression.
     assert_eq!(bytes[6], 0);
     for number in [1, 3, 127] {
         bytes[6] = number;
@@ -109,7 +109,7 @@ fn the_fifth_number_is_written_as_0_and_ignored() {
 fn a_choice_that_a_later_release_has_is_refused_by_name() {
     let mut bytes = Vec::new();
     TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() }.encode(&mut bytes);
-    // The sizes of a page and of a node take two bytes each. Then come index and compression.
+    // The sizes of a page and of a node take two bytes each. Behind them are the index and the compression.
     let compressions = [3, 2, 0x12 + 1, 0x13, 0x10, 0x11];
     let compressions = compressions.map(|number| (5, number, format!("compression {number}")));
     for (at, number, expected) in [(4, 3, "index 3".to_owned())].into_iter().chain(compressions) {

@@ -13,19 +13,19 @@
 //! 60  crc32c of bytes 0..60         u32
 //! ```
 //!
-//! Numbers are little-endian. The length and the place of the checksum are the same in every format version. So a
-//! damaged header can be told apart from a newer header.
+//! Numbers are little-endian. In every format version the header has the same length, and the checksum is at the
+//! same place. So a damaged header can be told from a header of a newer version.
 
 use sst::format::features::{self, Unreadable};
 
-/// The length of the header in bytes. The first record starts there.
+/// The length of the header in bytes. The first record starts after them.
 pub const HEADER_BYTES: usize = 64;
 
 const MAGIC: &[u8; 8] = b"LARCHLOG";
 const FORMAT_VERSION: u32 = 1;
 const CRC_AT: usize = 60;
 
-/// The feature bit of a manifest whose edits are numbered fields with their lengths.
+/// The feature bit of a manifest in which an edit is a list of numbered fields, each with its length.
 pub const EDIT_FIELDS: u32 = 1 << 16;
 
 /// The feature bit of a write-ahead log whose first record names the previous log. The log began before the previous
@@ -43,7 +43,7 @@ pub enum LogKind {
 }
 
 impl LogKind {
-    /// The feature bits of such files that this release knows.
+    /// The feature bits that this release knows for files of this kind.
     pub fn features(self) -> u32 {
         match self {
             Self::WriteAhead => BEGIN_RECORD,
@@ -60,40 +60,41 @@ impl LogKind {
     }
 }
 
-/// The log before this one.
+/// The log before a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Previous {
-    /// The number of its file, not 0.
+    /// The number of this log's file, which is not 0.
     pub number: u64,
-    /// Where it ends.
+    /// Where this log ends.
     pub end: KnownEnd,
 }
 
-/// Where a log ends according to the next log. Everything above this end was never written.
+/// The end of a log, as the next log states it. Bytes above this end were never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownEnd {
-    /// In bytes from the start of the file.
+    /// The end, in bytes from the start of the file.
     pub at: u64,
-    /// Whether everything below the end was durable before the next log named this end. A header names only durable
+    /// Whether everything below the end was durable before the next log stated the end. A header states only durable
     /// ends.
     pub is_durable: bool,
 }
 
 impl Previous {
-    /// Whether there can be such a log.
+    /// Whether a log can have such a predecessor.
     pub fn is_valid(&self) -> bool {
         self.number != 0 && self.end.at >= HEADER_BYTES as u64
     }
 
-    /// Whether a log with this `Previous` says that an older log `number`, with the `Previous` `own`, does not
-    /// count. Then a recovery has dropped the older log's commits, because commits before them were lost.
+    /// Whether a log with this `Previous` makes an older log invalid. The older log has the number `number` and the
+    /// `Previous` `own`. The older log is invalid if a recovery has dropped its commits, because commits before them
+    /// were lost.
     pub fn drops(&self, number: u64, own: Option<Previous>) -> bool {
         self.end.is_durable && number > self.number && own.is_some_and(|own| !own.end.is_durable)
     }
 }
 
 impl KnownEnd {
-    /// The end of a log that is durable up to this end.
+    /// A durable end at this offset.
     pub fn durable(at: u64) -> Self {
         Self { at, is_durable: true }
     }
@@ -102,16 +103,16 @@ impl KnownEnd {
 /// What a log file says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the records are.
+    /// What the records of the file are.
     pub kind: LogKind,
-    /// A random number, not 0. All records of the file have it too, so that a record of another file is not taken
-    /// for a record of this file.
+    /// A random number other than 0. Each record of the file has this number, too, so a record of another file
+    /// cannot be mistaken for a record of this file.
     pub log_id: u64,
-    /// The number of the file, not 0.
+    /// The number of the file, which is not 0.
     pub number: u64,
-    /// The log that this log continues, if the header names it.
+    /// The log before this log, if the header names it.
     pub previous: Option<Previous>,
-    /// The feature bits. Unknown bits among the low 16 are ignored.
+    /// The feature bits. A reader ignores unknown bits among the low 16.
     pub features: u32,
 }
 
@@ -121,7 +122,7 @@ impl Header {
         Self { kind, log_id, number, previous, features: 0 }
     }
 
-    /// Whether the first record names the previous log.
+    /// Whether the first record of the log names the previous log.
     pub fn has_begin_record(&self) -> bool {
         self.kind == LogKind::WriteAhead && self.features & BEGIN_RECORD != 0
     }

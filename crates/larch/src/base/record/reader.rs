@@ -1,12 +1,14 @@
 //! Reads the records of a log file. At the first bad record it decides whether the record is a torn tail or
 //! corruption. This module does not know what the payloads mean.
 //!
-//! A crash may leave anything in the part that was not synced: missing bytes, zeros, later records without earlier
-//! ones. So a bad record at offset `o` ends the log without an error, unless something proves that bytes at or past `o`
-//! were durable: the caller's `known_end`, or a valid record after `o`. (Records before `o` prove nothing, because the
-//! synced end in a record is not past its own offset.) If even one such byte was durable, the bad record is corruption.
+//! After a crash, the part that was not synced may be in any state: bytes are missing or zero, or later records are
+//! there without earlier ones. So a bad record at offset `o` ends the log without an error, unless something proves
+//! that bytes at or past `o` were durable. The proof is the caller's `known_end`, or a valid record after `o`.
+//! (Records before `o` prove nothing, because the synced end in a record is at most the record's own offset.) If at
+//! least one such byte was durable, the bad record is corruption.
 //!
-//! Memory: one chunk, or one record if it is longer. The search for a proof uses two chunks.
+//! Memory: the reader keeps one chunk, or one record if the record is longer. The search for a proof takes two
+//! chunks.
 //!
 //! A reader belongs to one thread.
 
@@ -23,36 +25,36 @@ use super::{
     padded_record_bytes,
 };
 
-/// How many bytes are read at once.
+/// The reader reads this many bytes at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Where it starts in the file.
+    /// Where the record starts in the file.
     pub offset: u64,
-    /// What was appended.
+    /// The bytes that were appended.
     pub payload: &'a [u8],
 }
 
-/// Why a log ended before its file did.
+/// Why a log ends before the end of its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tear {
-    /// Where the unfinished write starts. This is the end of the log.
+    /// Where the unfinished write starts, which is the end of the log.
     pub offset: u64,
-    /// What is wrong with it.
+    /// What is wrong with the unfinished write.
     pub why: &'static str,
 }
 
-/// Gives the records of a file one by one. After an error it returns the same error again.
+/// Gives the records of a file one by one. After an error, each further call returns the same error.
 #[derive(Debug)]
 pub struct RecordReader {
     file: Arc<dyn File>,
     path: PathBuf,
-    /// `None` if the creation of the file was torn. Then it has no records.
+    /// The header, or `None` if the creation of the file was torn. Such a file has no records.
     header: Option<Header>,
-    /// Nothing is read from this offset on. It is the lesser of two values: the caller's `known_end`, and the length
-    /// that the file had at the open.
+    /// The reader reads nothing from this offset on. It is the smaller of the caller's `known_end` and the length
+    /// that the file had when it was last looked at.
     limit: u64,
     known_end: Option<KnownEnd>,
     /// Where the next record starts.
@@ -60,7 +62,7 @@ pub struct RecordReader {
     /// See [`RecordReader::proven_end`].
     proven_end: u64,
     window: Window,
-    /// How the log has ended. `None` until it has ended.
+    /// How the log has ended, or `None` as long as it has not ended.
     log_end: Option<LogEnd>,
 }
 
@@ -79,7 +81,7 @@ struct Window {
 }
 
 impl Window {
-    /// The place of `range` in the window, if the window holds all of it.
+    /// The position of `range` in the window, if the window holds the whole range.
     fn find(&self, range: &Range<u64>) -> Option<Range<usize>> {
         let start = usize::try_from(range.start.checked_sub(self.start)?).ok()?;
         let end = usize::try_from(range.end.checked_sub(self.start)?).ok()?;
@@ -88,14 +90,14 @@ impl Window {
 }
 
 impl RecordReader {
-    /// Opens a log of the given kind. `known_end` is where this log ended according to the next log: nothing above
-    /// it is read. If `known_end` is durable, everything below it must be there and valid. It is `None` if no next
-    /// log exists.
+    /// Opens a log of the given kind. `known_end` is where this log ended, according to the next log. Nothing above
+    /// this end is read. If `known_end` is durable, all bytes below it must be there and valid. It is `None` if no
+    /// next log exists.
     ///
     /// # Errors
     ///
-    /// The file cannot be opened or read, ends before `known_end`, is of another kind, or has a bad header that is no
-    /// torn creation.
+    /// Fails if the file cannot be opened or read, ends before a durable `known_end`, or is of another kind. Also
+    /// fails if the header is bad and this is not a torn creation.
     pub fn open(disk: &dyn Disk, path: &Path, kind: LogKind, known_end: Option<KnownEnd>) -> Result<Self> {
         assert!(known_end.is_none_or(|end| end.at >= HEADER_BYTES as u64), "a log ends after its header");
         let file = disk.open(path, Access::Read).map_err(|error| LogError::io("open", path, error))?;
@@ -122,9 +124,9 @@ impl RecordReader {
         Ok(reader)
     }
 
-    /// Reads the header. The header was durable before the first record was written. So a bad header is a torn
-    /// creation only in a file without records: the file is shorter than the header, or as long as the header
-    /// without its checksum.
+    /// Reads the header. The header was durable before the first record was written. So a bad header means a torn
+    /// creation only if the file has no records. Such a file is shorter than the header, or is as long as the header
+    /// and lacks only the checksum.
     fn read_header(&mut self, file_bytes: u64, kind: LogKind) -> Result<()> {
         let mut bytes = [0; HEADER_BYTES];
         let present = file_bytes.min(HEADER_BYTES as u64) as usize;
@@ -146,7 +148,7 @@ impl RecordReader {
         Err(LogError::unreadable(&self.path, 0, fault))
     }
 
-    /// The header of the file; `None` if its creation was torn. Then nothing was ever in it.
+    /// The header of the file, or `None` if the creation of the file was torn. Such a file never had any content.
     pub fn header(&self) -> Option<&Header> {
         self.header.as_ref()
     }
@@ -156,23 +158,23 @@ impl RecordReader {
         &self.path
     }
 
-    /// Where the next record starts. After the last record it is the end of the log.
+    /// Where the next record starts. After the last record, this is the end of the log.
     pub fn end(&self) -> u64 {
         self.offset
     }
 
-    /// Everything below this offset was durable. `known_end` or the greatest synced end of the records read so far
-    /// proves this. What lies beyond can be read now, but an earlier process may have failed to sync it.
+    /// All bytes below this offset were durable. The proof is `known_end`, or the greatest synced end in the records
+    /// read so far. The bytes above can be read now, but an earlier process may have failed to sync them.
     pub fn proven_end(&self) -> u64 {
         self.proven_end
     }
 
-    /// Looks in the whole log for a record which proves that this log was synced. It then proves the same of the log
-    /// before this log. Returns the proof.
+    /// Searches the whole log for a record which proves that this log was synced. Such a record also proves that the
+    /// previous log was synced. Returns the proof.
     ///
     /// # Errors
     ///
-    /// The file cannot be read.
+    /// Fails if the file cannot be read.
     pub fn proof_of_sync(&mut self) -> Result<Option<String>> {
         match self.header {
             Some(_) => self.proof_after(HEADER_BYTES as u64),
@@ -180,7 +182,7 @@ impl RecordReader {
         }
     }
 
-    /// The unfinished write that was cut off, if the log ended with such a write. Call it after the last record.
+    /// The unfinished write at the end of the log, if the log ends with one. Call this after the last record.
     pub fn tear(&self) -> Option<&Tear> {
         match &self.log_end {
             Some(LogEnd::Torn(tear)) => Some(tear),
@@ -188,11 +190,11 @@ impl RecordReader {
         }
     }
 
-    /// The next record; `None` after the last.
+    /// The next record, or `None` after the last one.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or is corrupt. A torn tail is no error, see [`RecordReader::tear`].
+    /// Fails if the file cannot be read or is corrupt. A torn tail is no error, see [`RecordReader::tear`].
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>> {
         match &self.log_end {
             Some(LogEnd::Ended | LogEnd::Torn(_)) => return Ok(None),
@@ -216,13 +218,14 @@ impl RecordReader {
         }
     }
 
-    /// Looks at the file again, for a reader beside the process that appends to the file. It then reads the records
-    /// that came since the last look: they were appended, finished, or put in the place of an unfinished record. It
-    /// does nothing after an error.
+    /// Looks at the file again. This is for a reader that runs beside the process that appends to the file. The
+    /// reader then goes on with the records that came since the last look. Such a record was appended, was finished,
+    /// or has replaced an unfinished record. After an error, this does nothing.
     ///
     /// # Errors
     ///
-    /// The length of the file cannot be read, or the file became shorter than what was read of it.
+    /// Fails if the length of the file cannot be read, or if the file has become shorter than the part that was
+    /// read.
     pub fn look_again(&mut self) -> Result<()> {
         if self.header.is_none() || matches!(self.log_end, Some(LogEnd::Failed(_))) {
             return Ok(());
@@ -231,9 +234,10 @@ impl RecordReader {
         if file_bytes < self.offset {
             return Err(LogError::corrupt(&self.path, file_bytes, "the file became shorter than what was read of it"));
         }
-        // There are two cases. The torn bytes may be a record that was just being written. Or they are a record that
-        // could not be written whole and is cut off again, so that the next record stands at its place. Then the
-        // file may be as long as at the last look, or shorter.
+        // After torn bytes there are two cases. The record was just being written at the last look, and may be whole
+        // now. Or it could not be written whole and was cut off, and the next record is written at its place. In
+        // both cases the file may have the same length as at the last look. In the second case it may also be
+        // shorter.
         if file_bytes != self.limit || matches!(self.log_end, Some(LogEnd::Torn(_))) {
             self.limit = file_bytes;
             self.window.bytes.clear();
@@ -242,7 +246,7 @@ impl RecordReader {
         Ok(())
     }
 
-    /// Reads the record at `offset` and goes to the next one, or returns how the log ends.
+    /// Reads the record at `offset` and moves to the next one. If there is none, returns how the log ends.
     fn step(&mut self) -> Result<Result<(u64, Range<usize>), LogEnd>> {
         let offset = self.offset;
         if offset == self.limit {
@@ -266,7 +270,7 @@ impl RecordReader {
         }))
     }
 
-    /// The header of the record at `offset` and the place of its payload in the window. If the record is bad,
+    /// The header of the record at `offset`, and the position of its payload in the window. If the record is bad,
     /// returns what is wrong with it.
     fn record_at(&mut self, offset: u64) -> Result<Result<(RecordHeader, Range<usize>), &'static str>> {
         if self.limit - offset < RECORD_HEADER_BYTES as u64 {
@@ -286,12 +290,13 @@ impl RecordReader {
         Ok(Ok((header, payload..payload + header.payload_bytes as usize)))
     }
 
-    /// Looks after the bad record at `bad` for a valid record which proves that bytes past `bad` were durable.
-    /// Returns the proof.
+    /// Looks for a proof that bytes after the bad record at `bad` were durable: a valid record after `bad` which
+    /// says so. Returns the proof.
     ///
-    /// Records start at multiples of 8, so it tries every such place. It computes the checksum of a candidate only
-    /// if the candidate would be a proof. So the search reads the tail about once, whatever lies there. A copy of an
-    /// older record inside a value proves nothing, because the synced end in it lies before `bad`.
+    /// Records start at multiples of 8, so the search tries every such offset. It computes the checksum of a
+    /// candidate only if a valid candidate would be a proof. So it reads the rest of the file about once, whatever
+    /// bytes are there. If a value contains a copy of an older record, this copy proves nothing, because its synced
+    /// end lies before `bad`.
     fn proof_after(&mut self, bad: u64) -> Result<Option<String>> {
         let log_id = self.log_id();
         let mut offset = bad + RECORD_ALIGN_BYTES as u64;
@@ -322,7 +327,7 @@ impl RecordReader {
         Ok(None)
     }
 
-    /// The checksum of a part of the file. The part is read in chunks without changing the window.
+    /// The checksum of a range of the file. The range is read in chunks, and the window stays as it is.
     fn crc_of(&self, range: Range<u64>) -> Result<u32> {
         let mut bytes = vec![0; CHUNK_BYTES.min((range.end - range.start) as usize)];
         let mut crc = Digest::new(CrcAlgorithm::Crc32Iscsi);
@@ -333,11 +338,12 @@ impl RecordReader {
             crc.update(&bytes[..count]);
             offset += count as u64;
         }
-        // The checksum has 32 bits. The type serves all widths.
+        // The checksum has 32 bits, but the crate returns checksums of all widths in one type.
         Ok(crc.finalize() as u32)
     }
 
-    /// Brings `range` into the window, and returns its place there. The range must end at or before the limit.
+    /// Loads `range` into the window, and returns its position in the window. The range must not reach past the
+    /// limit.
     fn load(&mut self, range: Range<u64>) -> Result<Range<usize>> {
         if let Some(at) = self.window.find(&range) {
             return Ok(at);
@@ -345,7 +351,7 @@ impl RecordReader {
         let length = (range.end - range.start).max(CHUNK_BYTES as u64).min(self.limit - range.start) as usize;
         self.window.bytes.clear();
         self.window.bytes.shrink_to(length.max(CHUNK_BYTES));
-        // The length comes from the record's header, and may be as great as the length of the file.
+        // The length is the one that the record's header states, which may be as great as the length of the file.
         let no_memory = |_| LogError::io("read", &self.path, io::ErrorKind::OutOfMemory.into());
         self.window.bytes.try_reserve_exact(length).map_err(no_memory)?;
         self.window.bytes.resize(length, 0);
@@ -385,7 +391,7 @@ impl RecordHeader {
         padded_record_bytes(self.payload_bytes as usize) as u64
     }
 
-    /// Checks the record at `offset` as well as possible without its payload.
+    /// Checks everything about the record at `offset` that can be checked without its payload.
     fn check(&self, log_id: u64, offset: u64, limit: u64) -> Result<(), &'static str> {
         if self.log_id != log_id {
             return Err("there is no record of this log");
@@ -400,7 +406,7 @@ impl RecordHeader {
     }
 }
 
-/// Fills `bytes` from `offset` on. The file was long enough when it was opened.
+/// Fills `bytes` from `offset` on. The file was long enough when its length was last read.
 fn read_exactly(file: &dyn File, path: &Path, bytes: &mut [u8], offset: u64) -> Result<()> {
     let mut done = 0;
     while done < bytes.len() {

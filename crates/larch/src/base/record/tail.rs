@@ -1,5 +1,6 @@
-//! Makes the end of a log durable that an earlier process has left. After that another log may say where this log
-//! ends, or records may be appended to it. This module does not know what the records mean.
+//! Makes the end of a log durable if an earlier process wrote this log. Only after that may another log state where
+//! this log ends, and only then may records be appended to this log. This module does not know what the records
+//! mean.
 
 use super::{LogError, Result};
 use os::{Access, Disk};
@@ -9,15 +10,16 @@ use std::path::Path;
 /// How many bytes [`rewrite_tail`] copies at once.
 const REWRITE_BYTES: u64 = 1 << 20;
 
-/// Cuts a log off at `tail.end` and makes the rest durable. It writes in place, and so takes no room on the disk.
+/// Cuts a log off at `tail.end`, and makes what is left durable. The tail is rewritten in place, so this needs no
+/// free space on the disk.
 ///
-/// Nothing proves that the `tail` is durable. If an earlier process failed to sync it, the system may show the tail
-/// and yet never write it. A sync would then succeed without saving the tail. So the tail is written again before
-/// the sync.
+/// Nothing proves that the bytes in `tail` are durable. If an earlier process failed to sync the tail, the system
+/// may show its bytes but never write them to the disk. Then a sync would succeed without having saved the tail. So
+/// the tail is written again before the sync.
 ///
 /// # Errors
 ///
-/// The file cannot be cut, read, written or synced.
+/// Fails if the file cannot be cut, read, written or synced.
 pub fn rewrite_tail(disk: &dyn Disk, path: &Path, tail: Range<u64>) -> Result<()> {
     let io = |action| move |error| LogError::io(action, path, error);
     let file = disk.open(path, Access::Write).map_err(io("open"))?;

@@ -1,4 +1,5 @@
-//! What the log promises about its bytes, checked on a disk in memory that can be cut, bent and crashed.
+//! Tests what a log promises about its bytes. The disk is in memory, where a test can cut files, change bytes and
+//! simulate crashes.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -28,8 +29,8 @@ enum End {
     Corrupt(u64),
 }
 
-/// Reads the whole file. Returns the payloads and how the file ends. If it is an error, a second call must give the
-/// same error.
+/// Reads the whole file. Returns the payloads and how the file ends. If the file ends with an error, a second call
+/// must give the same error.
 fn read(disk: &SimDisk, known_end: Option<u64>) -> (Vec<Vec<u8>>, End) {
     read_to(disk, known_end.map(KnownEnd::durable))
 }
@@ -146,8 +147,8 @@ fn short_reads_do_not_matter() {
     }
 }
 
-/// A log of records of 0..40 bytes, synced after some of the records. Returns the payloads, the offsets, and the
-/// synced end that the file proves.
+/// Writes a log with records of 0 to 39 bytes, and syncs it after some of them. Returns the payloads, their offsets,
+/// and the synced end that the file itself proves.
 fn small_log(disk: &SimDisk) -> (Vec<Vec<u8>>, Vec<u64>, u64) {
     let mut writer = writer(disk);
     let (mut payloads, mut offsets, mut proven_end) = (Vec::new(), Vec::new(), 0);
@@ -179,7 +180,8 @@ fn a_flipped_bit_below_the_synced_end_is_corruption_and_above_it_cuts() {
                 let image = disk.image();
                 image.flip_bit(PATH, byte, bit);
                 let expected = match offsets.iter().rposition(|offset| *offset <= byte) {
-                    // The header: corrupt even where it could be torn, because the file has records.
+                    // The changed bit is in the header. The header counts as corrupt and never as torn, because the
+                    // file has records.
                     None => (payloads[..0].to_vec(), End::Corrupt(0)),
                     Some(record) => {
                         let offset = offsets[record];
@@ -225,7 +227,7 @@ fn nothing_above_the_known_end_is_looked_at() {
     let image = disk.image();
     image.flip_bit(PATH, offsets[10], 1);
     assert_eq!(read(&image, Some(offsets[10])), (payloads[..10].to_vec(), End::Clean));
-    // An end inside a record cannot be where the log ended.
+    // A log cannot have ended inside a record.
     assert_eq!(read(&disk, Some(offsets[10] + 8)), (payloads[..10].to_vec(), End::Corrupt(offsets[10])));
 }
 
@@ -236,9 +238,9 @@ fn an_end_that_is_not_durable_limits_a_log_and_proves_nothing() {
     let end = |at| Some(KnownEnd { at, is_durable: false });
     let image = disk.read_all(Path::new(PATH)).expect("it is there");
     assert_eq!(read_to(&disk, end(offsets[10])), (payloads[..10].to_vec(), End::Clean));
-    // A record that begins below the end does not lie below it.
+    // The record starts below the stated end, but it does not end below it.
     assert_eq!(read_to(&disk, end(offsets[10] + 8)), (payloads[..10].to_vec(), End::Torn(offsets[10])));
-    // Bytes that may never have been written are missing.
+    // The missing bytes may never have been written.
     let last = *offsets.last().expect("there are records");
     assert!(last >= proven_end, "the last record was not synced");
     set_len(&disk, last);
@@ -247,7 +249,7 @@ fn an_end_that_is_not_durable_limits_a_log_and_proves_nothing() {
         RecordReader::open(&*disk, Path::new(PATH), LogKind::WriteAhead, end(image.len() as u64)).expect("it is whole");
     while reader.next_record().expect("it is whole").is_some() {}
     assert_eq!((reader.end(), reader.proven_end()), (last, proven_end), "what is missing can be seen");
-    // A record proves what it always does.
+    // If the stated end is not durable, a record in the log still proves what was durable.
     write_at(&disk, b"damage", offsets[0] + 4);
     assert_eq!(read_to(&disk, end(last)), (Vec::new(), End::Corrupt(offsets[0])));
 }
@@ -283,7 +285,7 @@ fn zeros_after_the_last_record_are_a_torn_tail() {
     assert_eq!(read(&disk, None), (payloads, End::Torn(end)));
 }
 
-/// `distance` bytes lie between a bad record and the record which proves that the bad record was durable.
+/// Puts `distance` bytes between a bad record and the record which proves that the bad one was durable.
 fn check_distant_proof(distance: usize) {
     let disk = SimDisk::new(1);
     let mut writer = writer(&disk);
@@ -300,19 +302,19 @@ fn check_distant_proof(distance: usize) {
     let image = disk.image();
     image.flip_bit(PATH, bad + 30, 1);
     assert_eq!(read(&image, None), (vec![b"good".to_vec()], End::Corrupt(bad)), "distance {distance}");
-    // The length of the bad record is wrong, but the proof is still found.
+    // If the length of the bad record is wrong, the search still finds the proof.
     let image = disk.image();
     image.flip_bit(PATH, bad + 6, 0);
     assert_eq!(read(&image, None), (vec![b"good".to_vec()], End::Corrupt(bad)), "distance {distance}");
-    // Half of the proof is missing, too: then it proves nothing.
+    // If the second half of the proving record is missing, the record proves nothing.
     set_len(&image, proof + distance as u64 / 2);
     assert_eq!(read(&image, None), (vec![b"good".to_vec()], End::Torn(bad)), "distance {distance}");
 }
 
 #[test]
 fn proof_is_found_at_any_distance() {
-    // The search starts 8 bytes after the bad record and reads 1 MiB at a time. Here the proof lies across the ends
-    // of these chunks.
+    // The search starts 8 bytes after the bad record, and reads chunks of 1 MiB. With these distances, the proving
+    // record lies across the ends of chunks.
     for around in [1 << 20, 2 << 20] {
         for distance in (around - 48..around + 32).step_by(8) {
             check_distant_proof(distance);
@@ -380,7 +382,7 @@ fn an_unfinished_creation_is_an_empty_log_unless_the_successor_knows_better() {
         file.write_at(&bytes[..length], 0).expect("the disk works");
         assert_eq!(read(&disk, None), (Vec::new(), End::Torn(0)), "length {length}");
         assert_eq!(read(&disk, Some(64)), (Vec::new(), End::Corrupt(length as u64)), "length {length}");
-        // The same, with the length saved before the bytes.
+        // Tests the same case if the length of the file was saved before its bytes.
         if length <= 60 {
             file.set_len(HEADER_BYTES as u64).expect("the disk works");
             assert_eq!(read(&disk, None), (Vec::new(), End::Torn(0)), "length {length}");
@@ -389,7 +391,7 @@ fn an_unfinished_creation_is_an_empty_log_unless_the_successor_knows_better() {
     }
 }
 
-/// The error that a file with only this header opens with.
+/// Opens a file that has only this header, and returns the error.
 #[test]
 fn a_header_that_is_cut_in_zeros_of_its_checksum_is_not_whole() {
     let header = |log_id| Header { log_id, ..header() }.encode();
@@ -469,7 +471,7 @@ fn a_failed_append_is_cut_back_and_may_be_tried_again() {
     let disk = SimDisk::new(1);
     let mut writer = writer(&disk);
     let end = writer.append(&[b"one"]).expect("the disk works");
-    // Room for a part of the next record.
+    // The disk has room for only a part of the next record.
     disk.set_capacity(disk.used_bytes() + 20);
     let error = writer.append(&[&[b'2'; 100]]).expect_err("the disk is full").to_string();
     assert!(error.starts_with(&format!("cannot write {PATH}: ")), "{error}");
@@ -477,14 +479,14 @@ fn a_failed_append_is_cut_back_and_may_be_tried_again() {
     assert_eq!(disk.used_bytes(), end, "what was written of it takes no room");
     assert!(writer.append(&[&[b'2'; 100]]).is_err(), "the disk is still full");
     disk.set_capacity(u64::MAX);
-    // The cut before the next append fails as well.
+    // Before the next append, the writer tries the cut again. This fails, too.
     disk.fail_operation(1, ErrorKind::Other);
     assert!(writer.append(&[b"three"]).is_err());
     writer.append(&[b"three"]).expect("the disk works");
     assert_eq!(read(&disk, None), (vec![b"one".to_vec(), b"three".to_vec()], End::Clean));
 }
 
-/// Recovery gives a prefix of what was appended, whatever appends failed on the way.
+/// Whichever appends fail, a recovery returns a prefix of the appended records.
 #[test]
 fn appends_that_fail_leave_nothing_behind_after_any_crash() {
     for seed in 0..300 {
@@ -526,7 +528,8 @@ fn after_a_failed_sync_every_append_and_sync_is_refused() {
     assert_eq!(writer.append(&[b"two"]).expect_err("it is final").to_string(), error);
 }
 
-/// Appends, syncs, and crashes at some point. It does so twice, because recovery must be repeatable.
+/// Appends and syncs records until a crash at some point. Then reads the log twice, because recovery must give the
+/// same result each time.
 fn check_crash(seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     let disk = SimDisk::new(seed);
@@ -556,7 +559,7 @@ fn after_a_crash_a_prefix_with_everything_synced_is_left() {
     }
 }
 
-/// What a crash during `create` leaves is an unfinished creation or an empty log.
+/// A crash during `create` leaves an unfinished creation or an empty log.
 #[test]
 fn a_crash_while_creating_leaves_no_log_or_an_empty_one() {
     for seed in seeds(100) {
@@ -576,7 +579,8 @@ fn a_crash_while_creating_leaves_no_log_or_an_empty_one() {
     }
 }
 
-/// Random bytes change anywhere. Every read gives a prefix of what was written, and nothing panics.
+/// Changes random bytes at random places. Every read then returns a prefix of the written records, and nothing
+/// panics.
 #[test]
 fn no_change_of_bytes_yields_a_wrong_payload() {
     for seed in seeds(300) {
@@ -595,8 +599,8 @@ fn no_change_of_bytes_yields_a_wrong_payload() {
     }
 }
 
-/// The seeds of a random test. Each seed is printed, so that the captured output of a failure names the failed seed
-/// last. `SEED=n cargo test -p larch-db name_of_test` runs seed `n` alone.
+/// The seeds of a random test. The test prints each seed before it runs. So if it fails, the last printed seed is
+/// the failed one. `SEED=n cargo test -p larch-db name_of_test` runs seed `n` alone.
 pub(crate) fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let chosen: Option<u64> = std::env::var("SEED").ok().map(|seed| seed.parse().expect("SEED is a number"));
     let range = chosen.map_or(0..count, |seed| seed..seed + 1);
@@ -614,7 +618,7 @@ fn a_log_gives_the_room_back_that_it_does_not_use() {
     let room = || std::fs::metadata(&path).expect("the log is there").blocks() * 512;
     let mut file = EmptyLog::create(&*disk, &path).expect("the disk works");
     file.allocate_ahead(4 * USED);
-    // A file system that cannot allocate ahead, or is nearly full, does nothing.
+    // If the file system cannot allocate ahead, or is nearly full, the file gets no extra room.
     assert!(room() == 0 || room() >= 4 * USED, "{}", room());
     let mut writer = file.begin(&header()).expect("the disk works");
     writer.append(&[b"first"]).expect("the disk works");

@@ -1,11 +1,11 @@
-//! Appends records to a new file. This module does not decide when the records become durable, and which thread does
-//! it.
+//! Appends records to a new file. This module does not decide when records become durable, or which thread makes
+//! them durable.
 //!
-//! Invariants: `appended_end` is stored after the bytes below it were written. `synced_end` is stored after a sync
-//! that began after these bytes were written. Both ends only grow. If an append fails, the file is cut back to the
-//! last whole record, and this cut is made durable before the next record is written. After a failed sync every
-//! append and sync is refused. A sync of a log first makes the log before it durable, so `synced_end` holds for both
-//! logs.
+//! Invariants: `appended_end` is stored only after all bytes below it were written. `synced_end` is stored only
+//! after a sync that began when these bytes were already written. Both ends only grow. If an append fails, the file
+//! is cut back to the last whole record, and this cut is made durable before the next record is written. After a
+//! failed sync every append and sync is refused. A sync of a log first makes the previous log durable, so
+//! `synced_end` is also a promise about the previous log.
 //!
 //! Thread safety: a [`RecordWriter`] belongs to one thread. Its [`LogFile`] is shared.
 
@@ -17,21 +17,22 @@ use os::{Access, Disk, File};
 
 use super::{HEADER_BYTES, Header, LogError, RECORD_HEADER_BYTES, Result, padded_record_bytes};
 
-/// The length of the longest payload. The lengths of the payload and of the padded record must fit in a u32.
+/// The greatest length of a payload. The lengths of the payload and of the padded record must fit in a u32.
 pub const MAX_PAYLOAD_BYTES: usize = u32::MAX as usize - 64;
 
-/// If a record makes the scratch buffer larger than this, the memory is returned after the record.
+/// If a record makes the scratch buffer larger than this, its memory is freed after the record.
 const MAX_SCRATCH_BYTES: usize = 1 << 20;
 
-/// A log file that is being written, as the threads that make it durable see it.
+/// A log file that is being written, as seen by the threads that make it durable.
 #[derive(Debug)]
 pub struct LogFile {
     file: Arc<dyn File>,
     path: PathBuf,
     appended_end: AtomicU64,
     synced_end: AtomicU64,
-    /// Held during a sync. The system reports a failure to one sync only: if two syncs ran at a time, the other sync
-    /// would succeed. It holds the log before this log, as long as that log may not be durable.
+    /// A thread holds this lock during a sync. The system reports a failure to only one sync. If two syncs ran at
+    /// the same time, the other sync would succeed wrongly. The value is the previous log, as long as that log may
+    /// not be durable.
     syncing: Mutex<Option<Arc<LogFile>>>,
     /// The error of the sync that failed.
     failed: OnceLock<LogError>,
@@ -53,12 +54,14 @@ impl LogFile {
         self.synced_end.load(Ordering::Acquire)
     }
 
-    /// Makes everything appended so far durable, and first the log before this log. Returns the end of this log.
+    /// Makes everything appended so far durable. Before that, makes the previous log durable. Returns the end of
+    /// this log.
     ///
     /// # Errors
     ///
-    /// A sync of one of them failed, now or before. This is final for all later syncs and appends: the system may have
-    /// dropped the bytes that it could not write, and a second sync would not report it.
+    /// Fails if a sync of this log or of the previous log has failed, now or earlier. After such a failure all later
+    /// syncs and appends fail, too. The system may have dropped the bytes that it could not write, and a second sync
+    /// would not report this.
     pub fn sync(&self) -> Result<u64> {
         let mut before = self.syncing.lock();
         self.check()?;
@@ -77,7 +80,7 @@ impl LogFile {
     ///
     /// # Errors
     ///
-    /// The error of the sync that failed.
+    /// The error of a sync that failed.
     pub fn check(&self) -> Result<()> {
         match self.failed.get() {
             Some(error) => Err(error.clone()),
@@ -92,16 +95,18 @@ pub struct RecordWriter {
     file: Arc<LogFile>,
     log_id: u64,
     end: u64,
-    /// The synced end in the last record. Before the first record it is the end of the header, which is durable.
+    /// The synced end that the last record states. Before the first record, it is the end of the header, which is
+    /// durable.
     stated_end: u64,
     scratch: Vec<u8>,
-    /// Whether an append failed, so that a part of a record may lie after `end`.
+    /// Whether an append has failed. Then a part of a record may lie after `end`.
     is_torn: bool,
-    /// Whether the file may have room beyond its end.
+    /// Whether disk space after the end of the file may be allocated.
     is_allocated_ahead: bool,
 }
 
-/// A log file without a header, whose name is durable. A reader takes it for a file whose creation was not finished.
+/// A log file whose name is durable and that has no header yet. A reader treats it as a file whose creation was not
+/// finished.
 #[derive(Debug)]
 pub struct EmptyLog {
     file: Arc<dyn File>,
@@ -114,7 +119,7 @@ impl EmptyLog {
     ///
     /// # Errors
     ///
-    /// The file exists already, or the directory cannot be synced.
+    /// Fails if the file exists already, or if the directory cannot be synced.
     pub fn create(disk: &dyn Disk, path: &Path) -> Result<Self> {
         let io = |action| move |error| LogError::io(action, path, error);
         let file = disk.open(path, Access::Create).map_err(io("create"))?;
@@ -123,13 +128,13 @@ impl EmptyLog {
         Ok(Self { file, path: path.to_owned(), is_allocated_ahead: false })
     }
 
-    /// Asks for room for a log of `bytes`, so that appends need not look for room while the disk is busy. If the
-    /// disk is full or the file system cannot do this, appends look for room as always.
+    /// Allocates disk space for a log of `bytes`, so that appends do not have to allocate while the disk is busy. If
+    /// the disk is full or the file system cannot do this, appends allocate space themselves, as usual.
     pub fn allocate_ahead(&mut self, bytes: u64) {
         self.is_allocated_ahead = true;
         if self.file.allocate_ahead(bytes).is_err() {
-            // The part that was allocated is given back, because others can use it: a quota may be used up although the
-            // disk is not full.
+            // The part that was allocated is given back, because others may need it: this user's quota may be used
+            // up although the disk is not full.
             self.file.set_len(0).ok();
         }
     }
@@ -138,7 +143,7 @@ impl EmptyLog {
     ///
     /// # Errors
     ///
-    /// The file cannot be written or synced.
+    /// Fails if the file cannot be written or synced.
     pub fn begin(self, header: &Header) -> Result<RecordWriter> {
         let Self { file, path, is_allocated_ahead } = self;
         let io = |action, error| LogError::io(action, &path, error);
@@ -153,22 +158,22 @@ impl RecordWriter {
     ///
     /// # Errors
     ///
-    /// As [`EmptyLog::create`] and [`EmptyLog::begin`].
+    /// Fails as [`EmptyLog::create`] and [`EmptyLog::begin`] do.
     pub fn create(disk: &dyn Disk, path: &Path, header: &Header) -> Result<Self> {
         EmptyLog::create(disk, path)?.begin(header)
     }
 
-    /// A writer for `file`, which has only a header, and this header is durable.
+    /// A writer for `file`. The file has only a header, which is durable.
     pub(crate) fn after_header(file: Arc<dyn File>, path: &Path, log_id: u64) -> Self {
         Self::at(file, path, log_id, HEADER_BYTES as u64)
     }
 
-    /// A writer for the log at `path`, which was left by an earlier process. The log ends at `end`, and everything
-    /// in it is durable.
+    /// A writer for the log at `path`, which an earlier process has written. The log ends at `end`, and all of its
+    /// bytes are durable.
     ///
     /// # Errors
     ///
-    /// The file cannot be opened.
+    /// Fails if the file cannot be opened.
     pub fn go_on(disk: &dyn Disk, path: &Path, log_id: u64, end: u64) -> Result<Self> {
         let file = disk.open(path, Access::Write).map_err(|error| LogError::io("open", path, error))?;
         Ok(Self::at(file, path, log_id, end))
@@ -186,22 +191,22 @@ impl RecordWriter {
         Self { file, log_id, end, stated_end: end, scratch: Vec::new(), is_torn: false, is_allocated_ahead: false }
     }
 
-    /// Appends one record with one write, and returns its end. The payload is `parts`, one after the other. The record
-    /// is durable once the file is synced up to this end.
+    /// Appends one record with one write, and returns its end. The payload is `parts`, one after the other. The
+    /// record is durable when the file has been synced up to this end.
     ///
     /// # Errors
     ///
-    /// A sync failed before, or the file cannot be written. Then the record is not in the file, and may be appended
-    /// again.
+    /// Fails if an earlier sync has failed, or if the file cannot be written. Then the file does not have the
+    /// record, and the caller may append it again.
     pub fn append(&mut self, parts: &[&[u8]]) -> Result<u64> {
         self.file.check()?;
         self.mend()?;
         let synced_end = self.file.synced_end();
         encode(&mut self.scratch, self.log_id, synced_end, parts);
-        // If the write panics, a part of the record may be left, as after an error.
+        // If the write panics, a part of the record may stay in the file, as after an error.
         self.is_torn = true;
         if let Err(error) = self.file.file.write_at(&self.scratch, self.end) {
-            // The part is cut off at once, because it takes space on a disk that may be full. If the cut fails, the
+            // That part is cut off at once, because it takes space on a disk that may be full. If the cut fails, the
             // next append tries again.
             self.cut().ok();
             return Err(LogError::io("append to", &self.file.path, error));
@@ -217,18 +222,18 @@ impl RecordWriter {
         Ok(self.end)
     }
 
-    /// Notes that this log continues `before`. That log takes no more records and may not be durable yet. No record
-    /// may have been appended to this log.
+    /// Notes that this log comes after the log `before`, which gets no more records and may not be durable yet. This
+    /// log must not have any records yet.
     pub fn follow(&mut self, before: Arc<LogFile>) {
         assert_eq!(self.end, HEADER_BYTES as u64, "a log follows another one from its beginning");
         *self.file.syncing.lock() = Some(before);
     }
 
-    /// If an append has failed, cuts off what it has left, and makes the cut durable.
+    /// If an append has failed, cuts off what it wrote, and makes the cut durable.
     ///
     /// # Errors
     ///
-    /// The file cannot be cut or synced.
+    /// Fails if the file cannot be cut or synced.
     pub fn mend(&mut self) -> Result<()> {
         if self.is_torn {
             self.cut()?;
@@ -238,31 +243,31 @@ impl RecordWriter {
         Ok(())
     }
 
-    /// Cuts off what lies after the last whole record.
+    /// Cuts off everything after the last whole record.
     fn cut(&self) -> Result<()> {
         self.file.file.set_len(self.end).map_err(|error| LogError::io("cut", &self.file.path, error))
     }
 
-    /// Appends a record without a payload, which proves how much of the log is durable. From then on a reader can
-    /// tell whether the last durable record is damaged or a write was never finished.
+    /// Appends a record without a payload. The record proves how much of the log is durable. With this proof, a
+    /// reader can tell whether the last durable record is damaged, or whether a later write was never finished.
     ///
     /// # Errors
     ///
-    /// As [`RecordWriter::append`].
+    /// Fails as [`RecordWriter::append`] does.
     pub fn append_proof(&mut self) -> Result<u64> {
         self.append(&[])
     }
 
-    /// Releases the buffer in which the writer encodes records.
+    /// Frees the buffer in which the writer encodes records.
     pub fn give_back(&mut self) {
         self.scratch = Vec::new();
     }
 
-    /// Gives back the room that was allocated ahead and is not used.
+    /// Gives back disk space that was allocated ahead and was not used.
     ///
     /// # Errors
     ///
-    /// The file cannot be cut. No record is lost.
+    /// Fails if the file cannot be cut. Even then, no record is lost.
     pub fn trim(&mut self) -> Result<()> {
         if std::mem::take(&mut self.is_allocated_ahead) { self.cut() } else { Ok(()) }
     }
@@ -277,7 +282,7 @@ impl RecordWriter {
         &self.file
     }
 
-    /// How much of the log is durable according to the last record.
+    /// How much of the log is durable, as the last record states it.
     pub fn stated_end(&self) -> u64 {
         self.stated_end
     }
@@ -288,7 +293,7 @@ impl RecordWriter {
     }
 }
 
-/// Encodes a record into `record`, and replaces what was there.
+/// Encodes a record into `record`, which may hold an older record.
 ///
 /// ```text
 /// crc u32 | payload bytes u32 | log id u64 | synced end u64 | payload | zeros to a multiple of 8

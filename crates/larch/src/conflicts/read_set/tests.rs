@@ -1,4 +1,4 @@
-//! What was read is never lost, however much it is.
+//! Tests that nothing that was read is lost, however much it is.
 
 use super::*;
 use crate::base::record::tests::seeds;
@@ -6,7 +6,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::ops::Bound;
 
-/// The keys and ranges of a set as ranges.
+/// The contents of a set, with each key as a range of one key.
 fn all(set: &ReadSet) -> Vec<TableRange> {
     let keys = set.keys().map(|(table, key)| (table, KeyRange::of_key(key)));
     keys.chain(set.ranges().cloned()).collect()
@@ -48,7 +48,7 @@ fn keys_and_ranges_stay_in_a_set_that_joins_them_and_its_memory_is_bounded() {
                 set.add_range(table, range.clone());
                 read.push((table, range));
             }
-            // One range for each of three tables stays.
+            // Even if this is too much, one range for each of the three tables stays.
             assert!(set.bytes() <= most_bytes.max(3 * 200), "{} of {most_bytes}", set.bytes());
         }
         let kept = all(&set);
@@ -88,7 +88,7 @@ fn a_range_counts_whole_until_it_is_closed_and_then_what_was_read() {
     let open = OpenRead::begin(&set, TableId(1), KeyRange::ALL);
     open.close(Some((Bound::Excluded(b"d"), Bound::Unbounded)));
     assert_eq!(ranges().last(), Some(&range(b"", b"d\0")));
-    // What met in the middle was read whole.
+    // The reads from both ends met in the middle, so the whole range was read.
     let open = OpenRead::begin(&set, TableId(1), whole.clone());
     open.close(Some((Bound::Excluded(b"m"), Bound::Excluded(b"m"))));
     assert_eq!(ranges().last(), Some(&whole));
@@ -100,7 +100,7 @@ fn a_read_that_goes_elsewhere_counts_where_it_was_and_where_it_is() {
     let range = |start: &[u8], end: Option<&[u8]>| KeyRange { start: start.to_vec(), end: end.map(<[u8]>::to_vec) };
     let ranges = || set.lock().ranges().map(|(_, keys)| keys.clone()).collect::<Vec<_>>();
     let mut open = OpenRead::begin(&set, TableId(1), KeyRange::ALL);
-    // Nothing was read yet.
+    // At this point nothing of the range was read.
     open.restart(Some((Bound::Unbounded, Bound::Unbounded)), (Bound::Included(b"m"), Bound::Unbounded));
     assert_eq!(ranges(), [range(b"m", None)]);
     let read = range(b"m", Some(b"p\0"));

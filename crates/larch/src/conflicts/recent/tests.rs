@@ -1,4 +1,4 @@
-//! What is kept of flushed rows, and from which version on everything is known.
+//! Tests which keys of flushed rows are kept, and from which version on all commits are known.
 
 use super::*;
 use crate::base::table::TableId;
@@ -6,7 +6,7 @@ use sst::RowKind;
 
 const TABLE: TableId = TableId(3);
 
-/// Memory with one row for each of `versions`, and its log number.
+/// A memory set of the log `log`, with one row for each of `versions`.
 fn memory(log: u64, versions: impl IntoIterator<Item = u64>) -> MemSet {
     let set = MemSet::new(log, Arc::default());
     for version in versions {
@@ -40,7 +40,7 @@ fn recent(most_bytes: u64) -> Arc<Recent> {
     Arc::new(Recent::new(most_bytes))
 }
 
-/// What a transaction that has read [`TABLE`] and began at `since` can be compared with.
+/// The keys with which a transaction can be compared that has read [`TABLE`] and began at `since`.
 fn kept(recent: &Recent, since: u64) -> Vec<Arc<Memtable>> {
     let kept = recent.commits(Version(since), Tables::of(TABLE)).expect("it is not too old");
     kept.of(TABLE, Version(since)).cloned().collect()

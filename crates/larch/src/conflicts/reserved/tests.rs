@@ -1,4 +1,4 @@
-//! Who has which key.
+//! Tests which transaction has which key.
 
 use super::*;
 

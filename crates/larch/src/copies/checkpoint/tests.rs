@@ -1,4 +1,4 @@
-//! What a checkpoint shows while the database goes on between its moment and its end.
+//! Tests what a checkpoint shows if the database changes between the checkpoint's moment and its end.
 
 use super::*;
 use crate::handle::database::Database;
@@ -14,7 +14,7 @@ fn open(machine: &Machine, directory: &str, read_only: bool) -> Database {
     builder.read_only(read_only).open().expect("the disk works")
 }
 
-/// Rows in files and in memory of three tables.
+/// A database with three tables, each with rows in files and in memory.
 fn prepare(machine: &Machine) -> Database {
     let db = open(machine, "db", false);
     for name in ["changed", "dropped", "renamed"] {
@@ -30,7 +30,7 @@ fn prepare(machine: &Machine) -> Database {
     db
 }
 
-/// What users do between the moment of a copy and its end.
+/// Changes that a user may make between the moment of a copy and its end.
 const CHANGES: [fn(&Database); 6] = [
     |db| {
         let table = db.table("changed").expect("a table");

@@ -1,4 +1,4 @@
-//! What the list of a backup promises: its bytes, and that damage is found.
+//! Tests what the list of a backup promises: its bytes do not change, and damage is found.
 
 use super::*;
 use crate::base::sealed::tests as sealed;
@@ -21,7 +21,7 @@ fn list() -> BackupList {
     }
 }
 
-/// The same list as it was before files lay in directories of other backups.
+/// The same list in the form in which no file lies in the directory of another backup.
 fn list_with_files() -> BackupList {
     let mut list = list();
     list.files[0].lies = Lies::InFiles { id: 0xabcd };
