@@ -1,6 +1,6 @@
-//! Which files exist: an immutable [`FileSet`], edits that lead from one file set to the next, and the log that
-//! stores them. Only this folder makes file sets from edits. An open makes an empty file set, and a repair makes a
-//! file set of the files that it finds. This folder does not know what is in the files.
+//! Knows which files exist: an immutable [`FileSet`], the edits that lead from one file set to the next, and the
+//! log that stores the edits. Only this folder makes file sets from edits. An open makes an empty file set. A
+//! repair makes a file set from the files that it finds. This folder does not know what the files contain.
 
 pub mod db_file;
 pub mod directory;

@@ -1,5 +1,5 @@
-//! Files that are closed while nothing is written to them, so that the log and the manifest of an idle database use no
-//! file descriptor. It does not know what is in them.
+//! Files that are closed while nothing is written to them. So the log and the manifest of an idle database use no
+//! file descriptor. It does not know what the files contain.
 //!
 //! ```text
 //! create ──► open ──► (rest) ──► synced, closed
@@ -8,13 +8,13 @@
 //! ```
 //!
 //! * A file is closed only if every byte that was written to it was synced, and no call on it is under way. So a
-//!   sync of a closed file has nothing to do.
-//! * Once a sync has failed, every later write and sync of the file fails with the same error, even if the file was
-//!   closed in between: the system may have dropped bytes that it could not write, and a file that is opened again
-//!   would not report it.
+//!   sync of a closed file has nothing to do and succeeds.
+//! * After a failed sync, every later write and sync of the file fails with the same error, even if the file was
+//!   closed in between. The reason is that the system may have dropped bytes that it could not write. If the file
+//!   were opened again, the system would not report this loss.
 //!
-//! Thread safe. The lock of a file's state is held while it is opened, but not while bytes are written or synced. One
-//! sync of a file runs at a time.
+//! Thread safe. The lock of a file's state is held while the file is opened, but not while bytes are written or
+//! synced. No two syncs of a file run at the same time.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Mutex, OnceLock, Weak};
@@ -22,7 +22,8 @@ use os::{Access, DirectoryEntry, Disk, File, Lock};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A disk that can close files while others still hold them. The next call on such a file opens it again.
+/// A disk that can close its files while other code still holds them. The next call on a closed file opens it
+/// again.
 #[derive(Debug)]
 pub struct RestingDisk {
     disk: Arc<dyn Disk>,
@@ -30,12 +31,12 @@ pub struct RestingDisk {
     activity: Arc<Activity>,
 }
 
-/// How the files of a disk are used.
+/// How the files of one disk are used.
 #[derive(Default)]
 struct Activity {
     /// How many calls have needed an open file.
     uses: AtomicU64,
-    /// Called when a file is opened, because from then on a file has to be closed.
+    /// Called when a file is opened. From then on, there is a file to close later.
     opened: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -46,13 +47,13 @@ impl std::fmt::Debug for Activity {
 }
 
 impl RestingDisk {
-    /// Gives files of `disk`.
+    /// A disk with the files of `disk`.
     pub fn new(disk: Arc<dyn Disk>) -> Self {
         Self { disk, files: Mutex::default(), activity: Arc::default() }
     }
 
-    /// From now on calls `opened` each time a file is opened, and calls it once now, because a file may be open
-    /// already.
+    /// From now on, calls `opened` each time a file is opened. It also calls `opened` once now, because a file may
+    /// be open already.
     pub fn on_open(&self, opened: impl Fn() + Send + Sync + 'static) {
         self.activity.opened.set(Box::new(opened)).ok();
         self.activity.opened();
@@ -67,7 +68,7 @@ impl RestingDisk {
     ///
     /// # Errors
     ///
-    /// The error of the first sync that failed. The file fails from then on.
+    /// The error of the first sync that failed. The file of that sync fails from then on.
     pub fn rest(&self) -> io::Result<()> {
         let files: Vec<Arc<RestingFile>> = self.files.lock().iter().filter_map(Weak::upgrade).collect();
         files.iter().map(|file| file.rest()).fold(Ok(()), Result::and)
@@ -148,23 +149,23 @@ struct RestingFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     state: Mutex<FileState>,
-    /// Held during a sync. The system reports a failure to one sync only: if two syncs ran at a time, the other sync
-    /// would succeed.
+    /// This lock is held during a sync. If two syncs ran at the same time, the system would report a failure to
+    /// only one of them, and the other would succeed.
     syncing: Mutex<()>,
-    /// The kind and the message of the error, if a sync failed.
+    /// The kind and the message of the error, if a sync of this file has failed.
     failed: OnceLock<(io::ErrorKind, String)>,
     activity: Arc<Activity>,
 }
 
 #[derive(Debug)]
 struct FileState {
-    /// `None` while it is closed.
+    /// `None` while the file is closed.
     file: Option<Arc<dyn File>>,
     /// How many calls are using the file.
     users: usize,
-    /// How many changes of the file have begun.
+    /// How many changes to the file have begun.
     writes: u64,
-    /// How many of these changes were made durable by a sync.
+    /// How many of these changes a sync has made durable.
     synced: u64,
 }
 
@@ -181,7 +182,8 @@ impl RestingFile {
         error
     }
 
-    /// Calls `act` with the file, which is opened if it is closed. `changes` says whether `act` changes the file.
+    /// Calls `act` with the file. If the file is closed, opens it first. `changes` says whether `act` changes the
+    /// file.
     fn with<T>(&self, changes: bool, act: impl FnOnce(&dyn File) -> io::Result<T>) -> io::Result<T> {
         if changes {
             self.check()?;
@@ -252,9 +254,10 @@ impl File for RestingFile {
         self.check()?;
         let (file, writes) = {
             let mut state = self.state.lock();
-            // It is closed, so it was synced before.
+            // The file is closed, so everything in it was synced.
             let Some(file) = state.file.clone() else { return Ok(()) };
-            // A write that is under way may end after this sync has begun, so it counts for the next sync.
+            // A write that is under way may end after this sync has begun. So it does not count as synced, and the
+            // next sync makes it durable.
             let others = state.users;
             state.users += 1;
             (file, if others == 0 { state.writes } else { state.synced })

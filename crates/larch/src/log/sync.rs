@@ -1,4 +1,4 @@
-//! Threads, tasks and callbacks wait for commits to be durable, and share one sync. This module knows the versions
+//! Threads, tasks and callbacks wait for commits to become durable, and share syncs. This module knows the versions
 //! of commits and the log that takes them, but not what commits hold.
 //!
 //! ```text
@@ -7,22 +7,22 @@
 //!                    | runs      | 12 will lead the next sync, which makes 12 to 14 durable
 //! ```
 //!
-//! Who runs a sync *leads*. A sync makes everything durable that was appended before it began. When it ends, all
-//! waiters whose versions are durable are woken. One of the remaining waiters leads the next sync: a thread if one
-//! waits, otherwise the worker. So a thread is woken once, and a hundred commits that wait together cost two syncs.
-//! Wakers and callbacks are code of the program, so only the [worker](SyncPoint::serve) calls them, which holds no
-//! lock.
+//! The thread or worker that runs a sync *leads*. A sync makes everything durable that was appended before it
+//! began. When the sync ends, all waiters are woken whose versions are durable. One of the remaining waiters leads
+//! the next sync: a thread if one waits, otherwise the worker. So each thread is woken only once, and a hundred
+//! commits that wait together cost two syncs. Wakers and callbacks are code of the program. So only the
+//! [worker](SyncPoint::serve) calls them, and it holds no lock meanwhile.
 //!
 //! Invariants:
-//! - At most one thread leads, and it waits only for the disk.
-//! - While nobody leads, no thread waits, and the worker was woken if a task waits. So each wait has somebody who ends
-//!   it.
-//! - After a failed sync nothing becomes durable any more. All waiters are woken and find the error. Commits that
-//!   were durable before stay durable.
+//! - At most one thread leads, and this thread waits only for the disk.
+//! - While nobody leads, no thread waits, and if a task waits, the worker was woken. So for each waiter, some
+//!   thread or worker will end the wait.
+//! - After a failed sync, nothing more becomes durable. All waiters are woken and get the error. Commits that were
+//!   durable before the failure stay durable.
 //!
-//! Thread safety: any thread may call it. No lock is held while the disk syncs, or while a waker or callback is
-//! called or dropped. A thread waits only for a sync that another thread leads, so on a machine without threads it
-//! never waits.
+//! Thread safety: any thread may call the methods. No lock is held while the disk syncs, or while a waker or
+//! callback is called or dropped. A thread waits only for a sync that another thread leads. So on a machine without
+//! threads it never waits.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, Condvar, Mutex, OnceLock};
@@ -35,42 +35,42 @@ use std::task::Waker;
 
 use crate::base::record::{LogError, LogFile, Result};
 
-/// Makes commits durable for all who wait.
+/// Makes commits durable for all waiters.
 #[derive(Debug)]
 pub struct SyncPoint {
-    /// Everything up to this version is durable.
+    /// All commits up to this version are durable.
     durable: AtomicU64,
-    /// The newest version that was appended.
+    /// The newest version that was appended to the log.
     appended: AtomicU64,
-    /// The log that takes commits. A sync of it makes the logs before it durable first.
+    /// The log that takes commits. A sync of this log first makes the logs before it durable.
     log: Mutex<Option<Arc<LogFile>>>,
-    /// The error of the sync that failed.
+    /// The error of the first sync that failed.
     failed: OnceLock<LogError>,
     queue: Mutex<Queue>,
-    /// The worker that leads for tasks, and wakes them.
+    /// The worker that leads for tasks and wakes the tasks.
     worker: OnceLock<Arc<dyn Worker>>,
 }
 
-/// Called once its commit is durable, or a sync has failed.
+/// Called when its commit is durable or a sync has failed.
 pub type Callback = Box<dyn FnOnce() + Send>;
 
-/// The place of a task among those that wait.
+/// The place of a task in the queue of waiting tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket {
     version: u64,
     number: u64,
 }
 
-/// Who waits, in the order of versions.
+/// The waiters, in the order of their versions.
 #[derive(Debug, Default)]
 struct Queue {
     is_led: bool,
-    /// Whether the worker was woken and has not looked since.
+    /// Whether the worker was woken and has not looked at the queue since.
     is_worker_woken: bool,
     next_number: u64,
     threads: BTreeMap<Ticket, Arc<WaitingThread>>,
     tasks: BTreeMap<Ticket, Task>,
-    /// Tasks that wait for the worker only.
+    /// Tasks whose wait is over, and which the worker has to wake.
     ready: Vec<Task>,
 }
 
@@ -100,7 +100,7 @@ struct WaitingThread {
 enum Turn {
     /// It leads the next sync.
     Lead,
-    /// What it waited for has come.
+    /// What the thread waited for has happened.
     Over,
 }
 
@@ -127,7 +127,7 @@ impl Queue {
         Ticket { version: version.0, number: self.next_number }
     }
 
-    /// Whether the worker has to be woken. It then counts as woken.
+    /// Whether the worker has to be woken now. If so, it counts as woken from now on.
     fn needs_worker(&mut self) -> bool {
         let has_work = !self.ready.is_empty() || (!self.is_led && !self.tasks.is_empty());
         has_work && !std::mem::replace(&mut self.is_worker_woken, true)
@@ -138,14 +138,14 @@ impl Queue {
     }
 }
 
-/// Takes out the waiters whose version is `last` or an older one.
+/// Takes out the waiters with version `last` or an older version.
 fn take_up_to<T>(waiting: &mut BTreeMap<Ticket, T>, last: u64) -> BTreeMap<Ticket, T> {
     let Some(next) = last.checked_add(1) else { return std::mem::take(waiting) };
     let later = waiting.split_off(&Ticket { version: next, number: 0 });
     std::mem::replace(waiting, later)
 }
 
-/// The right to sync. When it is dropped, another one may lead.
+/// The right to run a sync. When this value is dropped, another waiter may lead.
 struct Leading<'p> {
     point: &'p SyncPoint,
     has_synced: bool,
@@ -154,7 +154,7 @@ struct Leading<'p> {
 impl Drop for Leading<'_> {
     fn drop(&mut self) {
         if !self.has_synced {
-            // The disk panicked. As after an error, it is not known what it has done.
+            // The disk has panicked. As after an error, nobody knows what the disk has done.
             let error = LogError::Io {
                 action: "sync",
                 file: self.point.log().path().to_owned(),
@@ -167,7 +167,7 @@ impl Drop for Leading<'_> {
 }
 
 impl SyncPoint {
-    /// Everything up to `durable` is durable, and no log takes commits yet.
+    /// A sync point at which all commits up to `durable` are durable, and no log takes commits yet.
     pub fn new(durable: Version) -> Self {
         Self {
             durable: AtomicU64::new(durable.0),
@@ -179,12 +179,12 @@ impl SyncPoint {
         }
     }
 
-    /// Gives it the worker that calls [`SyncPoint::serve`] after each wake. Before that no task may wait.
+    /// Sets the worker, which calls [`SyncPoint::serve`] after each wake. No task may wait before this call.
     pub fn begin(&self, worker: Arc<dyn Worker>) {
         self.worker.set(worker).expect("a database is opened once");
     }
 
-    /// From now on `log` takes the commits. A sync of it makes the log before it durable first.
+    /// From now on, `log` takes the commits. A sync of `log` first makes the log before it durable.
     pub fn continue_in(&self, log: &Arc<LogFile>) {
         let before = self.log.lock().replace(log.clone());
         drop(before);
@@ -195,26 +195,26 @@ impl SyncPoint {
         self.appended.store(version.0, Ordering::Release);
     }
 
-    /// Notes that everything up to `version` is durable, because it is in files.
+    /// Notes that all commits up to `version` are durable, because they are in files.
     pub fn note_durable(&self, version: Version) {
         self.durable.fetch_max(version.0, Ordering::AcqRel);
         self.end_waits(false);
     }
 
-    /// Everything up to this version is durable.
+    /// All commits up to the returned version are durable.
     pub fn durable(&self) -> Version {
         Version(self.durable.load(Ordering::Acquire))
     }
 
-    /// Whether everything up to `version` is durable.
+    /// Whether all commits up to `version` are durable.
     pub fn is_durable(&self, version: Version) -> bool {
         self.durable() >= version
     }
 
-    /// What became of everything up to `version`: it is durable, or a sync has failed and it is unknown. `None` if
-    /// neither is so yet.
+    /// The outcome for the commits up to `version`: either they are durable, or a sync has failed and nobody knows
+    /// whether they are durable. `None` if neither has happened yet.
     pub fn outcome(&self, version: Version) -> Option<Result<()>> {
-        // A sync that succeeded is noted before a later one fails.
+        // The error is read first: if a sync failed, every sync that succeeded before it has been noted already.
         let error = self.failed.get();
         if self.is_durable(version) { Some(Ok(())) } else { error.map(|error| Err(error.clone())) }
     }
@@ -225,11 +225,11 @@ impl SyncPoint {
         self.end_waits(false);
     }
 
-    /// Returns once everything up to `version`, which was appended, is durable.
+    /// Returns when all commits up to `version` are durable. `version` must have been appended.
     ///
     /// # Errors
     ///
-    /// A sync failed, now or before, so that this is not known.
+    /// A sync has failed, now or before, so it is not known whether they are durable.
     pub fn wait(&self, version: Version) -> Result<()> {
         assert!(version.0 <= self.appended.load(Ordering::Acquire), "only what was appended can become durable");
         let outcome = || self.outcome(version);
@@ -241,19 +241,20 @@ impl SyncPoint {
         })
     }
 
-    /// Returns once `log` is durable up to `end`, which was appended. This is not the same as waiting for a version,
-    /// because a log also has records about the log itself.
+    /// Returns when `log` is durable up to the offset `end`. These bytes must have been appended. This is more than
+    /// waiting for a version, because a log also has records about the log itself.
     ///
     /// # Errors
     ///
-    /// As [`SyncPoint::wait`].
+    /// The errors of [`SyncPoint::wait`].
     pub fn sync_log(&self, log: &LogFile, end: u64) -> Result<()> {
         assert!(end <= log.appended_end(), "only what was appended can become durable");
         while log.synced_end() < end {
             if let Some(error) = self.failed.get() {
                 return Err(error.clone());
             }
-            // A sync that makes a later commit durable began after this call.
+            // A sync that makes a later commit durable begins after this call, so it also makes the log durable up
+            // to `end`.
             let later = Version(self.appended.load(Ordering::Acquire) + 1);
             if let Some(Turn::Lead) = self.turn(later) {
                 self.lead();
@@ -262,8 +263,8 @@ impl SyncPoint {
         log.check()
     }
 
-    /// Waits until everything up to `version` is durable or a sync has failed, or until this thread is to lead. `None`
-    /// if nothing was to be waited for.
+    /// Waits until one of three things happens: all commits up to `version` are durable, a sync has failed, or this
+    /// thread is to lead. `None` if there was nothing to wait for.
     fn turn(&self, version: Version) -> Option<Turn> {
         let waiting = {
             let mut queue = self.queue.lock();
@@ -286,10 +287,11 @@ impl SyncPoint {
         self.log.lock().clone().expect("what was appended is in a log")
     }
 
-    /// Runs a sync, as the only one that leads.
+    /// Runs a sync. Only the thread that leads may call this.
     fn lead(&self) {
         let mut leading = Leading { point: self, has_synced: false };
-        // Because of this order, the log has the version, or it is a later log than the one with the version.
+        // The version is read before the log is taken. So the log contains this version, or it is a later log than
+        // the log that contains it.
         let version = self.appended.load(Ordering::Acquire);
         match self.log().sync() {
             Ok(_) => _ = self.durable.fetch_max(version, Ordering::AcqRel),
@@ -328,14 +330,14 @@ impl SyncPoint {
         &**self.worker.get().expect("no task waits before there is a worker")
     }
 
-    /// Wakes the worker, or does its work here where no thread will.
+    /// Wakes the worker. If the machine has no thread for the worker, does the worker's work here.
     fn call_worker(&self) {
         self.worker().wake_first();
         self.worker().drive();
     }
 
-    /// `waker` is woken once everything up to `version` is durable or a sync has failed. If the task waits already,
-    /// it has a `ticket`, and its waker is replaced. Returns false if nothing has to be waited for.
+    /// `waker` is woken when all commits up to `version` are durable, or when a sync has failed. A task that waits
+    /// already has a `ticket`: then its waker is replaced. Returns false if there is nothing to wait for.
     pub fn wake_later(&self, version: Version, ticket: &mut Option<Ticket>, waker: Waker) -> bool {
         let mut queue = self.queue.lock();
         if self.outcome(version).is_some() {
@@ -352,8 +354,8 @@ impl SyncPoint {
         true
     }
 
-    /// The worker calls `callback` once everything up to `version` is durable or a sync has failed. Gives the
-    /// callback back if nothing has to be waited for.
+    /// The worker calls `callback` when all commits up to `version` are durable, or when a sync has failed. If
+    /// there is nothing to wait for, the callback is returned.
     pub fn call_later(&self, version: Version, callback: Callback) -> Option<Callback> {
         let mut queue = self.queue.lock();
         if self.outcome(version).is_some() {
@@ -369,20 +371,20 @@ impl SyncPoint {
         None
     }
 
-    /// Forgets a task that waits no more.
+    /// Forgets a task that no longer waits.
     pub fn forget(&self, ticket: Ticket) {
         let task = self.queue.lock().tasks.remove(&ticket);
         drop(task);
     }
 
-    /// The worker calls it after each wake. It leads a sync if a task waits and nobody leads, and wakes the tasks
-    /// whose wait is over. The worker counts as woken until this call finds nothing to do, so nobody wakes it
-    /// meanwhile.
+    /// The worker calls this after each wake. If a task waits and nobody leads, the call leads a sync. It also
+    /// wakes the tasks whose wait is over. The worker counts as woken until this call finds nothing to do, so
+    /// nobody wakes it meanwhile.
     ///
     /// # Errors
     ///
-    /// The sync that this call led failed. The caller has to call it again, as after a panic. The next call wakes
-    /// the tasks that waited for the sync.
+    /// The sync that this call led failed. The caller has to call this again, and also after a panic. The next call
+    /// wakes the tasks that waited for the sync.
     pub fn serve(&self) -> Result<Polled> {
         let leads = {
             let mut queue = self.queue.lock();
@@ -397,10 +399,10 @@ impl SyncPoint {
             }
         }
         let ready = std::mem::take(&mut self.queue.lock().ready);
-        // The called code may drop a database, and must not wait for its background work here.
+        // The called code may drop a database. That drop must not wait here for background work of the database.
         let duty = Duty::take();
         for task in ready {
-            // A panic was reported when it happened, and does not keep other tasks from being woken.
+            // A panic was reported when it happened. It must not keep other tasks from being woken.
             let call = AssertUnwindSafe(|| match task {
                 Task::Waker(waker) => waker.wake(),
                 Task::Callback(callback) => callback(),

@@ -1,4 +1,5 @@
-//! What the write-ahead log promises: commits in order, and durability that many wait for together.
+//! Tests what the write-ahead log promises: commits come in order, and many waiters share the syncs that make
+//! commits durable.
 
 #![allow(clippy::disallowed_methods, reason = "threads that wait for each other are what is tested")]
 
@@ -34,8 +35,8 @@ fn writer(disk: &dyn Disk) -> LogWriter {
     LogWriter::begin(file, 99, 3, Some(Previous { number: 2, end: KnownEnd::durable(640) })).expect("the disk works")
 }
 
-/// The versions in the file and, if reading ends with an error, the error. The ops of each version must be as
-/// [`ops_of`] says.
+/// Returns the versions in the file. If reading ends with an error, it also returns the error. Checks that the ops
+/// of each version are the result of [`ops_of`].
 fn read(disk: &SimDisk) -> (Vec<u64>, Option<String>) {
     let mut reader = match LogReader::open(disk, Path::new(PATH), None) {
         Ok(reader) => reader,
@@ -99,10 +100,10 @@ fn a_commit_has_the_bytes_of_the_format_page() {
     assert_eq!(bytes[start + 4..], golden.concat());
 }
 
-/// The name of the file of a log that follows that of [`writer`].
+/// The name of the log file that follows the log of [`writer`].
 const NEXT: &str = "000004.log";
 
-/// A log that follows `writer`, whose number is 3.
+/// A log that follows the log of `writer`, which has the number 3.
 fn follower(disk: &dyn Disk, writer: &LogWriter) -> LogWriter {
     let file = EmptyLog::create(disk, Path::new(NEXT)).expect("the disk works");
     let mut next = LogWriter::prepare(file, 77, 4).expect("the disk works");
@@ -168,14 +169,14 @@ fn a_first_record_that_names_no_log_is_corruption() {
     }
 }
 
-/// What makes the commits of a log durable. No commit of it is.
+/// A sync point that makes the commits of `log` durable. No commit of the log is durable yet.
 fn sync_point(log: &Arc<LogFile>) -> SyncPoint {
     let point = SyncPoint::new(Version(0));
     point.continue_in(log);
     point
 }
 
-/// Appends a commit, as a database does.
+/// Appends a commit in the same way as a database.
 fn append(writer: &mut LogWriter, point: &SyncPoint, version: u64) -> Result<Version, LogError> {
     writer.append_commit(Version(version), &ops_of(version))?;
     point.note_appended(Version(version));
@@ -218,7 +219,8 @@ fn a_failed_sync_of_the_log_before_refuses_everything() {
     assert_eq!(next.file().synced_end(), 64, "no record may say that it is durable");
 }
 
-/// A file whose records hold these payloads.
+/// Checks that a log with these payloads has the versions `whole`, and is corrupt at its last record because of
+/// `why`.
 fn check_corrupt(payloads: &[&[u8]], whole: &[u64], why: &str) {
     let disk = SimDisk::new(1);
     let header = Header::new(LogKind::WriteAhead, 5, 3, None);
@@ -266,7 +268,8 @@ fn a_batch_whose_order_one_version_would_lose_is_not_written() {
     writer(&*disk).append_commit(Version(2), &ops).expect("it does not get here");
 }
 
-/// Recovery gives a prefix of the commit order that contains every acknowledged durable commit.
+/// Recovery returns a prefix of the commits in commit order. The prefix contains every commit whose durability was
+/// acknowledged.
 #[test]
 fn recovery_gives_a_prefix_that_contains_every_durable_commit() {
     for seed in seeds(300) {
@@ -285,7 +288,7 @@ fn recovery_gives_a_prefix_that_contains_every_durable_commit() {
             }
             versions.push(version);
             if random.random_bool(0.3) {
-                // Somebody waits for a commit that need not be the last.
+                // The test waits for any of the commits, not only for the last one.
                 let index = random.random_range(0..versions.len());
                 match point.wait(Version(versions[index])) {
                     Ok(()) => durable = durable.max(index + 1),
@@ -334,7 +337,7 @@ fn a_failed_sync_refuses_everything_after_it() {
     disk.fail_operation(1, ErrorKind::Other);
     let error = point.wait(second).expect_err("the sync fails").to_string();
     assert!(error.starts_with(&format!("cannot sync {PATH}: ")), "{error}");
-    // The disk works again. It does not matter.
+    // The disk works again, but the log still refuses everything.
     assert_eq!(point.wait(second).expect_err("it stays refused").to_string(), error);
     assert_eq!(append(&mut writer, &point, 3).expect_err("it stays refused").to_string(), error);
     point.wait(first).expect("it was durable before");
@@ -342,12 +345,12 @@ fn a_failed_sync_refuses_everything_after_it() {
     assert_eq!(writer.file().synced_end(), first_end);
 }
 
-/// A disk whose syncs, once it is shut, wait until it is opened again.
+/// A gate for the syncs of a disk. While it is shut, syncs wait until it is opened again.
 #[derive(Debug)]
 pub(in crate::log) struct Gate {
     is_open: Mutex<bool>,
     changed: Condvar,
-    /// Syncs that have come to the gate since it was made.
+    /// How many syncs have come to the gate since it was made.
     arrived: AtomicUsize,
     fails: bool,
 }
@@ -359,7 +362,7 @@ pub(in crate::log) struct GatedDisk(pub Arc<SimDisk>, pub Arc<Gate>);
 struct GatedFile(Arc<dyn File>, Arc<Gate>);
 
 impl Gate {
-    /// An open gate. `fails` says whether the syncs that have to wait fail.
+    /// A gate that is open. `fails` says whether the syncs that have to wait fail.
     pub fn new(fails: bool) -> Arc<Self> {
         Arc::new(Self { is_open: Mutex::new(true), changed: Condvar::new(), arrived: AtomicUsize::new(0), fails })
     }
@@ -450,8 +453,8 @@ impl File for GatedFile {
     }
 }
 
-/// While one sync runs, ten more commits are appended, and a thread waits for each of them. Returns the outcomes of
-/// all eleven commits and the number of syncs.
+/// While one sync runs, ten more commits are appended, and one thread waits for each of these ten. Returns the
+/// outcomes of all eleven commits and the number of syncs.
 fn wait_in_a_crowd(fails: bool) -> (Vec<Result<(), LogError>>, usize) {
     let gate = Gate::new(fails);
     let disk = GatedDisk(SimDisk::new(1), gate.clone());
@@ -473,7 +476,8 @@ fn wait_in_a_crowd(fails: bool) -> (Vec<Result<(), LogError>>, usize) {
                 point.wait(version)
             })
         }));
-        // All of them are about to wait; that the gate may open before some do only makes it easier.
+        // All ten threads are about to wait. The gate may open before some of them wait, but that only makes the
+        // test easier to pass.
         while started.load(Ordering::SeqCst) < 10 {
             thread::yield_now();
         }

@@ -1,7 +1,7 @@
-//! Appends commits to a log file. It neither syncs nor decides when a log ends: its owner syncs a log that is long
-//! enough, and begins a new one that continues it.
+//! Appends commits to a log file. It neither syncs nor decides when a log ends. Its owner does both: it syncs a log
+//! that is long enough, and begins a new log that continues it.
 //!
-//! Thread safety: it belongs to one thread at a time.
+//! Thread safety: a writer belongs to one thread at a time.
 
 use os::Disk;
 use os::sync::Arc;
@@ -18,41 +18,41 @@ use crate::base::record::{
 #[derive(Debug)]
 pub struct LogWriter {
     records: RecordWriter,
-    /// Where its first commit starts.
+    /// The offset at which the first commit starts.
     begin_end: u64,
     last: Option<Version>,
 }
 
 impl LogWriter {
-    /// Begins the log `number` in an empty file, and makes its header durable. `log_id` is random. `previous` is the
-    /// log that this one continues, which was synced up to its end.
+    /// Begins the log `number` in an empty file, and makes its header durable. `log_id` is random. `previous` is
+    /// the log before this one, which this log continues. It was synced up to its end.
     ///
     /// # Errors
     ///
-    /// As [`EmptyLog::begin`].
+    /// The errors of [`EmptyLog::begin`].
     pub fn begin(file: EmptyLog, log_id: u64, number: u64, previous: Option<Previous>) -> Result<Self> {
         Self::create(file, &Header::new(LogKind::WriteAhead, log_id, number, previous))
     }
 
-    /// Prepares the log `number` in an empty file: makes a header durable which says that the first record names the
-    /// previous log. The log begins once it [`follows`](Self::follow) the previous log.
+    /// Prepares the log `number` in an empty file. It makes a header durable which says that the first record names
+    /// the previous log. The log begins once it [`follows`](Self::follow) the previous log.
     ///
     /// # Errors
     ///
-    /// As [`EmptyLog::begin`].
+    /// The errors of [`EmptyLog::begin`].
     pub fn prepare(file: EmptyLog, log_id: u64, number: u64) -> Result<Self> {
         let header = Header { features: BEGIN_RECORD, ..Header::new(LogKind::WriteAhead, log_id, number, None) };
         Self::create(file, &header)
     }
 
-    /// A writer for the log at `path`, which an earlier process has left. It ends at `end`, where it is durable, and
-    /// takes no more commits: another log is to continue it.
+    /// A writer for the log at `path`, which an earlier process has left. The log ends at `end` and is durable up
+    /// to there. It takes no more commits: another log is to continue it.
     ///
     /// # Errors
     ///
-    /// As [`RecordWriter::go_on`].
+    /// The errors of [`RecordWriter::go_on`].
     pub fn ended(disk: &dyn Disk, path: &Path, end: u64) -> Result<Self> {
-        // Records that need the id of the log are not appended.
+        // The id 0 does no harm, because no record that needs the id of the log will be appended.
         Ok(Self { records: RecordWriter::go_on(disk, path, 0, end)?, begin_end: end, last: None })
     }
 
@@ -60,12 +60,12 @@ impl LogWriter {
         Ok(Self { records: file.begin(header)?, begin_end: HEADER_BYTES as u64, last: None })
     }
 
-    /// Begins a prepared log as the log after log `number`, whose file is `before` and which takes no more commits.
-    /// The call waits for no sync: a sync of this log makes the previous log durable first.
+    /// Begins a prepared log as the log after log `number`. `before` is the file of that log, which takes no more
+    /// commits. The call waits for no sync: the first sync of this log makes the previous log durable first.
     ///
     /// # Errors
     ///
-    /// As [`RecordWriter::append`].
+    /// The errors of [`RecordWriter::append`].
     pub fn follow(&mut self, number: u64, before: Arc<LogFile>) -> Result<()> {
         let end = before.appended_end();
         self.records.follow(before);
@@ -73,7 +73,7 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Whether it is durable which log this one continues. Then that log is durable, too.
+    /// Whether the record that names the previous log is durable. If so, the previous log is durable, too.
     pub fn is_begin_durable(&self) -> bool {
         self.file().synced_end() >= self.begin_end
     }
@@ -82,7 +82,7 @@ impl LogWriter {
     ///
     /// # Errors
     ///
-    /// As [`RecordWriter::append`].
+    /// The errors of [`RecordWriter::append`].
     pub fn append_commit(&mut self, version: Version, ops: &BatchOps) -> Result<u64> {
         assert!(self.last.is_none_or(|last| last < version), "commits are appended in version order");
         assert!(ops.is_resolved(), "the caller resolves a batch before it gets a version");
@@ -94,17 +94,18 @@ impl LogWriter {
         Ok(end)
     }
 
-    /// The newest commit in this file.
+    /// The version of the newest commit in this log.
     #[cfg(test)]
     pub fn last(&self) -> Option<Version> {
         self.last
     }
 
-    /// If the log and the previous log were synced, notes this in the log, unless the last record already says so.
+    /// If the log and the previous log were synced, appends a note that says so, unless the last record says so
+    /// already.
     ///
     /// # Errors
     ///
-    /// As [`RecordWriter::append`].
+    /// The errors of [`RecordWriter::append`].
     pub fn prove_begin(&mut self) -> Result<()> {
         if self.is_begin_durable() && self.records.stated_end() < self.begin_end {
             self.append_proof().map(|_| ())
@@ -113,44 +114,45 @@ impl LogWriter {
         }
     }
 
-    /// If a commit has failed, makes it durable that it is not in the log.
+    /// If a commit has failed, makes sure durably that this commit is not in the log.
     ///
     /// # Errors
     ///
-    /// As [`RecordWriter::mend`].
+    /// The errors of [`RecordWriter::mend`].
     pub fn mend(&mut self) -> Result<()> {
         self.records.mend()
     }
 
-    /// Notes in the log how much of it is durable. It is for a log to which nothing will be written for some time.
+    /// Appends a note that says how much of the log is durable. This is for a log to which nothing will be written
+    /// for some time.
     ///
     /// # Errors
     ///
-    /// As [`RecordWriter::append`].
+    /// The errors of [`RecordWriter::append`].
     pub fn append_proof(&mut self) -> Result<u64> {
         self.records.append_proof()
     }
 
-    /// Gives back the room that was allocated ahead and is not used.
+    /// Gives back disk space that was allocated ahead and is not used.
     ///
     /// # Errors
     ///
-    /// As [`RecordWriter::trim`].
+    /// The errors of [`RecordWriter::trim`].
     pub fn trim(&mut self) -> Result<()> {
         self.records.trim()
     }
 
-    /// Releases the buffer in which it encodes records.
+    /// Frees the buffer in which records are encoded.
     pub fn give_back(&mut self) {
         self.records.give_back();
     }
 
-    /// The memory of this buffer, in bytes.
+    /// The memory of the buffer in which records are encoded, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.records.memory_bytes()
     }
 
-    /// Where the next record will start.
+    /// The offset at which the next record will start.
     pub fn end(&self) -> u64 {
         self.records.end()
     }

@@ -1,5 +1,5 @@
-//! A file of the database as a table sees it, and how it is opened. Opening registers its name and reads nothing. It
-//! does not know its level.
+//! A file of the database as one table sees it, and how the file is opened. Opening a file registers its name and
+//! reads nothing. It does not know the level of the file.
 
 use super::directory::leftovers::Leftovers;
 use super::edit::NewFile;
@@ -11,7 +11,8 @@ use sst::{KnownGap, Meta, Slice, Sst};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// A file on the disk, seen by one table or by several. It is removed once no table sees it and no reader uses it.
+/// A file on the disk. One or several tables see it. It is removed when no table sees it any more and no reader
+/// uses it.
 #[derive(Debug)]
 struct DiskFile {
     file: Arc<PagedFile>,
@@ -30,18 +31,19 @@ impl Drop for DiskFile {
 /// A file of the database as a table sees it.
 #[derive(Debug)]
 pub struct DbFile {
-    /// Its number. A file that was created later has a larger number.
+    /// The number of the file. A file that was created later has a larger number.
     pub number: u64,
     /// The epoch of the writer that created it.
     pub epoch: u64,
-    /// The part of its contents that the table sees.
+    /// The part of the file that the table sees.
     pub sst: Arc<Sst>,
-    /// For its range erases up to this version: the files whose rows they hide got slices, if that was worth it.
+    /// Range erases of this file with versions up to this one were treated already: the files whose rows they hide
+    /// got slices, if that was worth it.
     pub cut_through: AtomicU64,
-    /// About how many bytes of this file are hidden by range erases for which no slice leaves them out.
+    /// About how many bytes of this file are hidden by range erases in newer files and are not left out by a slice.
     pub hidden_bytes: AtomicU64,
-    /// About how many bytes its own rows have that lie within its own range erases up to the version `cut_through`.
-    /// A flush or a merge has left these rows for a reader.
+    /// About how many bytes of this file's rows are within its own range erases with versions up to `cut_through`.
+    /// A flush or a merge has kept these rows because a reader could still need them.
     pub self_hidden_bytes: AtomicU64,
     on_disk: Arc<DiskFile>,
 }
@@ -52,11 +54,11 @@ impl DbFile {
         self.sst.meta.file_bytes
     }
 
-    /// The memory of what is known about it, in bytes, without its pages: about 1 KiB. If several tables see it, each
-    /// counts it.
+    /// The memory that the description of the file takes, in bytes, without its pages: about 1 KiB. If several
+    /// tables see the file, each of them counts this memory.
     pub fn memory_bytes(&self) -> u64 {
-        /// Two counts before each of five shared values, the allocator's header before each of nine allocations, and
-        /// a lock around the handle of an open file.
+        /// The memory beside the values themselves: two counts before each of five shared values, the allocator's
+        /// header before each of nine allocations, and a lock around the handle of an open file.
         const BESIDE_BYTES: usize = 5 * 16 + 9 * 16 + 64;
         let Sst { file, meta, slice, known_gap, .. } = &*self.sst;
         let fixed = size_of::<Self>() + size_of::<Sst>() + size_of::<DiskFile>() + size_of::<PagedFile>();
@@ -67,12 +69,13 @@ impl DbFile {
         (fixed + file.path().as_os_str().len() + meta.heap_bytes() + known_gap + slice + BESIDE_BYTES) as u64
     }
 
-    /// Its path.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         self.sst.file.path()
     }
 
-    /// Removes the file from the disk once no reader uses it. It is for files that are not in the newest file set.
+    /// Removes the file from the disk when no reader uses it any more. It is for files that the newest file set
+    /// does not have.
     pub fn discard(&self) {
         self.on_disk.obsolete.store(true, Ordering::Release);
         self.sst.file.kill();
@@ -83,17 +86,17 @@ impl DbFile {
         Arc::as_ptr(&self.on_disk.file)
     }
 
-    /// Whether `key` may be in it.
+    /// Whether `key` may be in this file.
     pub fn may_contain(&self, key: &[u8]) -> bool {
         self.sst.bounds().contains(key)
     }
 
-    /// The newest version in it.
+    /// The newest version in this file.
     pub fn age(&self) -> u64 {
         self.sst.meta.newest.0 + self.sst.version_offset
     }
 
-    /// The same file for a table that sees `slice` of it; `None` is all of it.
+    /// The same file for a table that sees only `slice` of it; `None` means the whole file.
     pub fn sliced(&self, slice: Option<Slice>) -> Self {
         Self {
             number: self.number,
@@ -107,32 +110,33 @@ impl DbFile {
     }
 }
 
-/// Opens the files that edits name: it registers their names and reads nothing.
+/// Opens the files that edits name. Opening registers their names and reads nothing.
 #[derive(Clone, Debug)]
 pub struct FileOpener {
     /// The directory of the files.
     pub directory: PathBuf,
-    /// The machine that reads them.
+    /// The machine whose disk has the files.
     pub machine: Machine,
-    /// The cache of their pages.
+    /// The cache for the pages of the files.
     pub cache: Arc<PageCache>,
     /// See [`Sst::prefer_flat`].
     pub prefer_flat: bool,
     /// Files that were opened before an edit names them.
     pub early: EarlyFiles,
-    /// Files of a file set that was read before, by their numbers. They are not opened again.
+    /// Files of a file set that was read earlier, by their numbers. They are not opened again.
     pub known: Arc<HashMap<u64, Arc<DbFile>>>,
-    /// Removes files that are in no file set any more.
+    /// Removes files that no file set has any more.
     pub leftovers: Arc<Leftovers>,
 }
 
-/// Files that were opened before an edit names them, by their numbers, so that pages of them can be loaded before the
-/// install.
+/// Files that were opened before an edit names them, by their numbers. They are opened early so that their pages
+/// can be loaded before the install.
 #[derive(Clone, Debug, Default)]
 pub struct EarlyFiles(Arc<Mutex<HashMap<u64, Arc<DbFile>>>>);
 
 impl FileOpener {
-    /// The same opener, but it does not open these `files` again. They are known by their numbers.
+    /// The same opener, but it knows `files` already and does not open them again. `files` has the files by their
+    /// numbers.
     pub fn knowing(&self, files: HashMap<u64, Arc<DbFile>>) -> Self {
         Self { known: Arc::new(files), ..self.clone() }
     }
@@ -142,15 +146,15 @@ impl FileOpener {
         self.directory.join(sst_name(number, epoch))
     }
 
-    /// Opens a file that an edit will name. Its number was not used before. The next [`Self::open`] of it returns the
-    /// same file.
+    /// Opens a file that an edit will name. The number must not have been used before. The next call of
+    /// [`Self::open`] for this number returns the same file.
     pub fn open_early(&self, new: &NewFile) -> Arc<DbFile> {
         let file = self.open(new.number, new.epoch, new.version_offset, new.meta.clone());
         self.early.0.lock().insert(new.number, file.clone());
         file
     }
 
-    /// Forgets files that were opened early if no edit has named them.
+    /// Forgets files that were opened early and that no edit has named.
     pub fn forget_early(&self, numbers: impl IntoIterator<Item = u64>) {
         let forgotten: Vec<_> = {
             let mut early = self.early.0.lock();
@@ -159,7 +163,7 @@ impl FileOpener {
         drop(forgotten);
     }
 
-    /// Opens a file; nothing is read.
+    /// Opens a file. This reads nothing.
     pub fn open(&self, number: u64, epoch: u64, version_offset: u64, meta: Meta) -> Arc<DbFile> {
         if let Some(early) = self.early.0.lock().remove(&number) {
             return early;
@@ -171,7 +175,7 @@ impl FileOpener {
         self.open_on(on_disk, (number, epoch, version_offset), meta)
     }
 
-    /// Opens the parts of one file, which no edit names.
+    /// Opens the parts of one file. No edit names this file.
     pub fn open_parts(&self, parts: &[NewFile]) -> Vec<Arc<DbFile>> {
         let Some(first) = parts.first() else { return Vec::new() };
         let on_disk = self.register(first.number, first.epoch, first.meta.file_id);
@@ -204,15 +208,15 @@ pub fn sst_name(number: u64, epoch: u64) -> String {
     format!("{number:08}-{epoch}.sst")
 }
 
-/// How many file numbers to skip if files with the next numbers may also be made elsewhere. Then two files hardly
-/// ever get one name. `random` is any number.
+/// The number of file numbers to skip if files with the next numbers may also be made elsewhere. Then two different
+/// files hardly ever get the same name. `random` may be any number.
 pub fn number_distance(random: u64) -> u64 {
     1 + (random >> 20)
 }
 
-/// The name of an SST in a directory where files of several databases may lie. It contains the id of the file,
-/// because two copies of one database that are written apart make files with the same number and epoch. `name` comes
-/// from [`sst_name`].
+/// The name of an SST in a directory that may have files of several databases. The name contains the id of the
+/// file: if two copies of one database are written separately, they make files with the same number and epoch.
+/// `name` comes from [`sst_name`].
 pub fn shared_name(name: &str, file_id: u64) -> String {
     format!("{}-{file_id:016x}.sst", name.trim_end_matches(".sst"))
 }

@@ -26,9 +26,10 @@
 //! extension: fields that later releases may add, see sst::format::field
 //! ```
 //!
-//! An edit is a numbered field itself: a reader skips an unknown tag from 128 on, and refuses an unknown smaller tag
-//! with its number. Manifests without the feature [`EDIT_FIELDS`](crate::base::record::EDIT_FIELDS) have the same
-//! edits, but neither the edits nor the options in them have lengths and extensions.
+//! An edit has the form of a numbered field. If a reader does not know its tag, it skips the edit if the tag is 128
+//! or more. Otherwise it refuses the edit and names the tag. Manifests without the feature
+//! [`EDIT_FIELDS`](crate::base::record::EDIT_FIELDS) have the same edits. But in these manifests, neither edits nor
+//! the options in them have lengths and extensions.
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
 
@@ -42,20 +43,20 @@ use sst::format::varint;
 use sst::{KeyBounds, Meta, RowRanges, Slice, Version};
 use std::ops::Range;
 
-/// Most ranges of rows in a slice, so that the memory for each file stays small.
+/// The most ranges of rows in a slice. This limit keeps the memory for each file small.
 pub const MAX_RANGES: usize = 8;
 
-/// How edits are separated.
+/// How the end of an edit is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// Edits have no separator: a reader must know all fields of an edit to find its end.
+    /// Edits have no separator: a reader must know all fields of an edit to find the end of the edit.
     Plain,
     /// Each edit is a numbered field with its length.
     Fields,
 }
 
 impl Framing {
-    /// The framing in a manifest with these feature bits.
+    /// The framing in a manifest with these feature bits in its header.
     pub fn of(features: u32) -> Self {
         if features & EDIT_FIELDS == 0 { Self::Plain } else { Self::Fields }
     }
@@ -68,13 +69,13 @@ pub struct NewFile {
     pub table: TableId,
     /// The level of the file.
     pub level: u8,
-    /// Its number, which is in its name.
+    /// The number of the file, which is in its name.
     pub number: u64,
-    /// The epoch of the writer that created it, which is in its name too.
+    /// The epoch of the writer that created the file. It is also in the file's name.
     pub epoch: u64,
-    /// What is added to the versions in the file.
+    /// The number that is added to the versions in the file.
     pub version_offset: u64,
-    /// Its description, as in its footer.
+    /// The description of the file, which is also in its footer.
     pub meta: Meta,
 }
 
@@ -88,23 +89,24 @@ pub enum Edit {
     Epoch(u64),
     /// A new table.
     Table {
-        /// Its id, which is never used again.
+        /// The id of the table, which is never used again.
         id: TableId,
-        /// Its name, which no other table has.
+        /// The name of the table. No other table has this name.
         name: String,
-        /// How it is stored.
+        /// How the table is stored.
         options: TableOptions,
     },
-    /// New options of a table. Its files stay as they are.
+    /// A table gets new options. Its files stay as they are.
     AlterTable {
         /// The table.
         id: TableId,
-        /// Files with smaller numbers may have been written under other options.
+        /// The first file number under these options. Files with smaller numbers may have been written under other
+        /// options.
         since: u64,
-        /// All options. The column groups are the same as before.
+        /// All options of the table. The column groups are the same as before.
         options: TableOptions,
     },
-    /// A table is dropped, and its files leave the file set.
+    /// A table is dropped. Its files leave the file set.
     DropTable(TableId),
     /// A new file of a table.
     AddFile(NewFile),
@@ -114,18 +116,18 @@ pub enum Edit {
         table: TableId,
         /// The level of the file.
         level: u8,
-        /// Its number.
+        /// The number of the file.
         number: u64,
     },
-    /// A second table sees a file: the same part of it, in the same level.
+    /// A second table also sees a file. It sees the same part of the file, in the same level.
     ShareFile {
-        /// The table that sees it already.
+        /// The table that sees the file already.
         table: TableId,
         /// The level of the file.
         level: u8,
-        /// Its number.
+        /// The number of the file.
         number: u64,
-        /// The table that sees it too from now on.
+        /// The table that also sees the file from now on.
         to: TableId,
     },
     /// A table sees another part of a file from now on.
@@ -134,18 +136,18 @@ pub enum Edit {
         table: TableId,
         /// The level of the file.
         level: u8,
-        /// Its number.
+        /// The number of the file.
         number: u64,
-        /// The part that the table sees; `None` is all of it.
+        /// The part that the table sees; `None` is the whole file.
         slice: Option<Slice>,
     },
     /// A file goes to another level.
     MoveFile {
         /// The table.
         table: TableId,
-        /// The level of the file so far.
+        /// The level in which the file was until now.
         level: u8,
-        /// Its number.
+        /// The number of the file.
         number: u64,
         /// The new level.
         to: u8,
@@ -154,34 +156,34 @@ pub enum Edit {
     Index {
         /// The index.
         info: IndexInfo,
-        /// How its entries are stored.
+        /// How the entries of the index are stored.
         options: TableOptions,
     },
-    /// An index changes its state, or moves to another table, which has the rows of its previous table.
+    /// An index changes its state, or moves to another table that has the rows of the old table.
     AlterIndex {
-        /// The table of its entries.
+        /// The table with the entries of the index.
         id: TableId,
-        /// The table of the rows.
+        /// The table to which the index belongs.
         table: TableId,
-        /// Its state.
+        /// The new state of the index.
         state: IndexState,
     },
-    /// The rows of all logs with smaller numbers are in files.
+    /// This log is the oldest log that is needed. The rows of all logs with smaller numbers are in files.
     OldestLog(u64),
-    /// File numbers from this one on are free.
+    /// File numbers from this number on are free.
     NextNumber(u64),
-    /// Every commit up to this version is in files, or in logs that are still needed.
+    /// Every commit up to this version is in files or in logs that are still needed.
     LastVersion(Version),
     /// Every commit up to this version is in files. A database opened read-only shows this version.
     FlushedVersion(Version),
-    /// Table ids from this one on are free.
+    /// Table ids from this id on are free.
     NextTable(u32),
     /// The oldest release that must be able to read what the writer of this manifest writes.
     WrittenFor(String),
 }
 
 impl Edit {
-    /// The table that it changes, if it changes one.
+    /// The table that this edit changes, if it changes one.
     pub fn table(&self) -> Option<TableId> {
         match self {
             Self::Table { id, .. } | Self::AlterTable { id, .. } | Self::DropTable(id) => Some(*id),
@@ -195,7 +197,7 @@ impl Edit {
         }
     }
 
-    /// Number of the file that it adds, if it adds one.
+    /// The number of the file that this edit adds, if it adds one.
     pub fn added_number(&self) -> Option<u64> {
         match self {
             Self::AddFile(file) => Some(file.number),
@@ -203,24 +205,25 @@ impl Edit {
         }
     }
 
-    /// Whether it may change which indexes a table has.
+    /// Whether this edit may change which indexes a table has.
     pub fn changes_indexes(&self) -> bool {
         matches!(self, Self::Index { .. } | Self::AlterIndex { .. } | Self::DropTable(_))
     }
 
-    /// Whether files or memtables leave the view with it. They are freed once no reader holds an older view.
+    /// Whether this edit takes files or memtables out of the view. They are freed when no reader holds an older
+    /// view.
     pub fn frees(&self) -> bool {
         matches!(self, Self::RemoveFile { .. } | Self::DropTable(_) | Self::OldestLog(_))
     }
 
-    /// Appends the encoding as a numbered field.
+    /// Appends this edit in the form of a numbered field.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut body = Vec::new();
         let tag = self.encode_body(&mut body);
         field::put(out, tag, &body);
     }
 
-    /// Appends its fields, and returns its tag.
+    /// Appends the fields of this edit, and returns its tag.
     fn encode_body(&self, out: &mut Vec<u8>) -> u8 {
         let mut put = |tag: u8, values: &[u64]| {
             values.iter().for_each(|&value| varint::put(out, value));
@@ -292,11 +295,12 @@ impl Edit {
         }
     }
 
-    /// Takes an edit off the front of `bytes`. `None` stands for an edit of a newer release that this one may skip.
+    /// Takes one edit off the front of `bytes`. `None` stands for an edit of a newer release that this release may
+    /// skip.
     ///
     /// # Errors
     ///
-    /// The bytes are no edit, or only a newer release can read it.
+    /// The bytes are not an edit, or only a newer release can read the edit.
     pub fn decode(bytes: &mut &[u8], framing: Framing) -> Result<Option<Self>, Unreadable> {
         if framing == Framing::Plain {
             let (&tag, rest) = bytes.split_first().ok_or_else(malformed)?;
@@ -326,8 +330,8 @@ impl Edit {
         }
     }
 
-    /// Takes the fields of an edit with a known tag off the front of `bytes`. `None` if they are malformed. Then
-    /// `why` may hold a more precise reason.
+    /// Takes the fields of an edit with a known tag off the front of `bytes`. `None` if the fields are malformed.
+    /// Then `why` may hold a more precise reason.
     fn decode_fields(tag: u8, bytes: &mut &[u8], framing: Framing, why: &mut Unreadable) -> Option<Self> {
         if tag == 1 {
             let (id, rest) = bytes.split_first_chunk()?;
@@ -404,7 +408,7 @@ impl Edit {
     }
 }
 
-/// Flags of an index.
+/// The flags of an index.
 const UNIQUE: u8 = 1;
 const READY: u8 = 2;
 
@@ -466,7 +470,8 @@ fn encode_slice(out: &mut Vec<u8>, slice: Option<&Slice>) {
     }
 }
 
-/// Takes a slice off the front of `bytes`; the inner `None` is all of the file. `None` if it is malformed.
+/// Takes a slice off the front of `bytes`. The inner `None` is the whole file. The outer `None` means that the
+/// slice is malformed.
 fn decode_slice(bytes: &mut &[u8]) -> Option<Option<Slice>> {
     let (&sliced, rest) = bytes.split_first()?;
     *bytes = rest;
@@ -669,7 +674,7 @@ mod tests {
         check(b"\x02\x04\x09\x80\x01x", Ok(Some(Edit::Epoch(9))));
         check(b"\x02\x04\x09\x07\x01x", Err("in edit 2, field 7"));
         check(b"\x11\x03\x09\x01\x04", Err("flags 0x4 of an index"));
-        // The options of a table have room of their own.
+        // The numbers of the options of a table are separate from the numbers of the fields of an edit.
         let name = "t".to_owned();
         let edit = Edit::Table { id: TableId(1), name, options: TableOptions::default() };
         let with_option = |number: u8| {

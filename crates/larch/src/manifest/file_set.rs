@@ -1,8 +1,8 @@
-//! The files of all tables at one moment, as an immutable value. It does not know how it is stored.
+//! The files of all tables at one moment, as an immutable value. It does not know how it is stored on disk.
 //!
-//! Invariants: the files of level 0 are ordered from newest to oldest and may overlap. The files of every other level
-//! are ordered by key and do not overlap, except where their bounds were cut to the same bytes. For each key, the
-//! versions in a level are newer than those in deeper levels.
+//! Invariants: the files of level 0 are ordered from newest to oldest and may overlap. The files of every other
+//! level are ordered by key and do not overlap, except where their bounds were cut to the same bytes. For each key,
+//! the versions in a level are newer than the versions in deeper levels.
 
 use super::db_file::{DbFile, FileOpener, sst_name};
 use super::edit::{Edit, NewFile};
@@ -22,7 +22,7 @@ use std::collections::hash_map::Entry;
 use std::fmt::Display;
 use std::path::Path;
 
-/// Everything that the manifest describes, at one moment.
+/// Everything that the manifest describes at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct FileSet {
     /// The identity of the database.
@@ -31,11 +31,12 @@ pub struct FileSet {
     pub epoch: u64,
     /// The tables with their files.
     pub tables: Tables,
-    /// The files that several tables see, by file number. The value is the number of these tables minus one.
+    /// The files that several tables see, by file number. The value is the number of tables that see the file,
+    /// minus one.
     shared: RedBlackTreeMap<u64, u32, archery::ArcK>,
     /// The smallest number of a log that is still needed.
     pub oldest_log: u64,
-    /// The next free number of a file.
+    /// The next file number that is free.
     pub next_number: u64,
     /// See [`Edit::LastVersion`].
     pub last_version: Version,
@@ -43,17 +44,17 @@ pub struct FileSet {
     pub flushed_version: Version,
     /// The next free table id.
     pub next_table: u32,
-    /// See [`Edit::WrittenFor`]. `None` if the manifest is older than this kind of edit.
+    /// See [`Edit::WrittenFor`]. `None` if the manifest was written before this kind of edit existed.
     pub written_for: Option<String>,
 }
 
 /// Why an edit cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditRefusal {
-    /// The table does not exist; perhaps it was dropped.
+    /// The table does not exist. It may have been dropped.
     #[error("table {} is not there", .0.0)]
     NoTable(TableId),
-    /// It contradicts the file set, or itself.
+    /// The edit contradicts the file set, or itself.
     #[error("{0}")]
     Contradiction(String),
 }
@@ -70,13 +71,13 @@ impl FileSet {
         Self { database, next_number: 1, ..Self::default() }
     }
 
-    /// Applies `edit`. Files that leave the set are added to `removed`, and the caller discards them once the edit is
-    /// durable.
+    /// Applies `edit`. It adds the files that leave the set to `removed`. The caller discards these files when the
+    /// edit is durable.
     ///
     /// # Errors
     ///
-    /// Why the edit cannot be applied. A part of it may have been applied then. The greatest possible
-    /// number, table id and version are refused, because there would be none after them.
+    /// The reason why the edit cannot be applied. In this case, a part of the edit may have been applied. The
+    /// greatest possible number, table id and version are refused, because no later ones could follow.
     pub fn apply(
         &mut self,
         edit: &Edit,
@@ -179,8 +180,8 @@ impl FileSet {
         self.change(id, |table| table.info = info)
     }
 
-    /// The name by which messages call the table with the entries of `index`. Refuses an index that its table cannot
-    /// have.
+    /// The name of the table with the entries of `index`, for use in messages. Refuses an index that the table
+    /// cannot have.
     fn index_name(&self, index: &IndexInfo) -> Result<String, EditRefusal> {
         let table = &self.table(index.table)?.info;
         if table.index.is_some() {
@@ -215,7 +216,8 @@ impl FileSet {
         self.add_file(*table, *level, file)
     }
 
-    /// Lets the table `to` see a file that `table` sees already: the same part of it, in the same level.
+    /// Lets the table `to` see a file that `table` sees already. It sees the same part of the file, in the same
+    /// level.
     fn share_file(&mut self, (table, level, number): (TableId, u8, u64), to: TableId) -> Result<(), EditRefusal> {
         let file = self.find_file(table, level, number)?.clone();
         let (from, to_table) = (self.table(table)?, self.table(to)?);
@@ -248,17 +250,17 @@ impl FileSet {
             }
         }
         let sliced = Arc::new(file.sliced(slice.cloned()));
-        // A bound has moved inward, so the place of the file in its level may have changed.
+        // A bound of the file has moved inward, so its place in the level may have changed.
         self.take_file(table, level, number)?;
         self.add_file(table, level, sliced)
     }
 
-    /// Refuses a database if `release` cannot read one of its files, or the options of one of its tables. Nothing
-    /// that is written later would make such a database readable for `release`.
+    /// Refuses a database if `release` cannot read one of its files or the options of one of its tables. No later
+    /// write could make such a database readable for `release`.
     ///
     /// # Errors
     ///
-    /// [`Error::BadOptions`] with the file and the feature, or with the index or table.
+    /// [`Error::BadOptions`], which names the file and the feature, or the index or the table.
     pub fn check_readable_by(&self, release: Release) -> Result<()> {
         if let Some(index) = self.tables.indexes().next().filter(|_| !release.reads_indexes()) {
             return Err(Error::BadOptions(format!(
@@ -289,7 +291,7 @@ impl FileSet {
         Ok(())
     }
 
-    /// All files by their numbers. A file that several tables see is there once.
+    /// All files by their numbers. A file that several tables see is in the result only once.
     pub fn files_by_number(&self) -> HashMap<u64, Arc<DbFile>> {
         let files = self.tables.values().flat_map(|table| table.files());
         files.map(|(_, file)| (file.number, file.clone())).collect()
@@ -309,7 +311,7 @@ impl FileSet {
         file.ok_or_else(|| not_there(table, level, number))
     }
 
-    /// One table no longer sees `file`. If it was the last table that saw it, the file is added to `removed`.
+    /// Notes that one table no longer sees `file`. If no other table sees the file, it is added to `removed`.
     fn hide(&mut self, file: &Arc<DbFile>, removed: &mut Vec<Arc<DbFile>>) {
         match self.shared.get(&file.number).copied() {
             None => removed.push(file.clone()),
@@ -326,22 +328,22 @@ impl FileSet {
         self.tables.change(&table, change).ok_or(EditRefusal::NoTable(table))
     }
 
-    /// Adds `file` to a level, at the place that its keys or its age give it.
+    /// Adds `file` to a level. Its place in the level follows from its keys, or in level 0 from its age.
     ///
     /// # Errors
     ///
     /// The table does not exist, or it has the file already.
     pub fn add_file(&mut self, table: TableId, level: u8, file: Arc<DbFile>) -> Result<(), EditRefusal> {
         let place = |other: &Arc<DbFile>| match level {
-            // Newest first: the age of a file is its newest version.
+            // Newest first. The newest version of a file is its age.
             0 => (file.age(), file.number) < (other.age(), other.number),
             _ => by_keys(other) < by_keys(&file),
         };
         self.change(table, |files| {
             let files = files.level_mut(level);
             let at = files.partition_point(place);
-            // Two equal files would have no order. A file with this number elsewhere in the level would not be next to
-            // it.
+            // Two files with the same number would have no order. This finds the file only if it is the neighbour.
+            // A file with this number elsewhere in the level is not found.
             if files.get(at).is_some_and(|other| other.number == file.number) {
                 return Err(format!("file {} is in level {level} of table {} already", file.number, table.0).into());
             }
@@ -350,7 +352,7 @@ impl FileSet {
         })?
     }
 
-    /// Takes a file out of a level. The file stays on the disk.
+    /// Takes a file out of a level of a table. The file stays on the disk.
     ///
     /// # Errors
     ///
@@ -363,7 +365,7 @@ impl FileSet {
         })?
     }
 
-    /// The edits that lead from an empty file set to this one.
+    /// The edits that lead from an empty file set to this file set.
     pub fn edits(&self) -> impl Iterator<Item = Edit> {
         let head = [
             Edit::Database(self.database),
@@ -375,11 +377,11 @@ impl FileSet {
             Edit::NextTable(self.next_table),
         ];
         let written_for = self.written_for.clone().map(Edit::WrittenFor);
-        // Which table named a file first, and in which level. Later tables share it.
+        // For each file, the table that named it first, and in which level. Later tables share the file.
         let mut named: HashMap<*const PagedFile, (TableId, u8)> = HashMap::new();
         let mut slices: Vec<Edit> = Vec::new();
         let mut edits = Vec::new();
-        // The id of an index may be less than that of its table, if the table was renamed.
+        // The id of an index may be less than the id of its table, if the table was renamed.
         let tables = self.tables.values().filter(|table| table.info.index.is_none());
         for table in tables.chain(self.tables.indexes()) {
             let TableInfo { id, name, options, since, index } = &*table.info;
@@ -387,7 +389,7 @@ impl FileSet {
                 None => Edit::Table { id: *id, name: name.clone(), options: options.clone() },
                 Some(index) => Edit::Index { info: IndexInfo::clone(index), options: options.clone() },
             });
-            // The edit is needed only if a file is older.
+            // The edit is needed only if the table has a file older than `since`.
             if table.files().any(|(_, file)| file.number < *since) {
                 edits.push(Edit::AlterTable { id: *id, since: *since, options: options.clone() });
             }
@@ -413,7 +415,7 @@ impl FileSet {
                         }
                     }
                 }
-                // The file is shared as a whole first. The slice is applied at the end.
+                // At first, the whole file is shared. The slice is applied in the end.
                 if sst.slice.is_some() {
                     slices.push(Edit::SliceFile { table: *id, level, number, slice: sst.slice.as_deref().cloned() });
                 }
@@ -434,7 +436,7 @@ fn not_there(table: TableId, level: u8, number: u64) -> EditRefusal {
     format!("file {number} is not in level {level} of table {}", table.0).into()
 }
 
-/// Returns `number`; an error if it is the greatest possible one.
+/// Returns `number`, or an error if it is the greatest possible number.
 fn not_last<T: PartialEq + Display>(number: T, last: T, what: &str) -> Result<T, String> {
     if number != last { Ok(number) } else { Err(format!("{what} {number} is the last there can be")) }
 }

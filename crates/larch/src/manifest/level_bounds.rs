@@ -1,6 +1,7 @@
-//! The bounds of the files of a level, in a form that a read of one key can search fast. The common prefix of all
-//! bounds is stored once. The heads of the rest lie side by side and take a few cache lines for a level. The full
-//! bounds lie with each file, three pointers away. It does not know levels whose files overlap.
+//! The bounds of the files of a level, in a form that can be searched fast for one key. The prefix that all bounds
+//! have in common is stored once. The heads of what follows the prefix lie side by side, and those of a whole level
+//! take a few cache lines. The full bounds are stored with each file, and three pointers lead to them. It is not
+//! for a level whose files overlap.
 
 use super::db_file::DbFile;
 use crate::base::key_head::head;
@@ -11,11 +12,12 @@ use std::ops::Range;
 /// The bounds of the files of a level, in the order of the files.
 #[derive(Debug)]
 pub struct LevelBounds {
-    /// The first bytes of all bounds.
+    /// The prefix that all bounds have in common.
     prefix: Box<[u8]>,
-    /// The head of each lower bound behind the prefix.
+    /// For each lower bound, the head of its bytes after the prefix.
     lows: Box<[u64]>,
-    /// The head of each upper bound behind the prefix; the greatest number where none exists.
+    /// For each upper bound, the head of its bytes after the prefix; the greatest number if a file has no upper
+    /// bound.
     highs: Box<[u64]>,
 }
 
@@ -24,8 +26,8 @@ impl LevelBounds {
     pub fn of(level: &[Arc<DbFile>]) -> Self {
         let lows = || level.iter().map(|file| file.sst.bounds().low.as_slice());
         let highs = || level.iter().map(|file| file.sst.bounds().high.as_deref());
-        // Bounds are in order, so a prefix of the least and the greatest bound is a prefix of all bounds. A cut
-        // upper bound is greater than a later lower bound that was cut to the same bytes.
+        // Bounds are in order, so a common prefix of the least and the greatest bound is a prefix of all bounds. An
+        // upper bound that was cut is greater than a later lower bound that was cut to the same bytes.
         let greatest = highs().flatten().next_back().max(lows().next_back()).unwrap_or_default();
         let least = lows().next().unwrap_or_default();
         let prefix = &least[..least.iter().zip(greatest).take_while(|(a, b)| a == b).count()];
@@ -37,8 +39,8 @@ impl LevelBounds {
         }
     }
 
-    /// The places of the files that may hold `key`. If heads are equal, there may be other files among them. The
-    /// second value is true if this cannot be.
+    /// The places of the files that may hold `key`. If the head of `key` equals the head of a bound, some of these
+    /// files may be unable to hold `key`. The second value is true if all of these files may hold it.
     #[inline]
     pub fn around(&self, key: &[u8]) -> (Range<usize>, bool) {
         let shared = key.len().min(self.prefix.len());
@@ -46,7 +48,7 @@ impl LevelBounds {
         let key_head = match order {
             Ordering::Equal if shared == self.prefix.len() => head(&key[shared..]),
             Ordering::Less | Ordering::Equal => return (0..0, true),
-            // Greater than every bound.
+            // `key` is greater than every bound.
             Ordering::Greater => u64::MAX,
         };
         let start = self.highs.partition_point(|high| *high < key_head);

@@ -1,16 +1,17 @@
-//! The manifest on disk: a log of edits, and the file `CURRENT` that names it. It does not know what edits mean.
+//! The manifest on disk: a log of edits, and the file `CURRENT`, which names this log. It does not know what edits
+//! mean.
 //!
 //! Every open for writing starts a new manifest, whose first records hold the whole file set. A manifest that has
-//! grown to twice its first length is also replaced by a new one. So no manifest grows without end. If the disk has
-//! no room for a new manifest, an open goes on in the old manifest. Before that, it cuts off a torn tail that
-//! another process left, and makes the rest durable. `CURRENT` is replaced by a rename once the new manifest is
-//! durable.
+//! grown to twice its first length is also replaced by a new one. So no manifest grows without limit. If the disk
+//! has no room for a new manifest, an open continues the old manifest. Before that, it cuts off a torn tail that
+//! another process has left, and makes the rest of the old manifest durable. When the new manifest is durable, a
+//! rename replaces `CURRENT`.
 //!
-//! Invariant: edits are appended to a manifest only while `CURRENT` is known to name it. If a rename failed, it is
-//! unknown which of two manifests `CURRENT` names. Both describe the same file set, and the manifest [is in
-//! doubt](ManifestLog::is_in_doubt) until the rename has succeeded.
+//! Invariant: edits are appended to a manifest only while it is certain that `CURRENT` names this manifest. If a
+//! rename failed, it is unknown which of the two manifests `CURRENT` names. Both describe the same file set. The
+//! manifest [is in doubt](ManifestLog::is_in_doubt) until the rename has succeeded.
 //!
-//! It belongs to one thread at a time.
+//! A manifest log belongs to one thread at a time.
 
 use super::db_file::FileOpener;
 use super::directory::leftovers::Leftovers;
@@ -25,7 +26,7 @@ use os::{Access, Machine};
 use sst::format::features::Unreadable;
 use std::path::{Path, PathBuf};
 
-/// The edits of the first file set go into records of about this size, so that a reader needs little memory.
+/// The edits of the first file set are split into records of about this size, so that a reader needs little memory.
 const RECORD_BYTES: usize = 1 << 20;
 
 /// The file name of manifest `number`.
@@ -33,7 +34,7 @@ pub fn manifest_name(number: u64) -> String {
     format!("MANIFEST-{number:08}")
 }
 
-/// What `CURRENT` says if it names this manifest.
+/// The text of `CURRENT` if it names this manifest.
 pub fn current_text(manifest: &str) -> String {
     format!("{manifest}\n")
 }
@@ -44,23 +45,23 @@ pub struct ManifestLog {
     writer: RecordWriter,
     scratch: Vec<u8>,
     number: u64,
-    /// Its length with the first file set alone.
+    /// The length of the manifest when it had only the first file set.
     initial_bytes: u64,
-    /// A manifest with the same file set, written and synced, that is to replace this one. `CURRENT` may name it
-    /// already.
+    /// A manifest that is to replace this one. It has the same file set, and was written and synced. `CURRENT` may
+    /// name it already.
     successor: Option<Box<ManifestLog>>,
-    /// Edits that take effect already and that the next commit writes with its own.
+    /// Edits that have taken effect already. The next commit writes them together with its own edits.
     pending: Vec<Edit>,
 }
 
-/// Whether the manifest has the edits of a commit.
+/// Whether the manifest contains the edits of a commit.
 #[derive(Debug)]
 pub enum EditsOutcome {
-    /// It has them, and they are durable.
+    /// The manifest contains them, and they are durable.
     Durable,
-    /// It does not have them: the manifest is as it was before.
+    /// The manifest does not contain them. It is as it was before the commit.
     Not(LogError),
-    /// They were appended, but the sync failed. The next open finds out whether the manifest has them.
+    /// The edits were appended, but the sync failed. The next open finds out whether the manifest contains them.
     Unknown(LogError),
 }
 
@@ -75,7 +76,8 @@ impl ManifestLog {
         machine.disk.exists(&current).map_err(|error| Error::io("look for", &current, error))
     }
 
-    /// Whether a copy of a database was begun in `directory` and not finished. Then it holds no database.
+    /// Whether a copy of a database was begun in `directory` and was not finished. Such a directory holds no
+    /// database.
     ///
     /// # Errors
     ///
@@ -85,8 +87,8 @@ impl ManifestLog {
         machine.disk.exists(&mark).map_err(|error| Error::io("look for", &mark, error))
     }
 
-    /// The error about a directory that has files of a database but no `CURRENT`, so that it is unknown which of
-    /// these files count.
+    /// The error that a directory has files of a database but no `CURRENT`. Without `CURRENT` it is unknown which
+    /// of these files are in use.
     pub fn current_is_missing(directory: &Path) -> Error {
         LogError::corrupt(&directory.join(CURRENT), 0, "it is missing, but logs or SSTs of a database are there").into()
     }
@@ -95,15 +97,15 @@ impl ManifestLog {
     ///
     /// # Errors
     ///
-    /// `CURRENT` cannot be read or names no manifest, or this manifest does not exist.
+    /// `CURRENT` cannot be read or names no manifest, or the manifest that it names does not exist.
     pub fn current(machine: &Machine, directory: &Path) -> Result<PathBuf> {
         let path = Self::named(machine, directory)?;
         Self::check_there(machine, &path)?;
         Ok(path)
     }
 
-    /// The path of the manifest that `CURRENT` names. Another process that writes may replace and remove it at any
-    /// time.
+    /// The path of the manifest that `CURRENT` names. If another process writes, it may replace and remove this
+    /// manifest at any time.
     ///
     /// # Errors
     ///
@@ -120,7 +122,7 @@ impl ManifestLog {
         Ok(directory.join(name))
     }
 
-    /// Refuses a manifest that `CURRENT` names and that is not there.
+    /// Returns an error if the manifest at `path`, which `CURRENT` names, does not exist.
     pub(super) fn check_there(machine: &Machine, path: &Path) -> Result<()> {
         if machine.disk.exists(path).map_err(|error| Error::io("look for", path, error))? {
             return Ok(());
@@ -129,7 +131,7 @@ impl ManifestLog {
         Err(LogError::corrupt(&path.with_file_name(CURRENT), 0, format!("it names {name}, which is not there")).into())
     }
 
-    /// Reads the file set that the manifest at `path` describes.
+    /// Reads the manifest at `path`, and returns the file set that it describes.
     ///
     /// # Errors
     ///
@@ -140,8 +142,8 @@ impl ManifestLog {
         Ok(set)
     }
 
-    /// Reads the manifest at `path` up to its first damage. Returns the file set, and the error about the damage if any
-    /// exists.
+    /// Reads the manifest at `path` up to its first damage. Returns the file set, and the error if any damage was
+    /// found.
     pub fn read_to_damage(machine: &Machine, path: &Path, opener: &FileOpener) -> (FileSet, Option<Error>) {
         let mut set = FileSet::default();
         let outcome = Self::read_into(&mut set, machine, path, opener);
@@ -156,12 +158,13 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// Where the edits so far end.
+    /// The end of the edits so far.
     pub fn position(&self) -> Position {
         Position { manifest: self.number, end: self.writer.end() }
     }
 
-    /// The error for the caller whose edit was refused. If its table was dropped meanwhile, this is no corruption.
+    /// The error for the caller whose edit was refused. If the table of the edit was dropped meanwhile, this is no
+    /// corruption.
     pub fn refused(&self, refusal: EditRefusal) -> Error {
         match refusal {
             EditRefusal::NoTable(id) => Error::NoSuchTable(format!("#{}, dropped", id.0)),
@@ -171,12 +174,12 @@ impl ManifestLog {
         }
     }
 
-    /// Starts manifest `number` with `set`, for readers of the release `compat` and later ones, and makes it the
-    /// current one.
+    /// Writes manifest `number` with `set`, and makes it the current manifest. Readers of the release `compat` and
+    /// of later releases can read it.
     ///
     /// # Errors
     ///
-    /// A file could not be written.
+    /// A file cannot be written.
     pub fn create(machine: &Machine, directory: &Path, number: u64, set: &FileSet, compat: Release) -> Result<Self> {
         let log = Self::write(machine, directory, number, set, compat)?;
         log.prepare_current(machine, directory)?;
@@ -184,21 +187,22 @@ impl ManifestLog {
         Ok(log)
     }
 
-    /// Goes on in the manifest at `path`, because the disk has no room for a new manifest. `CURRENT` names this
-    /// manifest, which an earlier process has left. The call takes no room: the first commit writes the `pending`
-    /// edits, which take effect already. `None` if readers of the release `compat` need another form of the
-    /// manifest.
+    /// Continues the manifest at `path`, because the disk has no room for a new manifest. `CURRENT` names this
+    /// manifest. An earlier process has left it. The call takes no disk space. `pending` are edits that have taken
+    /// effect already, and the first commit writes them. `None` if readers of the release `compat` need a manifest
+    /// of another form.
     ///
     /// # Errors
     ///
-    /// The manifest cannot be read, or bytes that an earlier process has not synced cannot be written again.
+    /// The manifest cannot be read, or bytes that an earlier process has not synced cannot be written a second
+    /// time.
     pub fn go_on(machine: &Machine, path: &Path, pending: Vec<Edit>, compat: Release) -> Result<Option<Self>> {
         let mut reader = RecordReader::open(&*machine.disk, path, LogKind::Manifest, None)?;
         while reader.next_record()?.is_some() {}
         let features = LogKind::Manifest.features_for(compat);
         let Some(header) = reader.header().filter(|header| header.features == features) else { return Ok(None) };
         let (number, end) = (header.number, reader.end());
-        // The rename by which `CURRENT` names this manifest may not be durable either.
+        // The rename that made `CURRENT` name this manifest may not be durable, either.
         let directory = path.parent().unwrap_or(Path::new(""));
         machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))?;
         rewrite_tail(&*machine.disk, path, reader.proven_end()..end)?;
@@ -206,12 +210,12 @@ impl ManifestLog {
         Ok(Some(Self { writer, scratch: Vec::new(), number, initial_bytes: end, successor: None, pending }))
     }
 
-    /// The number of its file.
+    /// The number of the manifest.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Writes manifest `number`, which `CURRENT` does not name yet.
+    /// Writes manifest `number`, without a change of `CURRENT`.
     fn write(machine: &Machine, directory: &Path, number: u64, set: &FileSet, compat: Release) -> Result<Self> {
         let path = directory.join(manifest_name(number));
         let header = Header::new(LogKind::Manifest, machine.random.next_u64() | 1, number, None);
@@ -232,12 +236,12 @@ impl ManifestLog {
         Ok(log)
     }
 
-    /// Writes manifest `number` of a copy of a database: `set`, changed by `edits`. Nothing names it yet, and its name
-    /// is not durable.
+    /// Writes manifest `number` for a copy of a database. It contains `set` with the changes of `edits`. No
+    /// `CURRENT` names it yet, and its own file name is not durable.
     ///
     /// # Errors
     ///
-    /// It could not be written or synced. There may be a part of it.
+    /// The manifest cannot be written or synced. A part of it may have been written.
     pub fn write_copy(
         machine: &Machine,
         directory: &Path,
@@ -246,13 +250,13 @@ impl ManifestLog {
     ) -> Result<()> {
         let mut log = Self::write(machine, directory, number, set, compat)?;
         match log.commit(edits) {
-            // The second sync is for the proof, because a backup notes a checksum of the whole file.
+            // The second sync makes the proof durable, because a backup notes a checksum of the whole file.
             EditsOutcome::Durable => Ok(log.writer.file().sync().map(drop)?),
             EditsOutcome::Not(error) | EditsOutcome::Unknown(error) => Err(error.into()),
         }
     }
 
-    /// Writes its name to `CURRENT.new`, so that a rename makes it the current manifest.
+    /// Writes the name of this manifest to `CURRENT.new`, so that a rename makes it the current manifest.
     fn prepare_current(&self, machine: &Machine, directory: &Path) -> Result<()> {
         let new = directory.join(CURRENT_NEW);
         let io = |action| move |error| Error::io(action, &directory.join(CURRENT_NEW), error);
@@ -264,13 +268,13 @@ impl ManifestLog {
         file.sync().map_err(io("sync"))
     }
 
-    /// Replaces this manifest by a new one with `number`, which begins with `set`: the file set that this one
-    /// describes.
+    /// Replaces this manifest by a new manifest `number`. The new manifest begins with `set`, the file set that
+    /// this manifest describes.
     ///
     /// # Errors
     ///
-    /// A file could not be written. Then this manifest is still in use. But if it [is in doubt](Self::is_in_doubt), it
-    /// takes no edits before a later call has succeeded.
+    /// A file cannot be written. After an error, this manifest is still in use. But if it [is in
+    /// doubt](Self::is_in_doubt), it takes no edits until a later call has succeeded.
     pub fn renew(
         &mut self,
         machine: &Machine,
@@ -301,38 +305,38 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// Whether it is unknown if `CURRENT` names this manifest or its successor. Then no edits can be appended before
-    /// [`ManifestLog::renew`] has succeeded.
+    /// Whether it is unknown if `CURRENT` names this manifest or its successor. If so, no edits can be appended
+    /// until [`ManifestLog::renew`] has succeeded.
     pub fn is_in_doubt(&self) -> bool {
         self.successor.is_some()
     }
 
-    /// Appends a proof that all edits so far are durable. Without it a damaged last record would look like a record
-    /// that was never finished, and its edits would be lost without an error. If this fails, the next record is the
-    /// proof.
+    /// Appends a proof that all edits so far are durable. Without this proof, a damaged last record would look like
+    /// a record that was never finished. Its edits would be lost without an error. If this call fails, the next
+    /// record serves as the proof.
     fn append_proof(&mut self) {
         self.writer.append_proof().ok();
     }
 
-    /// Whether a new manifest is worth writing, because this one is mostly about files that no longer exist: it has
-    /// grown by its initial length and `slack_bytes`.
+    /// Whether a new manifest is worth writing, because this one is mostly about files that no longer exist. It is
+    /// worth it when the manifest has grown by its initial length and `slack_bytes`.
     pub fn is_overgrown(&self, slack_bytes: u64) -> bool {
         self.writer.end() > 2 * self.initial_bytes + slack_bytes
     }
 
-    /// Where the next record will start, and the length with the first file set alone.
+    /// The end of the last record, and the length of the manifest when it had only the first file set.
     #[cfg(test)]
     pub fn lengths(&self) -> (u64, u64) {
         (self.writer.end(), self.initial_bytes)
     }
 
-    /// Releases the buffers in which it encodes records.
+    /// Frees the buffers in which edits and records are encoded.
     pub fn give_back(&mut self) {
         self.writer.give_back();
         self.scratch = Vec::new();
     }
 
-    /// The memory of these buffers, in bytes.
+    /// The memory of the buffers in which edits and records are encoded, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.writer.memory_bytes() + self.scratch.capacity() as u64
     }
@@ -343,11 +347,11 @@ impl ManifestLog {
         Ok(())
     }
 
-    /// Appends edits that take effect together, and makes them durable.
+    /// Appends `edits`, which take effect together, and makes them durable.
     ///
     /// # Panics
     ///
-    /// If the manifest is in doubt.
+    /// It panics if the manifest is in doubt.
     pub fn commit(&mut self, edits: &[Edit]) -> EditsOutcome {
         assert!(!self.is_in_doubt(), "the caller renews a manifest in doubt");
         self.scratch.clear();
@@ -369,19 +373,19 @@ impl ManifestLog {
     }
 }
 
-/// Replaces `CURRENT` by `CURRENT.new`. After an error it is unknown, now and after a crash, whether `CURRENT` has
-/// the old or the new text.
+/// Replaces `CURRENT` by `CURRENT.new`. After an error, nobody knows whether `CURRENT` has the old or the new text.
+/// This is also unknown after a crash.
 fn make_current(machine: &Machine, directory: &Path) -> Result<()> {
     let new = directory.join(CURRENT_NEW);
     machine.disk.rename(&new, &directory.join(CURRENT)).map_err(|error| Error::io("rename", &new, error))?;
     machine.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))
 }
 
-/// Applies the records that come next in `reader` to `set`, and returns their number.
+/// Applies the next records of `reader` to `set`, and returns their number.
 ///
 /// # Errors
 ///
-/// The manifest cannot be read. Edits before the damage have been applied.
+/// The manifest cannot be read. Edits before the damage have been applied to `set`.
 pub(super) fn apply_next(set: &mut FileSet, reader: &mut RecordReader, opener: &FileOpener) -> Result<u64, LogError> {
     let framing = Framing::of(reader.header().map_or(0, |header| header.features));
     let mut records = 0;
@@ -401,8 +405,8 @@ fn apply_record(
 ) -> std::result::Result<(), Unreadable> {
     while !payload.is_empty() {
         let Some(edit) = Edit::decode(&mut payload, framing)? else { continue };
-        // Removed files need no discarding: they are gone from the disk, or the open removes them, or a later edit adds
-        // them again in another level.
+        // Removed files need not be discarded here. They are gone from the disk already, or the open removes them,
+        // or a later edit adds them again in another level.
         set.apply(&edit, opener, &mut Vec::new()).map_err(|why| why.to_string())?;
     }
     Ok(())

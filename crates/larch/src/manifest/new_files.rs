@@ -8,7 +8,7 @@ use super::edit::NewFile;
 pub struct NewFiles {
     /// What the manifest needs to know about each file.
     pub files: Vec<NewFile>,
-    /// Removes them unless they are installed.
+    /// Removes the files unless they are installed.
     pub fresh: FreshFiles,
 }
 
@@ -18,7 +18,7 @@ impl NewFiles {
         Self { files: Vec::new(), fresh: FreshFiles::new(&place.leftovers) }
     }
 
-    /// Adds all files of another value.
+    /// Adds all files of `other`.
     pub fn append(&mut self, mut other: Self) {
         self.files.append(&mut other.files);
         self.fresh.append(other.fresh);

@@ -1,5 +1,5 @@
-//! What the footer of an SST says about the table that it was written for, so that a repair and a dump work without a
-//! manifest. Nothing else reads it, because the manifest of an undamaged database has the present names.
+//! What the footer of an SST says about the table that the SST was written for. With it, a repair and a dump work
+//! without a manifest. No other code reads it, because an undamaged database has the present names in its manifest.
 //!
 //! ```text
 //! numbered fields, see sst::format::field:
@@ -29,20 +29,20 @@ const BUILT: u8 = 133;
 pub struct FileOrigin {
     /// Id of the table.
     pub table: Option<u32>,
-    /// Its name.
+    /// The name of the table.
     pub name: Option<String>,
-    /// Its column groups.
+    /// The column groups of the table.
     pub groups: Option<Vec<String>>,
-    /// If this table has the entries of an index: the id of the table to which the index belongs.
+    /// If the table has the entries of an index, this is the id of the table to which the index belongs.
     pub index_of: Option<u32>,
-    /// Whether its rows are of a transaction that has not committed.
+    /// Whether the rows belong to a transaction that has not committed.
     pub is_run: bool,
-    /// If the file was built elsewhere: the common number of the files that were built together.
+    /// If the file was built elsewhere, this is the number that all files have that were built together.
     pub built: Option<u64>,
 }
 
-/// The origin of files that the database `database` writes for `table`. `is_run`: with rows of a transaction that has
-/// not committed.
+/// The origin of files that the database `database` writes for `table`. `is_run` says that their rows belong to a
+/// transaction that has not committed.
 pub fn encode(database: u64, table: &TableInfo, is_run: bool) -> Vec<u8> {
     let mut out = Vec::new();
     let mut id = Vec::new();
@@ -68,11 +68,11 @@ pub fn encode(database: u64, table: &TableInfo, is_run: bool) -> Vec<u8> {
     table.options.groups.iter().for_each(|name| varint::put_bytes(&mut groups, name.as_bytes()));
     let mut whole = out.clone();
     field::put(&mut whole, GROUPS, &groups);
-    // A name has at most 255 bytes, 16 groups may have 1,040.
+    // A name has at most 255 bytes, but the names of 16 groups may take 1,040 bytes.
     if whole.len() <= MAX_ORIGIN_BYTES { whole } else { out }
 }
 
-/// Decodes the fields that are valid and leaves out the others.
+/// Decodes the valid fields, and leaves out all others.
 pub fn decode(mut bytes: &[u8]) -> FileOrigin {
     let mut origin = FileOrigin::default();
     while let Some(Field { number, bytes: mut field }) = Field::take(&mut bytes) {

@@ -5,7 +5,7 @@ use super::level_bounds::LevelBounds;
 use crate::base::table::{LEVELS, TableInfo};
 use os::sync::{Arc, OnceLock};
 
-/// Files of one level, shared with cursors.
+/// The files of one level, shared with cursors.
 pub type Level = Arc<Vec<Arc<DbFile>>>;
 
 /// The files of a table.
@@ -15,7 +15,7 @@ pub struct TableFiles {
     pub info: Arc<TableInfo>,
     /// Its levels.
     pub levels: [Level; LEVELS],
-    /// The bounds of all levels except level 0, made by the first read that needs them.
+    /// The bounds of the files in each level except level 0. The first read that needs them makes them.
     bounds: [OnceLock<Arc<LevelBounds>>; LEVELS],
 }
 
@@ -30,12 +30,12 @@ impl TableFiles {
         self.levels.iter().enumerate().flat_map(|(level, files)| files.iter().map(move |file| (level, file)))
     }
 
-    /// The bytes of a level that the table sees.
+    /// How many bytes in the files of `level` the table sees.
     pub fn level_bytes(&self, level: usize) -> u64 {
         self.levels[level].iter().map(|file| file.sst.visible_bytes()).sum()
     }
 
-    /// The files that may hold `key` by their bounds, newest first.
+    /// The files whose bounds allow that they hold `key`, newest first.
     pub fn files_with_key(&self, key: &[u8]) -> impl Iterator<Item = &Arc<DbFile>> {
         let (level0, deeper) = self.levels.split_first().expect("a table has levels");
         let deeper = deeper.iter().zip(&self.bounds[1..]).filter(|(files, _)| !files.is_empty());
@@ -56,8 +56,8 @@ impl TableFiles {
     }
 }
 
-/// The files of `level` (not 0) that may hold `key` by their bounds: at most one, or several if bounds were cut to the
-/// same bytes.
+/// The files of `level` whose bounds allow that they hold `key`. `level` is not 0. It is at most one file, or
+/// several files if bounds were cut to the same bytes.
 fn files_with_key<'a>(level: &'a [Arc<DbFile>], key: &[u8]) -> std::slice::Iter<'a, Arc<DbFile>> {
     let start = level.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
     let end = level[start..].partition_point(|file| file.sst.bounds().low.as_slice() <= key);

@@ -1,6 +1,6 @@
-//! The tables of a file set, by id and by name. File sets share their equal parts. A copy costs a few reference
-//! counts, and the cost of a change of one table grows with the logarithm of the number of tables. It does not know
-//! edits.
+//! The tables of a file set, by id and by name. File sets share the parts in which they do not differ. A copy of
+//! this value costs a few reference counts. The cost of changing one table grows with the logarithm of the number
+//! of tables. It does not know edits.
 //!
 //! Invariant: `names`, `indexes` and `level0` agree with `tables`.
 
@@ -14,9 +14,9 @@ use std::ops::Index;
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     tables: RedBlackTreeMap<TableId, TableFiles, ArcK>,
-    /// The tables that can be opened by name: all but indexes.
+    /// The tables that can be opened by name: all tables except indexes.
     names: RedBlackTreeMap<String, TableId, ArcK>,
-    /// Each table that has an index, with the index.
+    /// Pairs of a table and one of its indexes.
     indexes: RedBlackTreeSet<(TableId, TableId), ArcK>,
     /// The tables that have files in level 0, ordered by the number of these files.
     level0: RedBlackTreeSet<(usize, TableId), ArcK>,
@@ -48,18 +48,18 @@ impl Tables {
         self.tables.keys()
     }
 
-    /// The names of all tables but indexes, sorted.
+    /// The names of all tables except indexes, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.keys().map(String::as_str)
     }
 
-    /// The indexes of `table`, each as the table of its entries, by id.
+    /// The tables with the entries of the indexes of `table`, ordered by id.
     pub fn indexes_of(&self, table: TableId) -> impl Iterator<Item = &TableFiles> {
         let indexes = self.indexes.range((table, TableId(0))..=(table, TableId(u32::MAX)));
         indexes.filter_map(|(_, index)| self.tables.get(index))
     }
 
-    /// The indexes of all tables.
+    /// The tables with the entries of all indexes.
     pub fn indexes(&self) -> impl Iterator<Item = &TableFiles> {
         self.indexes.iter().filter_map(|(_, index)| self.tables.get(index))
     }
@@ -79,11 +79,11 @@ impl Tables {
         self.tables.insert_mut(table.info.id, table);
     }
 
-    /// Takes a table out.
+    /// Removes a table and returns it.
     pub fn remove(&mut self, id: &TableId) -> Option<TableFiles> {
         let table = self.tables.get(id)?.clone();
         self.tables.remove_mut(id);
-        // A manifest may have given the name to another table before this one is dropped.
+        // A manifest may have given the name of this table to another table before this table is dropped.
         if self.names.get(&table.info.name) == Some(id) {
             self.names.remove_mut(&table.info.name);
         }
@@ -94,7 +94,7 @@ impl Tables {
         Some(table)
     }
 
-    /// Changes a table, but not its name; `None` if it does not exist.
+    /// Changes a table, but not its name; `None` if the table does not exist.
     pub fn change<T>(&mut self, id: &TableId, change: impl FnOnce(&mut TableFiles) -> T) -> Option<T> {
         let table = self.tables.get_mut(id)?;
         let owner = |table: &TableFiles| table.info.index.as_ref().map(|index| index.table);

@@ -1,6 +1,6 @@
-//! The file set of a database to which another process may be writing. It is read from the newest manifest, and then
-//! follows the edits that are appended and the manifests that replace the first one. It does not know what the edits
-//! mean.
+//! The file set of a database to which another process may be writing at the same time. It is read from the newest
+//! manifest. Later it follows the edits that are appended, and the manifests that replace the first manifest. It
+//! does not know what the edits mean.
 //!
 //! A tail belongs to one thread at a time.
 
@@ -13,7 +13,7 @@ use crate::base::record::{LogError, LogKind, RecordReader};
 use os::Machine;
 use std::path::{Path, PathBuf};
 
-/// A file set, and the place in the manifest that it was read up to.
+/// A file set, and the place in the manifest up to which it was read.
 #[derive(Debug)]
 pub struct ManifestTail {
     path: PathBuf,
@@ -22,7 +22,8 @@ pub struct ManifestTail {
 }
 
 impl ManifestTail {
-    /// Reads the newest manifest. Meanwhile another process may append to it, replace it and remove it.
+    /// Reads the newest manifest. While it reads, another process may append to the manifest, replace it and remove
+    /// it.
     ///
     /// # Errors
     ///
@@ -30,8 +31,8 @@ impl ManifestTail {
     pub fn open(machine: &Machine, directory: &Path, opener: &FileOpener) -> Result<Self> {
         loop {
             let path = ManifestLog::named(machine, directory)?;
-            // Edits that are appended during the read may be left out. Then the result is the file set of a moment
-            // ago.
+            // Edits that are appended during the read may be missing. Then the result is the file set as it was a
+            // moment ago.
             let error = match Self::read(machine, &path, opener) {
                 Ok(tail) => return Ok(tail),
                 Err(error) => error,
@@ -54,11 +55,11 @@ impl ManifestTail {
         Ok(Self { path: path.to_owned(), reader, files })
     }
 
-    /// Applies what the writer has done since the last look. Returns whether anything was done.
+    /// Applies the edits that the writer has made since the last look. Returns whether there were any.
     ///
     /// # Errors
     ///
-    /// A manifest cannot be read. Then the file set may have only a part of the later edits, so the tail cannot be
+    /// A manifest cannot be read. Then the file set may have only a part of the later edits, so this tail cannot be
     /// used any more.
     pub fn look_again(&mut self, machine: &Machine, directory: &Path, opener: &FileOpener) -> Result<bool> {
         self.reader.look_again()?;
@@ -71,7 +72,7 @@ impl ManifestTail {
         Ok(true)
     }
 
-    /// The place that it was read up to.
+    /// The place in the manifest up to which this tail was read.
     pub fn position(&self) -> Position {
         Position { manifest: self.reader.header().map_or(0, |header| header.number), end: self.reader.end() }
     }
@@ -81,7 +82,7 @@ impl ManifestTail {
         &self.files
     }
 
-    /// The file set, without the tail.
+    /// Gives up the tail and returns its file set.
     pub fn into_files(self) -> FileSet {
         self.files
     }

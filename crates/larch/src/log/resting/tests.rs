@@ -60,7 +60,7 @@ fn a_failed_sync_is_final_though_the_file_could_be_opened_again() {
     }
 }
 
-/// The system reports a failed sync to one of two that run at a time.
+/// If two syncs run at the same time, the system reports a failure to only one of them.
 #[test]
 fn syncs_of_a_file_do_not_run_beside_each_other_so_that_both_learn_of_an_error() {
     for _ in 0..20 {
@@ -77,7 +77,8 @@ fn syncs_of_a_file_do_not_run_beside_each_other_so_that_both_learn_of_an_error()
                 is_second_there.store(1, Ordering::SeqCst);
                 file.sync()
             });
-            // It is about to sync; that the gate may open before it does only makes it easier.
+            // The second thread is about to sync now. The gate may open before this sync begins, but that only
+            // makes the test easier to pass.
             while is_second_there.load(Ordering::SeqCst) == 0 {
                 thread::yield_now();
             }

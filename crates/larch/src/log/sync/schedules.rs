@@ -1,5 +1,6 @@
-//! What a sync point promises whatever the order in which its threads run: under shuttle several threads in random
-//! schedules, under loom two and the worker in all of them that change threads only a few times against their will.
+//! Tests what a sync point promises, whatever the order in which its threads run. Under shuttle, several threads
+//! run in random schedules. Under loom, two threads and the worker run in all schedules with only a few
+//! preemptions.
 
 use super::*;
 use crate::base::record::RecordWriter;
@@ -14,15 +15,16 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// The syncs of all files.
+/// Counts the syncs of all files.
 #[derive(Debug, Default)]
 struct Syncs {
     count: AtomicU64,
-    /// Which sync fails, and all after it; 0 is none.
+    /// The number of the first sync that fails. All later syncs fail, too. 0 means that none fails.
     failing: u64,
 }
 
-/// A file of which only the end is kept. A sync takes two steps, and what is written between them is not durable.
+/// A file that keeps only where its end is, and no bytes. A sync takes two steps. Bytes that are written between
+/// the two steps do not become durable.
 #[derive(Debug)]
 struct SyncEnds {
     written: AtomicU64,
@@ -81,14 +83,14 @@ impl File for SyncEnds {
     }
 }
 
-/// What the worker was told.
+/// What the worker was told to do.
 #[derive(Debug, Default)]
 struct Told {
     is_woken: bool,
     is_stopped: bool,
 }
 
-/// A worker whose thread is one of the model.
+/// A worker whose thread is a thread of the model.
 #[derive(Debug, Default)]
 struct ModelWorker {
     told: Mutex<Told>,
@@ -137,20 +139,20 @@ impl Worker for ModelWorker {
     fn join(&self) {}
 }
 
-/// The log that takes commits.
+/// The log that takes commits now.
 struct Active {
     ends: Arc<SyncEnds>,
     writer: RecordWriter,
     version: u64,
 }
 
-/// What the threads share.
+/// The state that all threads share.
 struct Log {
     active: Mutex<Active>,
     point: SyncPoint,
     syncs: Arc<Syncs>,
     has_failed: AtomicBool,
-    /// Callbacks that were called.
+    /// How many callbacks were called.
     called: Mutex<u64>,
     one_called: Condvar,
 }
@@ -169,7 +171,7 @@ impl Log {
         let had_failed = self.has_failed.load(SeqCst);
         let mut active = self.active.lock();
         let Ok(end) = active.writer.append(&[b"a commit"]) else {
-            // Writes do not fail, but none is made after a failed sync.
+            // Writes themselves do not fail, but the writer makes none after a failed sync.
             self.has_failed.store(true, SeqCst);
             return None;
         };
@@ -190,7 +192,7 @@ impl Log {
         (active.ends, active.writer) = (ends, writer);
     }
 
-    /// Checks what somebody was told about a commit.
+    /// Checks the outcome that a waiter got for a commit.
     fn check(&self, commit: &Appended, outcome: &Result<()>) {
         match outcome {
             Ok(()) => {
@@ -202,14 +204,14 @@ impl Log {
         }
     }
 
-    /// Commits and waits.
+    /// Commits, and waits for the commit.
     fn commit(&self) {
         if let Some(commit) = self.append() {
             self.check(&commit, &self.point.wait(commit.version));
         }
     }
 
-    /// Commits and has a callback called. Returns how many will be.
+    /// Commits, and asks for a callback. Returns how many callbacks will be called.
     fn submit(self: &Arc<Self>) -> u64 {
         let Some(commit) = self.append() else { return 0 };
         let (log, version) = (self.clone(), commit.version);
@@ -224,7 +226,7 @@ impl Log {
         1
     }
 
-    /// Commits, and begins to wait as a task that is dropped.
+    /// Commits, and begins to wait as a task that is then dropped.
     #[cfg(shuttle)]
     fn give_up(&self) {
         let Some(commit) = self.append() else { return };
@@ -235,7 +237,7 @@ impl Log {
         }
     }
 
-    /// Makes the log durable whether or not it has commits, as the job of the log does.
+    /// Makes the log durable in the same way as the log job, whether or not the log has commits.
     fn sync_log(&self) {
         let (log, end) = {
             let active = self.active.lock();
@@ -248,7 +250,7 @@ impl Log {
     }
 }
 
-/// Does what a thread does, and returns how many callbacks it has asked for.
+/// One act of a thread. It returns how many callbacks it has asked for.
 type Act = fn(&Arc<Log>) -> u64;
 
 const COMMIT: Act = |log| {
@@ -271,7 +273,7 @@ const SYNC_LOG: Act = |log| {
     0
 };
 
-/// A thread for each of `threads`, which does all of its acts, and a worker.
+/// Runs one thread for each element of `threads`, and a worker. Each thread does all of its acts.
 fn check(threads: &[&[Act]], failing: u64) {
     let syncs = Arc::new(Syncs { count: AtomicU64::new(0), failing });
     let ends = SyncEnds::new(&syncs);

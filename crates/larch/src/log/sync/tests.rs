@@ -1,5 +1,4 @@
-//! Tasks that wait at a sync point, with a worker that is polled by hand. Threads that wait are tested in
-//! `wal/tests.rs`.
+//! Tasks that wait at a sync point. The test polls the worker itself. `log/tests.rs` tests threads that wait.
 
 use super::*;
 use crate::base::record::{Header, LogKind, RecordWriter};
@@ -9,7 +8,7 @@ use std::path::Path;
 use std::task::Wake;
 use std::time::Duration;
 
-/// Counts its wakes and does nothing else.
+/// A waker that counts its wakes and does nothing else.
 #[derive(Debug, Default)]
 struct Counted(AtomicU64);
 
@@ -65,7 +64,7 @@ impl Fixture {
         Version(self.version)
     }
 
-    /// Polls until nothing is to be done; returns the errors of the polls.
+    /// Polls until the worker has nothing to do. Returns the errors of the polls.
     fn serve(&self) -> Vec<LogError> {
         let mut errors = Vec::new();
         loop {

@@ -1,11 +1,11 @@
-//! Files that no manifest names yet, so that they are removed after an error. It does not know what is in them.
+//! Files that no manifest names yet. They are removed after an error. It does not know what the files contain.
 
 use super::leftovers::Leftovers;
 use os::sync::Arc;
 use std::path::PathBuf;
 
-/// Files that were just written and that no manifest names. Dropping this value removes them, unless an install took
-/// them.
+/// Files that were just written and that no manifest names yet. When this value is dropped, it removes the files,
+/// unless an install has taken them.
 #[derive(Debug)]
 pub struct FreshFiles {
     leftovers: Arc<Leftovers>,
@@ -18,7 +18,7 @@ impl FreshFiles {
         Self { leftovers: leftovers.clone(), paths: Vec::new() }
     }
 
-    /// No files, of the same database.
+    /// Another value for the same database, without files.
     pub fn empty(&self) -> Self {
         Self { leftovers: self.leftovers.clone(), paths: Vec::new() }
     }
@@ -28,17 +28,17 @@ impl FreshFiles {
         self.paths.push(path);
     }
 
-    /// Adds all files of another value.
+    /// Adds all files of `other`.
     pub fn append(&mut self, mut other: FreshFiles) {
         self.paths.append(&mut other.paths);
     }
 
-    /// Gives the files away, to a manifest that names them: dropping this value no longer removes them.
+    /// Returns the paths for a manifest that names them. Dropping this value then no longer removes the files.
     pub fn take_paths(&mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.paths)
     }
 
-    /// The memory of their names, in bytes.
+    /// The memory that the paths take, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.paths.iter().map(|path| (size_of::<PathBuf>() + path.as_os_str().len()) as u64).sum()
     }

@@ -1,5 +1,6 @@
 //! Leases: with a lease, a follower makes the writer keep the files that the follower reads. A lease is a file in
-//! the directory `followers`, locked by its follower. It names the oldest file set that the follower shows.
+//! the directory `followers`. Its follower holds a lock on it. It names the oldest file set that the follower
+//! shows.
 //!
 //! ```text
 //!   follower                                   writer
@@ -8,11 +9,12 @@
 //!   writes what it shows into the lease        removes the file if no lease is older than the edit
 //! ```
 //!
-//! If the follower has not read the edit, its lease existed before the edit, so the writer sees the lease. The lock
-//! ends with the process of the follower. A process that gets the lock of a lease removes the lease.
+//! If the follower has not read the edit, its lease was made before the edit. So the writer sees the lease when it
+//! looks. The lock is released when the process of the follower ends. If another process gets the lock of a lease,
+//! it removes the lease.
 //!
-//! The file `newest-log` beside the leases says where commits go now, so that no follower has to list the directory of
-//! the database. A writer writes to it if it is there.
+//! The file `newest-log` is beside the leases. It says which log takes commits now, so that no follower has to list
+//! the directory of the database. A writer writes to this file only if the file exists.
 //!
 //! Thread safe.
 
@@ -28,11 +30,11 @@ use std::path::{Path, PathBuf};
 const NEWEST_LOG: &str = "newest-log";
 const LEASE: &str = "lease";
 
-/// How often making a lease is tried. Each try fails only if another process has just found the directory without a
-/// lease and removes it.
+/// How often a follower tries to make a lease. A try fails only if another process has just found the directory
+/// without a lease and is removing it.
 const ATTEMPTS: u32 = 100;
 
-/// The lease of one follower. It is removed when it is dropped.
+/// The lease of one follower. The lease is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Lease {
     disk: Arc<dyn Disk>,
@@ -41,18 +43,18 @@ pub struct Lease {
     file: Arc<dyn File>,
     #[expect(dead_code, reason = "it tells others that the follower lives, until it is dropped")]
     lock: Box<dyn Lock>,
-    /// What it says.
+    /// The position that the lease holds.
     said: Mutex<Position>,
 }
 
 impl Lease {
-    /// Makes a lease in the directory of a database. It keeps all files. `None` if this process cannot make a file
-    /// there: the file system is read-only or full, or the process has no right to. The writer does not know of a
-    /// follower without a lease, and may remove files that it reads.
+    /// Makes a lease in the directory of a database. Until it says more, the lease keeps all files. `None` if this
+    /// process cannot make a file there: the file system is read-only or full, or the process has no right to
+    /// write. The writer does not know a follower without a lease, and may remove files that this follower reads.
     ///
     /// # Errors
     ///
-    /// It cannot be written for another reason.
+    /// The lease cannot be written for another reason.
     pub fn new(machine: &Machine, directory: &Path) -> Result<Option<Self>> {
         let (disk, followers) = (&machine.disk, directory.join(FOLLOWERS));
         let mut last = None;
@@ -80,7 +82,7 @@ impl Lease {
                 Ok((_, false)) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
                 Err(error) => {
-                    // Only this call uses this name, whether its file exists already or not.
+                    // No other call uses this name, whether or not the file was made.
                     disk.remove(&path).ok();
                     remove_if_unused(&**disk, &followers);
                     if is_write_refused(&error) {
@@ -94,11 +96,11 @@ impl Lease {
         Err(Error::io("write a lease in", &followers, error))
     }
 
-    /// Says that the follower shows nothing older than the file set at `position`.
+    /// Writes into the lease that the follower shows no file set older than the one at `position`.
     ///
     /// # Errors
     ///
-    /// It cannot be written. Then the lease keeps as much as before, or all files.
+    /// The lease cannot be written. Then it keeps the same files as before this call, or all files.
     pub fn say(&self, position: Position) -> Result<()> {
         let mut said = self.said.lock();
         if *said != position {
@@ -112,7 +114,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // In a forked child the lease still belongs to the parent.
+        // In a forked child, the lease still belongs to the parent process.
         if self.origin.is_here() {
             // If the lease cannot be removed, the writer finds it unlocked and removes it.
             self.disk.remove(&self.path).ok();
@@ -121,8 +123,8 @@ impl Drop for Lease {
     }
 }
 
-/// If no lease is in the directory `followers`, removes its files and the directory. A follower that comes meanwhile
-/// makes them again.
+/// If the directory `followers` has no lease, removes the files in it and the directory itself. A follower that
+/// comes later makes them again.
 fn remove_if_unused(disk: &dyn Disk, followers: &Path) {
     let is_unused = |entries: Vec<os::DirectoryEntry>| entries.iter().all(|entry| entry.name == NEWEST_LOG);
     if disk.list(followers).is_ok_and(is_unused) {
@@ -131,18 +133,19 @@ fn remove_if_unused(disk: &dyn Disk, followers: &Path) {
     }
 }
 
-/// What is known of the log that takes commits.
+/// What is known about the log that takes commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewestLog {
-    /// The writer has said its number.
+    /// The writer has written the number of this log.
     Is(u64),
-    /// No log has begun since a follower asked for the first time.
+    /// The writer has written no number: no log has begun since a follower asked for the first time.
     NotSaid,
-    /// From now on the writer is asked for it. This time the caller looks for logs in the directory of the database.
+    /// The writer was asked just now, and will write the number from now on. This time, the caller has to look for
+    /// logs in the directory of the database.
     AskedNow,
 }
 
-/// Which log takes commits, as the writer has said.
+/// Which log takes commits, according to the writer.
 ///
 /// # Errors
 ///
@@ -153,25 +156,25 @@ pub fn newest_log(disk: &dyn Disk, directory: &Path) -> Result<NewestLog> {
     let text = match disk.read_all(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let made = disk.create_dir(&followers).and_then(|()| disk.open(&path, Access::Create));
-            // This takes room, so that a writer can write a number later even on a full disk.
+            // This allocates the disk space, so that a writer can write a number later even on a full disk.
             let made = made.and_then(|file| file.write_at(number_text(0).as_bytes(), 0));
             return match made {
-                // The directory was just removed, so the next look asks again.
+                // The directory was just removed by another process, so the next look asks again.
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(NewestLog::AskedNow),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(NewestLog::AskedNow),
-                // This process cannot ask, so each time the caller looks for logs in the directory.
+                // This process cannot ask. So each time, the caller looks for logs in the directory.
                 Err(error) if is_write_refused(&error) => Ok(NewestLog::AskedNow),
                 made => made.map(|_| NewestLog::AskedNow).map_err(|error| Error::io("create", &path, error)),
             };
         }
         read => read.map_err(|error| Error::io("read", &path, error))?,
     };
-    // A text that is not whole is being written.
+    // An incomplete text is just being written.
     let number = std::str::from_utf8(&text).ok().and_then(|text| text.strip_suffix('\n')?.parse().ok());
     Ok(number.filter(|number| *number > 0).map_or(NewestLog::NotSaid, NewestLog::Is))
 }
 
-/// What `newest-log` says. It has always the same length, so that a newer number replaces an older one in place.
+/// The text of `newest-log`. It always has the same length, so a newer number replaces an older number in place.
 fn number_text(number: u64) -> String {
     format!("{number:020}\n")
 }
@@ -184,13 +187,13 @@ pub struct Leases {
 }
 
 impl Leases {
-    /// The leases of the database in `directory`.
+    /// Looks at the leases of the database in `directory`.
     pub fn of(disk: Arc<dyn Disk>, directory: &Path) -> Self {
         Self { disk, followers: directory.join(FOLLOWERS) }
     }
 
-    /// The oldest file set that a follower shows; `None` if no follower has a lease. It removes the leases of followers
-    /// that have died. If the leases cannot be read, a follower may show anything.
+    /// The oldest file set that any follower shows; `None` if no follower has a lease. This call removes the leases
+    /// of followers that have died. If the leases cannot be read, it assumes that a follower may show any file set.
     pub fn oldest(&self) -> Option<Position> {
         let entries = match self.disk.list(&self.followers) {
             Ok(entries) => entries,
@@ -205,11 +208,11 @@ impl Leases {
         oldest
     }
 
-    /// What a lease says; `None` if its follower has died.
+    /// The position that a lease holds; `None` if its follower has died.
     fn position_of(&self, path: &Path) -> Option<Position> {
         match self.disk.lock(path) {
             Ok(lock) => {
-                // As long as the lock is held, no follower takes the file for its own.
+                // While this process holds the lock, no follower can take the file for its own lease.
                 self.disk.remove(path).ok();
                 drop(lock);
                 None
@@ -221,10 +224,10 @@ impl Leases {
         }
     }
 
-    /// Tells followers that commits go to log `number` from now on, if followers ask for it.
+    /// Tells followers that commits go to log `number` from now on. It does so only if a follower has asked.
     pub fn tell_newest_log(&self, number: u64) {
         if let Ok(file) = self.disk.open(&self.followers.join(NEWEST_LOG), Access::Write) {
-            // A follower that is not told finds the log when it shows the next files.
+            // If a follower is not told, it finds the log when it shows the next files.
             file.write_at(number_text(number).as_bytes(), 0).ok();
         }
     }

@@ -1,9 +1,9 @@
-//! Removes files that nothing needs any more: SSTs that are in no file set, flushed logs, old manifests, and files of
-//! work that failed. It does not know which files these are.
+//! Removes files that nothing needs any more: SSTs that are in no file set, flushed logs, old manifests, and files
+//! of work that failed. It does not find out which files these are: its callers say so.
 //!
-//! If a file cannot be removed, the work that made it useless does not fail. The file becomes a *leftover*: each later
-//! install tries again to remove it, and so does the next open for writing, because no manifest names the file. An SST
-//! that a follower may read is *held* until no lease needs it.
+//! If a file cannot be removed, the work that made it useless still succeeds. The file becomes a *leftover*: each
+//! later install tries again to remove it. The next open for writing tries, too, because no manifest names the
+//! file. An SST that a follower may read is *held* until no lease needs it.
 //!
 //! Thread safe.
 
@@ -17,7 +17,8 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Most leftovers that are remembered, with about 100 bytes each. Others wait for the next open.
+/// The most leftovers that are remembered. Each takes about 100 bytes. All further leftovers wait for the next
+/// open.
 const MOST_PATHS: usize = 10_000;
 
 /// Removes files, and remembers the files that could not be removed.
@@ -30,19 +31,21 @@ pub struct Leftovers {
     held: Mutex<Held>,
 }
 
-/// Files that no manifest names any more and that followers may read.
+/// Files that no manifest names any more, but that followers may read.
 #[derive(Default)]
 struct Held {
-    /// The leases of the database; `None` as long as it has none to look at.
+    /// The leases of the database; `None` until [`Leftovers::begin_to_hold`] sets them.
     leases: Option<Arc<Leases>>,
-    /// Where the edits of the manifest end. No file set from here on has a file that was removed before this place.
+    /// The end of the edits in the manifest. File sets from here on have no file that was removed before this
+    /// place.
     now: Position,
-    /// The oldest file set in use, as the leases said when the edits ended at the first position. The leases of that
-    /// moment only need fewer files over time, and later leases do not need files that were removed before.
+    /// The result of the last look at the leases. It has the end of the edits at that time, and the oldest file set
+    /// that a lease named. It stays valid while no edit is added: those leases can only need fewer files over time,
+    /// and later leases do not need files that were removed before.
     looked: Option<(Position, Option<Position>)>,
-    /// The files, each with the end of the edits when it was to be removed.
+    /// The held files. Each comes with the end of the edits when the file was to be removed.
     files: Vec<(Position, PathBuf)>,
-    /// Called when files are held.
+    /// Called when a file is held.
     on_held: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
@@ -53,7 +56,7 @@ impl fmt::Debug for Held {
 }
 
 impl Leftovers {
-    /// None yet.
+    /// No leftovers yet.
     pub fn new(disk: Arc<dyn Disk>) -> Arc<Self> {
         Arc::new(Self {
             disk,
@@ -64,20 +67,20 @@ impl Leftovers {
         })
     }
 
-    /// From now on holds SSTs that followers may read according to `leases`. When a file is held, `on_held` is
-    /// called. It arranges that [`Leftovers::retry`] is called later.
+    /// From now on, holds SSTs that followers may read, as `leases` tell. When a file is held, `on_held` is called.
+    /// `on_held` has to arrange a later call of [`Leftovers::retry`].
     pub fn begin_to_hold(&self, leases: Arc<Leases>, on_held: impl Fn() + Send + Sync + 'static) {
         let mut held = self.held.lock();
         held.leases = Some(leases);
         held.on_held = Some(Arc::new(on_held));
     }
 
-    /// Takes notice that the edits of the manifest end at `now`.
+    /// Takes note that the edits of the manifest now end at `now`.
     pub fn note_edits(&self, now: Position) {
         self.held.lock().now = now;
     }
 
-    /// Removes a file, now or later. A forked child that drops its copy of a handle removes nothing.
+    /// Removes a file, if necessary later. In a forked child that drops its copy of a handle, it removes nothing.
     pub fn remove(&self, path: &Path) {
         if !self.origin.is_here() || self.hold(path) {
             return;
@@ -91,7 +94,7 @@ impl Leftovers {
     }
 
     /// Tries again to remove leftovers. It stops at the first file that still cannot be removed, because the cause
-    /// is mostly the same for all.
+    /// mostly applies to all files.
     pub fn retry(&self) {
         let mut paths = std::mem::take(&mut *self.paths.lock());
         while let Some(path) = paths.last() {
@@ -101,14 +104,14 @@ impl Leftovers {
             paths.pop();
         }
         if let Some(path) = paths.pop() {
-            // Next time this file is tried last, in case only this file cannot be removed.
+            // Next time, this file comes last, because it may be the only file that cannot be removed.
             paths.insert(0, path);
             self.paths.lock().append(&mut paths);
         }
         self.release();
     }
 
-    /// Whether the file is held, because a follower may read it.
+    /// Whether the file is held because a follower may read it.
     fn hold(&self, path: &Path) -> bool {
         let mut held = self.held.lock();
         let (now, looked) = (held.now, held.looked);
@@ -126,7 +129,7 @@ impl Leftovers {
                 held.files.push((now, path.to_owned()));
             }
             let on_held = held.on_held.clone();
-            // Calling `on_held` may drop the database, which looks at `held`.
+            // The call of `on_held` may drop the database, and that drop takes the lock of `held`.
             drop(held);
             if let Some(on_held) = on_held {
                 on_held();
@@ -156,12 +159,12 @@ impl Leftovers {
         }
     }
 
-    /// How many files are held because followers may read them.
+    /// The number of files that are held because followers may read them.
     pub fn held(&self) -> u64 {
         self.held.lock().files.len() as u64
     }
 
-    /// Whether the file is gone.
+    /// Removes a file. Returns whether the file is gone.
     fn try_remove(&self, path: &Path) -> bool {
         match self.disk.remove(path) {
             Ok(()) => true,
@@ -178,7 +181,7 @@ impl Leftovers {
         self.paths.lock().len() as u64
     }
 
-    /// How many attempts to remove a file have failed so far.
+    /// The number of failed attempts to remove a file so far.
     pub fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }

@@ -1,15 +1,15 @@
-//! The files in the directory of a database, by their names. It opens none of them, and does not know which of them
-//! count.
+//! Lists the files in the directory of a database by their names. It opens none of these files, and does not know
+//! which of them are in use.
 
 use super::names::{CURRENT, CURRENT_NEW, FOLLOWERS, LOCK, RESERVE, UNFINISHED, WARM, WARM_NEW, WORKERS};
 use crate::base::error::{Error, Result};
 use os::{Disk, Machine};
 use std::path::Path;
 
-/// How the names of logs end.
+/// The end of the name of a log.
 const LOG: &str = ".log";
 
-/// A file of a database, by its name.
+/// A file of a database, as its name describes it.
 pub enum ListedFile {
     /// An SST, with its name and its number.
     Sst(String, u64),
@@ -20,7 +20,7 @@ pub enum ListedFile {
 }
 
 impl ListedFile {
-    /// The number in its name.
+    /// The number in the file's name.
     pub fn number(&self) -> Option<u64> {
         match self {
             Self::Sst(_, number) | Self::Log(number) | Self::Manifest(number) => Some(*number),
@@ -53,9 +53,8 @@ pub fn log_numbers(machine: &Machine, directory: &Path) -> Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Whether a file in the directory of a database may have this name. A file with another name shows that the
-/// directory is used for something else. If the creation of a database was not finished, it leaves only files with
-/// such names.
+/// Whether a file in the directory of a database may have the name `name`. A file with another name shows that the
+/// directory is used for something else. An unfinished creation of a database leaves only files with such names.
 pub fn is_file_of_database(name: &str) -> bool {
     const OTHERS: [&str; 9] = [LOCK, CURRENT, CURRENT_NEW, UNFINISHED, RESERVE, WARM, WARM_NEW, FOLLOWERS, WORKERS];
     is_of_database(name) || OTHERS.contains(&name)

@@ -1,11 +1,11 @@
-//! The names of the files in the directory of a database that have no number.
+//! The names of those files in the directory of a database that have no number.
 
-/// A file that is locked by the process that writes to the database in the directory, or that makes a copy of a
+/// The file that a process locks while it writes to the database in this directory, or while it makes a copy of a
 /// database there.
 pub const LOCK: &str = "LOCK";
-/// The file that names the manifest in use. Without it a directory has no database.
+/// The file that names the manifest in use. A directory without it has no database.
 pub const CURRENT: &str = "CURRENT";
-/// The next `CURRENT`, until a rename makes it the current one.
+/// The next `CURRENT`. A rename turns it into `CURRENT`.
 pub const CURRENT_NEW: &str = "CURRENT.new";
 /// A file in a directory in which a copy of a database is being made. The last step of the copy renames it to
 /// `CURRENT`.
@@ -14,11 +14,12 @@ pub const UNFINISHED: &str = "UNFINISHED";
 pub const RESERVE: &str = "RESERVE";
 /// The warm state: which pages were in memory at the last close.
 pub const WARM: &str = "WARM";
-/// The next warm state. It is written under this name and then renamed.
+/// The next warm state: it is written under this name and then renamed.
 pub const WARM_NEW: &str = "WARM.new";
-/// The directory in which followers tell what they read.
+/// The directory in which followers say what they read.
 pub const FOLLOWERS: &str = "followers";
-/// The directory by which writer and compaction workers exchange files.
+/// The directory in which the writer and the compaction workers exchange files.
 pub const WORKERS: &str = "workers";
-/// The list of files that were built without a database; it is in their directory, and in no database.
+/// The list of files that were built without a database. It is in the directory of these files, and no database has
+/// one.
 pub const LIST: &str = "LIST";

@@ -1,4 +1,4 @@
-//! Where new files are written. It does not know what they are.
+//! The place where new files are written. It does not know what kind of files they are.
 
 use super::leftovers::Leftovers;
 use os::Disk;
@@ -13,13 +13,13 @@ pub struct Place {
     pub disk: Arc<dyn Disk>,
     /// The directory.
     pub directory: PathBuf,
-    /// Removes files there that failed work has left.
+    /// Removes the files that failed work has left in this directory.
     pub leftovers: Arc<Leftovers>,
 }
 
 impl Place {
-    /// A directory outside of the database that is filled. The database does not care about files that failed work
-    /// leaves in it.
+    /// A directory outside the database, into which files are written. If failed work leaves files there, the
+    /// database does not remove them later.
     pub fn outside(disk: &Arc<dyn Disk>, directory: &Path) -> Self {
         Self { disk: disk.clone(), directory: directory.to_owned(), leftovers: Leftovers::new(disk.clone()) }
     }

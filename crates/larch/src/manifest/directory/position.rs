@@ -1,22 +1,24 @@
-//! A place in the sequence of all edits of a database, as leases hold it. It does not know what the edits are.
+//! A place in the sequence of all edits of a database. Leases hold such places. It does not know what the edits
+//! are.
 
 use std::fmt;
 
-/// Everything in manifest `manifest` before byte `end`. The next manifest begins with the file set of the one before
-/// it.
+/// A position includes all edits in manifest `manifest` before byte `end`. Each manifest begins with the file set
+/// of the manifest before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// The number of the manifest.
     pub manifest: u64,
-    /// The end of the edits in it, in bytes.
+    /// The end of the included edits in this manifest, in bytes.
     pub end: u64,
 }
 
-/// The length of the text in bytes. It is always the same, so that a newer position replaces an older one in place.
+/// The length of a position as text, in bytes. It is always the same, so a newer position replaces an older
+/// position in place.
 const TEXT_BYTES: usize = 51;
 
 impl Position {
-    /// The text of the position, as a lease has it.
+    /// The position as the text that a lease contains.
     pub fn to_text(self) -> String {
         let place = format!("{self}");
         let text = format!("{place} {:08x}\n", checksum(&place));
@@ -24,7 +26,7 @@ impl Position {
         text
     }
 
-    /// Reads the text of a lease; `None` if it is not whole, as while it is being written.
+    /// Reads the text of a lease; `None` if the text is incomplete, for example because it is just being written.
     pub fn from_text(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok().filter(|text| text.len() == TEXT_BYTES)?;
         let (place, sum) = text.strip_suffix('\n')?.rsplit_once(' ')?;

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use sst::Meta;
 
-/// What is known of a file without rows.
+/// The meta of a file without rows.
 pub fn meta(newest: u64) -> Meta {
     Meta {
         file_id: 9,
@@ -29,7 +29,7 @@ pub fn meta(newest: u64) -> Meta {
     }
 }
 
-/// The set that `edits` make of one with a table 1, or what is said against them.
+/// Applies `edits` to a file set with table 1. Returns the new file set, or the reason why an edit is refused.
 fn applied(edits: &[Edit]) -> Result<FileSet, EditRefusal> {
     let (machine, _) = Machine::simulated(1);
     let cache = PageCache::new(0, 1, sst::validate);
@@ -153,7 +153,8 @@ fn a_file_is_added_once() {
     assert_eq!(refusal(&[file.clone(), add_file(4, 0, 1), file]).as_deref(), Some(why));
 }
 
-/// Files whose bounds may be cut, may have no upper end, and may be the same; keys in and around them.
+/// Tests files with bounds that may be cut, may have no upper end, or may be equal. It asks for keys within these
+/// bounds and around them.
 #[test]
 fn the_files_that_may_hold_a_key_are_those_whose_bounds_have_it() {
     let mut rng = StdRng::seed_from_u64(1);
