@@ -1,10 +1,10 @@
-//! What the handles, the committer and the background jobs of one open database share.
+//! What the handles, the committer and the background jobs of one open database have in common.
 //!
-//! The locks are those of [`writes`], in the order named there, and after them the lock of the newest view. Code of
-//! the program (progress callbacks, the change of an alter) runs under `levels` or `altering` only, and a panic in
-//! it does no harm to what these locks protect. No thread waits for background work while it holds a lock, with one
-//! exception: an import, a large batch and a shared table wait for flushes while they hold `levels` and `writer`.
-//! This is safe because a flush takes only `manifest` and `numbering`.
+//! Locks are taken in the order that [`writes`] names. The lock of the newest view comes last. Code of the program
+//! (progress callbacks, the change of an alter) runs only while `levels` or `altering` is locked. If it panics,
+//! nothing that these locks protect is harmed. No thread waits for background work while it holds a lock, with one
+//! exception: imports, large batches and the sharing of a table wait for flushes while they hold `levels` and
+//! `writer`. This is safe because a flush takes only the locks `manifest` and `numbering`.
 
 pub mod ahead;
 pub mod background;
@@ -52,30 +52,33 @@ use writes::Writes;
 /// An open database.
 #[derive(Debug)]
 pub struct Core {
-    /// Where it lives and how it was opened.
+    /// The database's machine, directory and options.
     pub env: Environment,
     /// What readers see.
     pub views: Views,
-    /// What changes it.
+    /// What writes change.
     pub writes: Writes,
-    /// The indexes that writes keep.
+    /// The indexes that writes keep up to date.
     pub indexes: Registry,
-    /// Its jobs in the pool of threads. A database opened read-only has none, unless it follows another process.
+    /// The jobs of the database in the pool of threads. A read-only database has jobs only if it follows a writer in
+    /// another process.
     pub background: Background,
-    /// What it knows of the process that it follows, if it follows one.
+    /// For a follower, what it knows about the writer that it follows.
     pub following: OnceLock<Following>,
-    /// Held while the database is open for writing; released after everything that touches its files.
+    /// The lock is held while the database is open for writing. It is released after everything that uses the files
+    /// is gone.
     #[expect(dead_code, reason = "it does its work by being dropped")]
     lock: Option<Box<dyn Lock>>,
-    /// Removes the directory of a temporary database, after the lock is released.
+    /// Removes the directory of a temporary database when it is dropped, which is after the lock is released.
     pub temporary: OnceLock<TemporaryDirectory>,
-    /// What the close does in addition, once no background work runs any more.
+    /// An additional step of the close, which runs when no background work runs any more.
     pub at_close: OnceLock<fn(&Core)>,
-    /// Set if the close goes on after the last handle is gone. It is dropped after the lock.
+    /// Set if the close goes on in the background after the last handle is gone. This field is dropped after the
+    /// lock.
     pub closing: Mutex<Option<BackgroundClose>>,
 }
 
-/// What reads of a database see that is opened with `options`.
+/// What readers of a database that is opened with `options` see.
 fn shows(options: &Options) -> Shows {
     match options.follow {
         _ if !options.read_only => Shows::Own,
@@ -87,16 +90,16 @@ fn shows(options: &Options) -> Shows {
 const PANICKED: &str = "a write or background job panicked; its message is on standard error";
 
 /// Refuses writes if the thread that holds this guard panics. Otherwise writers could wait forever for background
-/// work that this thread no longer does, or meet a half-done change of the log or the manifest. If the thread was
-/// panicking before it took the guard, nothing is broken here. For example, a panic of the program may drop an
-/// index.
+/// work that this thread will not do any more, or find a half-done change of the log or the manifest. If the thread
+/// was already panicking when it took the guard, nothing is broken here. For example, a panic in the program may
+/// drop a handle of an index.
 pub struct StopOnPanic<'a> {
     core: &'a Core,
     was_panicking: bool,
 }
 
 impl<'a> StopOnPanic<'a> {
-    /// Watches the thread that calls it.
+    /// Guards the thread that calls this function.
     pub fn new(core: &'a Core) -> Self {
         Self { core, was_panicking: std::thread::panicking() }
     }
@@ -111,7 +114,7 @@ impl Drop for StopOnPanic<'_> {
 }
 
 impl Core {
-    /// A database without a writer and a manifest. A database opened read-only stays so.
+    /// A database that has no writer and no manifest yet. A read-only database never gets them.
     pub fn new(env: Environment, lock: Option<Box<dyn Lock>>, view: View, visible: Version) -> Self {
         let reserve = Reserve::new(env.machine.disk.clone(), &env.directory, env.options.reserve_bytes);
         Self {
@@ -133,24 +136,24 @@ impl Core {
         if self.writes.stop(&error) {
             self.env.report(|| Event::WritesStopped { error: error.to_string() });
         }
-        // Threads may be waiting for levels on which workers work.
+        // Wakes the offer job, because threads may be waiting for levels that are claimed for workers.
         self.background.wake_offers_after(Duration::ZERO);
         self.background.tell_progress();
         error
     }
 
-    /// Whether every commit up to `version` is durable. It is also true if another process has written the commits:
-    /// only that process makes them durable.
+    /// Whether all commits up to `version` are durable. In a read-only database this is always true: only the
+    /// process that wrote the commits can make them durable.
     pub fn is_durable(&self, version: Version) -> bool {
         self.writes.sync.is_durable(version) || self.env.options.read_only
     }
 
-    /// Makes every commit up to `version` durable; reads see these commits. A read whose result is to be
-    /// acknowledged calls it, too, because the result may depend on a commit that is not durable yet.
+    /// Makes all commits up to `version` durable. Reads must already see these commits. A read whose result the
+    /// program will acknowledge calls this, too, because the result may depend on a commit that is not durable yet.
     ///
     /// # Errors
     ///
-    /// [`Error::OutcomeUnknown`], which is final for all writes; [`Error::Forked`].
+    /// [`Error::OutcomeUnknown`], after which all writes fail; [`Error::Forked`].
     pub fn make_durable(&self, version: Version) -> Result<()> {
         if self.is_durable(version) {
             return Ok(());
@@ -159,8 +162,8 @@ impl Core {
         self.writes.sync.wait(version).map_err(|error| self.sync_failed(error))
     }
 
-    /// What became of the commits up to `version`, if it is known already: they are durable, or a sync failed, and
-    /// it stays unknown whether they are durable.
+    /// The outcome of the commits up to `version`, if it is known already. Either they are durable, or a sync has
+    /// failed and it stays unknown whether they are durable.
     pub fn durable_outcome(&self, version: Version) -> Option<Result<()>> {
         if self.env.options.read_only {
             return Some(Ok(()));
@@ -169,7 +172,7 @@ impl Core {
         Some(outcome.map_err(|error| self.sync_failed(error)))
     }
 
-    /// Makes everything in the log up to `unsynced` durable. A sync that fails is final for all writes.
+    /// Makes the log durable up to `unsynced`. If the sync fails, all later writes fail.
     ///
     /// # Errors
     ///
@@ -178,13 +181,15 @@ impl Core {
         unsynced.sync().map_err(|error| self.sync_failed(error))
     }
 
-    /// Refuses writes after a sync of the log has failed, and says what that means for the commits that wait for one.
+    /// Refuses writes after a failed sync of the log. The returned error tells this to the commits that wait for the
+    /// sync.
     pub fn sync_failed(&self, cause: LogError) -> Error {
         self.writes.sync.fail(&cause);
         self.stop_writes(Error::OutcomeUnknown { what: "the latest commits are durable", cause })
     }
 
-    /// The error of a commit that the log did not take. If a sync has failed, writes are refused from now on.
+    /// The error of a commit that could not be appended to the log. If the cause is a failed sync, writes are
+    /// refused from now on.
     pub fn not_appended(&self, cause: NotAppended) -> Error {
         match cause {
             NotAppended::Refused(error) => error.into(),
@@ -192,7 +197,7 @@ impl Core {
         }
     }
 
-    /// Waits until `writer`, which the caller has locked, has no commit that is still being applied.
+    /// Waits until all commits of `writer` have been applied. The caller has locked `writer`.
     ///
     /// # Errors
     ///
@@ -201,29 +206,30 @@ impl Core {
         self.views.visible_versions().wait(writer.last_version()).map_err(|broken| self.commit_broke(broken))
     }
 
-    /// Refuses writes, because reads will not see a commit that is in the log.
+    /// Refuses writes, because a commit is in the log but reads will never see it.
     pub fn commit_broke(&self, _: Broken) -> Error {
         self.stop_writes(Error::WritesStopped(PANICKED.to_owned()))
     }
 
-    /// Whether writes are taken.
+    /// Checks that writes are allowed.
     ///
     /// # Errors
     ///
-    /// [`Error::Forked`] in a child process, [`Error::WritesStopped`] with the cause after an error that is final for
+    /// [`Error::Forked`] in a child process; [`Error::WritesStopped`], with the cause, after an error that ended all
     /// writes.
     pub fn check_writable(&self) -> Result<()> {
         self.env.check_origin()?;
         self.writes.check()
     }
 
-    /// The clock by which a thread waits for others; `None` on a machine without threads, where nothing would happen
-    /// meanwhile.
+    /// The clock for a thread that waits for other threads. It is `None` on a machine without threads, because
+    /// nothing would happen while the thread waits.
     pub fn patient_clock(&self) -> Option<&dyn Clock> {
         self.env.machine.threads.are_real().then_some(&*self.env.machine.clock)
     }
 
-    /// Waits until background work has made progress since `seen`; on a machine without threads, does the work here.
+    /// Waits until background work has made progress since `seen`. On a machine without threads, this thread does
+    /// the work itself.
     pub fn wait_progress(&self, seen: u64) {
         self.background.drive();
         if self.env.machine.threads.are_real() {
@@ -231,13 +237,14 @@ impl Core {
         }
     }
 
-    /// Waits until nothing else changes levels, and keeps it so.
+    /// Locks the levels exclusively: waits until no other thread changes levels, and then keeps other threads from
+    /// changing them.
     pub fn own_levels(&self) -> OwnedLevels<'_> {
         self.take_back_without_threads();
         self.writes.levels.own()
     }
 
-    /// On a machine without threads, takes back the offers to workers, because nothing happens there while a caller
+    /// On a machine without threads, takes back all offers to workers, because nothing happens there while a thread
     /// waits.
     pub fn take_back_without_threads(&self) {
         if !self.env.machine.threads.are_real() {
@@ -245,7 +252,7 @@ impl Core {
         }
     }
 
-    /// Takes back the offers to workers, unless this is a forked child: they belong to the parent process.
+    /// Takes back all offers to workers. A forked child does nothing, because the offers belong to its parent.
     pub fn withdraw_offers(&self) {
         if self.env.check_origin().is_ok() {
             let exchange = Exchange { disk: &*self.env.machine.disk, database: &self.env.directory };
@@ -253,7 +260,7 @@ impl Core {
         }
     }
 
-    /// Begins to load the pages of tables that are to be in memory, in the background, if any table is.
+    /// If any table should stay in memory, begins to load the pages of such tables in the background.
     pub fn warm_kept_tables(&self) {
         if self.views.newest().files.tables.values().any(|table| table.info.options.in_memory) {
             self.background.warmth.request_tables();
@@ -263,7 +270,7 @@ impl Core {
 }
 
 impl Drop for Core {
-    /// Ends the close that the last handle began. No background work runs any more.
+    /// The last part of a close, which the drop of the last handle began. No background work runs at this point.
     fn drop(&mut self) {
         self.withdraw_offers();
         if !self.background.is_closing() || self.check_writable().is_err() {
@@ -273,13 +280,13 @@ impl Drop for Core {
             at_close(self);
         }
         if let Some(writer) = self.writes.writer.lock().as_mut() {
-            // The log is complete without the proof. The proof only helps to recognize later damage.
+            // The log is complete even without this record. The record only helps a later open to recognize damage.
             writer.append_proof().ok();
         }
         if let Some(next) = self.writes.ahead.take_next() {
             self.env.opener.leftovers.remove(&log_path(&self.env.directory, next.number()));
         }
-        // Files that followers still read are removed by the next open.
+        // If followers still read some of these files, the next open removes them.
         self.env.opener.leftovers.retry();
     }
 }

@@ -1,9 +1,9 @@
-//! One moment of a database, which a copy shows: a view and a version. It consists of files, which stay until the
-//! copy is done, and of rows that are not in files yet. It does not know where the copy goes.
+//! One moment of a database, which a copy will show: a view and a version. A moment has files, which stay until the
+//! copy is done, and rows that are not in files yet. This module does not know where the copy goes.
 //!
-//! A database that is open for writing keeps the files of a view while anything refers to the view. If it is open
-//! read-only, the writer in another process may remove a file at any time. Then the copy begins again with the newest
-//! files.
+//! A database that is open for writing keeps the files of a view as long as anything refers to the view. If the
+//! database is open read-only, a writer in another process may remove a file at any time. Then the copy starts again
+//! with the newest files.
 
 use super::beside::{self, OpenLog};
 use crate::base::error::{Error, Result};
@@ -27,9 +27,9 @@ use sst::Version;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// What a copy consists of.
+/// The parts of a moment.
 pub struct Moment {
-    /// The database, or a second look at it if it is open read-only.
+    /// The database. If it is open read-only, this is a second read-only database with the newest files.
     core: Arc<Core>,
     files: Arc<FileSet>,
     rest: Rest,
@@ -43,24 +43,24 @@ enum Rest {
     Logs(Vec<OpenLog>),
 }
 
-/// What was written for a moment in addition to its files.
+/// What was written to the copy in addition to the files of the moment.
 pub struct Written {
-    /// Everything up to this version is in the copy, and nothing after it.
+    /// The copy has all commits up to this version, and none after it.
     pub version: Version,
-    /// The name of the manifest.
+    /// The name of the copy's manifest.
     pub manifest: String,
-    /// The names of files with the rows that were in no file.
+    /// The names of the new files, which have the rows that were in no file.
     pub names: Vec<String>,
-    /// All written files. They are removed unless the caller takes them.
+    /// All files that were written for the copy. They are removed again unless the caller takes them out.
     pub fresh: FreshFiles,
 }
 
 impl Moment {
-    /// The database as reads see it now.
+    /// The moment that reads see now.
     ///
     /// # Errors
     ///
-    /// [`Error::Forked`]; in a database opened read-only, what the disk refuses, and damage of the manifest.
+    /// [`Error::Forked`]; if the database is open read-only, also errors of the disk and damage of the manifest.
     pub fn now(core: &Arc<Core>) -> Result<Self> {
         core.env.check_origin()?;
         if core.env.options.read_only {
@@ -72,8 +72,8 @@ impl Moment {
             let view = core.views.newest();
             let visible = core.views.visible();
             // If the view is still the newest, it has all commits up to this version, and its files have none after
-            // it. The exception is an import or a large batch: it first shows its files, and then its version, which
-            // is the next one.
+            // it. There is one exception: an import or a large batch first shows its files and then its version,
+            // which is the next one.
             if core.views.generation() == view.generation {
                 let version = visible.max(view.files.last_version);
                 let rest = Rest::Memory(view.memory.clone(), version);
@@ -82,7 +82,7 @@ impl Moment {
         }
     }
 
-    /// Its files by their numbers. A file that several tables see is there once.
+    /// The files of the moment, sorted by number. A file that several tables use is listed once.
     pub fn files(&self) -> Vec<Arc<DbFile>> {
         let mut files: Vec<_> = self.files.files_by_number().into_values().collect();
         files.sort_unstable_by_key(|file| file.number);
@@ -94,12 +94,12 @@ impl Moment {
         self.files.database
     }
 
-    /// Writes the rows that are not in files yet, and the manifest, to `place`. The rows in memory are not needed any
-    /// more then.
+    /// Writes the rows that are not in files yet, and the manifest, to `place`. After that, the moment no longer
+    /// needs the rows in memory.
     ///
     /// # Errors
     ///
-    /// A file could not be written; damage of a log; that the work was cancelled.
+    /// Fails if a file cannot be written, if a log is damaged, or if `watch` has ended the work.
     pub fn write_rest(&mut self, place: &Place, watch: &Watch<'_>) -> Result<Written> {
         let (core, mut all) = (&self.core, NewFiles::none(place));
         let version = match std::mem::replace(&mut self.rest, Rest::Logs(Vec::new())) {
@@ -111,8 +111,8 @@ impl Moment {
                 version
             }
             Rest::Logs(logs) => {
-                // The writer gives the next numbers to its own files, so the copy takes numbers far from them. Even
-                // if the copy replaces the database in a store, no name there gets new content.
+                // The writer gives the next numbers to its own files, so the copy uses numbers far away from them.
+                // So even if the copy later replaces the database in a store, no name there gets a second content.
                 core.writes.new_numbers(number_distance(core.env.machine.random.next_u64()));
                 let (rows, newest) = rows_of_logs(core, &logs, place, watch)?;
                 all.append(rows);
@@ -123,7 +123,7 @@ impl Moment {
         let number = core.writes.new_number();
         let names = all.files.iter().map(|file| sst_name(file.number, file.epoch)).collect();
         let mut edits: Vec<Edit> = all.files.into_iter().map(Edit::AddFile).collect();
-        // Number 0 says that no log is needed.
+        // Number 0 means that no log is needed.
         edits.extend([Edit::OldestLog(0), Edit::NextNumber(core.writes.next_number())]);
         edits.extend([Edit::LastVersion(version), Edit::FlushedVersion(version)]);
         let manifest = manifest_name(number);
@@ -134,24 +134,24 @@ impl Moment {
         Ok(Written { version, manifest, names, fresh: all.fresh })
     }
 
-    /// Makes all commits up to `version`, which the copy has, durable in the database itself. So a crash cannot
-    /// leave a copy that is newer than the database.
+    /// The copy has all commits up to `version`. Makes these commits durable in the database itself, too. So a crash
+    /// cannot leave a database that is older than its copy.
     ///
     /// # Errors
     ///
-    /// [`Error::OutcomeUnknown`] if a sync has failed; in a database opened read-only, the error of the sync.
+    /// [`Error::OutcomeUnknown`] if a sync has failed. If the database is open read-only, the error of the sync.
     pub fn make_durable(&self, version: Version) -> Result<()> {
         let core = &self.core;
         if let Rest::Logs(logs) = &self.rest {
             let sync = |log: &OpenLog| log.file.sync().map_err(|error| Error::io("sync", &log.path, error));
             logs.iter().try_for_each(sync)?;
         }
-        // A version that reads do not see yet belongs to an import, which is durable before it is visible.
+        // If reads do not see this version yet, it belongs to an import, which is durable before it becomes visible.
         core.make_durable(version.min(core.views.visible()))
     }
 
-    /// Whether a copy of this moment that ended with `error` has to begin again: a writer in another process has
-    /// removed one of its files, and the newest manifest does not name the file any more.
+    /// Whether a copy of this moment that failed with `error` has to start again. This is so if a writer in another
+    /// process has removed one of its files, and the newest manifest no longer names this file.
     pub fn is_outdated(&self, error: &Error) -> bool {
         let (env, files) = (&self.core.env, &self.files);
         let is_of_moment = |file: &&Path| env.options.read_only && files.has_file_at(file);
@@ -162,8 +162,8 @@ impl Moment {
     }
 }
 
-/// Copies `logs` to `place`, where recovery may shorten them, reads the copies and writes their rows to files there.
-/// Returns these files and the newest version in them.
+/// Copies `logs` to `place`, because recovery may shorten them. Then reads the copies and writes their rows to files
+/// in `place`. Returns the new files and the newest version in them.
 fn rows_of_logs(core: &Arc<Core>, logs: &[OpenLog], place: &Place, watch: &Watch<'_>) -> Result<(NewFiles, Version)> {
     let disk = &place.disk;
     let mut copies = FreshFiles::new(&place.leftovers);
@@ -179,7 +179,7 @@ fn rows_of_logs(core: &Arc<Core>, logs: &[OpenLog], place: &Place, watch: &Watch
     }
     let listed = list(&**disk, &place.directory)?;
     let recovered = replay(core, &place.directory, &listed, place)?;
-    // None may stay in the copy of the database.
+    // The copied logs are removed, because the copy of the database must not have any log.
     for path in logs.iter().map(|log| log_path(&place.directory, log.number)) {
         disk.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
     }

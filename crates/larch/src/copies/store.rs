@@ -1,5 +1,6 @@
-//! The directory that holds the backups of a database: which backups exist, and what a killed process has left there.
-//! It does not know how a backup is made. `docs/format/backup.md` describes the directory.
+//! The directory that holds the backups of a database. This module knows which backups exist, and what a killed
+//! process has left there. This module does not know how a backup is made. `docs/format/backup.md` describes the
+//! directory.
 //!
 //! ```text
 //! LOCK                               held by a process that makes or removes a backup
@@ -9,8 +10,8 @@
 //! files/00000024-9-<id>.sst          SSTs of lists without the feature bit
 //! ```
 //!
-//! Invariant: a file that a list names is there and does not change until no list names it. A directory without a
-//! list is no backup; it stays as long as other backups have files in it.
+//! Invariant: a file that a list names exists and does not change as long as any list names it. A directory without
+//! a list is no backup. It stays as long as it has files of other backups.
 
 use super::list::{BackupList, Lies};
 use crate::base::error::{Error, Result};
@@ -32,17 +33,17 @@ const LIST_NEW: &str = "LIST.new";
 const BACKUP: &str = "backup-";
 const SST: &str = ".sst";
 
-/// A request that a process sent to a store before it died is done within this time, or never.
+/// If a process has sent a request to a store and died, the store does the request within this time or never.
 const LATEST_REQUEST: Duration = Duration::from_secs(3600);
 
-/// A directory of backups.
+/// The directory that holds the backups.
 pub struct Store {
     pub disk: Arc<dyn Disk>,
     clock: Arc<dyn Clock>,
     pub directory: PathBuf,
 }
 
-/// What is in the directory of one backup.
+/// What was found in the directory of one backup.
 pub enum Found {
     /// A backup.
     Whole(BackupList),
@@ -50,12 +51,12 @@ pub enum Found {
     Damaged(Error),
     /// A backup whose list a newer release has written.
     Newer(Error),
-    /// The remains of a backup that was not finished, or that was being removed.
+    /// What is left of a backup that was not finished, or whose removal was not finished.
     Unfinished,
 }
 
 impl Found {
-    /// The list of a backup that is whole.
+    /// The list of a complete backup.
     fn list(&self) -> Option<&BackupList> {
         match self {
             Self::Whole(list) => Some(list),
@@ -64,26 +65,26 @@ impl Found {
     }
 }
 
-/// All that was found, by number.
+/// What was found for each number.
 pub type AllFound = BTreeMap<u64, Found>;
 
 impl Store {
-    /// The directory, which need not exist. If it exists, this value refers to the same directory even after another
-    /// one gets its name.
+    /// The directory at this path, which need not exist. If it exists, this value goes on using the same directory
+    /// even if another directory gets the path later.
     ///
     /// # Errors
     ///
-    /// It cannot be opened.
+    /// Fails if the directory cannot be opened.
     pub fn new(machine: &Machine, directory: &Path) -> Result<Self> {
         let (disk, clock) = (hold(machine, directory)?.disk, machine.clock.clone());
         Ok(Self { disk, clock, directory: directory.to_owned() })
     }
 
-    /// Makes the directory if it is not there, and takes its lock.
+    /// Creates the directory if it does not exist, and takes its lock.
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`], [`Error::BackupsLocked`]; what the disk refuses.
+    /// [`Error::NotBackups`], [`Error::BackupsLocked`]; also if the disk refuses something.
     pub fn lock(&mut self) -> Result<Box<dyn Lock>> {
         let directory = &self.directory;
         if self.disk.exists(directory).map_err(|error| Error::io("look for", directory, error))? {
@@ -99,12 +100,12 @@ impl Store {
         })
     }
 
-    /// The names of backups and of what belongs to them. Others in the directory, such as `lost+found`, are passed
-    /// over.
+    /// The names of backups and of other things that belong to backups. Other names in the directory, such as
+    /// `lost+found`, are left out.
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`] if it has only others; what the disk refuses.
+    /// [`Error::NotBackups`] if the directory has only other names; also if the disk refuses something.
     pub fn names(&self) -> Result<Vec<String>> {
         let entries = self.disk.list(&self.directory).map_err(|error| Error::io("list", &self.directory, error))?;
         let is_of_backups = |name: &String| name == FILES || number_of(name).is_some();
@@ -123,12 +124,12 @@ impl Store {
         self.directory.join(format!("{BACKUP}{number}"))
     }
 
-    /// The list of a backup.
+    /// The path of the list of a backup.
     pub fn list_of(&self, number: u64) -> PathBuf {
         self.directory_of(number).join(LIST)
     }
 
-    /// The paths of the files of a backup, in the order of its list.
+    /// The paths of the files of a backup, in the order in which the list names them.
     pub fn paths(&self, list: &BackupList) -> Vec<PathBuf> {
         let directory = |lies| match lies {
             Lies::Alone => self.directory_of(list.number),
@@ -138,11 +139,11 @@ impl Store {
         list.files.iter().map(|file| directory(file.lies).join(file.stored_name())).collect()
     }
 
-    /// What is in the directory.
+    /// Reads the lists of all backups in the directory.
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`]; what the disk refuses. Damage of a list is no error here.
+    /// [`Error::NotBackups`]; also if the disk refuses something. A damaged list is no error here.
     pub fn find(&self) -> Result<AllFound> {
         let numbers = self.names()?.into_iter().filter_map(|name| number_of(&name));
         numbers.map(|number| Ok((number, self.find_one(number)?))).collect()
@@ -167,12 +168,13 @@ impl Store {
         })
     }
 
-    /// Removes the files that belong to no backup: files in `files` and in directories without a list, except files
-    /// that other lists name. While any list cannot be read, all SSTs stay, because this list may name them.
+    /// Removes all files that belong to no backup. Such files are in the directory `files`, or in a directory
+    /// without a list, and no list names them. As long as some list cannot be read, all SSTs stay, because this list
+    /// may name them.
     ///
     /// # Errors
     ///
-    /// What the disk refuses.
+    /// Fails if the disk refuses something.
     pub fn clean(&self) -> Result<()> {
         let found = self.find()?;
         let mut named: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
@@ -189,7 +191,8 @@ impl Store {
         };
         for (number, _) in found.iter().filter(|(_, found)| matches!(found, Found::Unfinished)) {
             let directory = self.directory_of(*number);
-            // The files are removed now. So a crash must not bring back a list that was taken back or removed.
+            // The files are removed below. So it must be durable that the list is gone: otherwise a crash could
+            // bring it back without its files.
             self.sync_dir(&directory)?;
             let named = named.get(&directory);
             self.remove_of(&directory, &|name| is_useless(named, name))?;
@@ -206,40 +209,39 @@ impl Store {
         Ok(())
     }
 
-    /// Removes the list of a backup. From then on the backup does not exist any more, and [`Store::clean`] removes
-    /// its files.
+    /// Removes the list of a backup. This ends the backup. [`Store::clean`] removes its files later.
     ///
     /// # Errors
     ///
-    /// What the disk refuses.
+    /// Fails if the disk refuses something.
     pub fn forget(&self, number: u64) -> Result<()> {
         self.remove(&self.list_of(number))?;
         self.sync_dir(&self.directory_of(number))
     }
 
-    /// Removes the files in a directory whose names `is_useless`.
+    /// Removes the files in a directory for whose names `is_useless` returns true.
     ///
     /// # Errors
     ///
-    /// What the disk refuses.
+    /// Fails if the disk refuses something.
     fn remove_of(&self, directory: &Path, is_useless: &dyn Fn(&String) -> bool) -> Result<()> {
         let mut useless = self.names_in(directory)?.into_keys().filter(is_useless);
         useless.try_for_each(|name| self.remove(&directory.join(name)))
     }
 
-    /// In a store: whether no more files can appear in the directory of a backup that was not finished. This is so
-    /// if a later backup is older than any request that is still under way.
+    /// For a directory in a store: whether no more files can appear in the directory of an unfinished backup. This
+    /// is certain if a later backup is so old that all requests from before it are over.
     fn is_settled(&self, number: u64, found: &AllFound) -> bool {
         let later = found.range(number + 1..).filter_map(|(_, found)| found.list());
         later.map(|list| list.time.saturating_add(LATEST_REQUEST)).any(|until| until < self.clock.wall())
     }
 
-    /// Removes a directory if it is empty. It may have files of other backups. In a store it may also have files
-    /// whose removal was requested and is not done yet.
+    /// Removes a directory if it is empty. A directory that is not empty stays, because it may have files of other
+    /// backups. In a store it may also have files whose removal was requested but is not done yet.
     ///
     /// # Errors
     ///
-    /// What the disk refuses.
+    /// Fails if the disk refuses something.
     fn remove_if_empty(&self, directory: &Path) -> Result<()> {
         match self.disk.remove_dir(directory) {
             Ok(()) => self.sync_dir(&self.directory),
@@ -248,11 +250,11 @@ impl Store {
         }
     }
 
-    /// Writes the list of a backup. From then on the backup exists. All its files are durable already.
+    /// Writes the list of a backup, whose files are all durable already. From then on the backup exists.
     ///
     /// # Errors
     ///
-    /// What the disk refuses. Then the backup does not exist.
+    /// Fails if the disk refuses something. Then the backup does not exist.
     pub fn write_list(&self, list: &BackupList) -> Result<()> {
         let directory = self.directory_of(list.number);
         let (new, path) = (directory.join(LIST_NEW), directory.join(LIST));
@@ -262,8 +264,8 @@ impl Store {
         self.disk.rename(&new, &path).map_err(|error| Error::io("rename", &new, error))?;
         let synced = self.sync_dir(&directory);
         if synced.is_err() {
-            // The file gets its old name back, so that the error is true: there is no backup. If this rename fails,
-            // too, the next backup finds out which name the file has.
+            // The list gets its temporary name back. So there is no backup, as the error says. If this rename fails,
+            // too, the next backup sees which of the two names the list has.
             self.disk.rename(&path, &new).ok();
         }
         synced
@@ -273,17 +275,17 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// What the disk refuses.
+    /// Fails if the disk refuses something.
     pub fn names_in(&self, directory: &Path) -> Result<BTreeMap<String, u64>> {
         let entries = self.disk.list(directory).map_err(|error| Error::io("list", directory, error))?;
         Ok(entries.into_iter().map(|entry| (entry.name, entry.bytes)).collect())
     }
 
-    /// As [`Store::names_in`]; a directory that is not there has none.
+    /// As [`Store::names_in`], but returns no names if the directory does not exist.
     ///
     /// # Errors
     ///
-    /// What the disk refuses.
+    /// Fails if the disk refuses something.
     pub fn names_if_there(&self, directory: &Path) -> Result<BTreeMap<String, u64>> {
         match self.names_in(directory) {
             Err(error) if error.missing_file().is_some() => Ok(BTreeMap::new()),
@@ -295,7 +297,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// What the disk refuses.
+    /// Fails if the disk refuses something.
     pub fn remove(&self, path: &Path) -> Result<()> {
         self.disk.remove(path).map_err(|error| Error::io("remove", path, error))
     }
@@ -304,15 +306,15 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// What the disk refuses.
+    /// Fails if the disk refuses something.
     pub fn sync_dir(&self, directory: &Path) -> Result<()> {
         self.disk.sync_dir(directory).map_err(|error| Error::io("sync", directory, error))
     }
 }
 
-/// The number in the name of the directory of a backup.
+/// The number in the directory name of a backup.
 fn number_of(name: &str) -> Option<u64> {
     let number: u64 = name.strip_prefix(BACKUP)?.parse().ok()?;
-    // The one after it has a number, too.
+    // The greatest number is refused, so that there is always a number for the next backup.
     (number < u64::MAX && format!("{BACKUP}{number}") == name).then_some(number)
 }

@@ -1,29 +1,29 @@
-//! Prepares a rotation: decides when a growing log is to be made durable, and keeps the file of the next log. It
-//! does not know how the next log is created, and does not decide when a log ends.
+//! Prepares a rotation: decides when a growing log should be made durable, and keeps the file of the next log ready.
+//! This module does not know how a log file is created, and does not decide when a log ends.
 //!
-//! Thread safe. The lock of the state is held for a few instructions.
+//! This module is thread-safe. It locks its state only for a few instructions.
 
 use super::writer::{NextLog, Unsynced, Writer};
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicU64, Ordering};
 
-/// The log is made durable each time it has grown by this many bytes. The step is not smaller, because a sync also
-/// makes the disk write its cache, and other writes and reads wait for that.
+/// Each time the log has grown by this many bytes, it is made durable. The step is not smaller, because a sync makes
+/// the disk empty its cache, and other writes and reads have to wait for this.
 const MOST_STEP_BYTES: u64 = 8 << 20;
 
 /// For a small write buffer, the step is the write buffer divided by this number.
 const STEPS: u64 = 8;
 
-/// The last sync before a rotation is due when no more than this part of the room in the memtables is left: 16 stands
-/// for 1/16.
+/// The last sync before a rotation is due when at most this part of the room in the memtables is left. The number 16
+/// stands for 1/16.
 const LAST_PART: u64 = 16;
 
-/// What is done ahead of the next rotation.
+/// What is prepared for the next rotation.
 #[derive(Debug)]
 pub struct LogAhead {
     step_bytes: u64,
-    /// The next sync is due when the log ends here or later. `u64::MAX` means that no sync is due any more. It
-    /// changes under the writer's lock only.
+    /// The next sync is due when the log ends at this offset or later. `u64::MAX` means that no further sync of this
+    /// log is due. This changes only under the writer's lock.
     due_at: AtomicU64,
     state: Mutex<AheadState>,
 }
@@ -31,20 +31,20 @@ pub struct LogAhead {
 #[derive(Debug, Default)]
 struct AheadState {
     unsynced: Option<Unsynced>,
-    /// Whether the log has grown so much that the file of the next one is due.
+    /// Whether the log has grown so much that the file of the next log should be created.
     is_next_due: bool,
     next: Option<NextLog>,
 }
 
 impl LogAhead {
-    /// Nothing is done yet.
+    /// Starts with nothing prepared.
     pub fn new(write_buffer_bytes: u64) -> Self {
         let step_bytes = (write_buffer_bytes / STEPS).min(MOST_STEP_BYTES);
         Self { step_bytes, due_at: AtomicU64::new(step_bytes), state: Mutex::default() }
     }
 
-    /// Notes that a commit was appended to the log of `writer`, whose memtables will be frozen with `limit_bytes`, and
-    /// returns whether a sync is due. It is called under the writer's lock.
+    /// Notes that a commit was appended to the log of `writer`, and returns whether a sync is due. The memtables
+    /// will be frozen when they have `limit_bytes`. The caller holds the writer's lock.
     pub fn appended(&self, writer: &Writer, limit_bytes: u64) -> bool {
         let (end, due_at) = (writer.log_end(), self.due_at.load(Ordering::Relaxed));
         let is_last = due_at < u64::MAX && writer.memory().used_bytes() >= limit_bytes - limit_bytes / LAST_PART;
@@ -58,8 +58,8 @@ impl LogAhead {
         is_due
     }
 
-    /// Notes that the log of `writer` begins. The rest of the previous log is to be made durable at once, so that a
-    /// reader of both logs can rely on where the previous log ended. It is called under the writer's lock.
+    /// Notes that a new log of `writer` begins. The rest of the previous log should be made durable at once. Then a
+    /// reader of both logs can rely on the end of the previous log. The caller holds the writer's lock.
     pub fn begin_log(&self, writer: &Writer) {
         self.due_at.store(self.step_bytes, Ordering::Relaxed);
         let mut state = self.state.lock();
@@ -67,23 +67,23 @@ impl LogAhead {
         state.is_next_due = false;
     }
 
-    /// What is to be made durable.
+    /// Takes what should be made durable now, if anything.
     pub fn take_unsynced(&self) -> Option<Unsynced> {
         self.state.lock().unsynced.take()
     }
 
-    /// Whether the file of the next log is due and not there.
+    /// Whether the file of the next log should be created and does not exist yet.
     pub fn needs_next(&self) -> bool {
         let state = self.state.lock();
         state.is_next_due && state.next.is_none()
     }
 
-    /// Keeps the file of the next log for the rotation.
+    /// Stores the file of the next log until the rotation.
     pub fn put_next(&self, next: NextLog) {
         self.state.lock().next = Some(next);
     }
 
-    /// The file of the next log, if it is there.
+    /// Takes the file of the next log, if it is ready.
     pub fn take_next(&self) -> Option<NextLog> {
         self.state.lock().next.take()
     }

@@ -1,13 +1,13 @@
-//! The background work of one open database: wakes its jobs in the pool of threads, lets threads wait for their
-//! progress, and ends them. It does not know what the jobs do.
+//! The background work of one open database. This module wakes jobs in the pool of threads, lets threads wait for
+//! the progress of jobs, and ends jobs. It does not know what the jobs do.
 //!
-//! Syncs that commits wait for are urgent. Flushes and syncs of a growing log have high priority, compactions have
-//! normal priority, and other work has low priority. The last handle ends the work: it stops the jobs and waits for
-//! those that are running. A thread on [`Duty`] must not wait, because a job may be waiting for this thread. If the
-//! last handle is dropped on such a thread, the pool finishes the close in the background. An open that finds the
-//! directory locked waits for such closes in its process.
+//! A sync that commits wait for is urgent. Flushes and syncs of a growing log have high priority, compactions have
+//! normal priority, and other work has low priority. The drop of the last handle ends the work: it stops the jobs,
+//! and waits for the jobs that are still running. But a thread on [`Duty`] must not wait, because a job may be
+//! waiting for this thread. If the last handle is dropped on such a thread, the pool does the rest of the close in
+//! the background. If an open finds the directory locked, it waits for such closes in the same process.
 //!
-//! Thread safe. No lock is held while a job is polled or waited for.
+//! This module is thread-safe. No lock is held while a job is polled, or while a thread waits for a job.
 
 pub mod damage;
 pub mod problem;
@@ -26,8 +26,8 @@ use trouble::Troubles;
 use waiting_tasks::Waiting;
 use warmth::Warmth;
 
-/// The jobs of a database, and what they remember. A database opened read-only has jobs only if it follows another
-/// process.
+/// The jobs of a database, and the state that they share. A read-only database has jobs only if it follows a writer
+/// in another process.
 #[derive(Debug, Default)]
 pub struct Background {
     workers: OnceLock<Workers>,
@@ -36,7 +36,7 @@ pub struct Background {
     progress: Condvar,
     progress_count: Mutex<u64>,
     closing: AtomicBool,
-    /// Work that failed and is tried again.
+    /// Work that failed and will be tried again.
     pub troubles: Troubles,
     /// Commits that wait.
     pub stalls: Stalls,
@@ -44,7 +44,7 @@ pub struct Background {
     pub waiting: Waiting,
     /// Pages that are to be loaded.
     pub warmth: Warmth,
-    /// What the scrub found.
+    /// What the background scrub has found.
     pub damage: Damage,
 }
 
@@ -61,12 +61,12 @@ pub struct Workers {
     pub waiting: Box<dyn Worker>,
 }
 
-/// The jobs of a database that follows another process.
+/// The jobs of a follower.
 #[derive(Debug)]
 pub struct FollowWorkers {
-    /// Looks at what the writer has done.
+    /// The job that looks at what the writer has done.
     pub look: Box<dyn Worker>,
-    /// Shows new files.
+    /// The job that shows new files of the writer.
     pub show: Box<dyn Worker>,
 }
 
@@ -81,23 +81,23 @@ impl Workers {
 }
 
 impl Background {
-    /// Takes the workers of the jobs. It is called once.
+    /// Stores the workers, which poll the jobs. This is called once.
     pub fn begin(&self, workers: Workers) {
         self.workers.set(workers).expect("a database is opened once");
     }
 
-    /// Takes the workers of a database that follows another process. It is called once.
+    /// Stores the workers of a follower. This is called once.
     pub fn begin_to_follow(&self, workers: FollowWorkers) {
         self.follow.set(workers).expect("a database is opened once");
     }
 
-    /// All workers.
+    /// The workers of all jobs.
     fn all(&self) -> impl Iterator<Item = &dyn Worker> {
         let following = self.follow.get().into_iter().flat_map(|workers| [&*workers.look, &*workers.show]);
         self.workers.get().into_iter().flat_map(|workers| workers.all()).chain(following)
     }
 
-    /// Wakes the job that looks at what the writer has done after this time.
+    /// After this time, wakes the job that looks at what the writer of a followed database has done.
     pub fn wake_look_after(&self, time: Duration) {
         if let Some(workers) = self.follow.get() {
             workers.look.wake_after(time);
@@ -111,12 +111,12 @@ impl Background {
         }
     }
 
-    /// Whether the last handle is gone. Then work that is under way ends early.
+    /// Whether the last handle is gone. Then running work ends early.
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Acquire)
     }
 
-    /// Wakes all threads that wait for background work.
+    /// Wakes all threads that wait for progress of background work.
     pub fn tell_progress(&self) {
         *self.progress_count.lock() += 1;
         self.progress.notify_all();
@@ -125,7 +125,7 @@ impl Background {
         }
     }
 
-    /// Wakes the job that wakes tasks after this time.
+    /// After this time, wakes the job that wakes waiting tasks.
     pub fn wake_waiting_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             match time.is_zero() {
@@ -135,12 +135,13 @@ impl Background {
         }
     }
 
-    /// How often work made progress so far.
+    /// How often background work has made progress so far.
     pub fn progress_seen(&self) -> u64 {
         *self.progress_count.lock()
     }
 
-    /// Waits until work has made progress since `seen`, unless `is_stopped` or the database is closing.
+    /// Waits until work has made progress since `seen`, until `is_stopped` returns true, or until the database is
+    /// closing.
     pub fn wait_progress(&self, seen: u64, is_stopped: impl Fn() -> bool) {
         let mut count = self.progress_count.lock();
         while *count == seen && !is_stopped() && !self.is_closing() {
@@ -148,63 +149,65 @@ impl Background {
         }
     }
 
-    /// Wakes the flush job: there may be a memtable to flush.
+    /// Wakes the flush job, because there may be a memtable to flush.
     pub fn wake_flush(&self) {
         if let Some(workers) = self.workers.get() {
             workers.flush.wake();
         }
     }
 
-    /// Wakes the flush job after this time, to try again.
+    /// Wakes the flush job after this time, so that it tries again.
     pub fn wake_flush_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.flush.wake_after(time);
         }
     }
 
-    /// Wakes the job that syncs a growing log.
+    /// Wakes the job that makes a growing log durable.
     pub fn wake_log(&self) {
         if let Some(workers) = self.workers.get() {
             workers.log.wake();
         }
     }
 
-    /// Wakes a compaction job after this time, to try again.
+    /// Wakes a compaction job after this time, so that it tries again.
     pub fn wake_compact_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.compact[0].wake_after(time);
         }
     }
 
-    /// Wakes the compaction jobs: there may be levels to compact.
+    /// Wakes the compaction jobs, because there may be something to compact.
     pub fn wake_compact(&self) {
         if let Some(workers) = self.workers.get() {
             workers.compact.iter().for_each(|worker| worker.wake());
         }
     }
 
-    /// Wakes the job that looks at what compaction workers have done after this time.
+    /// After this time, wakes the job that looks at what compaction workers have done.
     pub fn wake_offers_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.offers.wake_after(time);
         }
     }
 
-    /// Wakes the scrub after this time, to read the next pages.
+    /// After this time, wakes the scrub, which then reads the next pages.
     pub fn wake_scrub_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.scrub.wake_after(time);
         }
     }
 
-    /// Wakes the idle job after this time, to close the log and the manifest if nothing was written meanwhile.
+    /// After this time, wakes the idle job. If nothing was written meanwhile, that job closes the log and the
+    /// manifest.
     pub fn wake_idle_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.idle.wake_after(time);
         }
     }
 
-    /// Wakes the compaction jobs ahead of other jobs, because writers wait for a compaction, or will soon.
+    /// Wakes the compaction jobs ahead of all other jobs, because writers wait for a compaction or will soon wait
+    /// for one.
     pub fn wake_compact_first(&self) {
         if let Some(workers) = self.workers.get() {
             workers.compact.iter().for_each(|worker| worker.wake_first());
@@ -218,47 +221,48 @@ impl Background {
         }
     }
 
-    /// On a machine without threads, polls the compaction jobs that are not being polled. A compaction calls this
-    /// before its install, so that also in a simulation other compactions begin and end while it runs.
+    /// On a machine without threads, polls those compaction jobs that are not being polled. A compaction calls this
+    /// before its install. So in a simulation, too, compactions begin and end while another compaction runs.
     pub fn let_others_compact(&self) {
         if let Some(workers) = self.workers.get() {
             workers.compact.iter().for_each(|worker| worker.drive());
         }
     }
 
-    /// Polls the jobs on this thread if no other thread will: on a simulated machine, or if the system refuses threads.
+    /// Polls the jobs on this thread if no other thread will do it. This is so on a simulated machine, or if the
+    /// system refuses threads.
     pub fn drive(&self) {
         for worker in self.all() {
             worker.drive();
         }
     }
 
-    /// Ends the work: no job is polled any more, and a job that is running ends soon.
+    /// Ends the background work: jobs are no longer polled, and a running job ends soon.
     pub fn stop(&self) {
         self.closing.store(true, Ordering::Release);
         self.tell_progress();
         self.all().for_each(Worker::stop);
     }
 
-    /// Waits for the jobs that are running.
+    /// Waits until no job is running.
     pub fn join(&self) {
         self.all().for_each(Worker::join);
     }
 }
 
-/// A close that goes on in the background. It ends when this value is dropped.
+/// A close that goes on in the background until this value is dropped. It ends when this value is dropped.
 #[derive(Debug)]
 pub struct BackgroundClose(());
 
 #[derive(Debug, Default)]
 struct Closings {
-    /// How many closes are under way, and how many have ended.
+    /// The number of closes under way, and the number of closes that have ended.
     counts: Mutex<(usize, u64)>,
     ended: Condvar,
 }
 
 impl Closings {
-    /// The closes of this process.
+    /// The closes in the background of this process.
     fn all() -> &'static Self {
         static ALL: OnceLock<Closings> = OnceLock::new();
         ALL.get_or_init(Self::default)
@@ -271,13 +275,13 @@ impl BackgroundClose {
         Self(())
     }
 
-    /// How many closes in the background have ended in this process.
+    /// How many background closes of this process have ended.
     pub fn ended() -> u64 {
         Closings::all().counts.lock().1
     }
 
-    /// Waits until more closes than `seen` have ended. False if no close is under way, or if this thread is on duty
-    /// and must not wait.
+    /// Waits until more background closes than `seen` have ended. Returns false at once if no close is under way, or
+    /// if this thread is on duty and must not wait.
     pub fn wait_for_next(seen: u64) -> bool {
         let all = Closings::all();
         let mut counts = all.counts.lock();

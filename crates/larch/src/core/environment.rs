@@ -1,5 +1,5 @@
-//! Where a database lives and how it was opened: machine, directory, options, cache; and its counters. It does not know
-//! what the database does.
+//! The surroundings of a database: its machine, directory, options and cache, and counters of what it did. This
+//! module does not know what the database does.
 
 use crate::base::error::{Error, Result};
 use crate::base::event::Event;
@@ -18,39 +18,39 @@ use os::sync::atomic::AtomicU64;
 use pages::{OwnMemory, PageCache};
 use std::path::PathBuf;
 
-/// The surroundings of one open database. They stay as they are while it is open.
+/// The surroundings of one open database. They do not change while the database is open.
 #[derive(Debug)]
 pub struct Environment {
-    /// Disk, clock, randomness and threads.
+    /// The disk, the clock, the randomness and the threads.
     pub machine: Machine,
-    /// The same machine with a disk that closes log and manifest while nothing is written to them.
+    /// The same machine, but its disk closes the log and the manifest while nothing is written to them.
     pub log_machine: Machine,
-    /// That disk.
+    /// The disk of `log_machine`.
     pub log_disk: Arc<RestingDisk>,
-    /// Where the files are.
+    /// The directory with the files of the database.
     pub directory: PathBuf,
     /// How it was opened.
     pub options: Options,
-    /// Pages in memory.
+    /// The cache of pages.
     pub cache: Arc<PageCache>,
-    /// Makes live files of edits.
+    /// Turns edits into open files.
     pub opener: FileOpener,
-    /// Where work writes what it reads itself.
+    /// The place for temporary files, which only the work that writes them reads.
     pub scratch: Scratch,
-    /// Which writer this is: part of the names of its files.
+    /// The number of this writer, which is part of the names of its files.
     pub epoch: u64,
-    /// What followers of the database tell its writer.
+    /// The leases of followers, which tell the writer what they still read.
     pub leases: Arc<Leases>,
-    /// Bytes written, by cause.
+    /// The bytes that were written, by cause.
     pub written: WriteCounts,
-    /// Memory of work that is under way.
+    /// The memory that running work takes.
     pub held: WorkMemory,
     /// The process that opened the database.
     origin: ProcessOrigin,
 }
 
 impl Environment {
-    /// What the database in `directory` runs on.
+    /// The surroundings of a database in `directory`.
     pub fn new(machine: Machine, directory: PathBuf, options: Options, opener: FileOpener, epoch: u64) -> Self {
         let log_disk = Arc::new(RestingDisk::new(machine.disk.clone()));
         Self {
@@ -79,13 +79,13 @@ impl Environment {
         }
     }
 
-    /// Reports what `event` makes to the hook of the database.
+    /// Calls `event` and reports the result to the hook of the database.
     pub fn report(&self, event: impl FnOnce() -> Event) {
         self.options.events.report(event);
     }
 
-    /// Refuses a forked child. It is called before any lock is taken: another thread may have held the lock when the
-    /// process was forked, and no thread of the child releases it.
+    /// Fails in a forked child process. This must be called before a lock is taken: another thread may have held the
+    /// lock when the process was forked. No thread of the child would ever release it.
     ///
     /// # Errors
     ///
@@ -95,42 +95,43 @@ impl Environment {
     }
 }
 
-/// Bytes written since the database was opened, by cause.
+/// What was written since the database was opened, by cause.
 #[derive(Debug, Default)]
 pub struct WriteCounts {
     pub log: AtomicU64,
     pub flush: AtomicU64,
     pub compaction: AtomicU64,
     pub import: AtomicU64,
-    /// Files moved down a level without being rewritten.
+    /// How many files were moved down a level without being rewritten.
     pub trivial_moves: AtomicU64,
     pub compactions: AtomicU64,
     pub flushes: AtomicU64,
-    /// How many attempts to renew an overgrown manifest have failed. Each later install tries again.
+    /// How often a manifest that had grown too much could not be replaced by a new one. Each later install tries
+    /// again.
     pub failed_renewals: AtomicU64,
-    /// How long commits were slowed, in nanoseconds.
+    /// For how long commits were slowed down in all, in nanoseconds.
     pub slowed_nanos: AtomicU64,
 }
 
-/// Memory that writing needs for a while, by purpose. Memory that stays is counted where it is.
+/// Memory that writes need for a while, by purpose. Memory that is needed all the time is counted elsewhere.
 #[derive(Debug)]
 pub struct WorkMemory {
-    /// Files that are being built, and the range erases for them.
+    /// Memory of files that are being built, and of their range erases.
     pub builders: Arc<Gauge>,
-    /// Pages that compactions and merges of imports read.
+    /// Memory of pages that compactions and merges of imports read.
     pub compactions: OwnMemory,
-    /// Rows of imports that have to be sorted.
+    /// Memory of rows of imports that still have to be sorted.
     pub imports: Arc<Gauge>,
-    /// Rows that are not in files yet, and rows that values keep in memory.
+    /// Memory of rows that are not in files yet, and of rows that values returned by reads keep in memory.
     pub rows: Arc<RowMemory>,
-    /// The buffer in which the log lays out records.
+    /// The buffer in which the writer of the log encodes records.
     pub log: AtomicU64,
-    /// The buffer in which the manifest lays out records.
+    /// The buffer in which the writer of the manifest encodes records.
     pub manifest: AtomicU64,
 }
 
 impl WorkMemory {
-    /// No memory yet. Half of the working memory is for reading.
+    /// Starts with no memory in use. Half of the memory for work is for reading pages.
     fn new(options: &Options) -> Self {
         Self {
             builders: Arc::default(),

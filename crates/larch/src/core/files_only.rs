@@ -1,5 +1,6 @@
-//! Databases that show files and have no lock, no log and no threads. They serve reads beside a writer, copies, and
-//! files that are built without a database. It does not know which files a database has.
+//! Databases that only show files. They have no lock, no log and no threads. They are used for reads beside a
+//! writer, for copies, and for files that are built without a database. This module does not know which files a
+//! database has.
 
 use super::Core;
 use super::environment::Environment;
@@ -15,13 +16,13 @@ use pages::PageCache;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A machine like `machine`, whose disk stays with the directory that has the path `directory` now. If that
-/// directory is moved, the disk uses its new place. If another directory gets the path, the disk does not use that
-/// directory. If no directory has this path, returns `machine` itself.
+/// A machine like `machine`, whose disk keeps using the directory that is at the path `directory` now. If that
+/// directory is moved, the disk finds it at its new place. If another directory is later put at the path, the disk
+/// does not use it. If there is no directory at the path, returns a copy of `machine`.
 ///
 /// # Errors
 ///
-/// What the disk refuses.
+/// Fails if the disk refuses something.
 pub fn hold(machine: &Machine, directory: &Path) -> Result<Machine> {
     match os::hold(&machine.disk, directory) {
         Ok(disk) => Ok(Machine { disk, ..machine.clone() }),
@@ -30,7 +31,7 @@ pub fn hold(machine: &Machine, directory: &Path) -> Result<Machine> {
     }
 }
 
-/// Opens the files of the database in `directory`.
+/// What opens the files of the database in `directory`.
 pub fn opener(machine: &Machine, directory: &Path, options: &Options, cache: Arc<PageCache>) -> FileOpener {
     FileOpener {
         directory: directory.to_owned(),
@@ -43,7 +44,7 @@ pub fn opener(machine: &Machine, directory: &Path, options: &Options, cache: Arc
     }
 }
 
-/// A database that shows these files, and has neither lock nor log nor threads.
+/// A database that shows these files. It has no lock, no log and no threads.
 pub fn show_files(
     machine: Machine,
     directory: PathBuf,
@@ -57,7 +58,7 @@ pub fn show_files(
     Arc::new(Core::new(env, None, view, visible))
 }
 
-/// A database without tables, files, log and lock in `directory`, in which files for other databases can be built.
+/// A database in `directory` without tables, files, log and lock. It can build files for other databases.
 ///
 /// # Errors
 ///
@@ -67,19 +68,20 @@ pub fn open_empty(machine: Machine, directory: PathBuf, options: Options) -> Res
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
     let cache = PageCache::new(options.cache_bytes, options.open_files, sst::validate);
     let opener = opener(&machine, &directory, &options, cache);
-    // Files that are built without a database get different names: if two had one name, copying one over the other
-    // would change a file that a database shares.
+    // Files that are built without a database get random, different names. If two files had the same name and one
+    // was copied over the other, a file that a database shares could change.
     let mut files = FileSet::new(machine.random.next_u64());
     files.next_number = number_distance(machine.random.next_u64());
     Ok(show_files(machine, directory, Options { read_only: true, ..options }, opener, files))
 }
 
-/// `core` is open read-only. Opens the newest files of its database once more: with unused numbers for new files,
-/// and for readers of the release that the database was written for.
+/// Opens the newest files of the database of `core`, which is open read-only, as another database. The other
+/// database has unused numbers for new files. It writes new files for the release for which the database was
+/// written.
 ///
 /// # Errors
 ///
-/// The manifest cannot be read.
+/// Fails if the manifest cannot be read.
 pub fn open_beside(core: &Core) -> Result<Arc<Core>> {
     let (env, view) = (&core.env, core.views.newest());
     let opener = env.opener.knowing(view.files.files_by_number());

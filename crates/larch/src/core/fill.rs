@@ -1,23 +1,24 @@
-//! How full memtables get before they are frozen. It does not know what freezes or flushes them.
+//! Decides how full memtables get before they are frozen. This module does not know what freezes or flushes
+//! memtables.
 //!
 //! ```text
 //! write buffer   ├──────────── frozen, being flushed ────────────┼── commits meanwhile ──┼── as much again ──┤
 //! ```
 //!
-//! The more rows a flush has, the fewer bytes compactions write. But commits need room while the flush runs. So
-//! memtables are frozen when the rest of the write buffer is twice what commits wrote during a flush. It is twice as
-//! much because commits are slowed down when half of their room is full, see [`super::pace`]. Memtables always get
-//! at least a half of the write buffer, so that the largest batch has room, and at most three quarters, so that
-//! commits that come all at once after a quiet time have room, too.
+//! The more rows each flush writes, the fewer bytes compactions write. But during a flush, commits need room in the
+//! write buffer. So memtables are frozen when the free part of the write buffer is twice as large as what commits
+//! write during a flush. It is twice as large because commits are slowed down when half of the free part is used,
+//! see [`super::pace`]. Memtables always get at least half of the write buffer, so that the largest batch has room.
+//! They get at most three quarters, so that there is also room if many commits come at once after a quiet time.
 //!
-//! Thread safe. The numbers are hints: a commit may see them late.
+//! This module is thread-safe. The numbers are hints, and a commit may see a number late.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 
-/// What commits wrote during the last flushes.
+/// How much commits wrote during the last flushes.
 #[derive(Debug)]
 pub struct Fill {
-    /// What commits wrote, in thousandths of what the flush wrote.
+    /// The bytes that commits wrote during a flush, in thousandths of the flushed bytes.
     written: AtomicU64,
 }
 
@@ -28,14 +29,14 @@ impl Default for Fill {
 }
 
 impl Fill {
-    /// The bytes with which memtables are frozen, of a write buffer of `buffer_bytes`.
+    /// The size at which memtables are frozen, in bytes, if the write buffer has `buffer_bytes`.
     pub fn limit(&self, buffer_bytes: u64) -> u64 {
         let written = self.written.load(Ordering::Relaxed);
         (buffer_bytes / (1000 + 2 * written) * 1000).clamp(buffer_bytes / 2, buffer_bytes / 4 * 3)
     }
 
-    /// Notes that commits have put `written_bytes` into memtables while `flushed_bytes` were flushed. If they wrote
-    /// more than so far, this counts at once; if they wrote less, it counts little by little.
+    /// Notes that commits wrote `written_bytes` to memtables while a flush wrote `flushed_bytes`. If they wrote more
+    /// than in the flushes before, this counts at once; if they wrote less, it counts gradually.
     pub fn note_flush(&self, flushed_bytes: u64, written_bytes: u64) {
         let before = self.written.load(Ordering::Relaxed);
         let now = (written_bytes.saturating_mul(1000) / flushed_bytes.max(1)).min(1000);

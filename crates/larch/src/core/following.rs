@@ -1,4 +1,4 @@
-//! What a follower knows of the database that it follows. It does not know what is done with it.
+//! What a follower knows about the database that it follows. This module does not know what is done with it.
 
 use super::log_tail::LogTail;
 use crate::base::error::Result;
@@ -8,37 +8,40 @@ use crate::manifest::{FileSet, ManifestTail};
 use os::sync::{Arc, Mutex, Weak};
 use std::collections::VecDeque;
 
-/// The state of one database that is open as a follower.
+/// The state of one follower.
 #[derive(Debug)]
 pub struct Following {
-    /// Keeps all files that are shown. It exists where leases are used and this process can make one.
+    /// The lease that keeps all files that the follower shows. It exists if leases are used and this process can
+    /// make one.
     lease: Option<Lease>,
-    /// Whether the logs are followed.
+    /// Whether the follower also follows the logs.
     pub with_log: bool,
-    /// What was read so far.
+    /// What the follower has read so far.
     pub state: Mutex<State>,
-    /// Held while files are replaced: one thread at a time loads pages of new files and shows them.
+    /// A thread holds this lock while it loads pages of new files and shows the files. So only one thread at a time
+    /// does this.
     pub switching: Mutex<()>,
 }
 
-/// What was read so far.
+/// What the follower has read so far.
 #[derive(Debug)]
 pub struct State {
-    /// The manifest.
+    /// The manifest of the followed database.
     pub manifest: ManifestTail,
-    /// The logs. `None` if they are not followed, or if they have to be opened again.
+    /// The logs of the followed database, or `None` if the follower does not follow the logs or has to open them
+    /// again.
     pub log: Option<LogTail>,
     /// The file set that readers see.
     pub shown: ShownFiles,
-    /// A newer file set, which is to be shown.
+    /// A newer file set, which will be shown next.
     pub next: Option<ShownFiles>,
-    /// Whether reading has failed, so that all is to be opened again.
+    /// Whether a read of the manifest or the logs has failed. Then everything has to be opened again.
     pub is_broken: bool,
-    /// The file sets that some reader may still use, from the oldest on.
+    /// The file sets that readers may still use, the oldest first.
     in_use: VecDeque<(Position, Weak<FileSet>)>,
 }
 
-/// A file set, and the place in the manifest to which the file set belongs.
+/// A file set, and the position in the manifest that has led to this file set.
 #[derive(Clone, Debug)]
 pub struct ShownFiles {
     pub position: Position,
@@ -46,7 +49,7 @@ pub struct ShownFiles {
 }
 
 impl Following {
-    /// Follows from `files` on, which `manifest` has.
+    /// Begins to follow. `files` is the file set that `manifest` has now.
     pub fn new(lease: Option<Lease>, with_log: bool, manifest: ManifestTail, files: Arc<FileSet>) -> Self {
         let shown = ShownFiles { position: manifest.position(), files };
         let in_use = VecDeque::from([(shown.position, Arc::downgrade(&shown.files))]);
@@ -54,18 +57,18 @@ impl Following {
         Self { lease, with_log, state, switching: Mutex::default() }
     }
 
-    /// Whether a lease keeps what is shown.
+    /// Whether the follower has a lease, which keeps the shown files.
     pub fn has_lease(&self) -> bool {
         self.lease.is_some()
     }
 
-    /// Lets the writer remove the files that no reader of `state` uses any more.
+    /// Tells the writer that it may remove the files that no reader uses any more.
     ///
     /// # Errors
     ///
-    /// The lease cannot be written. Then the writer keeps more files.
+    /// Fails if the lease cannot be written. Then the writer keeps more files than necessary.
     pub fn renew_lease(&self, state: &mut State) -> Result<()> {
-        // The newest of these file sets is `shown` or `next`, so at least one stays.
+        // The newest file set in the queue is `shown` or `next`, so at least one file set stays in the queue.
         while state.in_use.front().is_some_and(|(_, files)| files.strong_count() == 0) {
             state.in_use.pop_front();
         }
@@ -77,7 +80,7 @@ impl Following {
 }
 
 impl State {
-    /// Takes the file set of the manifest as the next one to show.
+    /// Makes the current file set of the manifest the next one to show.
     pub fn prepare_next(&mut self) -> ShownFiles {
         let next = ShownFiles { position: self.manifest.position(), files: Arc::new(self.manifest.files().clone()) };
         self.in_use.retain(|(_, files)| files.strong_count() > 0);
@@ -86,8 +89,8 @@ impl State {
         next
     }
 
-    /// Whether the next file set has tables that the shown file set has not. Commits that come after the next file
-    /// set may be on these tables.
+    /// Whether the next file set has tables that the shown file set does not have. Commits that come after the next
+    /// file set may write to these tables.
     pub fn has_new_tables(&self) -> bool {
         self.next.as_ref().is_some_and(|next| next.files.next_table != self.shown.files.next_table)
     }

@@ -1,5 +1,4 @@
-//! What the handles of a database hold: the core, which is closed with the last handle, and perhaps one of its
-//! tables.
+//! What the handles of a database hold: the core, and perhaps one table. The core is closed with the last handle.
 
 use super::Core;
 use super::background::BackgroundClose;
@@ -11,13 +10,13 @@ use os::Duty;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session};
 
-/// The handles of a database and of its tables, batches and snapshots share this value. It has the core, whose
-/// background work ends with the last handle.
+/// All handles of a database, of its tables, and its batches and snapshots share this value. It has the core, whose
+/// background work ends when the last handle is dropped.
 #[derive(Debug)]
 pub struct DatabaseHandle(Option<Arc<Core>>);
 
 impl DatabaseHandle {
-    /// The first handle of a database that was just opened.
+    /// The first handle of a database, which was just opened.
     pub fn new(core: Arc<Core>) -> Arc<Self> {
         Arc::new(Self(Some(core)))
     }
@@ -33,7 +32,8 @@ impl Drop for DatabaseHandle {
     fn drop(&mut self) {
         let Some(core) = self.0.take() else { return };
         if core.env.check_origin().is_err() {
-            // Threads and log belong to the parent process, so everything is left as it is.
+            // In a forked child, threads and log belong to the parent process, so the child leaves everything as it
+            // is.
             std::mem::forget(core);
             return;
         }
@@ -41,7 +41,7 @@ impl Drop for DatabaseHandle {
         let threads = core.env.machine.threads.clone();
         if Duty::is_taken() && threads.are_real() {
             *core.closing.lock() = Some(BackgroundClose::begin());
-            // The rest of the close may need a lock that this thread holds, even if no background work runs.
+            // Even if no background work runs, the rest of the close may need a lock that this thread holds.
             threads.hand_over(Box::new(move || drop(core)));
         } else {
             core.background.join();
@@ -49,20 +49,20 @@ impl Drop for DatabaseHandle {
     }
 }
 
-/// A table of an open database, as reads and writes hold it.
+/// A table of an open database, as reads and writes use it.
 #[derive(Clone, Debug)]
 pub struct TableHandle {
     /// The database.
     pub handle: Arc<DatabaseHandle>,
-    /// As the table was when the handle was made. Identity, name and groups stay; for the rest see
-    /// [`TableHandle::info`].
+    /// What was known about the table when the handle was made. Id, name and column groups never change.
+    /// [`TableHandle::info`] returns the current values of everything else.
     pub identity: Arc<TableInfo>,
-    /// Which pages that are read through this handle are admitted to the cache.
+    /// Which pages that this handle reads are admitted to the cache.
     pub admit: Admit,
 }
 
 impl TableHandle {
-    /// The table `identity`, all of whose pages are admitted when they are read.
+    /// A handle of the table `identity`. The cache admits all pages that it reads.
     pub fn new(handle: Arc<DatabaseHandle>, identity: Arc<TableInfo>) -> Self {
         Self { handle, identity, admit: Admit::Keep }
     }
@@ -73,21 +73,21 @@ impl TableHandle {
         self.handle.core()
     }
 
-    /// Its number.
+    /// The id of the table.
     pub fn id(&self) -> TableId {
         self.identity.id
     }
 
-    /// The table as it is now. If it was dropped since the handle was made, the table as it was then.
+    /// What is known about the table now. If the table was dropped, returns what was known when the handle was made.
     pub fn info(&self) -> Arc<TableInfo> {
         self.core().views.table_info(self.identity.id).unwrap_or_else(|| self.identity.clone())
     }
 
-    /// Refuses a table of another database.
+    /// Checks that the table belongs to the database of `handle`.
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`].
+    /// Fails with [`Error::ForeignTable`].
     pub fn check_handle(&self, handle: &Arc<DatabaseHandle>) -> Result<()> {
         if Arc::ptr_eq(self.core(), handle.core()) {
             Ok(())
@@ -96,11 +96,11 @@ impl TableHandle {
         }
     }
 
-    /// Refuses to read whole values of a table that splits them into several groups.
+    /// Checks that whole values of the table can be read: its values must not be split into column groups.
     ///
     /// # Errors
     ///
-    /// [`Error::Grouped`].
+    /// Fails with [`Error::Grouped`].
     #[inline]
     pub fn check_whole(&self) -> Result<()> {
         let groups = &self.identity.options.groups;
@@ -118,7 +118,7 @@ impl TableHandle {
         ahead::session(&env.cache, &*env.machine.reads, reason, admit).with_reads_in_poll(env.options.reads_in_poll)
     }
 
-    /// Keeps the version that reads see now.
+    /// Pins the version that reads see now.
     pub fn pin(&self) -> Arc<PinnedVersion> {
         Arc::new(self.core().views.pin())
     }

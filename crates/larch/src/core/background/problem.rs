@@ -1,16 +1,17 @@
-//! A problem that a check or a scrub found. It does not know how it was found.
+//! A problem that a check of the database, or the background scrub, has found. This module does not know how it was
+//! found.
 
 use crate::base::error::Error;
 use std::path::PathBuf;
 
-/// Damage that a check or the background scrub found.
+/// Damage that a check or the background scrub has found.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The name of a table that sees the file.
+    /// The name of a table that uses the file.
     pub table: String,
-    /// The file.
+    /// The damaged file.
     pub file: PathBuf,
-    /// What is wrong, with page and offset.
+    /// What is wrong, with the page and the offset.
     pub error: Error,
 }
 

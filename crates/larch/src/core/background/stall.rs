@@ -1,7 +1,7 @@
-//! Counts commits that wait for background work: why, how many, and for how long. It does not decide which commits
-//! wait.
+//! Counts commits that wait for background work: for what they wait, how many wait, and how long. This module does
+//! not decide which commits wait.
 //!
-//! Thread safe. No lock is held while an event is reported.
+//! This module is thread-safe. No lock is held while an event is reported.
 
 use crate::base::event::{Event, StallReason};
 use crate::core::environment::Environment;
@@ -19,7 +19,7 @@ pub struct Stalls {
 /// The commits that wait for one reason.
 #[derive(Debug, Default)]
 struct Stall {
-    /// How many wait now, and since when at least one has waited.
+    /// How many commits wait now, and since when at least one commit has been waiting.
     waiting: Mutex<(usize, Duration)>,
     commits: AtomicU64,
     micros: AtomicU64,
@@ -33,14 +33,14 @@ impl Stalls {
         }
     }
 
-    /// How many commits have waited for this reason so far, and the sum of their times in microseconds.
+    /// How many commits have waited for this reason so far, and the sum of their waiting times in microseconds.
     pub fn totals(&self, reason: StallReason) -> (u64, u64) {
         let stall = self.of(reason);
         (stall.commits.load(Ordering::Relaxed), stall.micros.load(Ordering::Relaxed))
     }
 }
 
-/// A commit that waits, until dropped.
+/// A commit that waits until this value is dropped.
 pub struct StalledCommit<'c> {
     env: &'c Environment,
     stalls: &'c Stalls,
@@ -49,7 +49,7 @@ pub struct StalledCommit<'c> {
 }
 
 impl<'c> StalledCommit<'c> {
-    /// A commit begins to wait.
+    /// Notes that a commit begins to wait.
     pub fn begin(env: &'c Environment, stalls: &'c Stalls, reason: StallReason) -> Self {
         let since = env.machine.clock.now();
         let stall = stalls.of(reason);
@@ -67,7 +67,7 @@ impl<'c> StalledCommit<'c> {
         Self { env, stalls, reason, since }
     }
 
-    /// Why it waits.
+    /// Why the commit waits.
     pub fn reason(&self) -> StallReason {
         self.reason
     }

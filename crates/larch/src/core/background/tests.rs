@@ -22,10 +22,10 @@ use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Wake, Waker};
 
-/// Reads that wait until the test ends them.
+/// Holds all reads back until the test lets them go.
 #[derive(Debug)]
 struct HeldReads {
-    /// `None` once they end at once.
+    /// The reads held back, or `None` if reads are no longer held back.
     reads: Mutex<Option<Vec<ReadRequest>>>,
     changed: Condvar,
 }
@@ -37,7 +37,7 @@ impl Default for HeldReads {
 }
 
 impl HeldReads {
-    /// Takes the reads of this urgency, once any exist.
+    /// Waits until there are reads of this urgency, and takes them.
     fn take(&self, urgency: Urgency) -> Vec<ReadRequest> {
         let mut reads = self.reads.lock();
         loop {
@@ -50,7 +50,7 @@ impl HeldReads {
         }
     }
 
-    /// Ends all reads, and those to come at once.
+    /// Lets all reads go. Later reads are not held back.
     fn open(&self) {
         let reads = self.reads.lock().take();
         CallerReads.submit(reads.unwrap_or_default());
@@ -85,7 +85,7 @@ fn open(machine: &Machine, level0_files: usize) -> crate::Result<Database> {
     Database::builder("db").machine(machine.clone()).levels(levels).open()
 }
 
-/// A disk with a database that a compaction is wanted in.
+/// A machine with a database whose table `t` is due for a compaction.
 fn with_files() -> (Machine, Arc<SimDisk>) {
     let (machine, disk) = Machine::simulated(1);
     let db = open(&machine, 100).expect("a new database");
@@ -96,14 +96,14 @@ fn with_files() -> (Machine, Arc<SimDisk>) {
         }
         db.flush().expect("the disk works");
     }
-    // In a file that the compaction does not read.
+    // This row is in a file that the compaction does not read.
     db.table("other").expect("a table").insert("k", "v").expect("a row");
     db.flush().expect("the disk works");
     drop((table, db));
     (machine, disk)
 }
 
-/// A database with a compaction under way, which waits for a read; and the reads.
+/// A database with a compaction that waits for a read. Also returns the held reads.
 fn compacting() -> (Machine, Arc<HeldReads>, Database) {
     let (machine, _) = with_files();
     let reads = Arc::new(HeldReads::default());
@@ -136,7 +136,8 @@ fn a_waker_on_a_thread_that_reads_drops_the_last_handle_without_waiting_for_that
     let waker = Waker::from(dropping.clone());
     assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     *dropping.0.lock() = Some((task, db));
-    // As a thread of the machine that reads: it comes to the compaction's reads after the task's.
+    // This thread acts like a reading thread of the machine: it finishes the read of the task before the reads of
+    // the compaction.
     CallerReads.submit(reads.take(Urgency::Needed));
     assert!(dropping.0.lock().is_none(), "the last handle is gone, and a compaction still waits");
     let opened = std::thread::spawn(move || open(&machine, 100));
@@ -179,7 +180,7 @@ fn dropping_the_last_handle_elsewhere_waits_for_what_runs() {
     assert!(machine.disk.lock(Path::new("db/LOCK")).is_ok(), "the database is closed");
 }
 
-/// A system that refuses threads.
+/// A machine whose system refuses to start threads.
 #[derive(Debug)]
 struct NoThreads(Arc<dyn Threads>);
 

@@ -1,10 +1,12 @@
-//! Remembers background work that failed: what, why, and when it is tried again. It does not know how the work is done.
+//! Remembers background work that failed: which work, why it failed, and when it will be tried again. This module
+//! does not know how the work is done.
 //!
-//! A flush or compaction that fails is tried again after a time that doubles from [`FIRST_RETRY`] to [`LONGEST_RETRY`].
-//! Only a compaction whose input is corrupt is not tried again, because it would read the same bytes. A failure is
-//! forgotten when the same work succeeds, in the background or for a caller.
+//! A flush or compaction that fails is tried again later. The pause before each retry doubles, from [`FIRST_RETRY`]
+//! to [`LONGEST_RETRY`]. Only a compaction with a corrupt input is not tried again, because it would read the same
+//! bytes. A failure is forgotten when the same work succeeds. It may succeed in the background or because a caller
+//! asked for it.
 //!
-//! Thread safe.
+//! This module is thread-safe.
 
 use crate::base::error::Error;
 use crate::base::event::Event;
@@ -14,15 +16,16 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The time before the first retry. A file descriptor that was missing is often free again by then.
+/// The pause before the first retry. If the work failed because no file descriptor was free, one is often free after
+/// this pause.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 
-/// The longest time between two tries, and so the longest time before a database notices that a full disk has room
+/// The longest pause between two tries. A database notices at the latest after this time that a full disk has room
 /// again.
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
-/// Background work that failed and has not succeeded since. [`Metrics::troubles`](crate::stats::Metrics::troubles)
-/// lists it.
+/// Background work that failed and has not succeeded since then.
+/// [`Metrics::troubles`](crate::stats::Metrics::troubles) lists it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Trouble {
@@ -30,9 +33,9 @@ pub struct Trouble {
     pub work: FailedWork,
     /// Why it failed the last time.
     pub cause: Error,
-    /// How many tries in a row have failed.
+    /// How many tries have failed in a row.
     pub attempts: u32,
-    /// The time until the next try. `None` if there is no next try, because a file is corrupt.
+    /// The time until the next try, or `None` if there is no next try because a file is corrupt.
     pub retry_in: Option<Duration>,
 }
 
@@ -44,7 +47,7 @@ pub enum FailedWork {
     Flush,
     /// Merging files of this table.
     Compaction(String),
-    /// This database [follows](crate::Builder::follow) another process: reading what that process has written.
+    /// A [follower](crate::Builder::follow) reads what its writer has written.
     Follow,
 }
 
@@ -62,12 +65,12 @@ pub struct Troubles {
 struct WorkFailure {
     cause: Error,
     attempts: u32,
-    /// When it is tried again, on the clock of the machine; `None` for never.
+    /// The time of the next try, on the clock of the machine, or `None` if there is no next try.
     next: Option<Duration>,
 }
 
 impl Trouble {
-    /// The event that reports it.
+    /// The event that reports this failure.
     pub(crate) fn event(&self) -> Event {
         let work = match self.work {
             FailedWork::Flush => "a flush",
@@ -99,12 +102,12 @@ impl WorkFailure {
     }
 }
 
-/// How long to wait after this many failures in a row.
+/// The pause after this many failures in a row.
 fn retry_after(attempts: u32) -> Duration {
     FIRST_RETRY.saturating_mul(1 << attempts.saturating_sub(1).min(16)).min(LONGEST_RETRY)
 }
 
-/// How much longer work has to wait after this failure.
+/// How much longer the work has to wait after this failure.
 fn waits(failure: &Option<WorkFailure>, now: Duration) -> Option<Duration> {
     failure.as_ref()?.next?.checked_sub(now).filter(|wait| !wait.is_zero())
 }
@@ -126,29 +129,29 @@ impl Troubles {
         *self.flush.lock() = None;
     }
 
-    /// How much longer flushes have to wait; `None` if they need not wait.
+    /// How much longer flushes have to wait, or `None` if they need not wait.
     pub fn flush_waits(&self, now: Duration) -> Option<Duration> {
         waits(&self.flush.lock(), now)
     }
 
-    /// Lets the next flush begin at once, because a caller asked for it.
+    /// Lets the next flush begin at once, because a caller has asked for a flush.
     pub fn retry_flush_now(&self) {
         if let Some(failure) = &mut *self.flush.lock() {
             failure.next = Some(Duration::ZERO);
         }
     }
 
-    /// Why rows in memory cannot be written to files, if the last try failed.
+    /// If the last flush failed: why rows in memory cannot be written to files.
     pub fn flush_cause(&self) -> Option<Error> {
         self.flush.lock().as_ref().map(|failure| failure.cause.clone())
     }
 
-    /// How many tries of flushes have failed so far.
+    /// How many flushes have failed so far.
     pub fn failed_flushes(&self) -> u64 {
         self.failed_flushes.load(Ordering::Acquire)
     }
 
-    /// Notes that following another process failed.
+    /// Notes that following the writer failed.
     pub fn follow_failed(&self, cause: &Error, now: Duration) -> Trouble {
         let mut follow = self.follow.lock();
         let failure = WorkFailure::after(follow.as_ref(), cause, false, now);
@@ -157,17 +160,17 @@ impl Troubles {
         trouble
     }
 
-    /// How much longer following another process has to wait; `None` if it need not wait.
+    /// How much longer the next try to follow the writer has to wait, or `None` if it need not wait.
     pub fn follow_waits(&self, now: Duration) -> Option<Duration> {
         waits(&self.follow.lock(), now)
     }
 
-    /// Notes that following another process succeeded.
+    /// Notes that following the writer succeeded.
     pub fn follow_succeeded(&self) {
         *self.follow.lock() = None;
     }
 
-    /// Notes that a compaction of `table` failed. `name` is the name of the table.
+    /// Notes that a compaction of `table` failed. `name` is the name of this table.
     pub fn compaction_failed(&self, table: TableId, name: &str, cause: &Error, now: Duration) -> Trouble {
         let mut compactions = self.compactions.lock();
         let failure = WorkFailure::after(compactions.get(&table), cause, cause.is_corruption(), now);
@@ -183,31 +186,31 @@ impl Troubles {
         self.compactions.lock().remove(&table);
     }
 
-    /// How many tries of compactions have failed so far.
+    /// How many compactions have failed so far.
     pub fn failed_compactions(&self) -> u64 {
         self.failed_compactions.load(Ordering::Acquire)
     }
 
-    /// Whether a compaction of `table` still has to wait, or is not tried again at all.
+    /// Whether compactions of `table` have to wait for the next try, or will not be tried again at all.
     pub fn compaction_must_wait(&self, table: TableId, now: Duration) -> bool {
         self.compactions.lock().get(&table).is_some_and(|failure| failure.must_wait(now))
     }
 
-    /// Why `table` cannot be compacted, if the last try failed.
+    /// If the last compaction of `table` failed: why it failed.
     pub fn compaction_cause(&self, table: TableId) -> Option<Error> {
         self.compactions.lock().get(&table).map(|failure| failure.cause.clone())
     }
 
-    /// The time until the next try of a failed compaction that has to wait; `None` if no failed compaction has to
-    /// wait. A failed compaction that need not wait any more is tried when its table is picked, which may take long.
-    /// Forgets tables that no longer exist.
+    /// The time until the first failed compaction may be tried again, or `None` if no failed compaction has to wait.
+    /// A failed compaction that does not have to wait any more is not counted: it is tried when its table is picked,
+    /// which may be much later. Forgets tables that no longer exist.
     pub fn next_compaction(&self, exists: impl Fn(TableId) -> bool, now: Duration) -> Option<Duration> {
         let mut compactions = self.compactions.lock();
         compactions.retain(|table, _| exists(*table));
         compactions.values().filter_map(|failure| failure.next?.checked_sub(now).filter(|wait| !wait.is_zero())).min()
     }
 
-    /// All failed work. `name` gives the name of a table, or `None` if it was dropped.
+    /// All failed work. `name` returns the name of a table, or `None` if the table was dropped.
     pub fn all(&self, name: impl Fn(TableId) -> Option<String>, now: Duration) -> Vec<Trouble> {
         let mut all: Vec<Trouble> = Vec::new();
         all.extend(self.flush.lock().as_ref().map(|failure| failure.trouble(FailedWork::Flush, now)));

@@ -1,22 +1,22 @@
-//! The tasks that wait for a time or for progress of background work, as data. It does not know who wakes them.
+//! The tasks that wait for a time, or for progress of background work. This module does not know who wakes them.
 
 use os::sync::Mutex;
 use std::collections::BTreeMap;
 use std::task::Waker;
 use std::time::Duration;
 
-/// The tasks that wait, for all threads.
+/// The waiting tasks, shared by all threads.
 #[derive(Debug, Default)]
 pub struct Waiting(pub Mutex<WaitingTasks>);
 
 /// The tasks that wait.
 #[derive(Debug, Default)]
 pub struct WaitingTasks {
-    /// The place of the next task that comes.
+    /// The place that the next waiting task gets.
     pub next: u64,
-    /// The tasks that wait for a time, by this time and their place.
+    /// The tasks that wait for a time, ordered by this time and then by place.
     pub by_time: BTreeMap<(Duration, u64), Waker>,
-    /// The tasks that wait for progress, by their place, with the progress that they have seen.
+    /// For each place, a task that waits for progress, with the progress that the task has already seen.
     pub for_progress: BTreeMap<u64, (u64, Waker)>,
 }
 
@@ -26,9 +26,9 @@ impl Waiting {
         !self.0.lock().for_progress.is_empty()
     }
 
-    /// The tasks that are to be woken because their time has come at `now`, or because there is now more `progress`
-    /// than they have seen. `wake_after` is called with the time until the next task. This happens under the lock,
-    /// so that no other call comes between.
+    /// Takes the tasks to wake: those whose time has come at `now`, and those for which `progress` is more than they
+    /// have seen. If tasks for a later time are left, calls `wake_after` with the time until the first of them. This
+    /// call happens under the lock, so no other thread can come in between.
     pub fn take_ready(&self, now: Duration, progress: u64, wake_after: impl FnOnce(Duration)) -> Vec<Waker> {
         let mut tasks = self.0.lock();
         let mut ready = Vec::new();

@@ -1,5 +1,5 @@
-//! Several compactions of a database at once: they wait for their reads at the same time, an error of one compaction
-//! does not stop the others, and a change of whole tables waits for all of them.
+//! Tests several compactions of a database at the same time. Their reads wait at the same time, an error of one does
+//! not stop the others, and a change of whole tables waits for all of them.
 
 use super::HeldReads;
 use crate::Database;
@@ -15,7 +15,7 @@ fn open(machine: &Machine, level0_files: usize) -> Database {
     Database::builder("db").machine(machine.clone()).levels(levels).open().expect("it opens")
 }
 
-/// A database in which each table has a compaction under way that waits for a read.
+/// A database with several tables, each with a compaction that waits for reads.
 fn compacting() -> (Arc<HeldReads>, Database) {
     let (machine, _) = Machine::simulated(1);
     let db = open(&machine, 100);

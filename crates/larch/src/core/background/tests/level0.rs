@@ -1,4 +1,5 @@
-//! Level 0 stays within its bound however slow compactions are, and says who waits for them.
+//! Tests that level 0 stays within its limit even if compactions are slow, and that events report the waiting
+//! commits.
 
 use super::retries::{insert, level0, with_level0};
 use crate::base::event::{Event, StallReason};
@@ -9,7 +10,7 @@ use os::real::ThreadPool;
 use os::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// At most, whatever happens.
+/// Level 0 never has more files than this.
 const MOST_FILES: u64 = 64;
 
 #[test]
@@ -22,7 +23,7 @@ fn writers_wait_for_places_in_level_0_and_are_let_go_by_a_compaction() {
     let hook = move |event: &Event| send.send(event.clone()).unwrap_or_default();
     let db = builder.durability(Durability::Buffered).on_event(hook).open().expect("a new database");
     let table = db.table("t").expect("a table");
-    // No compaction runs meanwhile.
+    // No compaction can run while the test holds this lock.
     let turn = table.core().writes.levels.own();
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -88,7 +89,7 @@ fn level_0_is_compacted_beside_readers_whose_pages_fill_a_small_cache() {
     let mut values = Vec::new();
     for round in 0..60 {
         (0..300).for_each(|i| insert(&table, (round * 300 + i) * 7919 % 20_000).expect("a row"));
-        // Each keeps a page.
+        // Each of the values that are read keeps a page in memory.
         let ranges = (0..50).map(|i| table.range(format!("k{:06}", (round * 50 + i) * 397 % 20_000)..));
         values.extend(ranges.filter_map(|mut range| range.next()).map(|row| row.expect("the disk works")));
         db.flush().expect("the disk works");

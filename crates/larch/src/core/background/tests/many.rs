@@ -1,4 +1,4 @@
-//! Many databases in one process.
+//! Tests many databases in one process.
 
 use crate::{Cache, Database, Durability};
 use os::Machine;

@@ -1,5 +1,5 @@
-//! Background work that fails for a while, on a simulated disk and clock: the failure is reported, and everything
-//! goes on by itself when the cause is gone.
+//! Tests background work that fails for a while, on a simulated disk and clock. The failure is reported, and the
+//! work succeeds by itself when the cause is gone.
 
 use crate::core::background::trouble::FailedWork;
 use crate::options::LevelOptions;
@@ -23,7 +23,7 @@ pub fn insert(table: &Table, i: u64) -> Result<()> {
     table.insert(format!("k{i:06}"), [7; 100]).map(|_| ())
 }
 
-/// Writes rows `from..` until one is refused; which, and why.
+/// Writes rows from `from` on until a write is refused. Returns the number of the refused row and the error.
 fn fill(table: &Table, from: u64) -> (u64, Error) {
     (from..from + 10_000)
         .find_map(|i| insert(table, i).err().map(|error| (i, error)))
@@ -35,13 +35,13 @@ fn ssts(disk: &SimDisk) -> u64 {
     entries.iter().filter(|entry| entry.name.ends_with(".sst")).count() as u64
 }
 
-/// Files of level 0.
+/// The number of files in level 0 of the table.
 pub fn level0(table: &Table) -> u64 {
     let levels = table.stats().expect("the table is there").levels;
     levels.iter().filter(|level| level.level == 0).map(|level| level.files).sum()
 }
 
-/// A machine with a database of these tables, each with five files in level 0 that no compaction has touched.
+/// A machine with a database that has these tables. Each table has five files in level 0, and no compaction has run.
 pub fn with_level0(tables: &[&str]) -> (Machine, Arc<SimDisk>) {
     let (machine, disk) = Machine::simulated(3);
     let db = open(&machine, 100);
@@ -75,7 +75,7 @@ fn a_flush_that_fails_is_tried_again_and_writes_go_on_when_the_disk_has_room() {
         assert_eq!(metrics.failed_flushes, u64::from(round) + 1);
         let wait = trouble.retry_in.expect("it is tried again");
         assert!(wait <= Duration::from_secs(10), "{wait:?}");
-        // Not before its time.
+        // Before this time has passed, the flush is not tried again.
         machine.clock.sleep(wait - Duration::from_nanos(1));
         table.core().background.drive();
         assert_eq!(db.metrics().failed_flushes, u64::from(round) + 1);
@@ -169,8 +169,8 @@ fn an_import_that_waits_for_a_flush_does_not_wait_for_the_job_that_tidies_up_an_
     let db = open(&machine, 4);
     let table = db.table("t").expect("a table");
     insert(&table, 0).expect("a row");
-    // Both keep the writers' lock while they wait for the flush. This thread does the flush, and with it all other
-    // due work.
+    // The import and the idle job both lock the writer while they wait for a flush. This thread does the flush, and
+    // with it all other work that is due.
     for _ in 0..3 {
         disk.fail_opens(".sst", ErrorKind::StorageFull);
         let mut import = table.import().expect("an import");

@@ -1,4 +1,4 @@
-//! The space of rows that are gone comes back without any further write, on a simulated clock.
+//! Tests, on a simulated clock, that the space of removed rows is freed although nothing more is written.
 
 use crate::base::extractors::IndexKeys;
 use crate::index::IndexOptions;
@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::time::Duration;
 
-/// What is not worth a compaction, and what logs and manifest take.
+/// These bytes may be used in addition: space that is not worth a compaction, the logs and the manifest.
 const SLACK_BYTES: u64 = (256 + 64) << 10;
 
 fn open(machine: &Machine) -> Database {
@@ -19,7 +19,7 @@ fn open(machine: &Machine) -> Database {
     builder.durability(Durability::Buffered).extractors(extractors).open().expect("it opens")
 }
 
-/// Makes an index of the first bytes of values.
+/// Makes the keys of an index from the first bytes of each value.
 struct Begin;
 
 impl IndexKeys for Begin {
@@ -39,7 +39,7 @@ impl IndexKeys for Begin {
     }
 }
 
-/// Lets a minute pass, in which only background work uses the database.
+/// Lets a minute pass. Only background work uses the database meanwhile.
 fn rest(machine: &Machine, db: &Database) {
     for _ in 0..60 {
         machine.clock.sleep(Duration::from_secs(1));
@@ -51,7 +51,7 @@ fn key(i: u32) -> [u8; 4] {
     i.to_be_bytes()
 }
 
-/// A table with `rows` values of `bytes` that no compression makes shorter.
+/// A table with `rows` random values of `bytes` bytes each, which cannot be compressed.
 fn with_rows(db: &Database, name: &str, rows: u32, bytes: usize) -> Table {
     let table = db.table(name).expect("the disk works");
     let mut random = StdRng::seed_from_u64(7);
@@ -63,14 +63,14 @@ fn with_rows(db: &Database, name: &str, rows: u32, bytes: usize) -> Table {
     table
 }
 
-/// What is done with most of the rows.
+/// A change that removes or replaces many of the rows.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Erases,
     Range,
     Ranges,
     SmallValues,
-    /// Two of five, in order.
+    /// Erases two of each five rows, in key order.
     SomeErases,
     SomeRange,
 }
@@ -85,7 +85,7 @@ impl Change {
         match self {
             Self::Erases => (0..most).for_each(|i| done(table.remove(key(i)))),
             Self::Range => done(table.remove_range(..key(most))),
-            // More than a file can leave out by its slices.
+            // These are more ranges than the slice of a file can leave out.
             Self::Ranges => (0..20u32).for_each(|i| {
                 let at = |quarters: u32| key(rows * quarters / 80);
                 done(table.remove_range(at(i * 4)..at(i * 4 + 3)));
@@ -106,7 +106,7 @@ fn check_settled(disk: &SimDisk, db: &Database, what: &str) {
     assert!(used <= least + least / 10 * 3 + SLACK_BYTES, "{what}: {used} bytes, where {least} are enough");
 }
 
-/// Tables of some megabytes with short, middle and long values.
+/// Numbers of rows and lengths of values. Each makes a table of some megabytes, with short, medium or long values.
 const SHAPES: [(u32, usize); 3] = [(20_000, 100), (500, 4_000), (20, 500_000)];
 
 fn settles(shape: (u32, usize), change: Change, has_index: bool) {
@@ -156,7 +156,7 @@ fn what_a_snapshot_keeps_goes_when_it_is_dropped() {
             change.make(&table, 40);
             rest(&machine, &db);
             if takes_again {
-                // The files are merged while the snapshot keeps the rows.
+                // This merges the files while the snapshot still keeps the rows.
                 db.compact().expect("the disk works");
             }
             assert_eq!(snapshots[0].range(&table, ..).count(), 40, "{change:?}");
@@ -174,7 +174,7 @@ fn new_rows_that_hide_nothing_do_not_have_a_table_rewritten_again_and_again() {
     let table = with_rows(&db, "t", 40, 100_000);
     rest(&machine, &db);
     let before = db.metrics();
-    // Short rows among the long ones, some at a time.
+    // Writes short rows between the long ones, a few at a time.
     for i in 0..2000u32 {
         table.insert([key(i % 40).as_slice(), &key(i)].concat(), "short").expect("the disk works");
         if i % 20 == 0 {
