@@ -1,4 +1,4 @@
-//! Writes into the binary where the library of RocksDB lies, so that it starts without LD_LIBRARY_PATH.
+//! Writes the directory of the RocksDB library into the binary, so that the binary starts without LD_LIBRARY_PATH.
 
 fn main() {
     println!("cargo::rerun-if-env-changed=ROCKSDB_LIB_DIR");

@@ -1,5 +1,5 @@
-//! The command `larch bench cache-trace`: how many pages each policy of the page cache reads, on traces of our own
-//! workloads. It measures no time.
+//! The command `larch bench cache-trace` replays traces of our own workloads. It counts how many pages each policy
+//! of the page cache reads. It measures no time.
 //!
 //! ```text
 //!   YCSB ──> Larch on a disk in memory ──pages::Trace──> Recorded ──replay──> Policies ──> Report
@@ -7,8 +7,9 @@
 //!                                                          └──┘ --save, --trace
 //! ```
 //!
-//! The database lies on a simulated machine, so nothing is left behind, and the same trace is made each time. A page
-//! has the same identity as in the cache: when a compaction writes rows again, the rows are on new pages.
+//! The database lies on a simulated machine. So the command leaves no files behind and makes the same trace each
+//! time. A trace identifies pages as the cache does: when a compaction writes rows again, the rows are on new
+//! pages.
 
 pub mod options;
 pub mod policies;

@@ -1,5 +1,6 @@
-//! The policies that are compared, in their simplest form. Pages of a trace have numbers. A policy keeps its
-//! knowledge about pages in tables that have an entry for each page of the trace. A real cache could not afford this.
+//! The policies that are compared, each in its simplest form. Pages of a trace have numbers. A policy keeps its
+//! knowledge about pages in tables that have an entry for each page of the trace. A real cache could not afford
+//! this.
 
 mod clock;
 mod larch;
@@ -20,7 +21,7 @@ pub enum Kind {
     Larch(Tuning),
     /// LRU: least recently used.
     Lru,
-    /// A clock with heat, in which index pages are hotter. The cache had this policy earlier.
+    /// CLOCK with a heat for each page. Index pages are hotter than data pages. The cache had this policy earlier.
     Clock,
     /// S3-FIFO.
     S3Fifo,
@@ -47,7 +48,7 @@ impl Kind {
         }
     }
 
-    /// A policy of this kind, for the pages of a trace and `budget` bytes.
+    /// Makes a policy of this kind for the pages of a trace. It may hold `budget` bytes.
     pub fn policy(self, recorded: &Recorded, budget: u64) -> Box<dyn Policy + '_> {
         let pages = &recorded.pages[..];
         match self {

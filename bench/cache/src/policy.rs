@@ -11,7 +11,7 @@ pub trait Policy {
     /// Notes that a missing page was read, because it is needed or was read ahead.
     fn admit(&mut self, page: u32, is_needed: bool);
 
-    /// Notes that a page is gone and does not come back. It may be in memory or not.
+    /// Notes that a page no longer exists and does not come back. It may be in memory or not.
     fn remove(&mut self, page: u32);
 
     /// The bytes of the pages in memory.

@@ -1,9 +1,9 @@
 //! Records traces of YCSB on Larch. Each trace has its own table on a simulated machine. The table is loaded in key
 //! order, and there is one client.
 //!
-//! While a trace is recorded, the cache holds a twentieth of the data. So scans read ahead and steps are run again,
-//! as in real use. A replay with another cache size treats recorded hits and misses in the same way: as pages that
-//! were needed.
+//! While a trace is recorded, the cache holds a twentieth of the data. So, as in real use, scans read ahead and
+//! steps are run again after page faults. A replay with another cache size treats recorded hits and misses in the
+//! same way: as pages that were needed.
 
 use crate::recorded::Trace;
 use crate::{CacheTrace, Failed};
@@ -18,7 +18,7 @@ struct Course {
     workload: &'static str,
     /// The distribution of the keys; if it is empty, the workload's own distribution.
     distribution: &'static str,
-    /// After each operation, this number of rows is read by an endless full scan.
+    /// After each operation, an endless full scan reads this number of rows.
     scanned_rows: u64,
     /// How many operations are recorded, as a percentage of the usual number.
     percent: u64,
@@ -41,8 +41,8 @@ const COURSES: [Course; 9] = [
     Course { scanned_rows: 300, percent: 50, ..course("C beside a fast scan", "c") },
 ];
 
-/// The size of a data page in bytes. The default is four times as large. With smaller pages, less data has a larger
-/// index.
+/// The size of a data page in bytes. The default page size is four times as large. With smaller pages, the same
+/// data has a larger index.
 const PAGE_BYTES: u32 = 4 << 10;
 
 /// No operation accesses more pages than this.
@@ -58,12 +58,12 @@ fn record(course: &Course, records: u64, say: &mut dyn FnMut(&str)) -> Result<Tr
     say(&format!("{}: {operations} operations on {records} records", course.name));
     let settings = settings(course, records, operations)?;
     let (db, table) = load(&settings)?;
-    // A tenth of the bytes in all files belongs to filters and indexes, which are read, too.
+    // A tenth of all file bytes belongs to filters and indexes, and operations read these bytes, too.
     db.cache().set_budget_bytes((db.metrics().file_bytes / 20).max(256 << 10));
     let mut client = Run::new(&settings, 1).client(0, 1);
     let mut session = store_larch::session(&table, settings.records.fields as usize);
     let mut full_scan = FullScan { table: &table, range: None };
-    // During the warm-up, the cache fills, and nodes and hot pages are found.
+    // The warm-up fills the cache with index nodes and hot pages.
     let warm_up = operations / 4;
     let mut reply = Reply::new();
     for number in 0..warm_up + operations {
@@ -90,7 +90,7 @@ fn settings(course: &Course, records: u64, operations: u64) -> Result<Settings, 
 /// A new database in memory. Its files hold all records.
 fn load(settings: &Settings) -> Result<(Database, Table), Failed> {
     let (machine, _) = Machine::simulated(1);
-    // The memory is small, so that workloads that write cause flushes and compactions.
+    // The memory is small so that writing workloads cause flushes and compactions.
     let db = Database::builder("cache-trace")
         .machine(machine)
         .durability(Durability::Buffered)

@@ -1,5 +1,5 @@
-//! A trace in the form in which it is replayed. Pages have numbers, and tables hold what is known about pages in
-//! advance.
+//! A trace in the form in which it is replayed. Each page has a number. Tables hold what is known about the pages
+//! in advance.
 
 use crate::Failed;
 use pages::policy::Class;
@@ -29,8 +29,8 @@ pub struct Recorded {
     pub pages: Vec<Page>,
     /// What happened to the pages.
     pub events: Vec<Event>,
-    /// The greatest total size of pages that were known and not dead at one time, in bytes: index pages and data
-    /// pages.
+    /// The greatest total size, at any time, of the pages that were known and not dead, in bytes: index pages, then
+    /// data pages.
     pub live_bytes: [u64; 2],
 }
 
@@ -110,13 +110,13 @@ impl Recorded {
         Ok(Self { name: trace.name.clone(), operations: trace.operations, pages, events, live_bytes })
     }
 
-    /// The greatest total size of pages that were known and not dead at one time, in bytes.
+    /// The greatest total size, at any time, of the pages that were known and not dead, in bytes.
     pub fn data_bytes(&self) -> u64 {
         self.live_bytes.iter().sum()
     }
 }
 
-/// The position of a class's figures.
+/// The position of a class in an array that has one figure for each class.
 pub fn index(class: Class) -> usize {
     match class {
         Class::Index => 0,

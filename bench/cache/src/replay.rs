@@ -1,8 +1,8 @@
 //! Replays one trace with one policy, and counts hits and reads.
 //!
-//! The first use of a page that was read ahead does not count as a hit, because it would be a miss without readahead.
-//! So hits only count what the cache kept. They can be compared with the hits of the policy that knows the future,
-//! which reads nothing ahead.
+//! The first use of a page that was read ahead does not count as a hit, because it would be a miss without
+//! readahead. So hits count only pages that the policy has kept. These hits can be compared with the hits of the
+//! policy that knows the future, because that policy reads nothing ahead.
 
 use crate::policies::Kind;
 use crate::recorded::{Recorded, What, index};
@@ -11,13 +11,13 @@ use pages::policy::Class;
 /// The results of a policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// The number of needed pages: index and data.
+    /// The number of needed pages: index pages, then data pages.
     pub needed: [u64; 2],
     /// How many of the needed pages had stayed in memory.
     pub hits: [u64; 2],
-    /// The data pages that were needed for reads of one key, and how many of them had stayed in memory.
+    /// The number of data pages that reads of one key needed, and how many of these pages had stayed in memory.
     pub points: [u64; 2],
-    /// The number of pages that were read, because they were needed or ahead.
+    /// The number of pages that were read: because they were needed, or ahead of their need.
     pub reads: [u64; 2],
     /// The bytes of the pages that were read.
     pub read_bytes: u64,
@@ -48,7 +48,7 @@ impl Tally {
         self.reads.iter().sum()
     }
 
-    /// How many pages were looked at for each evicted page.
+    /// The average number of pages that were looked at to evict one page.
     pub fn looks_each(&self) -> f64 {
         self.looks as f64 / self.evicted.max(1) as f64
     }
@@ -62,7 +62,7 @@ fn percent(part: u64, whole: u64) -> f64 {
 ///
 /// # Panics
 ///
-/// If the policy holds more bytes than its budget. It would have an unfair advantage.
+/// Panics if the policy holds more bytes than its budget, because that would be an unfair advantage.
 pub fn replay(recorded: &Recorded, kind: Kind, budget: u64) -> Tally {
     let mut policy = kind.policy(recorded, budget);
     let mut tally = Tally::default();

@@ -1,23 +1,24 @@
-//! Estimates how exact the mean of a series is. Each value of the series may depend on the values before it, as the
-//! seconds of a run do.
+//! Estimates how exact the mean of a series is. Each value of the series may depend on the values before it, as in
+//! the series of a run's seconds.
 //!
 //! The method is called batch means. The means of batches of neighbouring values depend less on each other than the
-//! values do. So the variance of the mean is estimated from batches of 1, 2, 4, … values, as long as there are enough
-//! batches. If the batches depend on each other, the estimate grows with their length (Flyvbjerg and Petersen, 1989).
-//! So the largest estimate is taken. A run of a minute is too short for long batches. So each estimate is corrected
-//! as if each batch kept a part of the batch before it (AR(1)).
+//! values do. So the variance of the mean is estimated from batches of 1, 2, 4, … values, as long as there are
+//! enough batches. If the batches depend on each other, the estimate grows with their length (Flyvbjerg and
+//! Petersen, 1989). So the largest estimate is taken. A run of a minute is too short for long batches. So each
+//! estimate is corrected. The correction assumes that each batch keeps a part of the batch before it (AR(1)).
 
 #[cfg(test)]
 mod tests;
 
-/// The least number of batches for an estimate. With fewer batches, an estimate is so rough that the bias of shorter
-/// batches is the lesser harm.
+/// The least number of batches for an estimate. With fewer batches, an estimate is very rough, and the bias of
+/// shorter batches does less harm.
 const LEAST_BATCHES: usize = 8;
 
-/// The greatest correlation that is used for the correction. If a few batches show a greater one, it is too rough.
+/// The greatest correlation that is used for the correction. If a few batches show a greater correlation, their
+/// estimate is too rough.
 const MOST_KEPT: f64 = 0.8;
 
-/// How far the mean of a series may be from the mean of what it samples.
+/// How far the mean of a series may be from the true mean of the process that the series samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uncertainty {
     /// Variance of the mean.
@@ -26,7 +27,8 @@ pub struct Uncertainty {
     pub degrees: f64,
 }
 
-/// The uncertainty of the mean of `series`. `None` for fewer than two values, because they do not show it.
+/// The uncertainty of the mean of `series`. `None` if there are fewer than two values, because one value does not
+/// show any uncertainty.
 pub fn uncertainty(series: &[f64]) -> Option<Uncertainty> {
     let mut best = of_batches(series)?;
     let mut batches = series.to_vec();
@@ -40,8 +42,8 @@ pub fn uncertainty(series: &[f64]) -> Option<Uncertainty> {
     Some(best)
 }
 
-/// The uncertainty of a ratio of two sums. `above` and `below` are the summands, for the same pieces of a run. The
-/// variance is the variance of the ratio.
+/// The uncertainty of a ratio of two sums. `above` has the summands of the numerator, and `below` the summands of
+/// the denominator. Both have one summand for each piece of a run. The variance is the variance of the ratio.
 pub fn uncertainty_of_ratio(above: &[f64], below: &[f64]) -> Option<Uncertainty> {
     assert_eq!(above.len(), below.len(), "both are sums over the same pieces");
     let sum: f64 = below.iter().sum();
@@ -60,8 +62,8 @@ fn of_batches(batches: &[f64]) -> Option<Uncertainty> {
     Some(Uncertainty { variance: variance(batches) / batches.len() as f64 * (1.0 + kept) / (1.0 - kept), degrees })
 }
 
-/// The part of a batch that the next batch keeps, which is the correlation of neighbours. If it is below 0 by chance,
-/// it counts as 0.
+/// The part of a batch that the next batch keeps. It is the correlation of neighbouring batches. A correlation that
+/// is below 0 by chance counts as 0.
 fn kept(batches: &[f64]) -> f64 {
     let center = mean(batches);
     let products: f64 = batches.windows(2).map(|pair| (pair[0] - center) * (pair[1] - center)).sum();

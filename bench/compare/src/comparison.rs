@@ -1,10 +1,10 @@
-//! Compares two sets of results. For each run of a name and each kind of request, it has the figures of both sides,
+//! Compares two sets of results. For each run name and each kind of request, it shows the figures of both sides,
 //! how far they differ, and whether the difference is significant.
 //!
-//! **What decides.** If many figures are compared at a level of 1 %, some difference is found far more often than
-//! once in a hundred comparisons. So only some figures decide: the throughput of each run, and the p99 of each kind
-//! of request. Holm's correction is applied to all of these together. The other figures are shown with their
-//! intervals, but decide nothing.
+//! **What decides.** If many figures are compared at a level of 1 %, some figure seems to differ far more often
+//! than once in a hundred comparisons. So only some figures decide: the throughput of each run, and the p99 of each
+//! kind of request. Holm's correction is applied to all these deciding figures together. The other figures are
+//! shown with their intervals, but decide nothing.
 
 use crate::batch_means::{mean, variance};
 use crate::configuration::{self, Difference};
@@ -20,17 +20,18 @@ pub mod tests;
 /// How to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Options {
-    /// How often a comparison may find a difference, if the runs do not differ.
+    /// How often a comparison may find a difference although the runs do not differ.
     pub level: f64,
-    /// A smaller difference than this part is neither a worsening nor an improvement, however certain it is.
+    /// If a difference is smaller than this part of the figure, it is neither a worsening nor an improvement,
+    /// however certain it is.
     pub at_least: f64,
     /// The standard deviation between runs that is assumed if each side has one run. It is a part of the figure.
     pub spread: f64,
     /// The same as `spread`, for percentiles above the median.
     pub tail_spread: f64,
-    /// This applies if no difference is shown. If a worsening by more than this part may be hidden by the variation
-    /// between runs, the comparison cannot tell. For a time, the worsening is the part by which it is longer. For a
-    /// rate, it is the part by which the times for the same work are longer.
+    /// This limit applies to a figure for which no difference is shown. If the variation between runs may hide a
+    /// worsening by more than this part, the comparison cannot tell. For a time, the worsening is the part by which
+    /// the time is longer. For a rate, the worsening is the part by which the same work takes longer.
     pub tell: f64,
 }
 
@@ -52,7 +53,7 @@ pub enum Verdict {
     Small,
     /// No difference is shown.
     None,
-    /// No difference is shown, but runs vary so much that a difference that matters would not be shown either.
+    /// No difference is shown. But the runs vary so much that even a difference that matters would not be shown.
     CannotTell,
     /// Nothing shows how certain the difference is.
     Unknown,
@@ -78,12 +79,12 @@ pub struct Row {
     pub new_spread: Option<f64>,
     /// The new figure divided by the base, minus 1, if both are above 0.
     pub difference: Option<f64>,
-    /// The interval that contains the difference with certainty 1 - level, if only this row is looked at.
+    /// The interval that contains the difference with certainty 1 - level, if no other row is looked at.
     pub interval: Option<(f64, f64)>,
-    /// By how much the new side may be worse: the end of the interval in the bad direction, as the part by which
-    /// times are longer.
+    /// By how much the new side may be worse: the end of the interval in the bad direction. It is given as the part
+    /// by which times are longer.
     pub may_be_worse_by: Option<f64>,
-    /// How likely so large a difference is if the sides do not differ, if only this row is looked at.
+    /// The probability of a difference this large if the sides do not differ and no other row is looked at.
     pub p: Option<f64>,
     /// `p` after Holm's correction, for a row that decides.
     pub adjusted_p: Option<f64>,
@@ -180,7 +181,7 @@ pub fn compare(base: &[(String, Report)], new: &[(String, Report)], options: Opt
     Ok(comparison)
 }
 
-/// Returns an error for a run that has not measured what it should have.
+/// Returns an error if a run has not measured what it should have measured.
 fn check(file: &str, run: &Run) -> Result<(), String> {
     let why = match &run.error {
         Some(error) => format!("failed: {error}"),
@@ -317,7 +318,7 @@ fn row(metric: Metric, kind: Option<&str>, base: &Side<'_>, new: &Side<'_>, opti
     })
 }
 
-/// The mean of the figures, as a mean of ratios if all are above 0.
+/// The mean of the figures: the geometric mean if all figures are above 0, else the arithmetic mean.
 fn middle(figures: &[Figure]) -> f64 {
     let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
     match values.iter().all(|value| *value > 0.0) {
@@ -342,7 +343,7 @@ fn verdict(rises: bool, ratio: f64, p: Option<f64>, options: Options) -> Verdict
     }
 }
 
-/// Corrects the p-values of the rows that decide for the number of these rows.
+/// Corrects the p-values of the rows that decide. The correction depends on how many these rows are.
 fn decide(runs: &mut [RunRows], options: Options) {
     let mut deciding: Vec<&mut Row> = runs.iter_mut().flat_map(|run| &mut run.rows).filter(|row| row.decides).collect();
     let p: Vec<f64> = deciding.iter().filter_map(|row| row.p).collect();

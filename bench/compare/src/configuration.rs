@@ -1,4 +1,5 @@
-//! Lists how runs differ in anything except their measurements: program, machine, target, settings, workload, plan.
+//! Lists everything in which runs differ except their measurements: program, machine, target, settings, workload,
+//! plan.
 
 use harness::report::{Environment, Run};
 use serde::Serialize;
@@ -18,14 +19,15 @@ pub struct Difference {
     pub base: Vec<String>,
     /// Its values in the new runs.
     pub new: Vec<String>,
-    /// If the difference forbids the comparison: why the figures of these runs do not compare two builds or settings.
+    /// If the difference forbids the comparison: the reason why these runs do not compare two builds or two
+    /// settings.
     pub forbids: Option<&'static str>,
 }
 
 /// The sort of a property, which decides where the property may differ.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sort {
-    /// A comparison is made for such properties: it may differ between the sides.
+    /// The effect of such a property is what a comparison shows, so the property may differ between the sides.
     Compared,
     /// It must be the same in all runs.
     Ground,
@@ -73,7 +75,7 @@ pub fn differences(name: &str, base: &[(&Environment, &Run)], new: &[(&Environme
     names.iter().filter_map(difference).collect()
 }
 
-/// Merges differences that are the same for all of several runs.
+/// If all runs have the same difference, merges it into one difference.
 pub fn merged(of_runs: Vec<Vec<Difference>>) -> Vec<Difference> {
     let count = of_runs.len();
     let mut all: Vec<Difference> = Vec::new();

@@ -1,10 +1,11 @@
-//! Keeps the probability of an error in many comparisons at the level (Holm, 1979).
+//! Corrects many comparisons so that the probability of an error in any of them stays at the level (Holm, 1979).
 
 #[cfg(test)]
 mod tests;
 
-/// Raises each of `p` so that it can be compared with the level. If nothing differs, the chance that any of the
-/// results is below the level is at most the level. This holds however the comparisons depend on each other.
+/// Raises each p-value in `p` so that it can be compared with the level. If nothing differs, the chance that at
+/// least one result is below the level is at most the level. This holds however the comparisons depend on each
+/// other.
 pub fn adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

@@ -1,12 +1,12 @@
-//! Compares two sets of benchmark results: first how they were made, then what they measured. This crate knows no
-//! store, no workload and no file.
+//! Compares two sets of benchmark results: first how the results were made, then what was measured. This crate
+//! knows no store, no workload and no file.
 //!
-//! The *new* results are compared with the *base*. Each of the two is a *side*.
+//! The *new* results are compared with the *base*. Each of the two sets is a *side*.
 //!
-//! From the bottom up: `batch_means` estimates how exact the mean of a series is if its values depend on each other.
-//! `welch` compares two sets of runs, and `holm` keeps the error of many comparisons at the level. `metric` takes
-//! figures from a run, `configuration` lists the other differences between runs, and `comparison` combines these.
-//! `text` and `page` show the comparison. No function has side effects.
+//! From the bottom up: `batch_means` estimates how exact the mean of a series is if its values depend on each
+//! other. `welch` compares two sets of runs, and `holm` limits the probability of an error in many comparisons.
+//! `metric` takes figures from a run, `configuration` lists the other differences between runs, and `comparison`
+//! combines these. `text` and `page` show the comparison. No function has side effects.
 
 mod batch_means;
 mod comparison;

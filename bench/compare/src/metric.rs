@@ -38,7 +38,8 @@ pub const OF_KIND: [Metric; 6] = [
     Metric::Quantile(999),
 ];
 
-/// How many requests of a kind a run needs, so that its p99 decides. Ten of them are slower than the p99.
+/// If a run has at least this number of requests of a kind, the p99 of that kind decides. Then ten requests are
+/// slower than the p99.
 pub const LEAST_REQUESTS: u64 = 1_000;
 
 impl Metric {
@@ -91,8 +92,8 @@ impl Metric {
                 value: measured.per_second(),
                 within: pieces.of(|it| it.operations as f64, length, measured.per_second() / 1e9),
             }),
-            // Intervals only have the time of the client threads. The rest of the process is taken to vary in the
-            // same way.
+            // The intervals record only the processor time of the client threads. The processor time of the other
+            // threads is assumed to vary in the same way.
             Self::Processor => Some(Figure {
                 value: each(measured.cost.process_nanos()) / 1e3,
                 within: pieces.of(
@@ -146,8 +147,9 @@ fn slower(times: &Times, nanos: u64) -> u64 {
     times.iter().filter(|(least, ..)| *least > nanos).map(|(_, _, count)| count).sum()
 }
 
-/// The uncertainty of a quantile. `above` is the uncertainty of the share of requests above the quantile. It is
-/// converted into times by the two quantiles that are one standard error away on both sides.
+/// The uncertainty of a quantile. `above` is the uncertainty of the share of requests above the quantile. The
+/// uncertainty of this share is converted into a time. For that, the code takes the two quantiles that are one
+/// standard error below and above the quantile.
 fn of_quantile(times: &Times, share: f64, above: Uncertainty) -> Uncertainty {
     let error = above.variance.sqrt();
     let log = |share: f64| (times.quantile(share).max(1) as f64).ln();
@@ -159,7 +161,7 @@ fn length(interval: &Interval) -> f64 {
     (interval.to_nanos - interval.from_nanos) as f64
 }
 
-/// The intervals of a window, without an interval that the end of the window cuts short.
+/// The intervals of a window, except an interval that the end of the window cuts short.
 struct Pieces<'r>(Vec<&'r Interval>);
 
 impl<'r> Pieces<'r> {

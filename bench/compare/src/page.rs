@@ -1,4 +1,4 @@
-//! A comparison as a page: the contents of the text, and the runs of both sides over time.
+//! A comparison as a page. It shows what the text shows, and the runs of both sides over time.
 
 use crate::batch_means::mean;
 use crate::comparison::{Comparison, Row};
@@ -7,7 +7,7 @@ use ::page::{Axis, Block, Chart, Line, Page, Table};
 use harness::report::{Report, Run};
 use harness::{Interval, Measure, Times};
 
-/// The page of `comparison`, which was made from these results.
+/// Makes the page of `comparison`, which compares the results `base` with the results `new`.
 pub fn page(comparison: &Comparison, base: &[(String, Report)], new: &[(String, Report)]) -> Page {
     let mut page = Page::new("Comparison of benchmark results");
     page.add(Block::Text(conclusion(comparison)));
@@ -100,7 +100,7 @@ fn lines(side: &str, runs: &[&Run], of: Figure<'_>) -> Vec<Line> {
     runs.iter().enumerate().map(line).collect()
 }
 
-/// The mean of all runs in each interval that all of them have.
+/// For each interval that all runs have, the mean of their figures.
 fn mean_line(side: &str, runs: &[&Run], of: Figure<'_>) -> Line {
     let windows: Vec<Vec<&Interval>> = runs.iter().map(|run| run.measured.window().collect()).collect();
     let shortest = windows.iter().map(Vec::len).min().unwrap_or(0);

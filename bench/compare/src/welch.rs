@@ -1,14 +1,14 @@
 //! Decides whether two sets of runs differ in one figure, and by how much.
 //!
-//! The logarithms of figures are compared, so that a difference is a ratio. Runs of one build differ more than the
-//! seconds within a run: memory lies in other places, files grew in another order, the machine has other neighbours.
-//! So a run counts as one value. Welch's test compares the means of the sides by the variance between their runs.
-//! With few runs, this variance can be too low by chance. So it is never taken to be less than the variance that
-//! follows from the seconds within the runs.
+//! The logarithms of figures are compared, so the difference of two logarithms stands for a ratio. Runs of one
+//! build differ more than the seconds within one run: in each run, memory lies in other places, files grow in
+//! another order, and the machine has other neighbours. So a run counts as one value. Welch's test compares the
+//! means of the two sides. It uses the variance between the runs of each side. With few runs, this variance can be
+//! too low by chance. So the test uses at least the variance that follows from the seconds within the runs.
 //!
-//! A side with a single run does not show how its runs would differ. So the variance between runs is taken from the
-//! other side. If the other side has a single run, too, a variance that the caller assumes is added to the variance
-//! within the runs.
+//! A side with a single run does not show how much its runs would differ. So the variance between runs is taken
+//! from the other side. If the other side has only a single run, too, the caller's assumed variance is added to the
+//! variance within the runs.
 
 use crate::batch_means::{Uncertainty, mean, variance};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -16,7 +16,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 #[cfg(test)]
 pub mod tests;
 
-/// No measurement has as many degrees of freedom. With this number, the t distribution is practically the normal one.
+/// No measurement has as many degrees of freedom as this. With this number, the t distribution is practically the
+/// normal one.
 const MOST_DEGREES: f64 = 1e6;
 
 /// One figure of one run.
@@ -24,7 +25,8 @@ const MOST_DEGREES: f64 = 1e6;
 pub struct Figure {
     /// The figure; above 0.
     pub value: f64,
-    /// The variance of the figure as a part of its square, estimated from the run's intervals, if this is possible.
+    /// The variance of the figure, divided by the square of the figure. It is estimated from the run's intervals,
+    /// if this is possible.
     pub within: Option<Uncertainty>,
 }
 
@@ -35,7 +37,7 @@ pub struct Difference {
     pub ratio: f64,
     /// The interval of the difference at the wanted level; `None` if nothing shows how certain the difference is.
     pub interval: Option<(f64, f64)>,
-    /// How likely so large a difference is if the means are equal.
+    /// The probability of a difference this large if the means are equal.
     pub p: Option<f64>,
 }
 
@@ -68,8 +70,8 @@ impl Side {
     }
 }
 
-/// Compares two sides. `level` is how often a difference may be found where none exists. `spread` is the standard
-/// deviation between runs, as a part of the figure. It is assumed if neither side has a second run.
+/// Compares two sides. `level` is the share of comparisons that may find a difference where none exists. `spread`
+/// is the standard deviation between runs, as a part of the figure. It is assumed if neither side has a second run.
 pub fn difference(base: &[Figure], new: &[Figure], level: f64, spread: f64) -> Difference {
     let (base, new) = (Side::new(base), Side::new(new));
     let log = new.mean - base.mean;

@@ -1,4 +1,4 @@
-//! The command `larch` with the other engines that it was built with, to measure them.
+//! The command `larch` together with the other engines that it was built with. It is used to measure them.
 
 use harness::Scheme;
 use std::process::ExitCode;

@@ -1,8 +1,9 @@
-//! Rows a second against the size of a batch: what a session of row access reaches, on Larch and on PostgreSQL.
+//! Measures how many rows per second one session of row access reads with each batch size, on Larch and on
+//! PostgreSQL.
 //!
-//! ybio's page has this as a chart of a YugabyteDB: one session reads ranges of 1 to 1 M rows from a table of 1 M
-//! rows. The larger a range is, the fewer calls pass between the query layer and the store, and the more rows come in
-//! a second.
+//! ybio's page has such a chart of a YugabyteDB: one session reads ranges of 1 to 1 M rows from a table of 1 M
+//! rows. The larger a range is, the fewer calls pass between the query layer and the store, and the more rows
+//! arrive per second.
 
 #![allow(clippy::disallowed_methods, reason = "databases of real files, never simulated")]
 
@@ -33,7 +34,7 @@ mod tests;
 enum Side {
     /// Larch by its index.
     Larch,
-    /// Larch without the index, by ids that are known: the most that its index can reach.
+    /// Larch by known ids, without the index. This is the greatest rate that its index can reach.
     LookUps,
     /// PostgreSQL, in the server, as ybio does.
     Procedure,
@@ -122,7 +123,8 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     let Some(postgres) = loaded(&store_postgres::ROW_ACCESS, &server.url("postgres"), &setup, &ground.stop)? else {
         return Ok(false);
     };
-    // The pages that the first measurement of a database would read are read before that measurement starts.
+    // The first measurement of a database would read some pages. These pages are read before that measurement
+    // starts.
     for database in [&larch, &postgres] {
         let warming = Side::Larch;
         measure(&**database, warming, &parameters(size, size.rows, Duration::ZERO), 0, &ground.stop)?;
@@ -219,14 +221,16 @@ fn rates(ground: &Ground, size: &Size, batch: u64, side: Side) -> Vec<f64> {
     cells.map(|rate| rate.rows_per_second).collect()
 }
 
-/// What Larch is to reach against the procedure, by the size of batches: times its rows a second.
+/// The goals against the procedure. For each batch size: how many times as many rows per second as the procedure
+/// Larch must read.
 const AGAINST_PROCEDURE: [(u64, f64); 4] = [(1, 10.0), (10, 5.0), (1000, 3.0), (10_000, 2.0)];
-/// The size of batches from which Larch must reach this part of the rate of look-ups by known ids, and the part.
+/// A batch size and a part. From this batch size on, Larch must reach this part of the rate of look-ups by known
+/// ids.
 const AGAINST_LOOK_UPS: (u64, f64) = (1000, 0.8);
 
 fn outcome(ground: &Ground, size: &Size, cold: &cold::Size) -> Outcome {
     let of = |batch, side| rates(ground, size, batch, side);
-    // Each repeat has its own ratio: other load on the machine then changes both sides of the ratio.
+    // Each repeat has its own ratio, because other load on the machine changes both sides of one repeat.
     let ratio = |batch, other| {
         let ratios: Vec<f64> =
             of(batch, Side::Larch).iter().zip(of(batch, other)).map(|(ours, other)| ours / other).collect();

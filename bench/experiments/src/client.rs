@@ -1,6 +1,6 @@
-//! What the client of TPC-C costs in memory and processor time. Each warehouse has ten terminals, which wait as the
-//! specification demands, on a store that does nothing. Each run is a process of its own, so its memory is the memory
-//! of the client alone.
+//! Measures what the client of TPC-C costs in memory and processor time. Each warehouse has ten terminals, which
+//! wait as the specification demands. The store does nothing. Each run is a process of its own, so its memory is
+//! the memory of the client alone.
 
 #![allow(clippy::disallowed_methods, reason = "starts this program on the real machine")]
 
@@ -120,8 +120,8 @@ fn measure(warehouses: u32, size: &Size, scratch: &Scratch) -> Result<Ran, Failu
     })
 }
 
-/// Clients of the document: what they are, MB of memory for a warehouse, warehouses for a core. The document does not
-/// say the cores of the first client.
+/// The clients in the document: what each is, its MB of memory per warehouse, and its warehouses per core. The
+/// document does not say how many cores the first client has.
 const PUBLISHED: [(&str, f64, Option<f64>); 2] =
     [("BenchBase, a thread for each terminal", 40.0, None), ("the document's own, virtual threads", 6.0, Some(1000.0))];
 

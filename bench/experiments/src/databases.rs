@@ -1,7 +1,9 @@
-//! Many databases in one process under one cache: memory, threads, the time to open them, and gets over all of them.
+//! Measures many databases in one process under one cache: their memory, their threads, the time to open them, and
+//! gets from all of them.
 //!
 //! YDB keeps a part of a table in each of many tablets, and tablets with cold data take memory for their indexes on
-//! every node. Here a database takes only what its open handle takes, and the pages of all databases share one cache.
+//! every node. Here a database takes only the memory of its open handle, and all databases share one cache for
+//! their pages.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "memory and threads of a real process")]
 
@@ -110,7 +112,7 @@ fn value(database: u64, number: u64) -> [u8; VALUE_BYTES] {
     value
 }
 
-/// Makes the databases, each closed when it has its rows. False after ^C.
+/// Makes the databases. Each database is closed when it has its rows. False after ^C.
 fn load(place: &Path, databases: u64, size: &Size, stop: &Stop) -> Result<bool, Failure> {
     std::fs::create_dir_all(place).map_err(|error| Failure::session("io", format!("{}: {error}", place.display())))?;
     let pool = ThreadPool::new(THREADS);

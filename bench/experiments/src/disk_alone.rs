@@ -1,5 +1,5 @@
-//! The disk alone: reads of random blocks of one file, without an engine, to compare with a store's reads on the same
-//! disk. The bytes read are not checked.
+//! Reads random blocks of one file without an engine. These reads are compared with a store's reads on the same
+//! disk. It does not check the bytes that it reads.
 
 use crate::ground::Ground;
 use crate::made::Made;
@@ -9,14 +9,14 @@ use std::path::Path;
 use suite::stop::Stop;
 use ycsb::{Run, Settings};
 
-/// A file of as many bytes as `rows` rows of a kilobyte. `None` after ^C.
+/// Makes a file of `rows` kilobytes, so it has as many bytes as `rows` rows of a kilobyte. `None` after ^C.
 pub fn make(ground: &Ground, rows: u64) -> Result<Option<Made>, Failure> {
     Made::open(ground, "disk", |place| {
         fill(&suite::DISK, &format!("disk:{}", place.display()), &settings(rows), rows, &ground.stop)
     })
 }
 
-/// Reads blocks of `page` bytes of that file, `threads` under way.
+/// Reads blocks of `page` bytes from that file, with `threads` reads under way.
 pub fn read(
     place: &Path,
     rows: u64,

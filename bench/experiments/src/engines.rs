@@ -1,9 +1,9 @@
-//! TPC-C on one engine after the other. Engines in the process run with synced and with buffered commits, each with
-//! several numbers of threads. PostgreSQL runs alone, and again with commits that wait for two replicas. Terminals
-//! never wait, and all rows fit into memory.
+//! Runs TPC-C on one engine after another. Engines that run inside the process are measured with synced and with
+//! buffered commits, each with several numbers of threads. PostgreSQL runs alone, and again with commits that wait
+//! for two replicas. Terminals never wait, and all rows fit into memory.
 //!
-//! The binary says which engines it has: the default build has Larch and PostgreSQL, and `--with rocksdb,sqlite` adds
-//! RocksDB and SQLite.
+//! The binary decides which engines are measured: the default build has Larch and PostgreSQL, and `--with
+//! rocksdb,sqlite` adds RocksDB and SQLite.
 
 use crate::args::{ExperimentArgs, Scale};
 use crate::ground::Ground;
@@ -73,7 +73,7 @@ impl Engine {
         }
     }
 
-    /// Threads of the client, and what goes together on them.
+    /// The ways to run the engine: each has a number of client threads and a value of `together`.
     fn ways(self, durability: Durability) -> &'static [(usize, usize)] {
         match (self, durability) {
             (Self::Larch, _) => &[(1, 1), (2, 1)],
@@ -152,7 +152,7 @@ impl Size {
 /// Runs the experiment on the engines of `schemes` that keep rows.
 pub fn run(args: &ExperimentArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     let size = Size::of(args.scale);
-    // Each database, a copy of it, and the replicas.
+    // This is room for each database, a copy of it, and the replicas.
     let most_bytes = 10 * u64::from(size.warehouses) * WAREHOUSE_BYTES;
     let mut ground = Ground::open("engines", args, most_bytes)?;
     if !measure_all(&mut ground, &size, schemes)? {
@@ -324,7 +324,7 @@ fn middle(runs: &[Ran], what: impl Fn(&Ran) -> f64) -> Option<f64> {
     (!figures.is_empty()).then(|| median(&figures))
 }
 
-/// The most that an engine reached with one durability, over its ways.
+/// The best result of an engine with one durability, over all its ways.
 fn best(ground: &Ground, size: &Size, engine: Engine, durability: Durability) -> Option<f64> {
     let of_sides = sides(engine, durability).filter_map(|side| middle(&runs(ground, size, side), |ran| ran.tpmc));
     of_sides.reduce(f64::max)

@@ -1,5 +1,5 @@
-//! The ground of an experiment: its directory, and the cells that it has measured. A cell is written as soon as it is
-//! measured, so an experiment that was interrupted goes on where it stopped.
+//! The ground of an experiment: its directory, and the cells that it has measured. A cell is written as soon as it
+//! is measured, so an interrupted experiment continues where it stopped.
 //!
 //! ```text
 //! DIR/cells.jsonl   a line that says which experiment it is, then a line for each cell
@@ -57,16 +57,17 @@ struct Cell {
 }
 
 impl Ground {
-    /// The ground of experiment `name`, whose databases take `most_bytes` bytes at most.
+    /// Opens the ground of experiment `name`. Its databases take at most `most_bytes` bytes.
     ///
     /// # Errors
     ///
-    /// The directory cannot be made or has other things in it, or the disk has no room.
+    /// Returns an error if the directory cannot be made or has other things in it, or if the disk has too little
+    /// room.
     pub fn open(name: &str, args: &ExperimentArgs, most_bytes: u64) -> Result<Self, Failure> {
         Self::with_stop(name, args, most_bytes, Stop::catch()?)
     }
 
-    /// The same where ^C is caught already.
+    /// Like [`Ground::open`], for a caller that already catches ^C.
     ///
     /// # Errors
     ///
@@ -85,7 +86,7 @@ impl Ground {
         };
         let cells = known(&text, &head);
         let advice = "name a directory with more by --out, or a smaller --scale";
-        // What an interrupted experiment has written already needs no more room.
+        // The files that an interrupted experiment has already written need no more room.
         let needed_bytes = most_bytes.saturating_sub(suite::bytes_under(&directory));
         check_room(&directory, needed_bytes, advice).map_err(refused)?;
         let cannot_write = |error: std::io::Error| refused(format!("cannot write {}: {error}", path.display()));
@@ -96,7 +97,7 @@ impl Ground {
         if is_new {
             writeln!(file, "{}", json(&head)).map_err(cannot_write)?;
         } else if !text.ends_with('\n') {
-            // The next cell does not go on with a line that was cut short.
+            // If the last line was cut short, the next cell must not continue that line.
             writeln!(file).map_err(cannot_write)?;
         }
         let cells = cells.unwrap_or_default();
@@ -112,7 +113,7 @@ impl Ground {
         &self.directory
     }
 
-    /// A place for a database, in a directory that is there.
+    /// A path for a database. The directory above it exists.
     ///
     /// # Errors
     ///
@@ -123,13 +124,14 @@ impl Ground {
         Ok(data.join(name))
     }
 
-    /// Returns the place of a database that `build` makes, and what `build` says of that database. A database that an
-    /// interrupted run finished is not made again; a database that it left unfinished is removed. `None` if ^C was
-    /// pressed.
+    /// Returns the path of a database that `build` makes, and what `build` returns for that database. A database
+    /// that an interrupted run finished is not made again. A database that an interrupted run left unfinished is
+    /// removed. `None` if ^C was pressed.
     ///
     /// # Errors
     ///
-    /// The errors of `build`; a directory cannot be made or removed, or what was said cannot be written.
+    /// Returns the errors of `build`. Also returns an error if a directory cannot be made or removed, or if the
+    /// result of `build` cannot be written.
     pub fn built<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
@@ -152,11 +154,12 @@ impl Ground {
         Ok(Some((place, built)))
     }
 
-    /// What was measured before under `name`, or what `measure` measures now. `None` if ^C was pressed before.
+    /// Returns the cell `name` if it was measured before. Otherwise, `measure` measures it now. Returns `None` if
+    /// ^C was pressed before the cell was measured.
     ///
     /// # Errors
     ///
-    /// The errors of `measure`; what was measured cannot be written.
+    /// Returns the errors of `measure`. Also returns an error if the cell cannot be written.
     pub fn cell<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
@@ -170,7 +173,7 @@ impl Ground {
             return Ok(None);
         }
         let measured = measure(&self.stop)?;
-        // A measurement that was cut short is none.
+        // A measurement that ^C cut short is not kept.
         if self.stop.is_pressed() {
             return Ok(None);
         }
@@ -188,7 +191,7 @@ impl Ground {
         Ok(())
     }
 
-    /// What was measured under `name`, if it was.
+    /// The measured value of cell `name`; `None` if it was not measured.
     pub fn known<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         serde_json::from_value(self.cells.get(name)?.clone()).ok()
     }
@@ -203,7 +206,7 @@ impl Ground {
         &self.cells
     }
 
-    /// For each cell of operations: its name and what a million operations of it cost, which the cell keeps as its
+    /// For each cell of operations: its name, and the cost of a million of its operations, which is its field
     /// `million`.
     pub fn costs(&self) -> Vec<(String, Million)> {
         let cost = |cell: &Value| serde_json::from_value::<Million>(cell.get("million")?.clone()).ok();
@@ -229,7 +232,7 @@ fn remove(directory: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The cells of a file, if it is of the experiment `head`. Lines may have been cut short.
+/// The cells of a file; `None` if the file is not of the experiment `head`. Lines may have been cut short.
 fn known(text: &str, head: &Head) -> Option<BTreeMap<String, Value>> {
     let mut lines = text.lines();
     let first: Head = serde_json::from_str(lines.next()?).ok()?;

@@ -1,9 +1,10 @@
-//! The index of YDB's document in three variants: both indexes are written and the flat lists are read; both are
-//! written and the tree is read; only the tree is written. The sizes of the caches are multiples of the size of the
-//! flat lists.
+//! The experiment measures three variants of the index in YDB's document. Two variants write both indexes: one of
+//! them reads the flat lists, the other reads the tree. The third variant writes only the tree. The sizes of the
+//! caches are multiples of the size of the flat lists.
 //!
 //! The document ran TPC-C and YCSB with caches of 54, 18 and 2 GB. The decisive question is whether the lists fit
-//! into the cache, because a list is read as a whole. So the caches here are multiples of the bytes of all lists.
+//! into the cache, because a list is read as a whole. So the cache sizes here are multiples or fractions of the
+//! bytes of all lists.
 
 mod data;
 mod instructions;
@@ -36,21 +37,21 @@ const TABLE: &str = "usertable";
 /// Bytes that the keys of a group share.
 const FILLER_BYTES: usize = 176;
 
-/// Numbers of requests under way at once; reads are measured with each number.
+/// How many requests are under way at once. Reads are measured with each of these numbers.
 const DEPTHS: [usize; 2] = [1, 32];
 
 /// The order of the document.
 const WORKLOADS: [&str; 6] = ["a", "b", "c", "f", "d", "e"];
 
-/// Caches as shares of the flat lists: a multiple and a divisor.
+/// The sizes of the caches, as fractions of the size of the flat lists: a multiplier and a divisor.
 const CACHES: [(u64, u64); 5] = [(4, 1), (1, 1), (1, 2), (1, 4), (1, 16)];
 
 /// What is written, and what is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Arm {
-    /// Both are written, the flat lists are read.
+    /// Both indexes are written, and the flat lists are read.
     Flat,
-    /// Both are written, the tree is read.
+    /// Both indexes are written, and the tree is read.
     Tree,
     /// Only the tree is there.
     TreeAlone,
@@ -96,7 +97,7 @@ impl Written {
         }
     }
 
-    /// As an option of the store.
+    /// The indexes as an option of the store.
     fn option(self) -> &'static str {
         match self {
             Self::Both => "both",
@@ -107,7 +108,7 @@ impl Written {
 
 /// How much is measured.
 struct Size {
-    /// Rows of the table. With these numbers of rows the last file is nearly as large as the others.
+    /// Rows of the table. With these numbers of rows, the last file is nearly as large as the other files.
     rows: u64,
     /// Rows of a group, whose keys share the filler.
     group_rows: u64,
@@ -115,7 +116,7 @@ struct Size {
     node_bytes: u64,
     /// Bytes of the pages of a file.
     file_bytes: u64,
-    /// Rows that are loaded one by one to time it.
+    /// The number of rows that are loaded one by one in a timed load.
     load_rows: u64,
     repeats: u64,
     /// The longest scan of workload E.
@@ -123,12 +124,12 @@ struct Size {
     /// Repeats of the six workloads.
     mixed_repeats: u64,
     until: Until,
-    /// Gets whose instructions are counted; 0: none.
+    /// The number of gets whose instructions are counted; 0 if none are counted.
     counted_gets: u64,
     /// Warehouses of TPC-C.
     warehouses: u32,
     terminals: AskedTerminals,
-    /// Whether the goals hold: files and lists are as large as they say.
+    /// Whether the goals apply: they do if files and lists have the sizes that the goals name.
     has_goals: bool,
 }
 
@@ -215,7 +216,7 @@ impl Size {
 
     /// The most bytes that the databases take while they are made.
     fn most_bytes(&self, only: Option<IndexPart>) -> u64 {
-        // A page stores what its keys share once.
+        // A page stores the bytes that all its keys share only once.
         let rows = (2 * self.rows + 4 * self.load_rows) * 1130 + (64 << 20);
         // A run writes to a copy. Until the copy is compacted, it shares its files with the database.
         let tpcc = 3 * u64::from(self.warehouses) * WAREHOUSE_BYTES;
@@ -228,7 +229,7 @@ impl Size {
 
     /// A store on `place`.
     fn target(&self, place: &Path, written: Written, more: &str) -> String {
-        // Files of the uppermost level are a fourth of the deepest.
+        // A file of the uppermost level is a fourth as large as a file of the deepest level.
         let (page, node, file) = (self.page_bytes, self.node_bytes, self.file_bytes / 4);
         let index = written.option();
         format!("larch:{}?page={page}&node={node}&file={file}&index={index}&{more}", place.display())
@@ -357,7 +358,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// On the database itself.
+    /// Runs on the database itself.
     fn reads(&self, size: &Size, made: &Made, repeat: u64, stop: &Stop) -> Result<Cell, Failure> {
         self.run(size, made.place(), "read_only=1", repeat, stop)
     }
@@ -370,7 +371,8 @@ impl Asked<'_> {
 
     fn run(&self, size: &Size, place: &Path, more: &str, repeat: u64, stop: &Stop) -> Result<Cell, Failure> {
         let reads = if self.arm.is_flat() { "flat" } else { "btree" };
-        // One waits for each answer; many are under way on one thread.
+        // With depth 1, each request waits for its answer. With a greater depth, many requests are under way on one
+        // thread.
         let flights = if self.depth == 1 { 0 } else { self.depth };
         let more = format!("cache={}&read_index={reads}&flights={flights}&{more}", self.cache_bytes);
         let store = open(&size.target(place, self.arm.written(), &more), self.settings, Opening::Existing)?;

@@ -1,10 +1,10 @@
-//! Experiments that others published about their engines, repeated on Larch: `larch bench experiment …`. They use the
-//! parts of `suite` that its own commands use.
+//! Experiments that others published about their engines, repeated on Larch: `larch bench experiment …`. These
+//! experiments use the same parts of `suite` as the commands of `suite` itself.
 //!
 //! An experiment measures cells (`ground`). A *cell* is one measurement: one side at one size in one repeat. It is
 //! kept as soon as it is measured. An *arm* is one of the sides that an experiment compares. From the cells the
-//! experiment makes tables, charts and goals (`outcome`). `plan` is arithmetic alone: the experiment `scale` compares
-//! it with measurements, and `larch plan` prints it.
+//! experiment makes tables, charts and goals (`outcome`). `plan` only calculates. The experiment `scale` compares
+//! the results of `plan` with measurements, and `larch plan` prints them.
 
 mod args;
 mod batch;
@@ -31,9 +31,9 @@ use std::process::ExitCode;
 
 pub use args::Experiment;
 
-/// The kind of a failure where rows are not what was written.
+/// The kind of a failure in which rows differ from what was written.
 const WRONG: &str = "wrong";
-/// The kind of a failure where nothing was measured.
+/// The kind of a failure in which nothing was measured.
 const NOTHING: &str = "nothing";
 
 /// Does what the command line says; TPC-C runs on `tpcc`. The exit code is 0 if everything was measured and, with

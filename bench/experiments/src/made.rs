@@ -1,6 +1,6 @@
-//! A database that cells read, which is made once, and copies of the database for cells that write. For the files
-//! with rows, which never change, a copy has links; it has the small files themselves. So a copy takes no time and no
-//! room, and every cell begins with the same files. This module does not know what the database holds.
+//! A database that cells read. It is made only once, and cells that write get copies of it. Files with rows never
+//! change, so a copy has links to them. The small files are really copied. So a copy takes no time and no room, and
+//! every cell begins with the same files. This module does not know what the database holds.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "databases of real files, never simulated")]
 
@@ -21,12 +21,12 @@ pub struct Made {
 }
 
 impl Made {
-    /// Opens the database `name`. If it is not there, or was not finished, `make` makes it. `make` says whether the
-    /// database is complete; if it is not, because of ^C, the result is `None`.
+    /// Opens the database `name`. If the database does not exist or was not finished, `make` makes it. `make` says
+    /// whether the database is complete. If ^C stopped `make` before that, the result is `None`.
     ///
     /// # Errors
     ///
-    /// The errors of `make`; a file cannot be written.
+    /// Returns the errors of `make`. Also returns an error if a file cannot be written.
     pub fn open(
         ground: &Ground,
         name: &str,
@@ -53,7 +53,7 @@ impl Made {
     ///
     /// # Errors
     ///
-    /// A file cannot be linked or copied.
+    /// Returns an error if a file cannot be linked or copied.
     pub fn copy(&self) -> Result<Copy, Failure> {
         let mut name = self.place.file_name().expect("it has a name").to_owned();
         name.push(".copy");
@@ -67,7 +67,7 @@ impl Made {
     ///
     /// # Errors
     ///
-    /// The directory cannot be read.
+    /// Returns an error if the directory cannot be read.
     pub fn file_bytes(&self) -> Result<Vec<u64>, Failure> {
         let cannot = |error: std::io::Error| failure(&error, "read", &self.place);
         let mut lengths = Vec::new();
@@ -96,7 +96,8 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // If something remains, it is removed before the next copy, and with all databases at the end.
+        // If some files remain, they are removed before the next copy is made, or at the end together with all
+        // databases.
         fs::remove_dir_all(&self.place).unwrap_or_default();
     }
 }
@@ -127,7 +128,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
 ///
 /// # Errors
 ///
-/// What the system refused.
+/// Returns an error if the system refuses this.
 pub fn remove(place: &Path) -> Result<(), Failure> {
     match fs::remove_dir_all(place) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(failure(&error, "remove", place)),

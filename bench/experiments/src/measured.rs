@@ -1,5 +1,5 @@
-//! One run of a YCSB workload on a store, as a cell keeps it: times of each kind, pages and bytes. This module does
-//! not know why a workload is run.
+//! One run of a YCSB workload on a store. A cell keeps the times of each kind of request, and the pages and bytes.
+//! This module does not know why a workload is run.
 
 use crate::system::disk_bytes;
 use harness::{
@@ -18,9 +18,9 @@ pub const FIELDS: u64 = 10;
 /// Bytes of a field.
 pub const FIELD_BYTES: u64 = 100;
 
-/// Settings of the official workload `name` on `records` records, whose values can be checked. Keys are written with
-/// 20 digits, so that their order is the order of their hashes. `more` names the properties that differ from the
-/// official ones.
+/// Makes the settings of the official workload `name` on `records` records. The values of these records can be
+/// checked. Keys are written with 20 digits, so that their order is the order of their hashes. `more` names the
+/// properties that differ from the official ones.
 pub fn settings(name: &str, records: u64, more: &[(&str, &str)]) -> Settings {
     let mut properties: Properties = ycsb::built_in(name).expect("it is one of the six");
     for (name, value) in [
@@ -62,10 +62,11 @@ pub struct Cell {
     pub index_page_reads: u64,
     /// Bytes of these pages.
     pub read_bytes: u64,
-    /// The share of the window's requests in all bytes of log, flushes and compactions. The bytes are counted for the
-    /// whole run, until the store came to rest after it.
+    /// The part of all bytes of log, flushes and compactions that belongs to the requests of the window. All these
+    /// bytes are counted from the start of the run until the store came to rest after the run.
     pub written_bytes: u64,
-    /// Bytes that the system read from disks for each byte that the store counted. Both include the warm-up.
+    /// Bytes that the system read from disks for each byte that the store counted. Both numbers include the
+    /// warm-up.
     pub disk_share: Option<f64>,
     /// Bytes of rows that requests returned.
     pub returned_bytes: u64,
@@ -113,7 +114,7 @@ impl Cell {
         count as f64 / self.operations.max(1) as f64
     }
 
-    /// Bytes read and written for each byte that was asked for.
+    /// The bytes that the store read and wrote, divided by the bytes that requests asked for.
     pub fn amplification(&self) -> f64 {
         let asked = self.returned_bytes + self.given_bytes;
         (self.read_bytes + self.written_bytes) as f64 / asked.max(1) as f64
@@ -125,8 +126,8 @@ impl Cell {
     }
 }
 
-/// What `run` measures in its time. If not one operation was done, because the machine was busy with something else,
-/// `run` gets ten times the time, and then a hundred times.
+/// What `run` measures in its time. If `run` did not finish a single operation, because the machine was busy with
+/// other work, `run` gets ten times the time, and then a hundred times the time.
 pub fn in_longer_times(
     stop: &Stop,
     mut run: impl FnMut(u32) -> Result<Measured, RunError>,
@@ -142,12 +143,12 @@ pub fn in_longer_times(
     ended
 }
 
-/// Runs `workload` on `store`. A row that was not found, or that is not what was written, is a failure. If not one
-/// operation was done in the time, it is run again for a longer one.
+/// Runs `workload` on `store`. A row that was not found, or that is not what was written, is a failure. If no
+/// operation was finished in the time, the workload is run again for a longer time.
 ///
 /// # Errors
 ///
-/// The store failed, or rows are not what they should be. After ^C the result is worthless.
+/// Returns an error if the store failed or rows are not what they should be. After ^C the result is worthless.
 pub fn run<W: Workload>(
     store: &dyn Store,
     workload: &W,
@@ -227,7 +228,7 @@ pub fn run<W: Workload>(
 ///
 /// # Errors
 ///
-/// The store failed, or does not have all of them.
+/// Returns an error if the store failed or does not have all these rows.
 pub fn fill(scheme: &Scheme, target: &str, settings: &Settings, rows: u64, stop: &Stop) -> Result<bool, Failure> {
     let store = (scheme.open)(&Target::parse(target)?, &settings.table(), Opening::OrCreate)?;
     let load = Load::new(settings, 1);
@@ -254,7 +255,7 @@ impl<R: Rows> Rows for UntilStopped<'_, R> {
     }
 }
 
-/// The kinds that were done, each with its times.
+/// The kinds of requests that were made, each with its times.
 pub fn kinds(measured: &Measured) -> Vec<Kind> {
     let there = measured.kinds.iter().filter(|kind| kind.oks + kind.batched > 0 && kind.name != "VERIFY");
     let micros = |nanos: u64| nanos as f64 / 1e3;
@@ -288,12 +289,12 @@ pub fn middle<T>(cells: &[T], what: impl Fn(&T) -> f64) -> Option<f64> {
     (!figures.is_empty()).then(|| median(&figures))
 }
 
-/// What a table with a [`ratio`] says of it.
+/// The sentence that a table with a [`ratio`] has about its ratios.
 pub const PAIRED: &str =
     "a ratio is the median of paired ratios, one of each repeat, and not the ratio of the medians beside it";
 
-/// The ratio of `what` between one side and another: the median of the ratios of the repeats. Each repeat has its own
-/// ratio: other load on the machine then changes both sides of the ratio.
+/// The ratio of `what` between two sides: the median of the ratios of all repeats. Each repeat has its own ratio,
+/// because other load on the machine changes both sides of one repeat.
 pub fn ratio(ours: &[Cell], other: &[Cell], what: impl Fn(&Cell) -> f64) -> Option<f64> {
     let pairs = ours.iter().zip(other);
     let ratios: Vec<f64> = pairs.map(|(ours, other)| what(ours) / what(other).max(f64::MIN_POSITIVE)).collect();

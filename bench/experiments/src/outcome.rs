@@ -16,13 +16,13 @@ use suite::{report_page, results};
 pub enum Ending {
     /// All was measured.
     Good,
-    /// All was measured, and a goal was not reached that is checked.
+    /// All was measured, but a goal that is checked was not reached.
     Short,
     /// ^C.
     Interrupted,
 }
 
-/// What a figure is to be, and what it is.
+/// What a figure should be, and what it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
     /// What the outcome is about.
@@ -44,7 +44,7 @@ impl Goal {
 pub struct Outcome {
     /// Its title.
     pub title: String,
-    /// Paragraphs that say what it repeats, and how.
+    /// Paragraphs that say what the experiment repeats, and how.
     pub about: Vec<String>,
     /// Tables and charts.
     pub blocks: Vec<Block>,
@@ -73,12 +73,12 @@ struct GoalResult<'o> {
 }
 
 impl Outcome {
-    /// Prints it, writes `result.json` and `index.html` into the directory of the experiment, and removes its
-    /// databases.
+    /// Prints the outcome, writes `result.json` and `index.html` into the directory of the experiment, and removes
+    /// its databases.
     ///
     /// # Errors
     ///
-    /// A file cannot be written.
+    /// Returns an error if a file cannot be written.
     pub fn finish(&self, name: &str, ground: &Ground, args: &ExperimentArgs) -> Result<Ending, Failure> {
         let environment = Environment::gather(results::VERSION, ground.directory());
         let short = self.goals.iter().filter(|goal| !goal.is_reached()).count();
@@ -165,14 +165,14 @@ impl Outcome {
     }
 }
 
-/// The table of the conditions: sizes, cache, durability and what else decides the figures.
+/// The table of the conditions: sizes, cache, durability and everything else that decides the figures.
 pub fn facts(facts: &[(&str, String)]) -> Block {
     let rows = facts.iter().map(|(name, value)| vec![(*name).to_owned(), value.clone()]).collect();
     let columns = ["", "here"].map(str::to_owned).to_vec();
     Block::Table(Table { caption: "What was measured".to_owned(), columns, rows })
 }
 
-/// A table as text: the first column to the left, the others to the right.
+/// A table as text: the first column is aligned to the left, the other columns to the right.
 fn aligned(table: &Table) -> String {
     let width = |column: usize| {
         let cells = table.rows.iter().map(|row| row[column].chars().count());

@@ -1,5 +1,6 @@
-//! The page sizes of OrientDB's proposal, 4 to 64 KiB: under a load, half updates, few updates and reads alone, cold
-//! and cached, beside the disk alone. The sizes of index nodes and of files are varied separately.
+//! Measures the page sizes of OrientDB's proposal, 4 to 64 KiB, and beside them the disk alone. The work is a load,
+//! half updates, few updates, and reads alone, both cold and cached. The sizes of index nodes and of files are
+//! varied separately.
 
 mod data;
 mod tables;
@@ -34,7 +35,7 @@ struct Form {
     file: u64,
 }
 
-/// The form that all others differ from in one size.
+/// The usual form. Every other form differs from it in one size.
 const USUAL: Form = Form { page: 16 * KIB, node: 16 * KIB, file: 64 * MIB };
 
 const PAGES: [u64; 5] = [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB];
@@ -126,7 +127,8 @@ impl Memory {
     }
 }
 
-/// In all works, the number of threads that each wait for an answer; reads alone are measured with one thread, too.
+/// The number of threads in all works. Each thread waits for its answers. Reads alone are also measured with one
+/// thread.
 const THREADS: usize = 32;
 const DEPTHS: [usize; 2] = [1, THREADS];
 
@@ -160,7 +162,7 @@ impl Size {
 
     fn cache_bytes(&self, memory: Memory) -> u64 {
         match memory {
-            // What 32 threads read at once has to fit, too.
+            // The pages that 32 threads read at once must fit into memory, too.
             Memory::Cold => (self.row_bytes() / 20).max((4 * MIB).min(self.row_bytes() / 16)),
             Memory::Cached => 2 * self.row_bytes() + 64 * MIB,
         }
@@ -171,7 +173,7 @@ impl Size {
         (self.row_bytes() / 16).clamp(MIB, 64 * MIB)
     }
 
-    /// The most bytes that the databases take while one more is loaded.
+    /// The most bytes that the databases take while another database is loaded.
     fn most_bytes(&self) -> u64 {
         let row_bytes = 11 * (KEY_BYTES + FIELDS * FIELD_BYTES) / 10;
         (Form::all().len() as u64 + 1) * self.rows * row_bytes + 6 * self.load_rows * row_bytes + 64 * MIB
@@ -179,7 +181,7 @@ impl Size {
 
     /// A store on `place`.
     fn target(&self, place: &Path, form: Form, memory: Memory, more: &str) -> String {
-        // Files of the uppermost level are a fourth of the deepest.
+        // A file of the uppermost level is a fourth as large as a file of the deepest level.
         let (Form { page, node, .. }, file) = (form, form.file / 4);
         let (cache, buffer) = (self.cache_bytes(memory), self.write_buffer_bytes());
         let place = place.display();
@@ -214,7 +216,7 @@ enum Subject {
 }
 
 impl Subject {
-    /// All of them, sides that are compared next to each other.
+    /// Everything that is measured. Sides that are compared are next to each other.
     fn all() -> Vec<Self> {
         let mut all = Vec::new();
         for threads in DEPTHS {

@@ -1,7 +1,7 @@
-//! What a table takes and what a get of it costs, from its sizes alone: files, height, bytes of index and filters,
-//! reads a get, and memory. It is arithmetic about the layout in `docs/format/sst.md`. It reads nothing and knows no
-//! database, so it also works for tables that no machine here holds. `larch plan` prints the result, and the
-//! experiment `scale` compares it with real tables.
+//! Calculates what a table takes and what a get from it costs. It uses only the table's sizes, and gives files,
+//! height, bytes of index and filters, reads per get, and memory. It is arithmetic about the layout in
+//! `docs/format/sst.md`. It reads nothing and knows no database, so it also works for tables that no machine here
+//! holds. `larch plan` prints the result, and the experiment `scale` compares it with real tables.
 //!
 //! It assumes that the table was compacted or imported: each row is stored once, in files of one level. Rows have one
 //! size, values lie in their pages, pages are not compressed, and all rows are read equally often.
@@ -29,8 +29,8 @@ pub struct Sizes {
     pub row_bytes: u64,
     /// Bytes of the key.
     pub key_bytes: u64,
-    /// The number of first bytes of a key that tell the key from the one before it. `None`: keys are spread evenly
-    /// over all strings.
+    /// How many leading bytes of a key are needed to tell the key from the key before it. `None` means that keys
+    /// are spread evenly over all strings.
     pub separator_bytes: Option<u64>,
     /// Target size of a data page.
     pub page_bytes: u64,
@@ -67,7 +67,7 @@ impl FilterBits {
 }
 
 impl Default for Sizes {
-    /// A table without rows, kept as a new table is.
+    /// A table without rows that has the settings of a new table.
     fn default() -> Self {
         Self {
             rows: 0,
@@ -104,7 +104,7 @@ pub struct Plan {
     pub index_bytes: u64,
     /// Bytes of filters.
     pub filter_bytes: u64,
-    /// Pages read from disk for a get of a row that is there, once the cache is full.
+    /// The number of pages that a get of an existing row reads from disk, once the cache is full.
     pub reads_a_get: f64,
     /// Their bytes.
     pub read_bytes_a_get: f64,
@@ -113,7 +113,7 @@ pub struct Plan {
     pub levels: Vec<Level>,
     /// Memory for pages.
     pub cache_bytes: u64,
-    /// Memory outside of the cache: what is kept about each file, and what any open database takes.
+    /// Memory outside of the cache: what is kept about each file, and what any open database takes without files.
     pub outside_bytes: u64,
 }
 
@@ -139,12 +139,12 @@ const NODE_HEAD_BYTES: u64 = 136;
 /// The bytes of a child in a node beside its separator: a checksum, a sixteenth of a sample, and how far its rows
 /// differ from a straight line.
 const CHILD_BESIDE_BYTES: f64 = 4.0 + 0.25 + 1.0;
-/// The additional bytes of a child in the last node of a level. The last page of that node is not full, so bytes
-/// differ from a straight line, too.
+/// The additional bytes of a child in the last node of a level. The last page of that node is not full, so the node
+/// also stores how far its bytes differ from a straight line.
 const LAST_BYTES: f64 = 4.0;
-/// Bytes of a separator that every child has room for.
+/// The bytes of a separator for which every child has room.
 const HEAD_BYTES: f64 = 4.0;
-/// The additional bytes of a separator, its length and the place of its rest, where separators differ in length.
+/// The additional bytes of a separator where separators differ in length: its length and the place of its rest.
 const UNEQUAL_BYTES: f64 = 3.0;
 /// The head of a filter page.
 const FILTER_HEAD_BYTES: u64 = 64;
@@ -154,17 +154,18 @@ const FILTER_BLOCK_BYTES: u64 = 64;
 const MAX_PARTITION_BYTES: u64 = 64 << 10;
 /// The end of a file.
 const FOOTER_BYTES: u64 = 4096;
-/// What a page takes in the cache beside its bytes.
+/// What a page takes in the cache in addition to its own bytes.
 const FRAME_BYTES: u64 = 248;
 /// The part of the cache that is reserved for data pages that were just read (decision 18).
 const DATA_SHARE: f64 = 0.05;
-/// What they have besides, which matters in small caches. Measured: 240 to 270 KiB in caches of 400 to 768 KiB.
+/// The bytes that data pages have in addition to this part. They matter in small caches. Measured: 240 to 270 KiB
+/// in caches of 400 to 768 KiB.
 const LEAST_DATA_BYTES: f64 = (256 << 10) as f64;
 /// The bytes that memory holds about a file with a path of 50 bytes, beside the keys that bound the file.
 const FILE_MEMORY_BYTES: u64 = 1096;
 /// The longest key of a bound.
 const MAX_BOUND_BYTES: u64 = 64;
-/// What an open database has outside of its cache without files.
+/// The memory outside of its cache that an open database without files takes.
 const OPEN_BYTES: u64 = 416;
 
 /// One file.
@@ -191,7 +192,7 @@ impl Sizes {
     ///
     /// # Errors
     ///
-    /// A sentence that names the option to change.
+    /// The error is a sentence that names the option to change.
     pub fn check(&self) -> Result<(), String> {
         if self.rows == 0 {
             return Err("--rows 0: a table without rows takes nothing; name a number of rows".to_owned());
@@ -226,11 +227,11 @@ impl Sizes {
         Ok(())
     }
 
-    /// The number of bytes that neighbouring keys share if the table is cut into `pieces` pieces and its keys are
-    /// spread evenly.
+    /// How many bytes neighbouring keys share if the table is cut into `pieces` pieces and its keys are spread
+    /// evenly.
     fn common_bytes(&self, pieces: f64) -> u64 {
         match self.separator_bytes {
-            // They differ in their last four bytes or before.
+            // Neighbouring keys differ in the last four of these bytes or earlier.
             Some(bytes) => bytes.saturating_sub(HEAD_BYTES as u64).min(self.key_bytes.saturating_sub(1)),
             None => (pieces.max(1.0).log2() / 8.0).floor() as u64,
         }
@@ -246,7 +247,7 @@ impl Sizes {
         rows(self.common_bytes(pages).min(self.key_bytes))
     }
 
-    /// Children of a full node over this many pages in all.
+    /// The number of children of a full node, if the nodes of the level have `pages` children in all.
     fn node_children(&self, pages: f64) -> u64 {
         let room = |child: f64| ((self.node_bytes - NODE_HEAD_BYTES.min(self.node_bytes / 2)) as f64 / child).max(2.0);
         let spread = (self.rows as f64).log2() / 8.0;
@@ -269,7 +270,7 @@ impl Sizes {
         let bytes = |children: u64, child: f64| {
             (NODE_HEAD_BYTES + (children as f64 * child) as u64).min(self.node_bytes).next_multiple_of(BLOCK_BYTES)
         };
-        // Full nodes, until what is left fills one or two.
+        // Nodes are full until the remaining children fit into one or two nodes.
         let whole = children.saturating_sub(2 * full).div_ceil(full);
         let left = children - whole * full;
         let whole_bytes = whole * bytes(full, child);
@@ -333,8 +334,8 @@ impl Sizes {
         let (full, last) = (self.file(file_rows), self.file(self.rows - (files - 1) * file_rows));
         let both = |of: &dyn Fn(&File) -> u64| (files - 1) * of(&full) + of(&last);
         let height = if files > 1 { full.levels.len().max(last.levels.len()) } else { last.levels.len() };
-        // Levels are counted from the root down. A file with fewer levels has its root beside the nodes of the same
-        // height.
+        // Levels are counted from the root down. The root of a file with fewer levels is counted with the nodes of
+        // the same height in other files.
         let at = |file: &File, level: usize| file.levels.get(level).copied().unwrap_or_default();
         let mut levels: Vec<Level> = (0..height)
             .rev()
@@ -369,8 +370,8 @@ impl Sizes {
     }
 }
 
-/// Fills memory with the pages that are wanted most often for their size: the upper levels first. Data pages are the
-/// last level. They get the room that the nodes leave, but at least their share.
+/// Fills memory with the pages that are wanted most often for their size. So the upper levels come first. Data
+/// pages are the last level. Data pages get the room that the nodes leave, but at least their share.
 fn fill(levels: &mut [Level], cache_bytes: u64) {
     let all = cache_bytes as f64;
     let needed = |level: &Level| ((level.bytes + level.pages * FRAME_BYTES) as f64).max(1.0);

@@ -1,9 +1,9 @@
-//! What a precharge saves a read of a range: rounds of waiting, and time. Nothing is in memory, and the disk is the
-//! local one or one whose reads take longer.
+//! Measures how many rounds of waiting, and how much time, a precharge saves when a range is read. Nothing is in
+//! memory. The disk is the local disk, or a disk whose reads take longer.
 //!
-//! YDB's document has three ways to the pages of a range: one page after the other, forward loading in a scan, and
-//! the precharge. The precharge walks the index ahead of the read and asks for all pages of a level at once. The
-//! document measures each way over the flat index and over the B-tree.
+//! YDB's document reads the pages of a range in three ways: one page after another, with forward loading in a scan,
+//! and with the precharge. The precharge walks the index ahead of the read and asks for all pages of a level at
+//! once. The document measures each way over the flat index and over the B-tree.
 
 use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};
@@ -35,7 +35,7 @@ struct Size {
     ranges: &'static [u64],
     /// The time that is added to each read.
     delays: &'static [Duration],
-    /// Ranges of one cell, each with nothing in memory.
+    /// The number of ranges in one cell. Each range begins with nothing in memory.
     samples: u64,
     repeats: u64,
 }
@@ -73,7 +73,7 @@ const ROW_BYTES: u64 = (KEY_BYTES + HOT_BYTES + COLD_BYTES + 16) as u64 + LARGE_
 const REWRITTEN: [u64; 2] = [40, 70];
 /// Nodes are small, so that the trees have as many levels as the trees of larger files.
 const NODE_BYTES: u32 = 1 << 10;
-/// Files are small, so that a range may go from one to the next.
+/// Files are small, so that a range may continue from one file into the next.
 const FILE_BYTES: u64 = 4 << 20;
 const CACHE_BYTES: u64 = 256 << 20;
 
@@ -87,7 +87,7 @@ struct Side {
 /// A way to read a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// A get of each key, which waits for each missing page by itself.
+    /// Gets each key by itself. Each get waits for each missing page.
     OneByOne,
     /// A range, which reads ahead.
     Readahead,
@@ -131,21 +131,21 @@ struct Shape {
 /// Some ranges on one side.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Measured {
-    /// Median, from the beginning of the precharge to the last row.
+    /// The median time from the beginning of the precharge to the last row.
     micros: f64,
     /// The median number of rounds of waiting for a range, including the rounds of the precharge.
     rounds: f64,
     /// The rounds of the precharge alone.
     precharge_rounds: f64,
-    /// The most that one of them took.
+    /// The most rounds that one precharge took.
     most_precharge_rounds: u64,
     /// Pages that were read from disk for a range.
     pages: f64,
     /// Their bytes.
     bytes: f64,
-    /// Pages that were missing after the precharge, of all ranges together; 0 without a precharge.
+    /// The number of pages that were missing after the precharge, summed over all ranges; 0 without a precharge.
     faults_after: u64,
-    /// What a million rows cost, with opening and comparing.
+    /// What a million rows cost, including opening the database and comparing the rows.
     million: Million,
 }
 
@@ -184,8 +184,8 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     suite::say(&format!("{} rows, in files of {}", size.rows, bytes_text(FILE_BYTES << 2)));
     let Some((place, _)) = ground.built(DATA, |place, stop| load(place, size.rows, stop))? else { return Ok(false) };
     for (repeat, delay, rows) in all() {
-        // The order of sides changes: so what a side leaves in the caches of the disk does not always help the same
-        // side.
+        // The order of the sides changes, so that what a side leaves in the caches of the disk does not always help
+        // the same side.
         let order: Vec<Side> = if repeat % 2 == 0 { sides().collect() } else { sides().rev().collect() };
         for side in order {
             let asked = Asked { rows_in_all: size.rows, rows, samples: size.samples, seed: repeat };
@@ -204,7 +204,7 @@ fn key(number: u64) -> [u8; KEY_BYTES] {
     key
 }
 
-/// The parts of row `number` as they are in the end.
+/// The parts of row `number` after all rewrites.
 fn parts(number: u64) -> [Vec<u8>; 2] {
     parts_after(number, REWRITTEN.len())
 }
@@ -275,7 +275,7 @@ struct Asked {
 fn measure(place: &Path, delay: Duration, side: Side, asked: &Asked, stop: &Stop) -> Result<Measured, Failure> {
     let machine = late::machine(delay);
     let mut all: Vec<Sample> = Vec::new();
-    // With opening, and with comparing what was read.
+    // The meter includes opening the database and comparing what was read.
     let meter = Meter::start(StoreUse::InProcess);
     for sample in 0..asked.samples {
         if stop.is_pressed() {
@@ -377,9 +377,9 @@ fn failed(error: larch::Error) -> Failure {
     Failure::session("larch", error.to_string())
 }
 
-/// The most rounds of a precharge if the main trees have this height (decision 8). It goes down twice, then through
-/// the tallest group, and once to the values outside. The rows of that group are larger, so its tree may have one
-/// level more.
+/// The most rounds that a precharge may take if the main trees have this height (decision 8). The precharge goes
+/// down the main tree twice, then down the tree of the tallest group, and takes one round for the values outside.
+/// The rows of that group are larger, so its tree may have one level more.
 fn rounds_at_most(height: u8) -> f64 {
     let way = f64::from(height) + 1.0;
     2.0 * way + (way + 1.0) + 1.0
@@ -511,7 +511,7 @@ fn fact_list(size: &Size, shape: Option<&Shape>) -> Vec<(&'static str, String)> 
     list
 }
 
-/// What YDB's document has of it.
+/// The figures of YDB's document.
 fn published() -> Table {
     let row = |step: &str, here: &str| vec![step.to_owned(), "no figure published".to_owned(), here.to_owned()];
     Table {

@@ -1,6 +1,6 @@
-//! What more rows cost with the same memory: pages read and bytes a get, memory outside of the cache, height, bytes
-//! of index and filters, and the time to open. Each measurement stands beside the prediction of `plan`, which
-//! continues to tables that no machine here holds.
+//! Measures what more rows cost with the same memory: pages and bytes read per get, memory outside of the cache,
+//! height, bytes of index and filters, and the time to open. Each measurement stands beside the prediction of
+//! `plan`. The predictions continue to tables that no machine here can hold.
 //!
 //! YDB's document wants to serve a large amount of cold data without dozens of nodes. An index that must be in memory
 //! as a whole grows with the data; an index that is read on demand does not.
@@ -31,7 +31,7 @@ mod tests;
 struct Size {
     rows: &'static [u64],
     value_bytes: u64,
-    /// The fixed memory for pages: each point is measured with each.
+    /// The sizes of the fixed memory for pages. Each point is measured with each of these sizes.
     caches: &'static [u64],
     /// Bytes of a file of the uppermost level below 0. An import writes files of the deepest level, which are four
     /// times as large.
@@ -105,7 +105,7 @@ struct Measured {
     read_bytes_a_get: f64,
     /// Memory of the engine outside of the cache.
     outside_bytes: u64,
-    /// Memory of the process, whatever it is for.
+    /// All memory of the process, whatever it is used for.
     resident_bytes: u64,
     /// What a million gets cost.
     million: Million,
@@ -166,7 +166,7 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
 fn key(number: u64, rows: u64) -> [u8; KEY_BYTES] {
     let spread = ((u128::from(number) << 64) / u128::from(rows)) as u64;
     let random = row_access::batch::mixed(number);
-    // A place of its own between the even places.
+    // Each key gets a random place between its even place and the next one.
     let spread = spread + random % (u64::MAX / rows / 2).max(1);
     let mut key = [0; KEY_BYTES];
     key[..8].copy_from_slice(&spread.to_be_bytes());
@@ -209,8 +209,8 @@ fn load(place: &Path, rows: u64, size: &Size, stop: &Stop) -> Result<Shape, Fail
     })
 }
 
-/// The number of gets for each page of the cache that run before gets are counted: after them, the cache keeps what
-/// is read often.
+/// For each page of the cache, this number of gets runs before gets are counted. After these gets, the cache keeps
+/// the pages that are read often.
 const WARM_GETS: u64 = 6;
 
 fn measure(place: &Path, sizes: &Sizes, gets: u64, seed: u64, stop: &Stop) -> Result<Measured, Failure> {
@@ -409,7 +409,7 @@ fn outcome(ground: &Ground, size: &Size) -> Outcome {
     }
 }
 
-/// What is predicted of a point, in this order.
+/// The predicted figures of a point, in this order.
 const CHECKED: [&str; 6] = [
     "levels of nodes",
     "index bytes",
@@ -419,14 +419,14 @@ const CHECKED: [&str; 6] = [
     "memory outside of the cache",
 ];
 
-/// Differences that are nothing, in the same order.
+/// Differences that are too small to matter, in the same order as the predicted figures.
 const NOTHING: [&str; 6] = ["0", "a page of 4 KiB", "a page of 4 KiB", "0.005", "82 bytes", "1 KiB"];
 
 /// A figure that was predicted.
 struct Check {
     predicted: f64,
     measured: f64,
-    /// A difference that is nothing, however little was measured.
+    /// A difference that is too small to matter, however small the measured figure is.
     nothing: f64,
 }
 
@@ -483,7 +483,7 @@ fn fact_list(size: &Size) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The comparable figures of YDB's document: the same load with a smaller and smaller cache.
+/// The comparable figures of YDB's document, where the same load ran with smaller and smaller caches.
 fn published(ground: &Ground, size: &Size) -> Table {
     let most = *size.rows.last().expect("there are points");
     let here = |cache: u64| {

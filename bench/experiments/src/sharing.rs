@@ -1,10 +1,10 @@
-//! Shows what readers of the same rows save when they share index pages. Two sides make the same reads in turn. The
-//! readers of one side have index pages of their own, which are dropped with each read. The readers of the other side
+//! Shows what readers of the same rows save when they share index pages. Two sides make the same reads in turn. On
+//! one side, each reader has its own index pages, and drops them after each read. On the other side, all readers
 //! use the index pages of one cache. Neither side keeps data pages.
 //!
-//! It is ScyllaDB's experiment of 2021, in which 100 readers read 10 partitions, with the cache of rows off.
-//! ScyllaDB's readers then began to share the pages of a partition index. `docs/benchmarks/sharing.md` says what is
-//! alike and what differs.
+//! It is ScyllaDB's experiment of 2021: 100 readers read 10 partitions, and the cache of rows is off. ScyllaDB's
+//! readers then began to share the pages of a partition index. `docs/benchmarks/sharing.md` says what is the same
+//! in both experiments and what differs.
 
 mod data;
 mod readers;
@@ -65,15 +65,15 @@ impl Size {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Side {
     run: Run,
-    /// Until all readers had ended, those included that ended after the window.
+    /// The counts up to the end of all readers. They include readers that ended after the window.
     counts: Counts,
-    /// Bytes that this process read from the disk meanwhile, if the system tells.
+    /// Bytes that this process read from the disk during the measurement, if the system tells.
     disk_bytes: Option<u64>,
     /// What a million reads cost.
     million: Million,
 }
 
-/// Makes the experiment, prints and writes its result.
+/// Runs the experiment, and prints and writes its result.
 pub fn run(args: &SharingArgs) -> Result<Ending, Failure> {
     let size = Size::of(args.common.scale, args.time);
     let most_bytes = size.data.iter().map(Data::most_bytes).max().unwrap_or(0);
@@ -87,7 +87,7 @@ pub fn run(args: &SharingArgs) -> Result<Ending, Failure> {
     summary::outcome(&ground, &size).finish("sharing", &ground, &args.common)
 }
 
-/// Measures what is not measured yet, the sides in turn. False after ^C.
+/// Measures what is not measured yet. The sides take turns. False after ^C.
 fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     for data in &size.data {
         let is_known = |repeat| SIDES.iter().all(|sharing| ground.has(&size.cell(repeat, data, *sharing)));
@@ -99,8 +99,8 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
         let Some((place, shape)) = built else { return Ok(false) };
         suite::print(&format!("{}: {shape}\n", data.title()))?;
         for repeat in 0..size.repeats {
-            // The order of sides changes: so what a side leaves in the caches of the disk does not always help the
-            // same side.
+            // The order of the sides changes, so that what a side leaves in the caches of the disk does not always
+            // help the same side.
             let order = if repeat % 2 == 0 { SIDES } else { [Sharing::Shared, Sharing::Private] };
             for sharing in order {
                 let measure = |stop: &Stop| side(data, &place, sharing, (size.time, repeat), stop);
@@ -114,7 +114,7 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// What was measured, in the order of the data, the repeats and the sides.
+/// All measured sides, ordered by data, then by repeat, then by side.
 fn all_sides(ground: &Ground, size: &Size) -> Vec<Side> {
     let repeats =
         |data| (0..size.repeats).flat_map(move |repeat| SIDES.map(|sharing| size.cell(repeat, data, sharing)));

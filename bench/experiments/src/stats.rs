@@ -1,8 +1,9 @@
-//! How rows are spread over keys, computed from the index alone, with the tree and with the flat list. It is measured
-//! for several resolutions and numbers of files, and for files that lie apart or over each other.
+//! Measures histograms of how rows are spread over keys. They are computed from the index alone, with the tree and
+//! with the flat list. They are measured for several resolutions and numbers of files. The files lie apart, or they
+//! overlap.
 //!
 //! YDB builds such statistics of every table (BuildStats). With its flat index, YDB reads the whole list of each
-//! file. Its B-tree has running totals in each node, so that only the nodes on the way to each cut have to be read.
+//! file. The B-tree of YDB has running totals in each node. So YDB reads only the nodes on the way to each cut.
 
 use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};
@@ -31,8 +32,8 @@ struct Size {
     file_groups: u64,
     files: &'static [u64],
     buckets: &'static [u64],
-    /// Up to this number of buckets, files that lie over each other have a goal: each file's root then has children
-    /// that are small enough.
+    /// Up to this number of buckets, overlapping files have a goal. With these numbers, the root of each file has
+    /// children that are small enough.
     over_goal: u64,
     repeats: u64,
 }
@@ -53,14 +54,14 @@ impl Size {
     }
 
     fn most_bytes(&self) -> u64 {
-        // For each page: the compressed page, its child in a node, and its entry in a list.
+        // Each page takes room for three things: the compressed page, its child in a node, and its entry in a list.
         let most = self.files.iter().max().expect("there are sizes");
         most * self.file_rows() / PAGE_ROWS * (256 + 2 * 100) + (128 << 20)
     }
 }
 
-/// The keys of a group share a long part, which is different in each group. So separators are long, and a node saves
-/// little of what they share.
+/// The keys of a group share a long part, which is different in each group. So separators are long, and a node can
+/// leave out little of what they share.
 const GROUP_ROWS: u64 = 64;
 const GROUP_BYTES: usize = 64;
 const KEY_BYTES: usize = GROUP_BYTES + 8;
@@ -71,16 +72,16 @@ const VALUE_BYTES: usize = 56;
 const PAGE_BYTES: u32 = 256;
 /// About the number of rows of a page.
 const PAGE_ROWS: u64 = 2;
-/// In which both indexes are counted: the size of a node.
+/// The size of a node. Both indexes are counted in pages of this size.
 const NODE_BYTES: u32 = 16 << 10;
 const CACHE_BYTES: u64 = 2 << 30;
 
 /// How the files lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lying {
-    /// One after the other, as after a compaction.
+    /// One file follows another, as after a compaction.
     Apart,
-    /// Each has keys from everywhere.
+    /// Each file has keys from the whole range of keys.
     Over,
 }
 
@@ -133,12 +134,12 @@ struct Measured {
     cold_micros: f64,
     /// Median of the times after that.
     cached_micros: f64,
-    /// Index pages that were asked for, a list being one.
+    /// The number of index pages that were asked for. A list counts as one page.
     pages: u64,
-    /// Their bytes, read from the disk the first time.
+    /// The bytes of these pages. The first histogram reads them from the disk.
     bytes: u64,
     buckets: u64,
-    /// The largest distance between a bucket's value and the truth, in sizes of a bucket.
+    /// The largest distance between a bucket's value and the truth, divided by the size of a bucket.
     error: f64,
     /// The cost of a million histograms; the cold histogram counts as often as it was made.
     million: Million,
@@ -177,7 +178,7 @@ pub fn run(args: &ExperimentArgs) -> Result<Ending, Failure> {
     outcome(&ground, &size).finish("stats", &ground, args)
 }
 
-/// Numbers of files with how they lie: a file alone lies apart.
+/// The numbers of files, each with how the files lie. A single file counts as lying apart.
 fn arrangements(size: &Size) -> impl Iterator<Item = (u64, Lying)> {
     let lyings = |&files: &u64| {
         LYINGS.into_iter().filter(move |lying| files > 1 || *lying == Lying::Apart).map(move |l| (files, l))
@@ -246,8 +247,8 @@ fn rows_of(group: u64) -> std::ops::Range<u64> {
     group * GROUP_ROWS..(group + 1) * GROUP_ROWS
 }
 
-/// Makes a database with both indexes. Files that lie apart are imported. Files that lie over each other are flushed:
-/// an import goes below level 0 if it finds room there, and would be merged.
+/// Makes a database with both indexes. Files that lie apart are imported. Overlapping files are flushed, because an
+/// import goes below level 0 if it finds room there, and would then be merged.
 fn load(place: &Path, size: &Size, (files, lying): (u64, Lying), stop: &Stop) -> Result<Shape, Failure> {
     // No compaction is wanted: files stay as they are.
     let levels = LevelOptions {
@@ -338,8 +339,8 @@ fn measure(place: &Path, size: &Size, case: Case, side: Side) -> Result<Measured
     })
 }
 
-/// The largest distance between a value and the truth, in sizes of a bucket. If the truth lies outside of a value's
-/// interval, that is a failure.
+/// The largest distance between a value and the truth, divided by the size of a bucket. Returns an error if the
+/// truth lies outside of a value's interval.
 fn worst_error(histogram: &Histogram, rows: u64) -> Result<f64, Failure> {
     let mut worst: f64 = 0.0;
     for bucket in &histogram.buckets {
@@ -357,12 +358,12 @@ fn failed(error: larch::Error) -> Failure {
     Failure::session("larch", error.to_string())
 }
 
-/// How many pages of the size of a node `bytes` are.
+/// How many pages with the size of a node make up `bytes` bytes.
 fn pages(bytes: u64) -> f64 {
     bytes as f64 / f64::from(NODE_BYTES)
 }
 
-/// What decision 12 promises: nodes of a histogram, at most.
+/// The most nodes that a histogram may read, as decision 12 promises.
 fn most_nodes(case: Case, shape: &Shape) -> f64 {
     (case.files * u64::from(shape.height) * (case.buckets + 2)) as f64
 }
@@ -371,7 +372,7 @@ fn outcome(ground: &Ground, size: &Size) -> Outcome {
     let all = |case: Case, side| -> Vec<Measured> {
         (0..size.repeats).filter_map(|repeat| ground.known(&case.cell(side, repeat))).collect()
     };
-    // What is counted is the same in each repeat.
+    // Every repeat gives the same counts.
     let of = |case: Case, side| -> Option<Measured> {
         let all = all(case, side);
         let middle = |of: fn(&Measured) -> f64| median(&all.iter().map(of).collect::<Vec<_>>());

@@ -1,11 +1,11 @@
-//! What the system says of the bytes that it read from disks.
+//! Asks the system how many bytes it read from disks.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "files of the system, never simulated")]
 
 use std::fs;
 
-/// Bytes that this process has read from disks so far, without reads that the system's memory served. `None` if the
-/// system does not tell.
+/// The bytes that this process has read from disks so far. Reads that the system served from its memory are not
+/// included. `None` if the system does not tell.
 pub fn disk_bytes() -> Option<u64> {
     parse(&fs::read_to_string("/proc/self/io").ok()?)
 }

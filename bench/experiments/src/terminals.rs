@@ -1,4 +1,5 @@
-//! One run of TPC-C on a database, as a cell keeps it, with the check after it. It does not know why TPC-C is run.
+//! One run of TPC-C on a database, and the check after the run. A cell keeps its figures. It does not know why
+//! TPC-C is run.
 
 use crate::measured::{Kind, in_longer_times, kinds};
 use harness::{Counter, Failure, Length, Million, Opening, Plan, RunError, Target};
@@ -27,8 +28,8 @@ pub const WAREHOUSE_BYTES: u64 = 110 << 20;
 pub struct Asked {
     /// Threads of the client, over which the terminals are spread.
     pub threads: usize,
-    /// The transactions that each thread may have under way; over a network, its connections. `None`: the default of
-    /// the database.
+    /// How many transactions each thread may have under way. Over a network, this is the number of its connections.
+    /// `None`: the default of the database.
     pub connections: Option<usize>,
     pub terminals: usize,
     pub warmup: Duration,
@@ -97,7 +98,8 @@ pub fn import(scheme: &Scheme, target: &str, warehouses: u32, stop: &Stop) -> Re
 ///
 /// # Errors
 ///
-/// The database failed, no new order was measured, or the database is not consistent after the run.
+/// Returns an error if the database failed, no new order was measured, or the database is not consistent after the
+/// run.
 pub fn run(scheme: &Scheme, target: &str, asked: &Asked, stop: &Stop) -> Result<Ran, Failure> {
     let database = open(scheme, target, &Setup { opening: Opening::Existing, connections: asked.connections })?;
     let none = || Failure::session(crate::WRONG, format!("{target} has no database of TPC-C"));
@@ -114,7 +116,7 @@ pub fn run(scheme: &Scheme, target: &str, asked: &Asked, stop: &Stop) -> Result<
     let (mut most_cache_bytes, mut most_memory_bytes) = (0, 0);
     let (mode, warehouses) = (rules.mode, form.warehouses);
     let ended = in_longer_times(stop, |times| {
-        // Each attempt has another seed: the same payments again would replace rows of the history.
+        // Each attempt has another seed, because repeated payments would replace rows of the history.
         let seed = asked.seed ^ u64::from(times - 1) << 32;
         let terminals = Terminals { rules: &rules, warehouses: 1..=form.warehouses, seed };
         let measured = harness::run(&*database, &terminals, &plan(times), stop.flag(), &mut |_| {
@@ -122,7 +124,7 @@ pub fn run(scheme: &Scheme, target: &str, asked: &Asked, stop: &Stop) -> Result<
             most_cache_bytes = most_cache_bytes.max(value(&counters, "cache bytes"));
             most_memory_bytes = most_memory_bytes.max(value(&counters, "memory bytes"));
         })?;
-        // Without a new order the figure that counts was not measured.
+        // Without a new order, the figure that counts was not measured.
         let has_new_orders = Summary { mode, warehouses, measured: &measured }.new_orders() > 0;
         if has_new_orders { Ok(measured) } else { Err(RunError::NothingMeasured { partial: Box::new(measured) }) }
     });

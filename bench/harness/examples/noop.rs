@@ -1,4 +1,5 @@
-//! Prints what the loop itself costs: one client whose operations are nearly free, on the store that does nothing.
+//! Prints what the request loop itself costs: one client runs operations that are nearly free, on the store that
+//! does nothing.
 //!
 //! ```console
 //! $ cargo run --release -p larch-bench-harness --example noop

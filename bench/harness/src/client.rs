@@ -9,7 +9,7 @@ use crate::reply::Reply;
 use crate::request::Request;
 use crate::store::Outcome;
 
-/// What is measured under its own name: an index into [`Workload::kinds`].
+/// A kind of request, which is measured under its own name. It is an index into [`Workload::kinds`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind(pub u8);
 
@@ -21,7 +21,7 @@ pub trait Workload: Sync {
     /// Names of what is measured: `READ`, `UPDATE`, … A [`Kind`] is an index into it.
     fn kinds(&self) -> &'static [&'static str];
 
-    /// Names of what its clients count besides their requests, with [`Extra::count`].
+    /// The names of what its clients count with [`Extra::count`], in addition to their requests.
     fn counts(&self) -> &'static [&'static str] {
         &[]
     }
@@ -35,15 +35,15 @@ pub trait Client: Send {
     /// Goes on to the next operation. Returns `false` if no operation is left.
     fn begin(&mut self) -> bool;
 
-    /// How long the client waits before the first request of the operation that it has just begun: the time that a
-    /// user thinks and types. It is asked once after each [`Client::begin`] that returned `true`. In an open loop it
-    /// is not asked, because the schedule decides.
+    /// How long the client waits before the first request of the operation that it has just begun. This is the time
+    /// that a user thinks and types. It is called once after each [`Client::begin`] that returned `true`. In an
+    /// open loop it is not called, because the schedule decides.
     fn wait(&mut self) -> Wait {
         Wait::NONE
     }
 
-    /// The current request, and the kind that its time counts for. It is asked once for each request. What the
-    /// request draws is drawn here or in [`Client::begin`].
+    /// The current request, and the kind that its time counts for. It is asked once for each request. All random
+    /// values of the request are drawn here or in [`Client::begin`].
     fn request(&mut self) -> (Kind, Request<'_>);
 
     /// Takes the result of the request, and the rows that were read.
@@ -65,8 +65,8 @@ pub struct Wait {
 pub enum Since {
     /// When the client's last request was served.
     Served,
-    /// When the client's last request should have been sent: a user who does not wait for the answer thinks on while
-    /// the request is carried out. The next operation begins after the answer nevertheless.
+    /// When the client's last request should have been sent. This models a user who goes on thinking while the
+    /// request is carried out. Even so, the next operation begins only after the answer.
     Due,
 }
 
@@ -90,7 +90,8 @@ impl Wait {
 pub enum Next {
     /// The operation has another request.
     More,
-    /// The operation has another request, which is a new attempt. It is made in this number of nanoseconds.
+    /// The operation has another request, which is a new attempt. The attempt is made after this number of
+    /// nanoseconds.
     Wait(u64),
     /// The operation is over and done.
     Done,
@@ -126,14 +127,16 @@ impl<'r> Extra<'r> {
         (self.note)(kind, nanos, result);
     }
 
-    /// Adds `by` to the count that has this number in [`Workload::counts`]: lines of orders, say.
+    /// Adds `by` to the count that has this number in [`Workload::counts`], for example to the count of order
+    /// lines.
     pub fn count(&mut self, number: usize, by: u64) {
         if let Some(counts) = &mut self.counts {
             counts[number] += by;
         }
     }
 
-    /// Reports that the request has written this number of rows. They count together with the rows that are read.
+    /// Reports that the request has written this number of rows. Written rows count together with the rows that are
+    /// read.
     pub fn wrote(&mut self, rows: u64) {
         self.written += rows;
     }

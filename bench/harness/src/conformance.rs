@@ -1,6 +1,7 @@
-//! What every store promises, as tests that each store runs on itself. [`check`] tests rows, and
-//! [`check_transactions`] and [`check_commits`] test stores that have transactions or commits in flight.
-//! [`check_directory`] tests stores that keep their files in a directory. The tests panic if a promise is broken.
+//! Tests what every store promises. Each store runs these tests on itself. [`check`] tests rows,
+//! [`check_transactions`] tests stores that have transactions, and [`check_commits`] tests stores that have commits
+//! in flight. [`check_directory`] tests stores that keep their files in a directory. The tests panic if a promise
+//! is broken.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "tests of stores on the machine's own files")]
 
@@ -30,8 +31,8 @@ pub enum Content {
 }
 
 /// Checks the store that `target` names: every request, with rows of one field and of ten, bulk load, and several
-/// threads. It also checks that rows are there again when the store is opened again. All earlier contents of the
-/// store are lost.
+/// threads. It also checks that the rows are still there when the store is opened again. All earlier contents of
+/// the store are lost.
 pub fn check(scheme: &Scheme, target: &str, content: Content) {
     for fields in [1, 10] {
         let test = Test {
@@ -87,7 +88,7 @@ pub fn check_directory(scheme: &Scheme, options: &str) {
     open(&place, options, Opening::Existing).expect("opened again").close().expect("closed");
 }
 
-/// Checks the transactions of the stores of `scheme`, opened as `target` says.
+/// Opens stores of `scheme` as `target` says, and checks their transactions.
 pub fn check_transactions(scheme: &Scheme, target: &str) {
     const THREADS: u64 = 4;
     const INCREMENTS: u64 = 200;
@@ -119,8 +120,8 @@ pub fn check_transactions(scheme: &Scheme, target: &str) {
     store.close().expect("closed");
 }
 
-/// Checks the commits of the stores of `scheme`, opened as `target` says. It commits with each number of `depths` in
-/// flight, and checks that no commit is lost.
+/// Opens stores of `scheme` as `target` says, and checks their commits. For each number in `depths`, it makes
+/// commits with this number of them in flight, and checks that no commit is lost.
 pub fn check_commits(scheme: &Scheme, target: &str, depths: &[usize]) {
     const PUTS: u64 = 100;
     let target = Target::parse(target).expect("a good target");
@@ -270,7 +271,7 @@ impl Test<'_> {
         }
     }
 
-    /// Keys that are prefixes of each other or hold any byte, and 3,000 requests on few keys.
+    /// Makes 3,000 requests on few keys. Some keys are prefixes of other keys, and some hold any bytes.
     fn random_requests_agree_with_a_map(&self) {
         let store = self.open(Opening::Recreate);
         let mut keys: Vec<Vec<u8>> = (0..40).map(|number| self.key(number)).collect();

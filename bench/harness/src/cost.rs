@@ -1,5 +1,5 @@
-//! What a run uses of the machine: processor time, memory and context switches. The client's own part is known
-//! separately.
+//! What a run uses of the machine: processor time, memory and context switches. The part that the client itself
+//! uses is known separately.
 
 #![allow(clippy::disallowed_methods, reason = "the process is asked of the machine")]
 
@@ -20,10 +20,10 @@ pub struct Cost {
     pub user_nanos: u64,
     /// Processor time in the kernel, in nanoseconds.
     pub system_nanos: u64,
-    /// Processor time of the client threads, in nanoseconds. It includes the work of an embedded store in their
-    /// calls.
+    /// Processor time of the client threads, in nanoseconds. It includes the work that an embedded store does in
+    /// the calls of these threads.
     pub client_nanos: u64,
-    /// The part of `client_nanos` that the client threads used in order to wait for a moment: a moment of the
+    /// The part of `client_nanos` that the client threads used for waiting until a moment: a moment of the
     /// schedule, of a new attempt, or of the client itself. It is in nanoseconds. It belongs to the client's own
     /// cost, and is counted in the interval in which it was spent.
     #[serde(default)]
@@ -36,22 +36,22 @@ pub struct Cost {
     pub background: BTreeMap<String, u64>,
     /// The number of client threads.
     pub client_threads: u64,
-    /// The number of requests that each client thread could have under way. `None`: calls waited, and each client was
-    /// a thread.
+    /// The number of requests that each client thread could have under way. `None` if calls waited and each client
+    /// was a thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u64>,
     /// How often a thread gave up the processor to wait.
     pub voluntary_switches: u64,
-    /// How often a thread was put aside for another.
+    /// How often the system stopped a thread to run another thread.
     pub involuntary_switches: u64,
     /// Memory in use at the end, in bytes; 0 if the system does not report it.
     pub resident_bytes: u64,
     /// The greatest memory in use in the window, in bytes; 0 if the system does not report it. It is exact if the
-    /// process never used as much before the window. Otherwise it is the greatest of the samples that were taken
-    /// every 20 ms.
+    /// process never used as much memory before the window. Otherwise it is the greatest of the samples that were
+    /// taken every 20 ms.
     pub peak_bytes: u64,
-    /// Whether `peak_bytes` is the peak of the window. It is not in older results, and where the system does not
-    /// report it.
+    /// Whether `peak_bytes` is the peak of the window. It is false in older results, and if the system does not
+    /// report the peak.
     pub peak_of_window: bool,
     /// What the store used outside this process. `None` in results of older releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,12 +64,12 @@ pub struct Cost {
     pub disk_written_bytes: Option<u64>,
 }
 
-/// If a client uses at least this share of the processors that it could use, the client may be what limits a run.
+/// If a client uses at least this share of the processors that it could use, the client may limit the run.
 const BUSY: f64 = 0.7;
 
 impl Cost {
-    /// What was used from `before` to `after`. `clients` says which part of it the clients used. `seen_bytes` is the
-    /// greatest memory that was seen in use between the two.
+    /// What was used from `before` to `after`. `clients` says how much of it the client threads used. `seen_bytes`
+    /// is the greatest memory that was seen in use between the two.
     pub(crate) fn between(before: &Snapshot, after: &Snapshot, clients: Clients, seen_bytes: u64) -> Self {
         let grown = |of: fn(&Snapshot) -> u64| of(after).saturating_sub(of(before));
         let (user_nanos, system_nanos) = (grown(|at| at.user_nanos), grown(|at| at.system_nanos));
@@ -116,10 +116,10 @@ impl Cost {
         self.user_nanos + self.system_nanos
     }
 
-    /// What an operation cost the client itself, in nanoseconds, on the mean of `operations` operations. The cost is
-    /// `noop_nanos`, which is what an operation costs on a store that does nothing, and a share of the time that was
-    /// used to wait for a moment. The store used the rest of `client_nanos`. The result is never more than what the
-    /// client threads used, although `noop_nanos` can be, because it was measured at another time.
+    /// The mean cost of one of `operations` operations for the client itself, in nanoseconds. The cost has two
+    /// parts: `noop_nanos`, which is what an operation costs on a store that does nothing, and an equal share of
+    /// the time that was used for waiting. The store used the rest of `client_nanos`. The result is never more than
+    /// the client threads used. `noop_nanos` alone can be more, because it was measured at another time.
     pub fn own_nanos(&self, noop_nanos: f64, operations: u64) -> f64 {
         let operations = operations.max(1) as f64;
         (noop_nanos + self.pausing_nanos as f64 / operations).min(self.client_nanos as f64 / operations)
@@ -175,7 +175,7 @@ pub(crate) struct Snapshot {
     /// The greatest memory since the process began. It is not reset at the beginning of a window, because programs
     /// that watch this process read it, too.
     peak_bytes: u64,
-    /// Name and processor time of each thread, by thread id, without this thread and the client threads.
+    /// The name and processor time of each thread, by thread id. This thread and the client threads are left out.
     threads: BTreeMap<String, (String, u64)>,
     store: Option<StoreUse>,
     read_bytes: Option<u64>,
@@ -250,8 +250,8 @@ pub(crate) fn thread_nanos() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Makes the calling thread wake at the time that it asked for, as exactly as the system can. By default Linux wakes
-/// a thread up to 50 us late, to wake for several timers at once.
+/// Makes the calling thread wake at the time that it asked for, as exactly as the system can. By default, Linux
+/// wakes a thread up to 50 us late, so that one interrupt can serve several timers.
 pub(crate) fn wake_on_time() {
     #[cfg(target_os = "linux")]
     {

@@ -1,4 +1,5 @@
-//! The directory of an embedded store: its engine, the options that its files were made with, and a lock.
+//! The directory of an embedded store. It has a note of the engine and of the options with which its files were
+//! made, and a lock.
 //!
 //! ```text
 //!   DIR/store.txt   engine rocksdb          the engine and the options of the files, a line each, because engines do
@@ -33,8 +34,8 @@ pub struct Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // If this process is starting a program on another thread, that program may have inherited the descriptor for
-        // a moment.
+        // If this process is starting a program on another thread, that program may have the descriptor, too, for a
+        // moment.
         self.note.unlock().ok();
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Failure {
     /// A short name under which such failures are counted: `serialization_failure`, `io`, …
     pub kind: &'static str,
-    /// What happened, to what, and what to do about it.
+    /// What happened, what it happened to, and what to do about it.
     pub text: String,
     /// What the failure means for the requests after it.
     pub harm: Harm,

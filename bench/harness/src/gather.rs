@@ -8,12 +8,12 @@ use crate::strings::Strings;
 
 /// A store of keys and values that takes many rows in one transaction.
 pub trait WriteMany {
-    /// Gives each key the value of `values` that has the same number. It writes all of them or none.
+    /// Writes each key with the value that has the same number in `values`. It writes all of them or none.
     fn write(&mut self, keys: &Strings, values: &Strings) -> Result<(), Failure>;
 }
 
-/// A session that gathers inserts and takes no other request. It ends when a batch cannot be written: the rows of the
-/// batch were reported as done, and a new attempt at the last row would not write the others.
+/// A session that gathers inserts and takes no other request. It ends when a batch cannot be written. All rows of
+/// the batch were already reported as done, and a new attempt at the last row would not write the other rows.
 pub struct Gather<W> {
     writes: W,
     rows: usize,
@@ -22,7 +22,7 @@ pub struct Gather<W> {
 }
 
 impl<W: WriteMany> Gather<W> {
-    /// Makes a session that writes to `writes`, this number of rows at a time.
+    /// Makes a session that writes `rows` rows at a time to `writes`.
     pub fn new(writes: W, rows: u64) -> Self {
         Self { writes, rows: usize::try_from(rows).unwrap_or(usize::MAX), keys: Strings::new(), values: Strings::new() }
     }

@@ -26,11 +26,13 @@ pub trait KeyValue {
     /// Makes `value` the value of `key`.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure>;
 
-    /// Removes the value of `key`. Returns whether `key` had a value; a store that would have to look returns `true`.
+    /// Removes the value of `key`. Returns whether `key` had a value. A store that would need another read to know
+    /// this returns `true`.
     fn delete(&mut self, key: &[u8]) -> Result<bool, Failure>;
 
-    /// Replaces the value of `key` by what `change` makes of it. Returns `false` if `key` has no value. A store with
-    /// transactions reads and writes in one transaction; in this default, another thread may write in between.
+    /// Replaces the value of `key` by what `change` makes of it. Returns `false` if `key` has no value. A store
+    /// with transactions reads and writes in one transaction. In this default, another thread may write between the
+    /// read and the write.
     fn update(
         &mut self,
         key: &[u8],

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// served before the window ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// When the window began: milliseconds since 1970, by the clock on the wall.
+    /// When the window began, in milliseconds since 1970 by the wall clock.
     pub began_unix_millis: u64,
     /// Length of the window, in nanoseconds.
     pub nanos: u64,
@@ -26,14 +26,14 @@ pub struct Measured {
     /// The clients' other counts, in the order of [`Workload::counts`](crate::Workload::counts).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Noted>,
-    /// The run piece by piece, beginning with the warm-up. The pieces of the window add up to the other fields.
+    /// The pieces of the run, beginning with the warm-up. The pieces of the window add up to the other fields.
     pub intervals: Vec<Interval>,
     /// Operations left out because they began before the window and ended in it.
     pub warmed: u64,
     /// Operations left out because they were served after the end of the window.
     pub cut: u64,
-    /// Operations of an open loop that should have begun in the window, but had not begun when it ended. Clients and
-    /// store could not keep up with the schedule by this number.
+    /// Operations of an open loop that should have begun in the window, but had not begun when it ended. Clients
+    /// and store are behind the schedule by this number of operations.
     pub unsent: u64,
     /// Whether the run was stopped before it was done.
     pub interrupted: bool,
@@ -111,7 +111,7 @@ pub struct Measure {
     /// The time from sending a request until it is served, in nanoseconds.
     pub service: Times,
     /// The time from when a request should have been sent until it is served, which is how long a user waits. It
-    /// exists in an open loop, with a [slack](crate::Plan::slack), and where clients wait for a place in a session.
+    /// exists in an open loop, with a [slack](crate::Plan::slack), and if clients wait for a place in a session.
     /// Otherwise it would be equal to `service`, and is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Times>,
@@ -125,8 +125,8 @@ pub struct Measure {
     pub oks: u64,
     /// The requests that found no row.
     pub not_found: u64,
-    /// The requests that were gathered, to be written together with others. They have no times, because their time
-    /// would only be the time of a copy in memory.
+    /// The requests that were gathered, so that they are written together with other requests. They have no times,
+    /// because their time would only be the time of a copy in memory.
     pub batched: u64,
     /// The number of failed requests for each kind of failure. Requests that were made again are included.
     pub failures: BTreeMap<String, u64>,
@@ -135,7 +135,7 @@ pub struct Measure {
     pub again: u64,
     /// Rows that were read. Rows that were written are included if the client counts them.
     pub rows: u64,
-    /// Bytes of the keys and of the wanted fields of those rows.
+    /// The bytes of these rows' keys and wanted fields.
     pub bytes: u64,
 }
 
@@ -192,7 +192,7 @@ pub struct Interval {
     /// Where the interval begins, in nanoseconds. It is counted from the start of the window, or, for an interval
     /// before the window, from the start of the run.
     pub from_nanos: u64,
-    /// Where it ends, counted like its beginning.
+    /// Where the interval ends, in nanoseconds from the same start.
     pub to_nanos: u64,
     /// Operations that were done.
     pub operations: u64,
@@ -202,7 +202,7 @@ pub struct Interval {
     pub retries: u64,
     /// Processor time of the client threads, in nanoseconds.
     pub client_nanos: u64,
-    /// The part of `client_nanos` that the client threads used in order to wait for a moment: a moment of the
+    /// The part of `client_nanos` that the client threads used for waiting until a moment: a moment of the
     /// schedule, of a new attempt, or of the client itself. It is in nanoseconds.
     #[serde(default)]
     pub pausing_nanos: u64,
@@ -210,8 +210,8 @@ pub struct Interval {
     /// the store. The result includes their later reports, and has 0 here.
     #[serde(skip)]
     pub late: u64,
-    /// Late reports of threads about intervals that were shown before. In the result they are part of those
-    /// intervals.
+    /// Late reports of threads about intervals that were shown before. In the result, these reports are part of
+    /// those earlier intervals.
     #[serde(skip)]
     pub told_late: Vec<Self>,
     /// Each kind.

@@ -8,16 +8,17 @@ use crate::run::{RunError, run};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The longest time that [`noop_nanos`] measures. Values of megabytes take long to make, and few operations are
-/// enough then.
+/// The longest time that [`noop_nanos`] measures. Values of several megabytes take long to make. Then few
+/// operations are enough.
 pub const NOOP_LIMIT: Duration = Duration::from_secs(3);
 
-/// The processor time that an operation of `workload` costs by itself, in nanoseconds. The operation is made,
-/// measured and forgotten on a store that does nothing, in a closed loop of `operations` operations, or of all if the
-/// workload has fewer. That store has sessions like the sessions of the measured store, from whose cost the result is
-/// subtracted: `depth` is the measured run's [`Cost`](crate::Cost) field of this name, and `clients` is the number of
-/// clients that share a thread (1 where calls wait). As in any run, the workload is used up. The measurement takes
-/// [`NOOP_LIMIT`] at most, and ends when `stop` is set.
+/// The processor time that an operation of `workload` costs by itself, in nanoseconds. It is measured in a closed
+/// loop on a store that does nothing. The loop has `operations` operations, or all operations of the workload if
+/// the workload has fewer. The sessions of that store are like the sessions of the measured store. `depth` is the
+/// field of this name in the [`Cost`](crate::Cost) of the measured run, and `clients` is the number of clients that
+/// share a thread (1 where calls wait). The result is subtracted from the cost of the measured store. As in any
+/// run, the workload has fewer operations left after this. The measurement takes [`NOOP_LIMIT`] at most, and ends
+/// when `stop` is set.
 ///
 /// # Errors
 ///
@@ -33,7 +34,7 @@ pub fn noop_nanos<W: Workload>(
     let length = Length::Operations(operations.max(clients as u64));
     let plan = Plan { clients, length, limit: Some(NOOP_LIMIT), ..Plan::default() };
     let measured = match run(&store, workload, &plan, stop, &mut |_| {}) {
-        // A workload may succeed with no operation on a store that holds nothing.
+        // On a store that holds nothing, all operations of a workload may fail.
         Err(RunError::NothingMeasured { partial }) if partial.failed > 0 => *partial,
         measured => measured?,
     };

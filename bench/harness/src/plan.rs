@@ -27,7 +27,7 @@ pub struct Plan {
     /// The time in which the clients begin, one after the other.
     #[serde(rename = "ramp_nanos", with = "nanos")]
     pub ramp: Duration,
-    /// How long the clients work after that before their operations count.
+    /// How long the clients work after the ramp before their operations count.
     #[serde(rename = "warmup_nanos", with = "nanos")]
     pub warmup: Duration,
     /// How long operations count.
@@ -38,13 +38,13 @@ pub struct Plan {
     /// The length of the pieces in which the run is shown and kept.
     #[serde(rename = "interval_nanos", with = "nanos")]
     pub interval: Duration,
-    /// How long a thread may delay clients whose time has come, so that it wakes up once for many clients. It sleeps
-    /// until a multiple of this on the run's clock, and serves all clients whose time has come by then. This delay
-    /// counts as waiting. If it is zero, a thread wakes up as exactly as it can.
+    /// How long a thread may delay clients whose time has come, so that one wake-up serves many clients. The thread
+    /// sleeps until the run's clock reaches a multiple of this time. Then it serves all clients whose time has
+    /// come. This delay counts as waiting. If it is zero, a thread wakes up as exactly as it can.
     #[serde(rename = "slack_nanos", with = "nanos", default)]
     pub slack: Duration,
     /// Whether the sessions are made by [`Store::loader`](crate::Store::loader). Such sessions write within the
-    /// window what they have gathered.
+    /// window all rows that they have gathered.
     pub loading: bool,
 }
 
@@ -70,7 +70,7 @@ impl Default for Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pace {
-    /// Each operation begins when the client's operation before it is over.
+    /// A client begins each operation when its previous operation is over.
     Closed,
     /// Operations begin on a schedule, whether the store is ready or not. All clients together begin this number per
     /// second.
@@ -87,7 +87,7 @@ pub enum Length {
     /// For this time.
     #[serde(rename = "nanos", with = "nanos")]
     Time(Duration),
-    /// Until the clients together have done this number of operations of the window.
+    /// Until the clients together have done this number of operations in the window.
     Operations(u64),
     /// Until no client has an operation left.
     All,

@@ -1,5 +1,6 @@
-//! Serves the counts of a run that is under way over HTTP, in the text format of Prometheus. The run hands over each
-//! interval when it shows the interval, so that clients do not become slower. This module does not know who asks.
+//! Serves the counts of a run over HTTP while the run is under way, in the text format of Prometheus. The run hands
+//! over each interval when it shows the interval, so serving does not slow down the clients. This module does not
+//! know who asks.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark is watched on the real machine")]
 
@@ -17,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Serves at an address what all runs of this process have counted so far.
+/// Serves the counts of all runs of this process so far, at an address.
 pub struct Prometheus {
     watched: Arc<Mutex<Watched>>,
     server: Server,
@@ -86,12 +87,12 @@ impl Kind {
 }
 
 impl Prometheus {
-    /// Answers at `address`, `HOST:PORT` or a port of 127.0.0.1, until this value is dropped. Port 0 means any free
-    /// port.
+    /// Answers at `address` until this value is dropped. `address` is `HOST:PORT`, or a port of 127.0.0.1. Port 0
+    /// means any free port.
     ///
     /// # Errors
     ///
-    /// `address` is no address of this machine, or another program uses it.
+    /// Returns an error if `address` is no address of this machine, or if another program uses it.
     pub fn serve(address: &str) -> Result<Self, Failure> {
         let watched: Arc<Mutex<Watched>> = Arc::default();
         let shown = watched.clone();

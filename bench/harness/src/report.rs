@@ -75,8 +75,8 @@ pub struct Run {
     /// What a million operations cost. It is computed from the other fields when the run is written, and is not read.
     #[serde(default, skip_deserializing)]
     million: Million,
-    /// The figures that TPC-C's own rules make of a TPC-C run. The writer of a result computes them; they are not
-    /// read.
+    /// The figures of a TPC-C run by TPC-C's own rules. The program that writes a result computes these figures.
+    /// They are not read from a file.
     #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<serde_json::Value>,
     /// What readers must know before they believe these numbers.
@@ -116,7 +116,7 @@ impl From<Setting> for Pair {
 }
 
 impl Run {
-    /// A run with the result `measured`. The caller adds warnings and what else is known.
+    /// A run with the result `measured`. The caller adds warnings and everything else that is known.
     pub fn new(name: impl Into<String>, target: &str, plan: &Plan, measured: Measured) -> Self {
         Self {
             name: name.into(),

@@ -1,6 +1,7 @@
-//! CLOCK with heat. Data pages are admitted with heat 1, or with heat 0 if they were read ahead, and warm up to 2.
-//! Index pages are admitted with heat 3, and warm up to 5. The hand takes one unit of heat from each page that it
-//! passes. If each of 64 pages has heat, the coldest of them is evicted.
+//! CLOCK with heat. Data pages are admitted with heat 1, or with heat 0 if they were read ahead. Uses raise their
+//! heat up to 2. Index pages are admitted with heat 3. Uses raise their heat up to 5. The hand takes one unit of
+//! heat from each page that it passes. If the hand passes 64 pages and all of them have heat, the coldest of these
+//! 64 pages is evicted.
 
 use super::bytes_of;
 use super::line::Lines;

@@ -1,11 +1,11 @@
-//! The policy of Larch's own cache, called in the way in which the cache calls it.
+//! Runs the policy of Larch's own cache. The policy is called here as the cache calls it.
 
 use super::bytes_of;
 use crate::policy;
 use crate::recorded::Page;
 use ::pages::policy::{Policy, PolicyPlace, Tuning, Use};
 
-/// How many pages are looked at to evict one. It is the same number as in the cache.
+/// The number of pages that are looked at to evict one page. It is the same number as in the cache.
 const LOOK: usize = 64;
 
 pub(super) struct Larch<'p> {

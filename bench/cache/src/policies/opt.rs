@@ -1,5 +1,6 @@
-//! Belady's policy. It evicts the page whose next need is latest, or does not admit it. If all pages have the same
-//! size, as nearly all pages of our traces have, no policy has more hits.
+//! Belady's policy. It drops the page whose next need is latest: it evicts an old page, or does not admit the new
+//! page. If all pages have the same size, no other policy has more hits. Nearly all pages of our traces have the
+//! same size.
 
 use super::bytes_of;
 use crate::policy::Policy;
@@ -12,7 +13,7 @@ const NEVER: u32 = u32::MAX;
 pub(super) struct Opt<'p> {
     pages: &'p [Page],
     budget: u64,
-    /// For each need of a page, when the same page is needed next.
+    /// For each need of a page, the time when the same page is needed next.
     next: Vec<u32>,
     now: usize,
     /// When each page is needed next. Only pages in memory have an entry.
@@ -44,7 +45,7 @@ impl<'p> Opt<'p> {
         }
     }
 
-    /// Notes when the current page is needed next.
+    /// Notes when the current page is needed next, and evicts pages if memory is full.
     fn keep(&mut self, page: u32) {
         let next = self.next[self.now];
         self.now += 1;

@@ -1,6 +1,6 @@
 //! S3-FIFO, as in "FIFO queues are all you need for cache eviction" (Yang, Zhang, Qiu, Yue, Rashmi; SOSP 2023). It
-//! has a small line with a tenth of the bytes, a main line, and a ghost line, which can hold as many pages as the
-//! main line. It does not distinguish classes of pages.
+//! has three lines: a small line with a tenth of the bytes, a main line, and a ghost line. The ghost line can hold
+//! as many pages as the main line. It does not distinguish classes of pages.
 
 use super::bytes_of;
 use super::line::Lines;
@@ -12,7 +12,7 @@ const MAIN: usize = 1;
 /// A third line. Its pages are not in memory.
 const GHOST: usize = 2;
 
-/// How many uses a page needs to be moved from the small line to the main line.
+/// A page with this number of uses moves from the small line to the main line.
 const PROMOTING_USES: u8 = 2;
 
 pub(super) struct S3Fifo<'p> {

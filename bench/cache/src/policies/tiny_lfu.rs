@@ -1,8 +1,8 @@
-//! W-TinyLFU (Einziger, Friedman, Manes 2017), as in Caffeine and Scylla, but with a window of fixed size. The window
-//! has 1 % of the bytes, and uses LRU. The main part is a segmented LRU, of which 80 % is protected. A page that
-//! leaves the window enters the main part only if it was used more often than the page that the main part would evict
-//! for it. Uses are counted in a sketch, whose counts are halved from time to time. It does not distinguish classes
-//! of pages.
+//! W-TinyLFU (Einziger, Friedman, Manes 2017) works here as in Caffeine and Scylla, except that its window has a
+//! fixed size. The window has 1 % of the bytes, and uses LRU. The main part is a segmented LRU, and 80 % of its
+//! bytes are protected. When a page leaves the window, the main part would have to evict another page for it. The
+//! new page enters only if it was used more often than that other page. A sketch counts the uses. Its counts are
+//! halved from time to time. It does not distinguish classes of pages.
 
 use super::bytes_of;
 use super::line::Lines;
@@ -36,7 +36,8 @@ impl<'p> TinyLfu<'p> {
         self.sketch.uses(self.pages[page as usize].key)
     }
 
-    /// Moves the pages that exceed the window to the main part, and evicts the pages that exceed the budget.
+    /// If the window is too large, moves pages from it to the main part. If all pages exceed the budget, evicts
+    /// pages.
     fn settle(&mut self) {
         while self.lines.bytes(WINDOW) > self.window_bytes() {
             let candidate = self.lines.oldest(WINDOW).expect("a window that exceeds its bytes has pages");
@@ -55,7 +56,7 @@ impl<'p> TinyLfu<'p> {
                 self.lines.push(PROBATION, candidate);
             }
         }
-        // This happens if a page in the window is longer than the pages that were evicted for it.
+        // The budget can be exceeded if a page in the window is longer than the pages that were evicted for it.
         while self.bytes() > self.budget {
             let victim = [PROBATION, PROTECTED, WINDOW].into_iter().find_map(|line| self.lines.pop(line));
             self.evicted += u64::from(victim.is_some());
@@ -105,8 +106,9 @@ impl Policy for TinyLfu<'_> {
     }
 }
 
-/// Estimates how often keys were seen; the estimate is never too low before counts are halved. It has four rows of
-/// counters up to 15. Counters are halved after ten times as many counts as the cache has pages.
+/// Estimates how often each key was seen. Before counts are halved, an estimate is never too low. It has four rows
+/// of counters, which count up to 15. All counters are halved when the number of counted uses reaches ten times the
+/// number of pages in the cache.
 struct Sketch {
     counters: Vec<u8>,
     width: usize,

@@ -1,5 +1,5 @@
-//! Tests each policy with traces that are short enough to follow by hand. Then compares all policies with the one
-//! that knows the future.
+//! Tests each policy with traces that are short enough to follow by hand. Then compares all policies with the
+//! policy that knows the future.
 
 use super::*;
 use crate::recorded::{Event, Page};
@@ -52,9 +52,9 @@ fn check(kind: Kind, pages: u64, text: &str, expected: &str) {
 #[test]
 fn lru_lets_go_what_was_not_used_for_the_longest_time() {
     check(Kind::Lru, 3, "abc a d b a d", "... a . . a d");
-    // If a loop is longer than the cache, none of its pages stays in the cache.
+    // If a loop has more pages than the cache can hold, none of its pages stays in the cache.
     check(Kind::Lru, 3, "abcd abcd abcd", "............");
-    // Silberschatz and others, Operating System Concepts: 12 faults with 3 frames.
+    // This example is from Silberschatz and others, Operating System Concepts: 12 faults with 3 frames.
     let book = recorded("h a b c a d a e c d a d c b c a b h a b");
     assert_eq!(replay(&book, Kind::Lru, 300).all_reads(), 12);
 }
@@ -64,7 +64,7 @@ fn the_clock_takes_heat_and_index_pages_have_more_of_it() {
     // Each needed page comes in with heat. The hand takes the heat of a, b and c, and then a is evicted, because it
     // came first.
     check(Kind::Clock, 3, "abc d a", "... . .");
-    // b was used again, so when a and c are evicted, it still has heat.
+    // b was used again, so it still has heat when a and c are evicted.
     check(Kind::Clock, 3, "abc b d e b", "... b . . b");
     // An index page stays longer than data pages that were needed once.
     check(Kind::Clock, 3, "Abc d e A", "... . . A");
@@ -75,15 +75,16 @@ fn the_clock_takes_heat_and_index_pages_have_more_of_it() {
 fn s3_fifo_keeps_out_what_is_used_once_and_brings_back_what_it_remembers() {
     // a was used twice, so it is in the main line when b to m pass through the small line.
     check(Kind::S3Fifo, 10, "aaa bcdefghijklm a", ".aa ............ a");
-    // a was used once and was evicted. When it is needed again, it enters the main line and stays there.
+    // a was used once and was evicted. When a is needed again, it enters the main line and stays there.
     check(Kind::S3Fifo, 10, "abcdefghijk a lmnopqrstuv a", "........... . ........... a");
 }
 
 #[test]
 fn w_tiny_lfu_lets_nothing_in_that_was_used_less_than_what_would_go() {
-    // The window is smaller than a page, so each new page must be better than the oldest page on probation.
+    // The window is smaller than a page, so a new page enters only if it was used more often than the oldest page
+    // on probation.
     check(Kind::TinyLfu, 10, "abcdefghij abcdefghij k a b", ".......... abcdefghij . a b");
-    // k enters when it was needed more often than a, which is the oldest page.
+    // k enters once it was needed more often than a, which is the oldest page.
     check(Kind::TinyLfu, 10, "abcdefghij k k k", ".......... . . k");
 }
 
@@ -156,8 +157,8 @@ fn opt_has_as_many_hits_as_the_best_of_all_choices() {
         println!("seed {seed}");
         let recorded = random(&mut StdRng::seed_from_u64(seed), 6, 14);
         let needed = recorded.events.iter().filter(|event| event.what == What::Needed).map(|event| event.page);
-        // The sets of pages that may be in memory, with a bit for each page. Each set has the most hits with which it
-        // can be reached.
+        // The sets of pages that may be in memory. A set is a number with one bit for each page. For each set, the
+        // map holds the greatest number of hits with which the set can be reached.
         let mut best: HashMap<u32, u64> = HashMap::from([(0, 0)]);
         for page in needed {
             let mut next: HashMap<u32, u64> = HashMap::new();

@@ -9,7 +9,7 @@ fn exact(length: usize, memory: f64) -> f64 {
     (1.0 + rest) / n
 }
 
-/// The mean of many estimates, as a part of the true variance.
+/// The mean of many estimates, divided by the true variance.
 fn estimated(length: usize, memory: f64) -> f64 {
     let mut series = Series::new(0x5eed_0001);
     let rounds = 2_000;
@@ -23,7 +23,7 @@ fn values_that_depend_on_those_before_make_the_mean_less_sure() {
         let found = estimated(length, memory);
         assert!((0.95..1.7).contains(&found), "{length} values, coefficient {memory}: {found} of the true variance");
     }
-    // The result of a test that takes seconds for independent.
+    // This is what a test finds if it treats the seconds as independent.
     let mut series = Series::new(0x5eed_0002);
     let naive = |_| variance(&series.values(600, 0.9)) / 600.0;
     let naive = (0..200).map(naive).sum::<f64>() / 200.0 / exact(600, 0.9);

@@ -1,6 +1,7 @@
-//! The same rows on disk: the cache holds a fiftieth of them, and each row costs a read. Larch asks for the pages of
-//! many rows at once, which its index names. The other side reads the rows one after the other. The disk alone,
-//! without an engine, shows the limit: how many times faster reads are when many are under way than one at a time.
+//! Measures the same rows on disk. The cache holds a fiftieth of the rows, so each row costs a disk read. Larch
+//! reads many entries of its index and asks for the pages of all their rows at once. The other side reads one row
+//! after another. The disk alone, without an engine, shows the limit: how much faster many reads under way are than
+//! one read at a time.
 
 use super::{TABLE, loaded, whole};
 use crate::args::Scale;
@@ -24,7 +25,7 @@ use suite::stop::Stop;
 /// A way to read rows that are not in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The rows of many entries of the index at once.
+    /// Reads the rows of many index entries at once.
     Together,
     /// One row after the other.
     OneByOne,
@@ -67,17 +68,18 @@ impl Size {
         Self { rows, batches, time: Duration::from_millis(millis), repeats }
     }
 
-    /// Bytes of the cache: 2 % of the bytes of the rows, but at least what one read takes.
+    /// The cache has 2 % of the bytes of the rows, but at least the bytes that one read needs.
     fn cache_bytes(&self) -> u64 {
         (self.rows * ROW_BYTES / 50).max(1 << 20)
     }
 
-    /// The most bytes of a database while it is loaded and compacted, plus the bytes of the file for the disk alone.
+    /// The greatest number of bytes that a database takes while it is loaded and compacted, plus the bytes of the
+    /// file for the disk alone.
     pub fn most_bytes(&self) -> u64 {
         4 * self.rows * ROW_BYTES
     }
 
-    /// The number of blocks of a kilobyte in the file of the disk alone: the file has as many bytes as the rows.
+    /// The number of one-kilobyte blocks in the file for the disk alone. The file has as many bytes as the rows.
     fn disk_rows(&self) -> u64 {
         self.rows * ROW_BYTES / 1000
     }
@@ -104,7 +106,7 @@ pub fn cell_name(repeat: u64, batch: u64, side: Side) -> String {
 
 /// Bytes of a page of rows, by default.
 const PAGE_BYTES: u64 = 16 << 10;
-/// Reads of the disk alone that are under way.
+/// How many reads are under way when the disk is measured alone.
 const DEPTHS: [usize; 3] = [1, 32, 128];
 
 fn disk_name(repeat: u64, depth: usize) -> String {
@@ -145,7 +147,7 @@ pub fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
                 return Ok(false);
             }
         }
-        // This runs between the batches of this repeat and the batches of the next.
+        // The disk is measured between the batches of this repeat and the batches of the next repeat.
         for depth in DEPTHS.into_iter().filter(|_| size.batches.last() == Some(&batch)) {
             let until = Until { warmup: Duration::ZERO, time: size.time, operations: 1 << 40 };
             let (rows, seed) = (size.disk_rows(), 1000 * repeat + depth as u64);
@@ -195,7 +197,8 @@ fn measure(
     })
 }
 
-/// From this batch size on, Larch must read this many times as many rows as the other side.
+/// From this batch size on, Larch must read this many times as many rows per second as the side that reads one by
+/// one.
 const AGAINST_ONE_BY_ONE: (u64, f64) = (100, 4.0);
 
 /// The tables of what was measured, and the goals.
@@ -246,7 +249,7 @@ pub fn outcome(ground: &Ground, size: &Size) -> ([Table; 2], Vec<Goal>) {
     ([table, of_the_disk(ground, size)], goals.collect())
 }
 
-/// What the disk alone gives with many reads under way, compared with the same reads one after the other.
+/// Compares the disk alone with many reads under way to the disk alone with one read at a time.
 fn of_the_disk(ground: &Ground, size: &Size) -> Table {
     let of = |depth| -> Vec<Cell> {
         (0..size.repeats).filter_map(|repeat| ground.known(&disk_name(repeat, depth))).collect()

@@ -1,5 +1,5 @@
 //! The databases of the experiment: how they are made, how much room their indexes take, and how long it takes to
-//! load, compact and index one.
+//! load, compact and index a database.
 
 use super::wide::{KEY_BYTES, Wide, WideRows};
 use super::{ALL_WRITTEN, Filled, Size, TABLE, Written, open};
@@ -23,11 +23,11 @@ pub struct Shape {
     pub data_pages: u64,
     pub btree_bytes: u64,
     pub flat_bytes: u64,
-    /// Index pages between the manifest and a data page, by the tree.
+    /// The number of index pages between the manifest and a data page, if the tree is read.
     pub height: u8,
-    /// What is known of files and tables and is always in memory.
+    /// The bytes of everything that is known about files and tables. They are always in memory.
     pub manifest_bytes: u64,
-    /// To write the rows in the order of their keys.
+    /// The time to write the rows in the order of their keys.
     pub import_nanos: u64,
 }
 
@@ -71,7 +71,7 @@ pub fn loads(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
 /// Loads rows in a random order with commits, compacts them, and builds a secondary index.
 fn load(place: &Path, size: &Size, written: Written, repeat: u64, stop: &Stop) -> Result<Loaded, Failure> {
     let settings = measured::settings("a", size.load_rows, &[]);
-    // The document's load did not wait for memory.
+    // In the document, the load did not wait for memory.
     let store = open(&size.target(place, written, "cache=256MiB&settle=compact"), &settings, Opening::OrCreate)?;
     let load = Load::new(&settings, repeat);
     let loaded = measured::run(&*store, &Wide::new(&load, size.widening()), KEY_BYTES as u64, 1, None, stop)?;

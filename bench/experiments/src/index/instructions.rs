@@ -1,5 +1,6 @@
-//! Counts the instructions of a get with one of the indexes. Callgrind counts them in a process of its own: this
-//! program, run as `larch bench experiment index-gets`. Counts do not depend on what else the machine does.
+//! Counts the instructions of a get with one of the indexes. Callgrind counts them in a separate process, which
+//! runs this program as `larch bench experiment index-gets`. Other work on the machine does not change these
+//! counts.
 
 use super::wide::Widening;
 use super::{Arm, TABLE};
@@ -14,9 +15,10 @@ use std::ops::Range;
 use std::path::Path;
 use ycsb::KeyNames;
 
-/// Only one index node may be read for this many counted gets: a cache is never quite still. A node takes a third of
-/// the instructions of a row page, so these reads are less than one instruction in a hundred. With more of them, the
-/// count would be of reading nodes.
+/// At most one index node may be read for this number of counted gets. A few such reads happen, because a cache is
+/// never quite still. Reading a node takes a third of the instructions of reading a row page. So these reads are
+/// less than one instruction in a hundred. With more such reads, the counted instructions would mostly belong to
+/// reading nodes.
 const MOST_NODE_READS: u64 = 50;
 
 /// Instructions of a get, or why they were not counted.
@@ -62,7 +64,7 @@ impl Gets {
     ///
     /// # Errors
     ///
-    /// The database cannot be read, or a row is missing.
+    /// Returns an error if the database cannot be read or a row is missing.
     pub fn run(&self) -> Result<(), Failure> {
         let broken = |error: larch::Error| Failure::session("larch", error.to_string());
         let builder = Database::builder(&self.place).read_only(true).prefer_flat_index(self.flat);
@@ -80,7 +82,8 @@ impl Gets {
             });
             drawn.collect()
         };
-        // Gets warm the cache, not ranges: while pages of rows go by, the cache keeps only what gets use.
+        // The cache is warmed with gets and not with range reads: when a range reads many pages, the cache keeps
+        // only pages that gets use.
         for key in keys(self.gets..self.gets + self.warming) {
             table.get(&key).map_err(broken)?;
         }

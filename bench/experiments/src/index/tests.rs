@@ -9,7 +9,7 @@ use page::Block;
 fn a_tiny_experiment_reads_less_by_the_tree_where_the_lists_do_not_fit() {
     let scratch = Scratch::new("index");
     let args = ExperimentArgs { scale: Scale::Tiny, out: Some(scratch.join("out")), check: false, price: None };
-    // Instructions are counted of the program, which this is not.
+    // Instructions can be counted only in the program `larch`, and a test is another program.
     let size = Size { counted_gets: 0, ..Size::of(Scale::Tiny) };
     let mut ground = Ground::with_stop("index", &args, 1 << 20, Stop::never()).expect("there is room");
     assert!(measure_all(&mut ground, &size, None).expect("the disk works"));

@@ -1,6 +1,6 @@
-//! TPC-C with the flat lists and with the tree. The document ran it with caches of 54, 18 and 2 GB for 12,000
-//! warehouses. Three caches here are in the same proportion to the data. Two more are so small that the lists do not
-//! fit.
+//! TPC-C with the flat lists and with the tree. The document ran TPC-C with caches of 54, 18 and 2 GB for 12,000
+//! warehouses. Three caches here have the same proportion to the data as the caches in the document. Two more
+//! caches are so small that the lists do not fit into them.
 
 use super::{Arm, Size, Written};
 use crate::ground::Ground;
@@ -18,7 +18,7 @@ use std::path::Path;
 /// A cache of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cache {
-    /// The one that a database has by default.
+    /// The cache that a database has by default.
     Usual,
     /// MiB for each hundred warehouses.
     ForHundred(u64),
@@ -35,10 +35,10 @@ pub const CACHES: [Cache; 6] = [
     Cache::OfLists(16),
 ];
 
-/// The database that has both indexes is read in both ways.
+/// The database that has both indexes is read with each of its indexes.
 pub const ARMS: [Arm; 2] = [Arm::Flat, Arm::Tree];
 
-/// Pages of a cache at least: each thread needs some at once.
+/// The least size of a cache, because each thread needs some pages at once.
 const LEAST_CACHE_BYTES: u64 = 512 << 10;
 
 /// What the default of the store is.
@@ -216,7 +216,7 @@ pub fn published() -> Table {
     }
 }
 
-/// No cache has more than its budget.
+/// The goals: no cache holds more than its budget.
 pub fn goals(ground: &Ground, size: &Size) -> Vec<Goal> {
     let shape: Shape = ground.known(SHAPE).unwrap_or_default();
     let goal = |(cache, arm): (Cache, Arm)| {

@@ -1,5 +1,5 @@
-//! Wide keys for YCSB: the digits of a key follow bytes that the key shares with its neighbours. So the separators of
-//! an index are long, and they have no common beginning that an index node could leave out.
+//! Makes wide keys for YCSB. In a wide key, the digits follow bytes that the key shares with its neighbours. So the
+//! separators of an index are long, and an index node cannot leave out a common beginning of its separators.
 //!
 //! ```text
 //! user00873…                           the key of YCSB: `user` and 20 digits, which are less than 2^63
@@ -28,7 +28,7 @@ pub struct Widening {
 }
 
 impl Widening {
-    /// Keys in `groups` groups, whose neighbours share the filler.
+    /// Keys in `groups` groups. The keys of a group share the filler.
     pub fn new(groups: u64) -> Self {
         Self { span: (1 << 63) / groups.max(1) + 1 }
     }

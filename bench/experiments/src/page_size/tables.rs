@@ -126,7 +126,7 @@ fn cold(seen: &Seen<'_>, page: u64, threads: usize) -> Vec<Cell> {
     seen.larch(Form::of_page(page), Work::Reads, Memory::Cold, threads)
 }
 
-/// How many times the gets of 64 KiB pages this page size reaches.
+/// How many times as many gets this page size reaches as pages of 64 KiB.
 fn gain(seen: &Seen<'_>, page: u64, threads: usize) -> Option<f64> {
     ratio(&cold(seen, page, threads), &cold(seen, WITH, threads), Cell::per_second)
 }
@@ -135,7 +135,7 @@ fn disk_gain(seen: &Seen<'_>, page: u64, threads: usize) -> Option<f64> {
     ratio(&seen.disk(page, threads), &seen.disk(WITH, threads), Cell::per_second)
 }
 
-/// Which page size has the most gets of cold rows, and what the disk has to do with it.
+/// The page size with the most gets of cold rows, and how far the disk explains this.
 fn winner(seen: &Seen<'_>) -> Vec<String> {
     DEPTHS.into_iter().filter_map(|threads| winner_of(seen, threads)).collect()
 }
@@ -149,7 +149,7 @@ fn winner_of(seen: &Seen<'_>, threads: usize) -> Option<String> {
     let mib = large * WITH as f64 / f64::from(1 << 20);
     let factor = small / large;
     let limited = match factor {
-        // Sizes differ by 16.
+        // The two page sizes differ by a factor of 16.
         8.0.. => {
             "bytes decide on this disk: a read of 64 KiB takes many times as long as one of 4 KiB, so that small pages gain"
         }
@@ -262,7 +262,7 @@ const fn published(work: Option<Work>, kind: &'static str, large: [f64; 5], smal
     Published { work, kind, large, small }
 }
 
-/// It names the time of the whole load, and no rate.
+/// For the load, the proposal names only the time of the whole load, and no rate.
 const PUBLISHED: [Published; 6] = [
     published(None, "INSERT", [2659.18, 36.0, 1935.0, 3647.0, f64::NAN], [1649.61, 35.0, 1770.0, 2481.0, f64::NAN]),
     published(
@@ -357,7 +357,7 @@ fn row(name: String, cells: &[Cell], large: &[Cell], kinds: &[&str]) -> Vec<Stri
     row.extend([
         shown(middle(cells, Cell::per_second)),
         shown(ratio(cells, large, Cell::per_second)),
-        // For times the ratio is inverted: it is the factor by which they are shorter.
+        // For times, the ratio is inverted: it is the factor by which the times are shorter.
         shown(ratio(large, cells, Cell::percentile_99)),
         shown(middle(cells, pages_each)),
         shown(middle(cells, |cell| kib(read_each(cell)))),
@@ -396,7 +396,7 @@ fn works(seen: &Seen<'_>, work: Work, memory: Memory) -> Table {
     }
 }
 
-/// Loads of forms that differ in one size. The others are compared with the last.
+/// Loads of forms that differ in one size. All other forms are compared with the last form.
 fn loads(seen: &Seen<'_>, what: &str, forms: &[Form]) -> Table {
     let last = *forms.last().expect("there are sizes");
     let rows = forms.iter().map(|form| row(form.name(), &seen.loads(*form), &seen.loads(last), &["INSERT"]));
@@ -439,7 +439,7 @@ fn goals(seen: &Seen<'_>) -> Vec<Goal> {
             bound: Bound::AtLeast(0.95),
             measured: gains.map(|(ours, disk)| ours / disk),
         });
-        // Four times as large, so four times as many bytes.
+        // A page of 64 KiB is four times as large as a page of 16 KiB, so a get reads four times as many bytes.
         let bytes = ratio(&cold(seen, WITH, threads), &cold(seen, OURS, threads), read_each).map(|times| times / 4.0);
         for bound in [Bound::AtLeast(0.95), Bound::AtMost(1.05)] {
             let what = format!(

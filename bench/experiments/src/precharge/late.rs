@@ -1,6 +1,6 @@
-//! A disk whose reads take longer: the machine's real reads, each of which is reported later by a fixed time. As many
-//! reads are under way as without the delay, so this models a disk that is far away and not a disk that is busy. This
-//! module does not know what is read.
+//! Models a disk whose reads take longer: it makes the machine's real reads, and reports each read later by a fixed
+//! time. The delay does not limit how many reads are under way. So this models a disk that is far away, and not a
+//! disk that is busy. This module does not know what is read.
 
 #![allow(
     clippy::disallowed_methods,
@@ -34,8 +34,8 @@ pub struct LateReads {
     reads: Arc<dyn Reads>,
     clock: Arc<dyn Clock>,
     delay: Duration,
-    /// Takes the reads that have ended, in the order in which they are to be reported. The thread ends when the last
-    /// sender is gone.
+    /// Sends the reads that have ended to the thread that reports them, in the order in which they are to be
+    /// reported. The thread ends when the last sender is gone.
     ended: Sender<Ended>,
 }
 
@@ -58,8 +58,8 @@ impl LateReads {
     }
 }
 
-/// Reports reads when they are due. All reads are delayed by the same time, so the first read to end is the first to
-/// be due.
+/// Reports reads when they are due. All reads are delayed by the same time, so the read that ends first is also due
+/// first.
 fn report(ended: &Receiver<Ended>, clock: &dyn Clock) {
     for Ended { due, buffer, outcome, done } in ended {
         clock.pause(due.saturating_sub(clock.now()));
@@ -74,7 +74,7 @@ impl Reads for LateReads {
             let later: Done = Box::new(move |buffer, outcome| {
                 let told = Ended { due: clock.now() + delay, buffer, outcome, done };
                 if let Err(untold) = ended.send(told) {
-                    // The thread is gone only if a callback panicked; the others are still told.
+                    // The thread is gone only if a callback panicked. This read is then reported without a delay.
                     (untold.0.done)(untold.0.buffer, untold.0.outcome);
                 }
             });

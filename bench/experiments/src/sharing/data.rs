@@ -11,10 +11,11 @@ use std::path::Path;
 /// The table.
 pub const TABLE: &str = "rows";
 
-/// Rows from number 0 on. The key is `partition` with eleven digits; the value is the number, filled up with bytes.
+/// Rows from number 0 on. A key is `partition` and eleven digits. A value is the row's number, filled up with
+/// bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
-    /// Short, of letters: the name of a directory.
+    /// A short name of letters. It is also the name of a directory.
     pub name: &'static str,
     /// What a row is called.
     pub what: &'static str,
@@ -28,7 +29,8 @@ pub struct Data {
 const KEY_BYTES: u64 = 20;
 
 impl Data {
-    /// Few rows, each so long that a few of them fill several pages: a read of one takes a node and a page of rows.
+    /// Few rows, which are so long that a few of them fill several pages. A read of one row takes a node and a page
+    /// of rows.
     pub fn partitions() -> Self {
         Self { name: "partitions", what: "partitions", rows: 10, value_bytes: 4000 }
     }
@@ -45,7 +47,7 @@ impl Data {
 
     /// Disk they take at most.
     pub fn most_bytes(&self) -> u64 {
-        // Pages are at least three quarters full; the log and other files come on top.
+        // Pages are at least three quarters full. The log and other files need room in addition.
         self.rows * (KEY_BYTES + self.value_bytes as u64 + 16) * 4 / 3 + (64 << 20)
     }
 
@@ -58,13 +60,13 @@ impl Data {
         pairs
     }
 
-    /// How the database is opened: all rows are in one file, so that a reader with a database of its own keeps one
+    /// How the database is opened. All rows are in one file, so that a reader with its own database keeps only one
     /// file open.
     pub fn builder(place: &Path) -> Builder {
         Database::builder(place).levels(LevelOptions { file_bytes: 1 << 40, ..LevelOptions::default() })
     }
 
-    /// Writes them, unless `stop` is set meanwhile; says how they lie.
+    /// Writes the rows, unless `stop` is set meanwhile. Returns a sentence about how the rows lie.
     pub fn load(&self, place: &Path, stop: &AtomicBool) -> Result<String, Failure> {
         let db = Self::builder(place).open().map_err(broken)?;
         let table = db.table(TABLE).map_err(broken)?;
@@ -183,7 +185,7 @@ impl Client for Reader {
     }
 }
 
-/// Larch's errors name file and remedy themselves.
+/// Larch's errors already name the file and the remedy.
 #[cold]
 pub fn broken(error: Error) -> Failure {
     Failure::session("larch", error.to_string())

@@ -1,9 +1,9 @@
-//! The two sides as stores: readers with index pages of their own, and readers that share them.
+//! The two sides as stores: on one side, readers have their own index pages; on the other side, readers share them.
 //!
-//! * Private: each reader has opened the database for itself, with a cache of its own that keeps nothing. A read
-//!   fetches every page that it needs, and drops them all when it is done.
-//! * Shared: one database with one cache, which keeps index pages and no data pages. A reader that needs a page which
-//!   another reader is fetching waits for that fetch.
+//! * On the private side, each reader has opened the database for itself. Its cache keeps nothing after a read. A
+//!   read fetches every page that it needs, and drops all these pages when it is done.
+//! * On the shared side, all readers use one database. Its one cache keeps index pages and no data pages. If a
+//!   reader needs a page that another reader is fetching, it waits for that fetch.
 
 use super::data::{Data, TABLE, broken};
 use harness::directory::bytes_text;
@@ -14,18 +14,18 @@ use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Memory for the pages of one private read: several times what any read needs.
+/// Memory for the pages of one private read. It is several times as much as any read needs.
 const PRIVATE_CACHE_BYTES: u64 = 1 << 20;
 
-/// Memory for the pages that readers share: several times the index of 10 M keys.
+/// Memory for the pages that readers share. It is several times the size of the index of 10 M keys.
 const SHARED_CACHE_BYTES: u64 = 64 << 20;
 
 /// Whether readers share index pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Before: each has its own, which go with the read.
+    /// Before: each reader has its own index pages, which are dropped after the read.
     Private,
-    /// After: those of one cache.
+    /// After: all readers use the index pages of one cache.
     Shared,
 }
 
@@ -42,7 +42,7 @@ impl Sharing {
 /// An open database, read by all readers.
 pub struct Readers {
     sharing: Sharing,
-    /// One for each reader, or one.
+    /// One database for each reader, or one database for all readers.
     databases: Vec<Database>,
     tables: Vec<Table>,
     /// Sessions so far.
@@ -56,7 +56,7 @@ pub struct Readers {
 pub struct Counts {
     /// Rows that were asked for.
     pub rows: u64,
-    /// Times that a reader waited for the disk: for a read of its own or for a read of another reader.
+    /// How often a reader waited for the disk: for its own read or for the read of another reader.
     pub waits: u64,
     /// Index nodes read from disk.
     pub index_reads: u64,
@@ -86,7 +86,7 @@ impl Counts {
 }
 
 impl Readers {
-    /// The database in `place`, for `readers` of them.
+    /// Opens the database in `place` for `readers` readers.
     pub fn open(place: &Path, sharing: Sharing, readers: usize) -> Result<Self, Failure> {
         let (count, cache_bytes, admit) = match sharing {
             Sharing::Private => (readers, PRIVATE_CACHE_BYTES, Admit::Pass),
@@ -104,7 +104,7 @@ impl Readers {
         self.sharing
     }
 
-    /// What was done since it was opened. Exact once all sessions have ended.
+    /// The counts since the database was opened. They are exact once all sessions have ended.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts { rows: self.rows.load(Ordering::Relaxed), ..Counts::default() };
         for db in &self.databases {

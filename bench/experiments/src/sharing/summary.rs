@@ -1,4 +1,4 @@
-//! Both sides beside each other, and beside what was published.
+//! Shows both sides beside each other, and beside the published figures.
 
 use super::data::Data;
 use super::readers::{Counts, Sharing};
@@ -11,17 +11,17 @@ use kit::median;
 use kit::median::extremes;
 use page::{Axis, Block, Chart, Line, Table, figure};
 
-/// Times as many rows a second after as before, at least: what was published.
+/// The published gain: sharing must give at least this many times as many rows per second.
 const GAIN: Bound = Bound::AtLeast(1.7);
 
-/// Page reads a row after, at most. Before, there were two page reads a row. Pages that are read once for all rows
-/// add nearly nothing for each row.
+/// With sharing, a row may take at most this many page reads. Without sharing, a row took two page reads. Pages
+/// that are read once for all rows add nearly nothing for each row.
 const READS: Bound = Bound::AtMost(1.005);
 
-/// Page reads for each row, as a part of the page reads before sharing: they must be fewer.
+/// Page reads per row, as a part of the page reads per row before sharing. There must be fewer after sharing.
 const FEWER: Bound = Bound::AtMost(0.999);
 
-/// The two sides of each repeat with one data set, as pairs: before and after.
+/// The pairs of sides for one data set, before and after. Each repeat gives one pair.
 fn pairs(ground: &Ground, size: &Size, data: &Data) -> Vec<[Side; 2]> {
     let pair = |repeat| {
         let [before, after] = SIDES.map(|sharing| ground.known(&size.cell(repeat, data, sharing)));
@@ -139,7 +139,7 @@ fn chart(data: &Data, last: &[Side; 2]) -> Chart {
 }
 
 fn data_goals(data: &Data, pairs: &[[Side; 2]]) -> [Goal; 3] {
-    // Each repeat has its own ratio: other load on the machine then changes both sides of the ratio.
+    // Each repeat has its own ratio, because other load on the machine changes both sides of one repeat.
     let ratio = |of: &dyn Fn(&Side) -> f64| {
         median(&pairs.iter().map(|[before, after]| of(after) / of(before)).collect::<Vec<_>>())
     };
@@ -182,7 +182,7 @@ fn fact_list(ground: &Ground, size: &Size) -> Vec<(&'static str, String)> {
     list
 }
 
-/// What was published, in the rows of ours.
+/// The published figures, in a table with the same rows as our table.
 fn published() -> Table {
     Table {
         caption: "scylla-bench -workload uniform -mode read -partition-count=10 -clustering-row-count=1 -concurrency 100, on a laptop; \

@@ -1,4 +1,4 @@
-//! What each side reads, and how it is shown. No times: those are the machine's.
+//! Tests what each side reads, and how this is shown. It tests no times, because they depend on the machine.
 
 use super::*;
 use crate::args::ExperimentArgs;
@@ -21,7 +21,7 @@ fn counts(data: &Data, place: &Path, sharing: Sharing, readers: usize, reads: u6
 #[test]
 fn a_private_read_takes_every_page_of_its_way_and_a_shared_one_a_page_of_rows() {
     let never = AtomicBool::new(false);
-    // A node above the rows, and two levels of them.
+    // The first data set has one level of nodes above its rows, and the second has two levels.
     for (data, levels) in [(Data::partitions(), 1), (Data { value_bytes: 4000, ..Data::keys(8000) }, 2)] {
         let scratch = Scratch::new("sharing-test");
         let shape = data.load(scratch.path(), &never).expect("the disk works");
@@ -44,8 +44,8 @@ fn a_private_read_takes_every_page_of_its_way_and_a_shared_one_a_page_of_rows() 
                 1 => assert_eq!((after.data_reads, after.waits), (2000, 2000 + after.index_reads)),
                 _ => assert!(after.data_reads <= 2000 && after.waits <= 2000 + 8 * levels.max(after.index_reads)),
             }
-            // A reader that waits for another reader's read does not read itself. So the two reads a row have become
-            // at most one.
+            // A reader that waits for another reader's read does not read itself. So instead of two reads per row,
+            // there is at most one.
             assert!(after.page_reads <= 2000 + after.index_reads, "{after:?}");
         }
     }
@@ -94,7 +94,7 @@ fn a_tiny_experiment_measures_every_side_and_keeps_it() {
     let sides = all_sides(&ground, &size);
     assert_eq!(sides.len() as u64, 2 * 2 * size.repeats);
     assert!(sides.iter().all(|side| side.run.measured.operations > 0 && side.counts.rows > 0));
-    // Another process finds all of it.
+    // Another process finds all results.
     drop(ground);
     let mut ground = Ground::with_stop("sharing", &args, 1 << 20, Stop::never()).expect("there is room");
     assert!(measure_all(&mut ground, &size).expect("nothing is left to do"));

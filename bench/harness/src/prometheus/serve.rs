@@ -1,5 +1,5 @@
-//! Serves one page over HTTP/1.1, which is made anew for each request. One thread answers the requests one after the
-//! other, because only one program asks, every few seconds. This module does not know what the page says.
+//! Serves one page over HTTP/1.1. The page is made anew for each request. One thread answers the requests one after
+//! the other, because only one program asks, every few seconds. This module does not know what the page says.
 
 use crate::failure::Failure;
 use crate::listen::listen;
@@ -35,7 +35,7 @@ impl Server {
                 if until.load(Ordering::Relaxed) {
                     return;
                 }
-                // A client that goes away in the middle gets no answer, and asks again.
+                // A client that closes its connection too early gets no answer, and asks again.
                 connection.and_then(|connection| answer(connection, &page)).unwrap_or_default();
             }
         });

@@ -39,8 +39,8 @@ pub struct Machine {
     pub system: String,
     /// Version of the kernel.
     pub kernel: String,
-    /// How many processes wanted to run in the minute before this was gathered, on the mean. Other processes disturb
-    /// the measurement.
+    /// How many processes, on the mean, wanted to run in the minute before this was gathered. Other processes
+    /// disturb the measurement.
     pub load: f64,
     /// Free bytes of the disk that holds the data.
     pub disk_free_bytes: u64,
@@ -62,8 +62,8 @@ pub struct Machine {
 }
 
 impl Environment {
-    /// Gathers the environment of this process, whose data is in `place` or below it. `version` is the version of the
-    /// program.
+    /// Gathers the environment of this process. The data of the process is in `place` or below it. `version` is the
+    /// version of the program.
     pub fn gather(version: &str, place: &Path) -> Self {
         Self {
             version: version.to_owned(),
@@ -96,7 +96,7 @@ impl Machine {
     fn gather(place: &Path) -> Self {
         let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let memory = kib_after(&file("/proc/meminfo"), "MemTotal:").unwrap_or(0);
-        // The root group has no such file, and the file says `max` if nothing is limited.
+        // The root group has no such file. If nothing is limited, the file says `max`.
         let limit = group_file(&file("/proc/self/cgroup"), "memory.max").and_then(|text| text.trim().parse().ok());
         let there = existing(place);
         let disk = there.and_then(|place| rustix::fs::statvfs(place).ok());
@@ -152,7 +152,7 @@ fn kib_after(text: &str, name: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// A file of this process's control group (cgroup v2: a line `0::/path`).
+/// Reads a file of this process's control group. In cgroup v2, the group is in a line `0::/path`.
 fn group_file(groups: &str, name: &str) -> Option<String> {
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     std::fs::read_to_string(format!("/sys/fs/cgroup{path}/{name}")).ok()

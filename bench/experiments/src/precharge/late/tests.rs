@@ -2,7 +2,7 @@ use super::*;
 use kit::Scratch;
 use os::{Access, Urgency};
 
-/// Reads of a file with `blocks` blocks, each of another block.
+/// Makes `blocks` reads of a file. Each read reads another block.
 fn requests(blocks: u8, told: &Sender<(u64, u8)>) -> Vec<ReadRequest> {
     let scratch = Scratch::new("late");
     let path = scratch.join("file");

@@ -27,7 +27,7 @@ fn this_process_is_below_the_one_that_started_it() {
 
 #[test]
 fn bytes_written_are_neither_those_of_whole_folios_nor_those_of_a_terminal() {
-    // A hundred writes of 8 KiB, each synced, into a file that has folios of 2 MiB.
+    // A process made a hundred writes of 8 KiB and synced each one. The file has folios of 2 MiB.
     let folios = "rchar: 1\nwchar: 819200\nread_bytes: 0\nwrite_bytes: 209715200\ncancelled_write_bytes: 0\n";
     assert_eq!(written_bytes(folios), Some(819_200));
     let terminal = "wchar: 500000\nwrite_bytes: 4096\n";
