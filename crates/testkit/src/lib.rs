@@ -1,7 +1,8 @@
-//! Tools that test a whole database: a model of its contents, random histories on a simulated machine, crashes and
-//! faults, text scripts. They know the public API of `larch` and nothing behind it.
+//! Tools for testing a whole database: a model of its contents, random histories on a simulated machine, crashes
+//! and faults, and text scripts. They know the public API of `larch` and nothing behind it.
 //!
-//! Everything follows from a seed. A test that fails prints its seed and the command that runs it again.
+//! A seed decides everything that happens. If a test fails, it prints its seed and the command that runs this seed
+//! again.
 
 pub mod bank;
 pub mod corruption;

@@ -1,8 +1,9 @@
-//! A model of a database: sorted maps with every version of every row. It knows neither files nor durability, and of
-//! a table it knows only the name.
+//! A model of a database: sorted maps with every version of every row. It knows neither files nor durability. Of a
+//! table, it knows only the name.
 //!
-//! Every commit has one version, and versions are dense. So "the state after the first n commits" is the state at the
-//! version of the n-th commit. The promise that a prefix of the commits survives needs nothing else.
+//! Every commit has one version, and there are no gaps between versions. So the state after the first n commits is
+//! the state at the version of the n-th commit. So this model is enough to test the promise that a prefix of the
+//! commits survives.
 
 use larch::Version;
 use std::collections::BTreeMap;
@@ -39,7 +40,7 @@ pub enum Op {
 /// A range as callers write it.
 pub type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// Versions of one key, ascending; `None` where it was erased.
+/// The versions of one key, in ascending order; `None` for a version that erases the key.
 type KeyHistory = Vec<(Version, Option<Vec<u8>>)>;
 
 /// The model.
@@ -55,7 +56,7 @@ impl Model {
         Self::default()
     }
 
-    /// Adds an empty table. This is not a commit: the table exists at every version.
+    /// Adds an empty table. This does not count as a commit: the table exists at every version.
     pub fn create_table(&mut self, name: &str) {
         self.tables.entry(name.to_owned()).or_default();
     }
@@ -65,14 +66,14 @@ impl Model {
         self.tables.remove(name);
     }
 
-    /// Adds a table with the contents of another table, in all versions. This is not a commit.
+    /// Adds a table that has the contents of another table, in all versions. This does not count as a commit.
     pub fn clone_table(&mut self, name: &str, to: &str) {
         let rows = self.tables[name].clone();
         self.tables.insert(to.to_owned(), rows);
     }
 
-    /// Adds a table with the rows of another table from `key` on, in all versions. Commits that the other table no
-    /// longer has these rows.
+    /// Adds a table that has the rows of another table from `key` on, in all versions. Then commits that the other
+    /// table no longer has these rows.
     pub fn split_table(&mut self, name: &str, key: &[u8], to: &str) -> Version {
         let rows =
             self.tables[name].range(key.to_vec()..).map(|(key, history)| (key.clone(), history.clone())).collect();
@@ -121,7 +122,7 @@ impl Model {
         visible(self.tables.get(table)?.get(key)?, at)
     }
 
-    /// The rows of `range` at version `at`, from either end.
+    /// The rows of `range` at version `at`. They can be taken from either end.
     pub fn range(
         &self,
         table: &str,
@@ -138,7 +139,7 @@ impl Model {
         self.range(table, (Bound::Unbounded, Bound::Unbounded), at)
     }
 
-    /// Forgets the commits after `version`, as a crash does.
+    /// Forgets all commits after `version`, in the same way as a crash.
     pub fn lose_after(&mut self, version: Version) {
         self.newest = self.newest.min(version);
         for rows in self.tables.values_mut() {
@@ -148,7 +149,7 @@ impl Model {
     }
 }
 
-/// Notes a write. If a commit writes a key several times, the last write counts.
+/// Notes a write in a key's history. If a commit writes a key several times, the last write counts.
 fn note(history: &mut KeyHistory, version: Version, value: Option<Vec<u8>>) {
     history.pop_if(|(last, _)| *last == version);
     history.push((version, value));
@@ -174,10 +175,10 @@ pub fn contains((low, high): &KeyRange, key: &[u8]) -> bool {
     after_low && before_high
 }
 
-/// Whether no string can lie in `range`: erasing it is no write.
+/// Whether no string can lie in `range`. Erasing such a range is no write.
 pub fn is_empty_range((low, high): &KeyRange) -> bool {
-    // The first string in the range is `low`, or `low` with a zero byte appended. The first string after the range is
-    // found likewise.
+    // The first string in the range is `low`, or `low` with a zero byte at its end. The first string after the
+    // range is found in the same way.
     let first = |bound: &Bound<Vec<u8>>, excluded: bool| match bound {
         Bound::Unbounded => None,
         Bound::Included(key) | Bound::Excluded(key) => {

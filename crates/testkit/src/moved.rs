@@ -1,9 +1,9 @@
 //! The directory of an open database is moved or removed, or its lock file is removed. Then another process opens a
 //! database at the same place.
 //!
-//! The promises: in a directory that was moved, the first writer goes on and loses nothing. If its directory or its
-//! lock file was removed, no commit is reported as durable from then on. The second writer meets no change by the
-//! first writer, whatever the first one does.
+//! In a directory that was moved, the first writer must go on and lose nothing. If its directory or its lock file
+//! was removed, it must not report any later commit as durable. The second writer must not meet any change by the
+//! first writer, whatever the first writer does.
 
 use crate::options::TinyOptions;
 use larch::{Database, Durability, Error, Follow, Result, Version};
@@ -18,7 +18,7 @@ const HERE: &str = "db";
 const THERE: &str = "moved";
 const TABLE: &str = "t";
 
-/// What a user does to a directory that is in use.
+/// What a user may do to a directory that is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// `mv db moved`.
@@ -41,13 +41,14 @@ struct Writer {
 /// What was seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Commits that the first writer reported as durable after the change.
+    /// The commits that the first writer reported as durable after the change.
     pub durable_after: u64,
-    /// Calls of the first writer that ended with an error after the change.
+    /// The calls of the first writer that returned an error after the change.
     pub refused: u64,
 }
 
-/// Runs two writers on one disk: the first one has its directory changed under it. Panics if a promise is broken.
+/// Runs two writers on one disk. The directory of the first writer is changed while it is open. Panics if a promise
+/// is broken.
 pub fn change_directory(seed: u64, change: Change) -> Changes {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let options = TinyOptions { durability: Durability::Synced, ..TinyOptions::of(seed) };
@@ -93,7 +94,7 @@ pub fn change_directory(seed: u64, change: Change) -> Changes {
 }
 
 impl Writer {
-    /// Makes one of the calls that make, rename and remove files.
+    /// Makes a random call. These calls make, rename and remove files.
     fn write(&mut self, rng: &mut Xoshiro256PlusPlus) -> Result<()> {
         let table = self.db.table(TABLE)?;
         match rng.random_range(0..12) {
@@ -116,7 +117,7 @@ impl Writer {
         }
     }
 
-    /// The same once the directory was changed.
+    /// Makes a random call after the directory was changed.
     fn write_after(&mut self, rng: &mut Xoshiro256PlusPlus, change: Change, changes: &mut Changes) {
         let durable = self.db.durable_version();
         match self.write(rng) {
@@ -132,7 +133,7 @@ impl Writer {
         assert!(change == Change::Moved || more == 0, "{more} commits are reported as durable, and are nowhere");
     }
 
-    /// Closes it, and returns what it should hold.
+    /// Closes the writer's database, and returns the rows that it must hold.
     fn close_after(self, change: Change, changes: &mut Changes) -> Rows {
         match self.db.close() {
             Ok(()) => {}
@@ -147,7 +148,7 @@ impl Writer {
     }
 }
 
-/// A follower goes on in the directory that it has opened.
+/// Checks that a follower goes on in the directory that it has opened.
 fn look(follower: &Database, seen: Version, change: Change) -> Version {
     match follower.catch_up() {
         Ok(version) => assert!(version >= seen, "a follower shows {version:?} after {seen:?}"),

@@ -1,4 +1,5 @@
-//! Options that are drawn from a seed and so small that a few dozen rows make tall trees, many files and many levels.
+//! Options that are drawn from a seed. They are so small that a few dozen rows make tall trees, many files and many
+//! levels.
 
 use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
 use larch::{Builder, Compression, Database, Durability, TableOptions};
@@ -7,28 +8,28 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, RngExt, SeedableRng};
 use std::path::Path;
 
-/// Options of a database and of the tables created in it.
+/// The options of a database and of the tables that are created in it.
 #[derive(Clone, Debug)]
 pub struct TinyOptions {
     /// Pages in memory, in bytes.
     pub cache_bytes: u64,
     /// Rows in memory, in bytes.
     pub write_buffer_bytes: u64,
-    /// What a commit waits for unless it says otherwise.
+    /// What a commit waits for, unless the commit itself says something else.
     pub durability: Durability,
-    /// SSTs open for reading at most, kept and in use together.
+    /// The most SSTs that are open for reading. The files that are kept open and the files in use count together.
     pub open_files: usize,
-    /// Whether the flat index is read where a file has both.
+    /// Whether the flat index is read if a file has both indexes.
     pub prefer_flat_index: bool,
     /// Shape of the levels.
     pub levels: LevelOptions,
-    /// Growth of a manifest before a new one is begun, in bytes.
+    /// By how many bytes a manifest may grow before a new one is begun.
     pub manifest_slack_bytes: u64,
-    /// Disk space kept back for erases, in bytes.
+    /// How many bytes of the disk are kept back for erases.
     pub reserve_bytes: u64,
-    /// How tables are stored; each new one takes one of these.
+    /// The ways in which tables are stored. Each new table takes one of them.
     pub tables: Vec<TableOptions>,
-    /// Indexes that a table may be altered to.
+    /// The page indexes that a table may be altered to.
     pub indexes: Vec<PageIndexKind>,
 }
 
@@ -52,7 +53,7 @@ impl TinyOptions {
                 slow_files: rng.random_range(4..=12),
                 base_bytes: 2 << rng.random_range(10..=15),
                 growth: rng.random_range(2..=4),
-                // If the limit is below a block, a file has one row.
+                // If the limit is less than a block, each file has one row.
                 file_bytes: 1 << rng.random_range(10..=16),
             },
             manifest_slack_bytes: *[0, 500, 4 << 20].choose(rng).expect("there are three"),
@@ -63,7 +64,7 @@ impl TinyOptions {
     }
 
     /// Three variants of the options of `seed`: unchanged, with the smallest cache, and with a cache that has room
-    /// for everything.
+    /// for all data.
     pub fn with_each_cache(seed: u64) -> [Self; 3] {
         let options = Self::of(seed);
         let page_bytes = options.tables.iter().map(|table| u64::from(table.page_bytes)).max().expect("there are three");
@@ -72,7 +73,7 @@ impl TinyOptions {
         [options, least, ample]
     }
 
-    /// The options with both indexes in every file.
+    /// The same options, but every file has both indexes.
     pub fn with_both_indexes(mut self) -> Self {
         self.indexes = vec![PageIndexKind::Both];
         self.tables.iter_mut().for_each(|table| table.index = PageIndexKind::Both);
@@ -93,7 +94,7 @@ impl TinyOptions {
     }
 }
 
-/// Filters of a table, and how many first bytes of keys are in them.
+/// Draws the filters of a table, and how many first bytes of each key go into them.
 pub fn filters(rng: &mut Xoshiro256PlusPlus) -> (Filters, u16) {
     let mut kind = || *FilterKind::ALL.choose(rng).expect("there are three");
     let filters = Filters { upper: kind(), deepest: kind() };
@@ -102,7 +103,8 @@ pub fn filters(rng: &mut Xoshiro256PlusPlus) -> (Filters, u16) {
 
 /// Compression of a table.
 pub fn compression(rng: &mut impl Rng) -> Compression {
-    // This is one draw, whose first bit chose between two codecs before zstd came. So seeds keep their meaning.
+    // Both come from one draw. Its first bit chose between two codecs before zstd was added. It is still one draw,
+    // so that seeds keep their meaning.
     let bits = rng.random::<u32>();
     match (bits >> 31, bits >> 30 & 1) {
         (1, _) => Compression::None,

@@ -1,6 +1,6 @@
 //! Prints how to run a failed seed again.
 
-/// While it lives, a panic is followed by the command that repeats it.
+/// If a panic happens while this value lives, the command that repeats the run is printed.
 #[derive(Debug)]
 pub struct Rerun {
     seed: u64,
@@ -8,7 +8,7 @@ pub struct Rerun {
 }
 
 impl Rerun {
-    /// For the run of `seed` with `steps`, and with `samples` of each kind of fault.
+    /// For a run of `seed` with `steps` steps and `samples` faults of each kind.
     pub fn of(seed: u64, steps: usize, samples: usize) -> Self {
         Self { seed, arguments: format!("--count 1 --steps {steps} --samples {samples}") }
     }
@@ -18,8 +18,8 @@ impl Rerun {
         Self { seed, arguments: "--transactions 1".to_owned() }
     }
 
-    /// For the transactions of `seed` alone, on this number of threads. How the threads interleave does not follow from
-    /// it.
+    /// For a run of the transactions of `seed`, on this number of threads. The seed does not decide how the threads
+    /// interleave.
     pub fn of_threads(seed: u64, threads: usize) -> Self {
         Self { seed, arguments: format!("--transactions 1 --threads {threads}") }
     }

@@ -1,5 +1,5 @@
-//! Text scripts: one script runs on several databases with different options, and gives one output. This module knows
-//! the words of a script and calls the public API. It checks that all databases answer the same.
+//! Text scripts. A script runs on several databases with different options and gives one output. It knows the words
+//! of a script, and it calls the public API. It checks that all databases answer the same.
 //!
 //! ```text
 //! open [durability=buffered]     create           write           batch            import table=T
@@ -18,8 +18,9 @@
 //! VALUE, KEY:     text, and text*N is the text N times
 //! ```
 //!
-//! After the rows of `get`, `scan` and `next` comes what they cost each database. All databases are on simulated
-//! machines, whose background work runs on the thread of the script. So the costs are the same in every run.
+//! After the rows of `get`, `scan` and `next`, the output says what they cost each database. All databases are on
+//! simulated machines, whose background work runs on the thread of the script. So the costs are the same in every
+//! run.
 
 use crate::options::TinyOptions;
 use datadriven::TestCase;
@@ -60,9 +61,9 @@ struct OpenDatabase {
 }
 
 impl Script {
-    /// A script on four databases: one with default options, one with small pages in large files, and two with small
-    /// pages in tiny files. Of the last two, one has trees only, and the other has both indexes and prefers the flat
-    /// one.
+    /// A script on four databases: one with default options, one with small pages in large files, and two with
+    /// small pages in tiny files. One of these last two has only trees. The other has both indexes and prefers the
+    /// flat index.
     pub fn on_all_options() -> Self {
         let usual = TinyOptions {
             cache_bytes: 1 << 20,
@@ -104,7 +105,7 @@ impl Script {
         }
     }
 
-    /// A script on one database with small files, for what depends on options.
+    /// Runs a script on one database with small files. It is for scripts whose output depends on options.
     pub fn on_small_files() -> Self {
         let mut all = Self::on_all_options();
         all.worlds.truncate(1);
@@ -114,7 +115,8 @@ impl Script {
         all
     }
 
-    /// Runs a case on every database. Returns the common output, followed by what the reads cost each database.
+    /// Runs a test case on every database. Returns the output, which all databases share, and then what the reads
+    /// cost each database.
     pub fn run(&mut self, case: &TestCase) -> String {
         let mut outputs = Vec::new();
         let mut costs = String::new();
@@ -133,13 +135,13 @@ impl Script {
     }
 }
 
-/// Whether a word of a script reads rows. The costs of other words depend on when background work runs.
+/// Whether this word of a script reads rows. The costs of other words depend on when background work runs.
 fn is_read(directive: &str) -> bool {
     matches!(directive, "get" | "scan" | "next")
 }
 
-/// Prints what a read did: how often it waited for the disk, and how many pages of each kind it read or found in
-/// memory. It prints nothing about a read that needed no page.
+/// Prints what a read cost: how often it waited for the disk, and how many pages of each kind it read or found in
+/// memory. It prints nothing if the read needed no page.
 fn say_cost(output: &mut String, name: &str, before: &Metrics, after: &Metrics) {
     let pages = after.pages.since(&before.pages);
     if pages.total() == Default::default() {
@@ -156,7 +158,7 @@ fn say_cost(output: &mut String, name: &str, before: &Metrics, after: &Metrics) 
 }
 
 impl World {
-    /// What was counted so far, if the database is open.
+    /// The metrics at this moment, if the database is open.
     fn metrics(&self) -> Option<Metrics> {
         Some(self.open.as_ref()?.db.metrics())
     }
@@ -221,7 +223,7 @@ impl World {
         Ok(())
     }
 
-    /// Levels with the key bounds and rows of their files, as the manifest has them.
+    /// Prints the levels, with the key bounds and the rows of their files. It takes them from the manifest.
     fn files(&mut self, output: &mut String) -> Result<()> {
         let machine = Machine::simulated_on(self.disk.clone(), 0);
         let current = self.disk.read_all(&Path::new(DIRECTORY).join("CURRENT")).expect("the disk works");

@@ -1,6 +1,7 @@
-//! All tests of a whole database that a seed decides. First, a history, crashes, faults, faults during recoveries, a
-//! full disk, followers that meet errors, directories that are moved and removed, and flipped bits. Then, the same
-//! history read by the other index, with held-back reads, with caches of all sizes, and by many futures at once.
+//! All tests of a whole database in which a seed decides everything. The first tests are: a history, crashes,
+//! faults, faults during recoveries, a full disk, followers that meet errors, directories that are moved and
+//! removed, and flipped bits. The other tests run the same history again: read by the other index, with held-back
+//! reads, with caches of all sizes, and by many futures at once.
 
 use crate::corruption::flip_bits;
 use crate::faults::{crash_at_syncs, crash_in_recoveries, fail_operations, fail_recoveries, fill_the_disk};
@@ -12,11 +13,12 @@ use crate::options::TinyOptions;
 use crate::rerun::Rerun;
 use crate::twins::read_both_ways;
 
-/// How many flipped bits are tried for each sample. Each flip costs one open of the database, and needs no history of
-/// its own.
+/// For each sample, how many flips of bits are tried. A flip costs only one open of the database, and it needs no
+/// history of its own.
 pub const FLIPS: usize = 4;
 
-/// Runs `seed`; panics if a promise is broken. It tries `samples` faults of each kind, or all if they are fewer.
+/// Runs all tests with `seed`. Panics if a promise is broken. It tries `samples` faults of each kind. If there are
+/// fewer, it tries all.
 pub fn simulate(seed: u64, steps: usize, samples: usize) {
     let _rerun = Rerun::of(seed, steps, samples);
     History::new(seed).run(steps).expect("the disk does not fail");

@@ -1,10 +1,11 @@
-//! Small databases with something of everything that a release can write, and the rows that must be read from them.
-//! They show two things: later releases read what earlier releases wrote, and earlier releases read what later
-//! releases write for them.
+//! Small databases that contain something of everything that a release can write. With each goes a list of the rows
+//! that must be read from it. They show two things: later releases can read what earlier releases wrote, and
+//! earlier releases can read what later releases write for them.
 //!
-//! A specimen is a folder with a database and two texts. The database is `db`; some of its commits are in the log
-//! alone. The texts list rows, one a line: `rows` has all rows, and `rows-in-files` has the rows that a database
-//! opened read-only shows. The texts are made from the rows that were written, not from rows that were read back.
+//! A specimen is a folder with a database and two texts. The database is in the folder `db`. Some of its commits
+//! are only in the log. The texts list rows, one row in each line: `rows` has all rows, and `rows-in-files` has the
+//! rows that a read-only open of the database shows. The texts are made from the rows that were written, and not
+//! from rows that were read back.
 //!
 //! ```text
 //! table TAB key TAB value                    escaped as in Rust; of a long value its length and CRC-32C
@@ -20,10 +21,10 @@ use std::path::Path;
 /// ExpectedRows by table and key.
 type ExpectedRows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 
-/// Values longer than this stand in the texts as length and checksum.
+/// For a value longer than this, the texts have its length and checksum instead.
 const SHOWN_BYTES: usize = 64;
 
-/// A specimen while it is written: every change goes to the database and to the rows that it has to show.
+/// A specimen that is being written. Every change goes to the database and to the list of rows that it must show.
 struct SpecimenWriter {
     db: Database,
     rows: ExpectedRows,
@@ -31,7 +32,7 @@ struct SpecimenWriter {
 
 impl SpecimenWriter {
     fn table(&self, name: &str, options: TableOptions) -> larch::Result<Table> {
-        // Pages of a few rows: every tree has nodes.
+        // A page has only a few rows, so that every tree has nodes.
         self.db.table_with(name, TableOptions { page_bytes: 512, node_bytes: 512, ..options })
     }
 
@@ -72,7 +73,7 @@ impl SpecimenWriter {
         Ok(())
     }
 
-    /// Gives table `to` the rows of `from` whose keys match `goes`. If not `keeps`, `from` loses these rows.
+    /// Gives table `to` those rows of `from` whose keys match `goes`. If `keeps` is false, `from` loses these rows.
     fn share(&mut self, from: &str, to: &str, keeps: bool, goes: impl Fn(&[u8]) -> bool) {
         let shared: Vec<_> = self
             .rows
@@ -135,7 +136,7 @@ pub fn write(machine: &Machine, folder: &Path, release: Release) -> larch::Resul
         of.put_parts(&grouped, &key, &[&[b'h'; 5], value.as_bytes(), &large(i, usize::from(i) * 20)])?;
     }
     let before: Snapshot = of.db.snapshot();
-    // What the snapshot sees goes to the history of the files.
+    // The versions that the snapshot sees go to the history of the files.
     for i in (0..24).step_by(3) {
         let key = format!("row{i:03}");
         of.put(&plain, &key, b"again")?;
@@ -171,11 +172,11 @@ pub fn write(machine: &Machine, folder: &Path, release: Release) -> larch::Resul
     Ok(())
 }
 
-/// Compares what is read from the database of a specimen with what its text says.
+/// Compares the rows in the database of a specimen with the rows in its text.
 ///
 /// # Panics
 ///
-/// If they differ, or nothing can be read.
+/// If they differ, or if nothing can be read.
 pub fn check(machine: &Machine, folder: &Path, read_only: bool) {
     let database = folder.join("db");
     let db = Database::builder(&database).machine(machine.clone()).create(false).read_only(read_only).open();
@@ -187,7 +188,7 @@ pub fn check(machine: &Machine, folder: &Path, read_only: bool) {
     assert_eq!(rows(&db), String::from_utf8_lossy(&expected), "{}", database.display());
 }
 
-/// All rows of all tables, as a specimen's text has them.
+/// All rows of all tables, in the form that they have in a specimen's text.
 ///
 /// # Panics
 ///
@@ -196,7 +197,7 @@ pub fn rows(db: &Database) -> String {
     shown(&read(db))
 }
 
-/// All rows of all tables, the parts of a row joined by a stroke.
+/// All rows of all tables. The parts of a row are joined by a stroke.
 fn read(db: &Database) -> ExpectedRows {
     let mut rows = ExpectedRows::new();
     for name in db.tables() {

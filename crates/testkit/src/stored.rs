@@ -1,5 +1,5 @@
-//! Processes that share a simulated store: each is a machine of its own, with its own client of the store. Their
-//! databases are small.
+//! Processes that share a simulated store. Each process is a machine of its own, with its own client of the store.
+//! Their databases are small.
 
 use larch::{Builder, Database};
 use objects::{Outside, StoreDisk};
@@ -8,8 +8,8 @@ use os::sync::Arc;
 use os::{Machine, Store};
 use std::path::Path;
 
-/// A machine whose disk shows the files in `store` as if they were in `directory`. Machines with other seeds draw
-/// other numbers.
+/// A machine whose disk shows the files in `store` as if they were in the directory `directory`. Machines with
+/// different seeds draw different numbers.
 pub fn on_store(store: Arc<dyn Store>, directory: &str, clock: &Arc<SimClock>, seed: u64) -> Machine {
     let outside = outside(clock, seed);
     let (random, threads) = (outside.random.clone(), outside.threads.clone());
@@ -17,7 +17,7 @@ pub fn on_store(store: Arc<dyn Store>, directory: &str, clock: &Arc<SimClock>, s
     Machine { disk, reads: Arc::new(os::io::CallerReads), clock: clock.clone(), random, threads }
 }
 
-/// What the journal of such a machine needs of it.
+/// The parts of such a machine that its journal needs.
 pub fn outside(clock: &Arc<SimClock>, seed: u64) -> Outside {
     Outside {
         clock: clock.clone(),
@@ -27,13 +27,14 @@ pub fn outside(clock: &Arc<SimClock>, seed: u64) -> Outside {
     }
 }
 
-/// A builder of a database whose few rows fill memtables and the cache.
+/// A builder of a database with such small memory that a few rows fill its memtables and its cache.
 pub fn small(machine: &Machine, directory: &str) -> Builder {
     let builder = Database::builder(directory).machine(machine.clone());
     builder.write_buffer_bytes(64 << 10).cache_bytes(1 << 20).reserve_bytes(0)
 }
 
-/// The number in a variable of the environment. With it, a test of random histories is run again or for longer.
+/// The number in an environment variable. By such a variable, a user runs one seed of a random test again, or runs
+/// more seeds.
 #[allow(clippy::disallowed_methods, reason = "a seed from the environment")]
 pub fn number_of(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()

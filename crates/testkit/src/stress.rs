@@ -1,12 +1,12 @@
-//! Stresses the whole public API at once, with threads and executors of the real machine, on a disk that fails now and
-//! then.
+//! Stresses the whole public API at once. It uses threads and executors of the real machine, on a disk that fails
+//! now and then.
 //!
-//! The interleaving of threads is not known, so the checks hold for every order. Rows that are written in pairs
-//! agree. Amounts that are moved keep their sum. A snapshot shows again what it showed before. At the end the
-//! database holds what was acknowledged to its writers. A run has a number of rounds. Each round opens the database
-//! with other options, works for some seconds, stops the faults of the disk, and waits for every thread. A thread
-//! that does not end is a failure, like a wrong row. After each round, memory, descriptors and files must be back to
-//! what they were before it.
+//! The threads interleave in an unknown order, so each check must hold for every order. Rows that are written in
+//! pairs must agree. Amounts that are moved must keep their sum. A snapshot must always show what it showed at
+//! first. At the end, the database must hold everything that its writers were told is committed. A run consists of
+//! rounds. Each round opens the database with other options and works for some seconds. Then it stops the faults of
+//! the disk and waits for every thread. A thread that does not end is a failure, like a wrong row. After each
+//! round, memory, descriptors and files must be back to their numbers before the round.
 
 #![allow(
     clippy::disallowed_types,
@@ -37,26 +37,26 @@ use writers::Writer;
 
 const WRITERS: usize = 3;
 
-/// If a thread has not ended this long after it was asked to end, it counts as hanging. It is far longer than the
+/// If a thread has not ended this long after it was asked to end, it counts as hanging. This is far longer than the
 /// slowest step takes, even under a sanitizer.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// How much more memory may be allocated after a round than after the first round. Executors, thread locals and the
-/// standard library keep some memory.
+/// How much more memory may be allocated after a round than was allocated after the first round. Executors, thread
+/// locals and the standard library keep some memory.
 const KEPT_BYTES: u64 = 2 << 20;
 
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The choices of all threads follow from it, but their interleaving does not.
+    /// The choices of all threads follow from the seed, but their interleaving does not.
     pub seed: u64,
     /// How long to go on.
     pub time: Duration,
     /// How long a round is.
     pub round: Duration,
-    /// A directory that does not exist yet; removed at the end.
+    /// The directory for the database. It must not exist, and it is removed at the end.
     pub directory: PathBuf,
-    /// Bytes that the process has allocated, if it counts them.
+    /// Returns the bytes that the process has allocated, if the process counts them.
     pub allocated_bytes: Option<fn() -> u64>,
 }
 
@@ -67,11 +67,11 @@ pub struct Summary {
     pub rounds: u64,
     /// How often each thing was done.
     pub done: BTreeMap<&'static str, u64>,
-    /// How often each kind of injected trouble reached a caller.
+    /// For each kind of injected trouble, how often it reached a caller.
     pub met: BTreeMap<String, u64>,
     /// The most anonymous memory that the process had during a round.
     pub most_memory_bytes: u64,
-    /// Allocated bytes after each round, if they are counted.
+    /// The allocated bytes after each round, if the process counts them.
     pub allocated_bytes: Vec<u64>,
 }
 
@@ -107,8 +107,9 @@ impl Counts {
 }
 
 impl Round {
-    /// The outcome of a call that may meet the trouble of the disk. `None` if it met trouble. Any other error is a
-    /// failure. It is also a failure if writes have stopped: no sync fails, so everything is tried again.
+    /// Checks the outcome of a call that may meet the trouble of the disk. `None` if the call met this trouble. Any
+    /// other error makes the test fail. It also fails if writes have stopped: no sync fails, so the database must
+    /// try everything again.
     fn expect<T>(&self, what: &'static str, outcome: Result<T>) -> Option<T> {
         match outcome {
             Ok(value) => {
@@ -128,7 +129,7 @@ impl Round {
     }
 }
 
-/// Whether the error comes from a failure that the disk was asked for.
+/// Whether the error comes from a failure that the test has injected.
 fn is_trouble(error: &Error) -> bool {
     !error.is_corruption() && !matches!(error, Error::WritesStopped(_)) && error.to_string().contains(disk::INJECTED)
 }
@@ -137,15 +138,15 @@ fn is_trouble(error: &Error) -> bool {
 ///
 /// # Panics
 ///
-/// If a promise is broken. If a thread does not end, the whole process ends, because nothing could be dropped any
-/// more.
+/// If a promise is broken. If a thread does not end, the whole process is ended, because nothing could be dropped
+/// any more.
 pub fn stress(settings: &Settings) -> Summary {
     println!("stress: seed {}, {:?} in rounds of {:?}", settings.seed, settings.time, settings.round);
     let mut summary = Summary::default();
     let mut writers: Vec<Writer> = (0..WRITERS).map(Writer::new).collect();
     let begin = Instant::now();
-    // The first round starts what the process keeps: the ring of reads and an executor's reactor. The least number
-    // over all rounds counts, because a read may still be under way after the first round.
+    // The first round starts two things that the process keeps: the ring for reads, and the reactor of an executor.
+    // The least number over all rounds counts, because a read may still be under way after a round.
     let mut descriptors = usize::MAX;
     while summary.rounds == 0 || begin.elapsed() < settings.time {
         let number = summary.rounds;
@@ -168,14 +169,14 @@ pub fn stress(settings: &Settings) -> Summary {
     summary
 }
 
-/// Descriptors of the process, by the kind of file.
+/// The open descriptors of the process, by the kind of file.
 fn open_descriptors() -> Vec<PathBuf> {
     let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
     entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok()).collect()
 }
 
-/// The open descriptors, once no more than `expected` are open, or after a while. If a future was dropped, its read
-/// may end after the database is closed.
+/// The open descriptors. Waits until no more than `expected` are open, but only for a while. If a future was
+/// dropped, its read may end after the database has been closed.
 fn descriptors_at_rest(expected: usize) -> Vec<PathBuf> {
     let begin = Instant::now();
     loop {
@@ -187,7 +188,7 @@ fn descriptors_at_rest(expected: usize) -> Vec<PathBuf> {
     }
 }
 
-/// Runs one round. Returns the writers with what they know.
+/// Runs one round. Returns the writers, which know what the database must hold.
 fn round(settings: &Settings, number: u64, writers: Vec<Writer>, summary: &mut Summary) -> Vec<Writer> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(settings.seed.wrapping_mul(1_000_003).wrapping_add(number));
     let disk = Arc::new(TroubledDisk::new(rng.random()));
@@ -254,13 +255,13 @@ fn open(machine: &Machine, directory: &Path, rng: &mut Xoshiro256PlusPlus) -> (D
     (builder.open().expect("the disk works at first"), options)
 }
 
-/// A thread that has ended: its name, and its writer or its panic.
+/// A thread that has ended: its name, and then its writer or its panic.
 type Ended = (String, thread::Result<Option<Writer>>);
 
-/// What a thread does if it writes nothing down.
+/// What a thread runs if it need not remember what it wrote.
 type Body = fn(&Round, Xoshiro256PlusPlus);
 
-/// The threads of a round beside the writers.
+/// The threads of a round in addition to the writers.
 const BODIES: [(&str, Body); 8] = [
     ("reader 0", readers::read),
     ("reader 1", readers::read),
@@ -272,7 +273,7 @@ const BODIES: [(&str, Body); 8] = [
     ("tables", tables::come_and_go),
 ];
 
-/// Starts all threads, lets them work, ends the trouble and waits for each.
+/// Starts all threads and lets them work. Then stops the faults of the disk and waits for every thread.
 fn work(settings: &Settings, round: &Arc<Round>, rng: &mut Xoshiro256PlusPlus, writers: Vec<Writer>) -> Vec<Writer> {
     let (send, ended) = mpsc::channel::<Ended>();
     let running = writers.len() + BODIES.len();
@@ -308,7 +309,7 @@ fn work(settings: &Settings, round: &Arc<Round>, rng: &mut Xoshiro256PlusPlus, w
     writers
 }
 
-/// Starts a thread that says when it has ended, and how.
+/// Starts a thread. At its end, the thread reports that it has ended, and how.
 fn start(
     name: &str,
     round: &Arc<Round>,
@@ -328,7 +329,7 @@ fn start(
     thread::Builder::new().name(name.to_owned()).spawn(run).expect("the system has room for a thread");
 }
 
-/// Makes the disk fail now and then until the round is over, and watches the memory.
+/// Until the round is over, makes the disk fail now and then, and watches the memory.
 fn trouble(settings: &Settings, round: &Round, rng: &mut Xoshiro256PlusPlus) {
     let end = Instant::now() + settings.round;
     while Instant::now() < end && round.goes_on() {

@@ -1,4 +1,5 @@
-//! The pages that a read touched, by kind: found in memory and read from disk. Pages that are not touched cost nothing.
+//! The pages that a read touched, for each kind: how many it found in memory, and how many it read from disk. If a
+//! page is not touched, it costs nothing.
 
 use larch::Database;
 use larch::stats::PageKind;
@@ -10,7 +11,7 @@ const KINDS: usize = PageKind::ALL.len();
 /// Pages of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Found in memory. A step that runs again after a miss finds some again.
+    /// Found in memory. If a step misses a page and runs again, it finds some pages a second time.
     pub hits: u64,
     /// Read from disk.
     pub reads: u64,
@@ -30,7 +31,7 @@ impl Count {
 pub struct Touched([Count; KINDS]);
 
 impl Touched {
-    /// Pages touched through the cache of `db` so far.
+    /// The pages that were touched through the cache of `db` so far.
     pub fn so_far(db: &Database) -> Self {
         let pages = db.metrics().pages;
         Self(PageKind::ALL.map(|kind| {

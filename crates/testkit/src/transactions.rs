@@ -1,10 +1,10 @@
-//! Random transactions on the engine, checked for isolation. They run in one of two ways: interleaved on one thread
-//! of a simulated machine whose disk fails, fills up and loses what was not synced, or on threads of the real
-//! machine.
-//! A run has a number of phases. A phase plays a plan on the open database, with other work beside it. Then the
-//! database stays open or is closed, the process is killed, or the machine loses power. The history of the phase is
-//! checked as it was seen until then. If the database was opened again, a reader that sees all rows is added to the
-//! history. Then the history is checked once more, without what a power cut may lose.
+//! Runs random transactions on the engine and checks their isolation. They run in one of two ways. Either they are
+//! interleaved on one thread of a simulated machine, whose disk fails, fills up and loses what was not synced. Or
+//! they run on threads of the real machine. A run consists of phases. A phase plays a plan on the open database,
+//! while other work is done beside it. At the end of a phase, the database stays open or is closed, the process is
+//! killed, or the machine loses power. The history of the phase is checked with everything that was seen up to this
+//! moment. If the database was opened again, a reader that sees all rows is added to the history. Then the history
+//! is checked a second time, without the commits that a power cut may lose.
 
 mod beside;
 mod threads;
@@ -43,7 +43,7 @@ const TRANSACTIONS: usize = 80;
 /// A phase ends after this number of failed commits, because a disk that has failed shows nothing new.
 const MOST_FAILED: u64 = 6;
 
-/// The least write buffer: it has room for the largest transaction of a plan.
+/// The smallest write buffer: it has room for the largest transaction of a plan.
 const LEAST_WRITE_BUFFER_BYTES: u64 = 8 << 10;
 
 /// What happened.
@@ -51,15 +51,16 @@ const LEAST_WRITE_BUFFER_BYTES: u64 = 8 << 10;
 pub struct Summary {
     /// How transactions ended.
     pub ends: Ends,
-    /// Conditional writes, imports and the like beside them.
+    /// How many other things happened beside the transactions, such as conditional writes and imports.
     pub beside: u64,
-    /// How often the database was opened again after a kill or a close.
+    /// How often the database was opened again after the process was killed or the database was closed.
     pub reopened: u64,
     /// How often after a power cut.
     pub power_cuts: u64,
-    /// Commits that a power cut lost. None of them was promised to survive it.
+    /// The commits that a power cut lost. None of them was promised to survive a power cut.
     pub lost: u64,
-    /// Write skew and phantoms of transactions under snapshot isolation. Serializable transactions must have none.
+    /// The cases of write skew and of phantoms among transactions under snapshot isolation. Serializable
+    /// transactions must have none.
     pub skews: u64,
 }
 
@@ -89,11 +90,11 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Runs `seed` on a simulated machine. Everything follows from the seed.
+/// Runs `seed` on a simulated machine. The seed decides everything.
 ///
 /// # Panics
 ///
-/// If the history has an anomaly, or a commit that was promised is lost.
+/// If the history has an anomaly, or if a commit is lost that was promised to survive.
 pub fn simulate(seed: u64) -> Summary {
     let _rerun = Rerun::of_transactions(seed);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -112,7 +113,7 @@ pub fn simulate(seed: u64) -> Summary {
     run.summary
 }
 
-/// The levels of the transactions of a seed.
+/// The isolation levels of the transactions of a seed.
 fn levels(seed: u64) -> Levels {
     match seed % 4 {
         0 | 1 => Levels::All(Isolation::Serializable),
@@ -126,7 +127,7 @@ fn has_indexes(seed: u64) -> bool {
     seed / 4 % 2 == 1
 }
 
-/// The options of a seed, with room for transactions in the write buffer.
+/// The options of a seed. The write buffer has room for the transactions.
 fn tiny_options(seed: u64) -> TinyOptions {
     let options = TinyOptions::of(seed);
     TinyOptions { write_buffer_bytes: options.write_buffer_bytes.max(LEAST_WRITE_BUFFER_BYTES), ..options }
@@ -175,7 +176,7 @@ impl Run {
         EngineStore::new(db, &self.options, reads, self.rng.random()).expect("the disk works again")
     }
 
-    /// Plays a plan, ends the phase and checks its history. The store of the next phase.
+    /// Plays a plan, ends the phase and checks its history. Returns the store for the next phase.
     fn phase(&mut self, store: EngineStore) -> EngineStore {
         let base = store.database().version();
         let mut history = vec![found(&store, &self.tally).expect("the disk works")];
@@ -227,14 +228,15 @@ impl Run {
         *ends.choose(&mut self.rng).expect("there are some")
     }
 
-    /// Ends the process or the machine and opens the database again. Removes what a power cut lost from the history.
+    /// Ends the process or the machine in the way of `end`, and opens the database again. Removes from the history
+    /// what a power cut lost.
     fn open_again(&mut self, store: EngineStore, end: End, history: &mut [Transaction]) -> EngineStore {
         self.summary.ends += store.ends();
         let newest = store.database().version();
         let mut promised = store.acknowledged();
         match end {
             End::Close => {
-                // Closing may be refused because a commit or flush failed before.
+                // The database may refuse to close because a commit or a flush failed before.
                 if let Err(error) = store.into_database().close() {
                     assert!(!error.is_corruption(), "a fault is not corruption: {error}");
                 }
@@ -258,17 +260,18 @@ impl Run {
             End::PowerCut => self.summary.power_cuts += 1,
             _ => self.summary.reopened += 1,
         }
-        // An import of unknown outcome may be there although nobody saw it.
+        // An import of unknown outcome may have taken place although nobody saw its version. So `there` may be
+        // greater than `newest`.
         self.summary.lost += newest.0.saturating_sub(there.0);
         lose_after(history, there);
         store
     }
 }
 
-/// Whether the database can be used once the faults have passed.
+/// Whether the database can still be written once the faults have passed.
 fn goes_on(store: &EngineStore) -> bool {
     let newest = store.database().version();
-    // Else a flush that failed is only tried again after some time.
+    // Without this call, a failed flush would be tried again only after some time.
     let outcome = store.database().flush();
     match &outcome {
         Ok(()) => store.acknowledge(newest, Durability::Synced),
@@ -279,7 +282,7 @@ fn goes_on(store: &EngineStore) -> bool {
     true
 }
 
-/// A transaction that wrote the rows that are there, so that a history can begin with them.
+/// A transaction that wrote all rows that exist now, so that a history can begin with them.
 ///
 /// # Errors
 ///
@@ -310,7 +313,8 @@ fn reader() -> PlannedTransaction {
     PlannedTransaction { isolation: Isolation::Serializable, steps }
 }
 
-/// Checks a history that begins with the rows at version `base`. The commits up to `there` still exist.
+/// Checks a history that begins with the rows that existed at version `base`. The commits up to `there` still
+/// exist.
 fn expect_clean(history: &[Transaction], base: Version, there: Version) {
     let known: BTreeSet<Version> = history.iter().filter_map(version).collect();
     let free: Vec<Version> = (base.0 + 1..=there.0).map(Version).filter(|version| !known.contains(version)).collect();
@@ -329,7 +333,7 @@ fn version(transaction: &Transaction) -> Option<Version> {
     }
 }
 
-/// How many write skews and phantoms there would be if the transactions had asked to be serializable.
+/// How many cases of write skew and phantoms there would be if all transactions had asked to be serializable.
 fn skews(history: &[Transaction]) -> u64 {
     let anomalies = check_as(Isolation::Serializable, history);
     anomalies.iter().filter(|anomaly| matches!(anomaly.kind, Kind::WriteSkew | Kind::Phantom)).count() as u64

@@ -1,5 +1,6 @@
-//! Two databases with the same history. If a file has both indexes, one database reads the tree and the other reads
-//! the flat index. Their files are the same, so both must answer every question with the same bytes.
+//! Two databases that get the same history. If a file has both indexes, one database reads the tree, and the other
+//! database reads the flat index. The two have the same files, so both must answer every question with the same
+//! bytes.
 
 use crate::history::reader::{Reader, Seen, Wanted};
 use crate::history::{DIRECTORY, History};
@@ -11,7 +12,7 @@ use larch::{Key, Result, Snapshot};
 use os::Disk;
 use std::path::Path;
 
-/// Parts of a history; after each of them everything is read.
+/// The number of parts of a history. After each part, everything is read.
 const CHAPTERS: usize = 5;
 
 /// What reading one of the two took.
@@ -19,8 +20,8 @@ const CHAPTERS: usize = 5;
 pub struct Reading {
     /// Pages.
     pub touched: Touched,
-    /// Tables of which a read touched index nodes in some files and a flat index in other files. A table counts as
-    /// often as it was read.
+    /// How often a read of a table touched index nodes in some files and a flat index in other files. A table
+    /// counts each time that it was read in this way.
     pub mixed_tables: u64,
 }
 
@@ -32,8 +33,8 @@ struct Twins {
     readings: [Reading; 2],
 }
 
-/// Runs the history of `seed` twice on a database with `options` and compares the answers. Panics if they differ.
-/// Returns what reading took with trees preferred and with flat indexes preferred.
+/// Runs the history of `seed` on two databases with `options`, and compares their answers. Panics if the answers
+/// differ. Returns what the reads cost if trees are preferred, and what they cost if flat indexes are preferred.
 pub fn read_both_ways(seed: u64, steps: usize, options: &TinyOptions) -> [Reading; 2] {
     let of = |prefer_flat_index| History::with_options(seed, TinyOptions { prefer_flat_index, ..options.clone() });
     let mut twins = Twins { tree: of(false), flat: of(true), readings: Default::default() };
@@ -101,11 +102,12 @@ struct Asked<'a> {
     keys: &'a [Vec<u8>],
 }
 
-/// A question in words, and the rows that were the answer.
+/// A question in words, and the rows that the database answered.
 type Answer = (String, Vec<(Vec<u8>, Vec<Vec<u8>>)>);
 
 impl Asked<'_> {
-    /// The answers of one of them, at its `view`-th snapshot or now, in all ways in which rows can be read.
+    /// The answers of one database, in all ways of reading rows. It reads at the snapshot with index `view`, or at
+    /// the newest version.
     fn of(&self, history: &History, view: Option<usize>) -> Result<Vec<Answer>> {
         let table = history.database().existing_table(self.name)?.expect("the histories are in step");
         let snapshot = view.map(|view| &history.snapshots()[view]);

@@ -1,5 +1,5 @@
-//! A table whose options change. Old files stay readable, and new files have the new options. A crash leaves either
-//! the old or the new options.
+//! A table whose options are changed. Old files stay readable, and new files have the new options. After a crash,
+//! the table has either the old options or the new options.
 
 use larch::check::DumpDetail;
 use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
@@ -12,7 +12,7 @@ use std::path::Path;
 const DIRECTORY: &str = "db";
 
 fn builder(disk: &Arc<SimDisk>) -> larch::Builder {
-    // Nothing is compacted unless it is asked for.
+    // Compaction runs only when a test asks for it.
     let levels = LevelOptions { level0_files: 100, slow_files: 100, ..LevelOptions::default() };
     Database::builder(DIRECTORY).machine(Machine::simulated_on(disk.clone(), 1)).levels(levels)
 }
@@ -21,7 +21,7 @@ fn open(disk: &Arc<SimDisk>) -> Database {
     builder(disk).open().expect("the disk works")
 }
 
-/// Small pages and nodes: few rows make tall trees.
+/// Pages and nodes are small, so that a few rows make tall trees.
 fn options() -> TableOptions {
     TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() }
 }
@@ -34,7 +34,7 @@ fn value(i: u32) -> Vec<u8> {
     format!("{i} ").repeat(10).into_bytes()
 }
 
-/// Every third row from `first`, into a file of its own.
+/// Writes every third row, beginning with row `first`, into a file of its own.
 fn write(db: &Database, table: &Table, first: u32) {
     let mut batch = db.batch();
     (first..600).step_by(3).for_each(|i| batch.insert(table, key(i), value(i)));
@@ -82,7 +82,7 @@ fn files_of_all_indexes_are_read_as_one_table() {
         assert_eq!(table.options(), TableOptions { index: PageIndexKind::Both, ..options() });
         check_rows(&db, &table);
 
-        // Compacting the whole table leaves the last setting alone.
+        // After the whole table has been compacted, its files have only the last setting.
         table.alter(|options| options.index = PageIndexKind::Flat).expect("the disk works");
         table.compact().expect("the disk works");
         let stats = table.stats().expect("the table is there");
@@ -251,7 +251,7 @@ fn a_crash_at_any_sync_leaves_an_alter_wholly_or_not_at_all() {
         TableOptions { index: PageIndexKind::Both, node_bytes: 4096, metadata: b"m".to_vec(), ..options() },
         TableOptions { compression: Compression::Zstd { level: 9 }, ..options() },
     ];
-    // Makes the table, then alters it; says how far it came.
+    // Makes the table and then alters it. Returns how far it came.
     let run = |disk: &Arc<SimDisk>| -> (usize, Result<()>) {
         let mut done = 0;
         let outcome = (|| {

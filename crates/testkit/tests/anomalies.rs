@@ -1,5 +1,5 @@
-//! The anomalies that have names, each as a script: what it shows under both levels. REWRITE=1 writes down what they
-//! say.
+//! Plays a script for each anomaly that has a name, at both isolation levels. `REWRITE=1` writes the outputs of the
+//! scripts to the files.
 
 use testkit::isolation::script::play_script;
 

@@ -1,6 +1,6 @@
-//! Backups in a store are made, removed and restored. Meanwhile processes die at any request, two processes work at
-//! once, and the store loses, delays and repeats requests. Every acknowledged backup can be restored, and no object
-//! stays that belongs to no backup.
+//! Makes backups in a store, removes them and restores them. Meanwhile, processes die at any request, two processes
+//! work at the same time, and the store loses, delays and repeats requests. Every acknowledged backup can be
+//! restored, and every object in the store belongs to a backup.
 
 use larch::Database;
 use larch::backup::Backups;
@@ -18,7 +18,7 @@ use testkit::stored::{number_of, on_store, outside, small};
 const DIRECTORY: &str = "/db";
 const KEPT_AT: &str = "/kept";
 
-/// The rows of the database, by their keys.
+/// The rows of the database: a number for each key.
 type Rows = BTreeMap<u64, u64>;
 
 struct World {
@@ -35,7 +35,7 @@ struct World {
     rows: Rows,
     /// The rows of the database at each version at which a backup was begun.
     was: BTreeMap<u64, Rows>,
-    /// The numbers of backups that were acknowledged and not removed.
+    /// The numbers of the backups that were acknowledged and have not been removed.
     acknowledged: BTreeSet<u64>,
     counts: Counts,
 }
@@ -59,7 +59,7 @@ impl World {
             0 => StoreTrouble::drawn(&mut rng, 60, (KEPT / 4, Duration::from_millis(100))),
             _ => StoreTrouble::default(),
         };
-        // The database is on this machine, or in the same store.
+        // The database lies either on this machine or in the same store as the backups.
         let is_home_in_store: bool = rng.random();
         let home = match !is_home_in_store {
             true => Machine::simulated(seed).0,
@@ -86,7 +86,7 @@ impl World {
         }
     }
 
-    /// A process that works with backups, and the client by which it does.
+    /// A process that works with backups, and its client of the store.
     fn process(&mut self) -> (Backups, Arc<SimStoreClient>) {
         self.processes += 1;
         let client = self.store.client();
@@ -95,7 +95,7 @@ impl World {
         (Backups::at(KEPT_AT).on(&machine), client)
     }
 
-    /// As [`World::process`], but the process may die.
+    /// The same as [`World::process`], but the process may die.
     fn mortal(&mut self) -> Backups {
         let (backups, client) = self.process();
         if self.rng.random_range(0..2) == 0 {
@@ -104,7 +104,8 @@ impl World {
         backups
     }
 
-    /// Calls `act` without trouble, long enough after the last trouble that no answer is old.
+    /// Calls `act` while the store makes no trouble. The last trouble is long enough ago that no old answer can
+    /// arrive.
     fn calmly<T>(&mut self, act: impl FnOnce(&mut World) -> T) -> T {
         self.store.set_trouble(StoreTrouble::default());
         self.clock.advance(KEPT / 4);
@@ -131,7 +132,8 @@ impl World {
         });
     }
 
-    /// The database for a process that makes a backup: open in this process, or opened beside it.
+    /// The database that a process makes a backup of. It is either open for writing in this process, or opened
+    /// read-only.
     fn source(&mut self) -> Database {
         self.was.insert(self.db.version().0, self.rows.clone());
         match self.rng.random() {
@@ -146,12 +148,12 @@ impl World {
     fn back_up(&mut self) {
         let source = self.source();
         let backups = self.mortal();
-        // While it is made, the database goes on, and removes files. It rests after some writes: a backup that is made
-        // beside a writer begins again as long as all files are rewritten at each step of the copy.
+        // While the backup is made, the database goes on to write and to remove files. The writer pauses after some
+        // writes: if all files are rewritten at each step of the copy, the backup begins again each time.
         let may_write = self.rng.random_range(0..3) == 0 && !self.is_home_in_store;
         let mut writes = if may_write { self.rng.random_range(1..20) } else { 0 };
         let (db, mut key) = (self.db.clone(), 1000);
-        // Another process begins in the middle of it, and takes over.
+        // In the middle of the backup, another process begins a backup and takes over.
         let mut other = (self.rng.random_range(0..4) == 0).then(|| self.mortal());
         let (mut second, mut steps) = (None, self.rng.random_range(0..4));
         let (rows, was) = (&mut self.rows, &mut self.was);
@@ -172,7 +174,7 @@ impl World {
             }
             steps -= i32::from(steps > 0);
         });
-        // The one that took over has ended the other, unless it came too late.
+        // The second process has fenced the first one, unless it came too late.
         let is_over = matches!(second, Some(Ok(_)));
         assert!(!is_over || made.is_err(), "seed {}: the first of two writers was not fenced", self.seed);
         self.counts.taken_over += u64::from(is_over);
@@ -205,7 +207,7 @@ impl World {
         })
     }
 
-    /// Checks that every backup can be restored and has the rows that the database had.
+    /// Checks that every backup can be restored, and that it has the rows that the database had at that time.
     fn look(&mut self) {
         let (there, seed) = (self.list(), self.seed);
         assert!(self.acknowledged.iter().all(|number| there.contains(number)), "seed {seed}: {:?}, not {there:?}", {
@@ -283,7 +285,7 @@ fn rows(db: &Database) -> Rows {
     rows.map(|(key, value)| (number(&key), number(&value))).collect()
 }
 
-/// Run one again with `BACKUP_SEED=17`, or other ones with `BACKUP_SEEDS=5000`.
+/// `BACKUP_SEED=17` runs one seed again, and `BACKUP_SEEDS=5000` runs other seeds.
 #[test]
 fn a_backup_in_a_store_is_whole_or_not_there_and_leaves_nothing_behind() {
     let many = number_of("BACKUP_SEEDS").unwrap_or(100);
@@ -309,7 +311,7 @@ fn a_backup_in_a_store_is_whole_or_not_there_and_leaves_nothing_behind() {
     }
 }
 
-/// The remains of a killed restore are never taken for a database, and nothing of them is removed later.
+/// What a killed restore has left is never taken for a database. Nothing of it is removed later.
 #[test]
 fn a_restore_to_a_store_that_was_killed_is_repeated_after_the_place_was_dropped() {
     for requests in 0.. {
@@ -354,7 +356,7 @@ fn a_restore_to_a_store_that_was_killed_is_repeated_after_the_place_was_dropped(
     }
 }
 
-/// What already exists at the target decides, before anything there is changed.
+/// Before anything at the target is changed, the call looks at what is already there, and decides.
 #[test]
 fn a_database_in_a_store_is_not_taken_over_by_a_backup_or_a_restore_to_its_place() {
     let (clock, seed) = (Arc::new(SimClock::new()), 1);

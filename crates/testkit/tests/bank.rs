@@ -1,4 +1,4 @@
-//! A bank loses no money and no acknowledged transfer. More rounds: `cargo x bank`.
+//! A bank loses no money and no acknowledged transfer. `cargo x bank` runs more rounds.
 
 use std::path::Path;
 use testkit::bank::{Clients, Disturbance, Summary, disturb};

@@ -1,6 +1,6 @@
-//! Branches of databases in a store. All of them are written to, branched again, taken over, compacted and dropped.
-//! Meanwhile processes die at any request, and the store loses, delays and repeats requests. Each test is a way in
-//! which a needed file could be removed, or a file that nobody needs could stay.
+//! Branches of databases in a store. The tests write to them, branch them again, take them over, compact them and
+//! drop them. Meanwhile processes die at any request, and the store loses, delays and repeats requests. Each test
+//! shows a way in which a needed file might be removed, or in which a file might stay that nobody needs.
 
 use larch::{Database, Durability};
 use objects::{KEPT, MADE_WITHIN, Outside, StoreDisk, branch, branches, drop_database};
@@ -19,7 +19,7 @@ use testkit::stored::{number_of, on_store, outside, small};
 
 const DIRECTORY: &str = "/db";
 
-/// The rows of a database: a number for each key. A value is its number, again and again.
+/// The rows of a database: a number for each key. A value consists of its number, repeated.
 type Rows = BTreeMap<u64, u64>;
 
 /// The store, and who uses it.
@@ -36,7 +36,8 @@ struct World {
     prefixes: Vec<String>,
     trouble: StoreTrouble,
     counts: Counts,
-    /// The possible rows of branches whose making seems to have failed. Such a branch may exist, or appear later.
+    /// For each branch whose making seems to have failed, the rows that it may have. Such a branch may exist now,
+    /// or it may appear later.
     begun: BTreeMap<String, Vec<Rows>>,
     tells: bool,
 }
@@ -55,10 +56,11 @@ struct Counts {
 /// A database, and what it may have.
 struct Db {
     prefix: String,
-    /// The database has one of these. There are several after a commit whose outcome is not known.
+    /// The database has the rows of one of these entries. There are several entries after a commit of unknown
+    /// outcome.
     may_have: Vec<Rows>,
     writer: Option<Process>,
-    /// Processes from which other processes have taken over. They may not know it.
+    /// Processes from which other processes have taken over. They need not have noticed it.
     fenced: Vec<Process>,
 }
 
@@ -108,7 +110,7 @@ impl World {
         }
     }
 
-    /// A process that uses the store, and the client by which it does.
+    /// A process that uses the store, and its client of the store.
     fn outside(&mut self) -> (Outside, Arc<SimStoreClient>) {
         self.processes += 1;
         (outside(&self.clock, self.seed * 1000 + self.processes), self.store.client())
@@ -122,7 +124,7 @@ impl World {
         Process { client, machine, db: None }
     }
 
-    /// The store and the process for someone who makes or drops something. The process may die after some requests.
+    /// The store and the process for a call that makes or drops something. The process may die after some requests.
     fn hand(&mut self) -> (Arc<dyn Store>, Outside, Machine, bool) {
         let process = self.process("");
         let (outside, client) = self.outside();
@@ -133,14 +135,15 @@ impl World {
         (Arc::new(FolderStore::new(client, "")), outside, process.machine.clone(), dies)
     }
 
-    /// Tells what happens, in the history of one seed.
+    /// Prints what happens, if only one seed is run.
     fn say(&self, text: impl FnOnce() -> String) {
         if self.tells {
             println!("{:?} {}", self.clock.now(), text());
         }
     }
 
-    /// Calls `act` without trouble, long enough after the last trouble that no answer is old.
+    /// Calls `act` while the store makes no trouble. The last trouble is long enough ago that no old answer can
+    /// arrive.
     fn calmly<T>(&mut self, act: impl FnOnce(&mut World) -> T) -> T {
         self.store.set_trouble(StoreTrouble::default());
         self.clock.advance(KEPT / 4);
@@ -149,7 +152,8 @@ impl World {
         outcome
     }
 
-    /// Compares what is in a database with what may be in it. From then on it is known what the database has.
+    /// Compares the rows of a database with the rows that it may have. From then on, it is known which rows the
+    /// database has.
     fn compare(&mut self, place: usize, db: &Database, after: &str) {
         let seed = self.seed;
         let rows = rows(db).unwrap_or_else(|error| panic!("seed {seed}, {after}: {error}"));
@@ -208,7 +212,7 @@ impl World {
 
     fn branch(&mut self, place: usize) {
         let from = self.databases[place].prefix.clone();
-        // Sometimes a place that was used before.
+        // Sometimes the test uses a place a second time.
         let used = self.rng.random_range(0..4) == 0;
         let to = match used {
             true => self.prefixes[self.rng.random_range(0..self.prefixes.len())].clone(),
@@ -233,7 +237,7 @@ impl World {
         self.counts.branches += u64::from(made.is_ok());
         self.counts.branches_cut += u64::from(made.is_err() && dies);
         assert!(!was_there || made.is_err(), "seed {seed}: there is something at {to}");
-        // A branch that seems to have failed may be there.
+        // A branch may exist although its making seems to have failed.
         let may_have = self.databases[place].may_have.clone();
         if !was_there && made.is_err() {
             // Its first sheet may arrive later.
@@ -263,7 +267,7 @@ impl World {
             let process = world.process(&prefix);
             let seed = world.seed;
             let opened = open(&process.machine, true);
-            // It may never have been opened to write.
+            // The database may never have been opened for writing.
             if let Err(larch::Error::NotADatabase(_)) = opened
                 && prefix == "p"
             {
@@ -273,7 +277,7 @@ impl World {
             let report = db.check(|_| {}).unwrap_or_else(|error| panic!("seed {seed}, {prefix}: {error}"));
             assert!(report.problems.is_empty(), "seed {seed}, {prefix} {after}: {:?}", report.problems);
             drop(db);
-            // The commits in logs are seen by one that follows them.
+            // Only an open that follows the writer sees the commits that are in logs.
             if !has_writer {
                 return;
             }
@@ -347,7 +351,7 @@ impl World {
                 let database = &self.databases[place];
                 let process = if fenced { database.fenced.first() } else { database.writer.as_ref() };
                 if let Some(db) = process.and_then(|process| process.db.as_ref()) {
-                    // What a fenced writer tries to do fails, or changes nothing.
+                    // Whatever a fenced writer tries to do, it fails or changes nothing.
                     let outcome = if self.rng.random() { db.flush() } else { db.compact() };
                     outcome.unwrap_or_default();
                 }
@@ -376,7 +380,7 @@ impl World {
             let report = db.check(|_| {}).unwrap_or_else(|error| panic!("seed {seed}, {prefix}: {error}"));
             assert!(report.problems.is_empty(), "seed {seed}, {prefix}: {:?}", report.problems);
         }
-        // Branches were begun again and again from what was there. The unfinished branches are given up now.
+        // Some branches were begun several times and never finished. These unfinished branches are given up now.
         self.clock.advance(MADE_WITHIN);
         for place in 0..self.databases.len() {
             let prefix = self.databases[place].prefix.clone();
@@ -394,7 +398,8 @@ impl World {
             let useless = after.iter().filter(|name| !files.contains(name)).count() as u64;
             assert!(useless <= needed, "seed {seed}, {prefix}: {after:?}, and {needing:?} beside {files:?}");
         }
-        // The order is random. A database that is still needed is refused, and comes later.
+        // The databases are dropped in random order. If a database is still needed, dropping it is refused, and the
+        // test drops it later.
         let mut left = std::mem::take(&mut self.prefixes);
         for _ in 0..left.len() + 1 {
             left.retain(|prefix| {
@@ -468,7 +473,7 @@ fn history(seed: u64, tells: bool) -> Counts {
     world.end()
 }
 
-/// Run one again with `BRANCH_SEED=17`, or other ones with `BRANCH_SEEDS=5000`.
+/// `BRANCH_SEED=17` runs one seed again, and `BRANCH_SEEDS=5000` runs other seeds.
 #[test]
 fn branches_keep_what_they_need_and_nothing_else_whatever_happens_in_between() {
     if let Some(seed) = number_of("BRANCH_SEED") {

@@ -1,4 +1,4 @@
-//! Long work that is cancelled has no effect, at whatever point.
+//! If long work is cancelled, it has no effect, whatever point it had reached.
 
 use larch::options::LevelOptions;
 use larch::{Database, Error, Table, TableOptions};
@@ -14,7 +14,7 @@ fn key(row: u32) -> Vec<u8> {
     format!("row{row:06}").into_bytes()
 }
 
-/// A database with many files that are not compacted.
+/// A database with many files. None of them is compacted by itself.
 fn database() -> (Database, Table, Arc<SimDisk>, Machine) {
     let (machine, disk) = Machine::simulated(7);
     let levels = LevelOptions { level0_files: 1_000, slow_files: 2_000, ..LevelOptions::default() };
@@ -47,7 +47,7 @@ fn a_compaction_that_is_given_up_leaves_the_files_as_they_were() {
     assert!(before > 10);
     let mut looks = 0;
     let outcome = table.compact_with(|at| {
-        // The first look comes before anything is read.
+        // The first call comes before anything has been read.
         looks += u32::from(at.total > 0);
         if looks > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
@@ -77,7 +77,7 @@ fn a_check_that_is_given_up_reads_no_further() {
 fn an_import_that_is_given_up_leaves_neither_rows_nor_files() {
     let (db, table, disk, _) = database();
     let before = ssts(&disk);
-    // While rows come in order, while they are sorted, and while runs are merged.
+    // The import is cancelled while rows come in order, while rows are sorted, and while runs are merged.
     for (is_sorted, is_finished) in [(true, false), (false, false), (false, true)] {
         let mut import = table.import().expect("the disk works");
         for row in 0..ROWS {

@@ -1,4 +1,4 @@
-//! Flipped bits are errors and never wrong rows. More seeds: `cargo x sim`.
+//! A flipped bit causes an error and never a wrong row. `cargo x sim` runs more seeds.
 
 use testkit::corruption::flip_bits;
 use testkit::rerun::Rerun;

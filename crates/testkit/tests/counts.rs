@@ -1,4 +1,4 @@
-//! Promises that are counted: allocations of a cached read, page reads of a point read, reads of an open.
+//! Counts of what is promised: allocations of a cached read, page reads of a point read, and reads of an open.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the time of an open is printed, not judged")]
 
@@ -24,7 +24,7 @@ static COUNTING: Counting<Thread> = Counting::new();
 
 const DIRECTORY: &str = "db";
 
-/// A machine that starts again whenever it is asked, with the same disk.
+/// A machine that can be started again and again with the same disk.
 fn builder(disk: &Arc<SimDisk>) -> larch::Builder {
     Database::builder(DIRECTORY).machine(Machine::simulated_on(disk.clone(), 1))
 }
@@ -33,7 +33,7 @@ fn key(i: u32) -> Vec<u8> {
     format!("key {i:08}").into_bytes()
 }
 
-/// Rows 0, 2, 4, … in one file with a tall tree.
+/// Imports the rows 0, 2, 4, … into one file with a tall tree.
 fn import(table: &Table, rows: u32) {
     let mut import = table.import().expect("the disk works");
     for i in 0..rows {
@@ -42,7 +42,7 @@ fn import(table: &Table, rows: u32) {
     import.finish(|_| {}).expect("the disk works");
 }
 
-/// Imports 20,000 rows under `options` and closes.
+/// Imports 20,000 rows with `options` and closes the database.
 fn imported(options: TableOptions) -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = builder(&disk).open().expect("the disk works");
@@ -186,7 +186,7 @@ fn a_cold_point_read_costs_at_most_height_and_one_page_reads() {
 fn a_point_read_with_a_warm_index_costs_one_page_read() {
     for options in all_kinds() {
         let disk = imported(options);
-        // A quarter of the data fits into memory, and the index many times.
+        // The cache has room for a quarter of the data, and for many times the index.
         let db = builder(&disk).cache_bytes(2 << 20).open().expect("the disk works");
         let table = db.table("t").expect("the disk works");
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
@@ -256,7 +256,7 @@ fn opening_16_000_files_reads_the_manifest_once_and_nothing_else() {
     // If a record does not end in the reader's window of 1 MiB, the record is read again from its start.
     let read_bytes = after.read_bytes - before.read_bytes;
     assert!(read_bytes <= other_bytes + (1 << 20), "{read_bytes} bytes read of {other_bytes} that are not in SSTs");
-    // A new manifest with the same files, and a log header.
+    // The open writes a new manifest with the same files, and the header of a log.
     assert!(after.write_bytes - before.write_bytes <= 2 * other_bytes, "and written once");
     assert!(after.syncs - before.syncs < 20);
 }
@@ -264,7 +264,7 @@ fn opening_16_000_files_reads_the_manifest_once_and_nothing_else() {
 #[test]
 fn a_range_opens_no_file_beyond_its_bounds() {
     let disk = SimDisk::new(1);
-    // A file is cut after its first page. So there are a dozen files of a few dozen rows, with one page each.
+    // A file ends after its first page. So there are a dozen files of a few dozen rows, with one page each.
     let levels = LevelOptions { file_bytes: 1, ..LevelOptions::default() };
     let open = || builder(&disk).levels(levels).open().expect("the disk works");
     let db = open();
@@ -272,7 +272,7 @@ fn a_range_opens_no_file_beyond_its_bounds() {
     import(&db.table_with("t", options).expect("the disk works"), 400);
     db.close().expect("the disk works");
 
-    // Find where the files end: whole scans count pages, and each file is one page.
+    // A whole scan finds where the files end: it counts pages, and each file is one page.
     let db = open();
     let table = db.table("t").expect("the disk works");
     let mut firsts = Vec::new();
@@ -291,7 +291,7 @@ fn a_range_opens_no_file_beyond_its_bounds() {
         for backward in [false, true] {
             let db = open();
             let table = db.table("t").expect("the disk works");
-            // In level 0, beyond the range: not touched either.
+            // This row is in level 0 and beyond the range, so its file is not touched.
             table.insert("zzz", "far away").expect("the disk works");
             db.flush().expect("the disk works");
             let range = table.range(low..high);
@@ -307,14 +307,14 @@ fn a_range_opens_no_file_beyond_its_bounds() {
     };
     check(&firsts[0], &firsts[1], rows_between(0, 1), 1);
     check(&firsts[3], &firsts[5], rows_between(3, 5), 2);
-    // The end may be in the next file, and only that file can tell.
+    // The end of the range may lie in the next file, and only that file can show it.
     check(&firsts[3], &[&firsts[4][..], b"\0"].concat(), rows_between(3, 4) + 1, 2);
     check(b"a", &firsts[1], rows_between(0, 1), 1);
     check(b"", b"b", 0, 0);
 }
 
-/// Imports the even keys twice and then writes some odd keys. This makes three files that overlap; the oldest file is
-/// the largest.
+/// Imports the even keys twice and then writes some odd keys. This makes three files that overlap. The oldest file
+/// is the largest.
 fn overlapping() -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = builder(&disk).open().expect("the disk works");
@@ -338,8 +338,8 @@ fn overlapping() -> Arc<SimDisk> {
 fn many_cold_keys_take_as_many_rounds_as_the_longest_way_has_pages() {
     let disk = overlapping();
     let open = || builder(&disk).open().expect("the disk works");
-    // Each key is in the oldest file only, or in no file. So all files are asked, also when keys are asked one at a
-    // time.
+    // Each key is in the oldest file, or in no file. So all files are asked for each key, even if keys are asked
+    // for one at a time.
     let keys = (0..64).map(|i| (i % 8 == 3, i * 7919 % 20_000));
     let keys = keys.map(|(absent, i)| key(2 * i + u32::from(absent && i % 5 != 0 && i % 7 != 0)));
     let keys: Vec<Vec<u8>> = keys.collect();

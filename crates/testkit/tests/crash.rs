@@ -1,4 +1,4 @@
-//! Whatever fails, nothing acknowledged is lost. More seeds: `cargo x sim`.
+//! Whatever fails, no acknowledged commit is lost. `cargo x sim` runs more seeds.
 
 use testkit::faults::{Crashes, crash_at_syncs, crash_in_recoveries, fail_operations, fail_recoveries, fill_the_disk};
 use testkit::history::History;
@@ -30,7 +30,7 @@ fn a_crash_at_any_sync_leaves_a_prefix_with_everything_acknowledged_durable() {
 #[test]
 fn a_crash_at_every_sync_of_a_short_history_leaves_such_a_prefix() {
     const STEPS: usize = 60;
-    // Beyond are imports into thousands of tiny files.
+    // Histories with more syncs have imports into thousands of tiny files.
     const MOST_SYNCS: u64 = 500;
     let is_short = |seed: &u64| {
         let mut history = History::new(*seed);

@@ -1,5 +1,5 @@
-//! The number of open descriptors of SSTs stays within `open_files`, however many reads are under way. Descriptors
-//! that are kept open and descriptors in use count together.
+//! The number of open descriptors of SSTs stays within `open_files`, however many reads are under way at once. The
+//! descriptors that are kept open and the descriptors in use count together.
 
 #![allow(clippy::disallowed_methods, reason = "descriptors are the machine's, and so are the threads that use them")]
 
@@ -28,7 +28,7 @@ fn key(i: u32) -> Vec<u8> {
     format!("key {i:06}").into_bytes()
 }
 
-/// A database of many files that are not merged, each with rows of its own.
+/// A database with many files that are not merged. Each file has rows of its own.
 fn filled(machine: &Machine, directory: &Path, cache: Option<&Cache>) -> (Database, Table) {
     let levels = LevelOptions { level0_files: 1_000, slow_files: 2_000, ..LevelOptions::default() };
     let builder = Database::builder(directory).machine(machine.clone()).levels(levels).open_files(OPEN_FILES);
@@ -59,7 +59,8 @@ fn no_more_files_stay_open_than_allowed_whatever_fails() {
     let open = || db.metrics().cache.open_files;
     let mut failed = 0;
     for i in 0..3_000 {
-        // Every third read meets an error at one of its first operations: opening, measuring or reading.
+        // Every third read meets an error in one of its first operations: when it opens the file, asks for its
+        // length or reads it.
         if i % 3 == 0 {
             disk.fail_operation(u64::from(i % 5), ErrorKind::Other);
         }
@@ -76,7 +77,7 @@ fn no_more_files_stay_open_than_allowed_whatever_fails() {
     assert_eq!(cache.usage().open_files, 0, "nothing stays open");
 }
 
-/// Descriptors of SSTs in `directory` that this process has open.
+/// The descriptors of SSTs in `directory` that this process has open.
 #[cfg(target_os = "linux")]
 fn descriptors(directory: &Path) -> usize {
     let entries = std::fs::read_dir("/proc/self/fd").expect("it is there on Linux");
@@ -84,7 +85,7 @@ fn descriptors(directory: &Path) -> usize {
     targets.filter(|path| path.starts_with(directory) && path.extension().is_some_and(|end| end == "sst")).count()
 }
 
-/// Every way to read that this system has and that one can choose.
+/// A machine for each way of reading that this system has and that can be chosen.
 #[cfg(target_os = "linux")]
 fn machines() -> Vec<Machine> {
     let mut machines = Vec::new();
@@ -101,15 +102,16 @@ fn machines() -> Vec<Machine> {
     machines
 }
 
-/// Only one test runs at a time. A sample looks at one descriptor after the other, so it is exact only if nothing but
-/// SSTs is opened and closed. Each descriptor gets the lowest free number, so `n` descriptors have `n` numbers.
+/// Lets only one test run at a time. A sample looks at the descriptors one after the other. So it is exact only if
+/// no files except SSTs are opened and closed. Each descriptor gets the lowest free number, so `n` descriptors have
+/// `n` numbers.
 #[cfg(target_os = "linux")]
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: OnceLock<Mutex<()>> = OnceLock::new();
     ALONE.get_or_init(Mutex::default).lock()
 }
 
-/// The most descriptors of SSTs in `directory` that were seen at a time while `act` ran.
+/// The most descriptors of SSTs in `directory` that were open at the same time while `act` ran.
 #[cfg(target_os = "linux")]
 fn most_descriptors(directory: &Path, act: impl FnOnce()) -> usize {
     let is_done = AtomicBool::new(false);

@@ -1,4 +1,4 @@
-//! Many range erases: what readers see among them, and what they cost reads and compactions, counted.
+//! Many range erases. The tests check what readers see among them, and count what they cost reads and compactions.
 
 use larch::options::LevelOptions;
 use larch::stats::Reason;
@@ -19,7 +19,7 @@ fn open(disk: &Arc<SimDisk>, cache_bytes: u64, levels: LevelOptions) -> Database
     builder.open().expect("the disk works")
 }
 
-/// Nothing is compacted for the number of files.
+/// Options with which the number of files causes no compaction.
 fn patient() -> LevelOptions {
     LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() }
 }
@@ -50,7 +50,7 @@ fn is_void((low, high): &Range) -> bool {
     }
 }
 
-/// Checks that `model` agrees with the rows of `table` in some range, from both ends, and with some keys.
+/// Checks `table` against `model`: the rows in some range, from both ends, and some keys.
 fn check(rng: &mut StdRng, table: &Table, snapshot: &Snapshot, model: &Model, keys: u32) {
     let mut range = random_range(rng, keys);
     while is_void(&range) {
@@ -123,7 +123,7 @@ fn rows_are_those_of_a_model_under_many_range_erases_whatever_becomes_of_files()
                 0..4 => db.flush().expect("the disk works"),
                 4 => table.compact().expect("the disk works"),
                 5 if round > 20 && table.name() == "t" => {
-                    // The rest of the table goes on in another one.
+                    // The rest of the table becomes another table.
                     let from = key(rng.random_range(0..KEYS / 2));
                     shown.push((db.snapshot(), table.clone(), model.clone()));
                     let rest = table.split_off(&from, "rest").expect("the disk works");
@@ -157,7 +157,7 @@ fn rows_are_those_of_a_model_under_many_range_erases_whatever_becomes_of_files()
 
 const ROWS: u32 = 20_000;
 
-/// A table with `ROWS` rows in the deepest level.
+/// A table with `ROWS` rows. All rows are in the deepest level.
 fn filled(db: &Database) -> Table {
     let options = TableOptions { page_bytes: 4096, ..TableOptions::default() };
     let table = db.table_with("t", options).expect("the disk works");
@@ -169,7 +169,7 @@ fn filled(db: &Database) -> Table {
     table
 }
 
-/// Erases the keys right after each of `rows`. None of the erased keys has a row.
+/// Erases the keys that come directly after each of `rows`. None of the erased keys has a row.
 fn erase_between(db: &Database, table: &Table, rows: impl IntoIterator<Item = u32>) {
     let mut batch = db.batch().durability(Durability::Buffered);
     for i in rows {
@@ -178,7 +178,7 @@ fn erase_between(db: &Database, table: &Table, rows: impl IntoIterator<Item = u3
     batch.commit().expect("the disk works");
 }
 
-/// Pages that were looked at for `reason`, in memory or not.
+/// How many pages were looked at for `reason`, whether they were in memory or not.
 fn looks(db: &Database, reason: Reason) -> u64 {
     let Pages { hits, faults, .. } = db.metrics().pages.of_reason(reason);
     hits + faults
@@ -222,7 +222,7 @@ fn a_range_that_no_range_erase_touches_costs_one_look_more_for_each_source_that_
             (long, short)
         });
         println!("long {} {}, 100 short {} {}", without.0, with.0, without.1, with.1);
-        // The root, or a node, and a page of range erases.
+        // The pages are the root or a node, and a page of range erases.
         assert!(with.0 <= without.0 + 3, "{} pages looked at, {} without range erases", with.0, without.0);
         assert!(with.1 <= without.1 + 300, "{} pages looked at, {} without range erases", with.1, without.1);
     }
@@ -253,7 +253,7 @@ fn what_a_range_erase_hides_in_older_files_is_not_read_by_a_scan() {
     for in_memory in [false, true] {
         let db = open(&SimDisk::new(1), 64 << 20, patient());
         let table = filled(&db);
-        // A reader who sees the rows keeps the files as they are.
+        // A reader that sees the rows prevents any change of the files.
         let _snapshot = db.snapshot();
         table.remove_range(key(100)..key(ROWS - 100)).expect("the disk works");
         if !in_memory {
@@ -284,7 +284,7 @@ fn a_compaction_reads_each_page_of_range_erases_once() {
         table.compact().expect("the disk works");
         let after = db.metrics().pages.pages(Reason::Compaction, PageKind::RangeErase);
         let looks = after.hits + after.faults - before.hits - before.faults;
-        // A few pages of each file are looked at, to see whether they cut off some of the other pages.
+        // Compaction looks at a few pages of each file, to see whether they cut off some of the other pages.
         println!("{looks} looks at {pages} pages of range erases");
         assert!(looks <= 3 * pages, "{looks} looks at {pages} pages of range erases");
         drop(snapshot);

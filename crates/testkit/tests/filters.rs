@@ -1,4 +1,4 @@
-//! What filters promise, measured in page reads: a search for an absent key reads almost nothing, and a search for a
+//! What filters promise, measured in page reads. A search for an absent key reads almost nothing. A search for a
 //! present key reads no more than without filters.
 
 use larch::options::{FilterKind, Filters, LevelOptions};
@@ -13,20 +13,21 @@ use rand::{RngExt, SeedableRng};
 
 const ROWS: u32 = 40_000;
 
-/// The key of row `i`. Rows with odd numbers are absent. All keys of a group of 16 rows begin with the same 8 bytes.
+/// The key of row `i`. Rows with odd numbers do not exist. All keys of a group of 16 rows begin with the same 8
+/// bytes.
 fn key(i: u32) -> Vec<u8> {
     format!("{:08}-{:02}", i / 32, i % 32).into_bytes()
 }
 
 fn builder(disk: &Arc<SimDisk>, cache_bytes: u64) -> larch::Builder {
-    // Levels are small. Files are not cut at all, so that filters do not change where they are cut.
+    // The levels are small. Files are not cut, so that filters cannot change where a file ends.
     let levels =
         LevelOptions { level0_files: 4, slow_files: 100, base_bytes: 256 << 10, growth: 4, ..Default::default() };
     Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1)).cache_bytes(cache_bytes).levels(levels)
 }
 
-/// 40,000 rows in the deepest level. Above them are a middle level and files of level 0. Each of these has some
-/// hundreds of the same keys, and erases.
+/// A table with 40,000 rows in the deepest level. Above them are a middle level and files of level 0. Each of these
+/// files has some hundreds of the same keys, and some erases.
 fn layered(filters: Filters) -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = builder(&disk, 4 << 20).open().expect("the disk works");
@@ -56,7 +57,8 @@ fn none() -> Filters {
     Filters::all(FilterKind::None)
 }
 
-/// Looks up `count` random keys, odd or even, and says how many pages that read.
+/// Looks up `count` random keys, which are odd if `absent` is set and even otherwise. Returns how many pages this
+/// read.
 fn read(db: &Database, table: &Table, rng: &mut Xoshiro256PlusPlus, count: u32, absent: bool) -> u64 {
     let before = db.metrics().page_reads;
     for _ in 0..count {
@@ -104,7 +106,7 @@ fn keys_together_read_no_older_file_than_the_one_that_has_them_once_filters_are_
     let mut upper: Vec<Vec<u8>> = upper.collect();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
     upper.shuffle(&mut rng);
-    // Now the filters are in memory, and all pages of rows except the pages of the upper levels.
+    // Now the memory has the filters, and all pages of rows except those of the upper levels.
     read(&db, &table, &mut rng, 20_000, true);
     let (together, apart) = upper.split_at(upper.len() / 2);
     let mut pages = [0, 0];
@@ -136,8 +138,8 @@ fn present_keys_read_no_more_with_filters_than_without() {
             (pages, db.metrics().pages.of_kind(PageKind::Filter).faults)
         });
         println!("{cache_bytes} bytes: {with:?} with, {without:?} without");
-        // Where pages of the upper levels are read again and again, filters save up to three of four page reads.
-        // Where these pages stay in memory, filters save almost nothing.
+        // If pages of the upper levels are read again and again, filters save up to three of four page reads. If
+        // these pages stay in memory, filters save almost nothing.
         let all = |pages: [u64; 3]| pages.iter().sum::<u64>();
         let limit = if cache_bytes < 600 << 10 { 80 } else { 101 };
         assert!(all(with.0) * 100 <= all(without.0) * limit, "{cache_bytes} bytes: {with:?} with, {without:?} without");
@@ -169,7 +171,7 @@ fn in_one_run_present_keys_read_the_same_with_filters_and_without() {
 
 #[test]
 fn ranges_of_absent_prefixes_open_no_file_once_filters_are_there() {
-    // Every other group of rows is there, so that neighbours are near.
+    // Every other group of rows exists, so that neighbours are near.
     let prefix = |i: u32| format!("{i:08}");
     let counts = [Filters::all(FilterKind::Bits20), none()].map(|filters| {
         let disk = SimDisk::new(1);
@@ -214,7 +216,7 @@ fn in_memory_absent_keys_bring_filters_and_use_no_rows_after_that() {
         let db = builder(&disk, 4 << 20).open().expect("the disk works");
         db.table("t").expect("the disk works").stats().expect("the table is there")
     };
-    // One cache has room for everything. The other has room for all rows, and hardly more.
+    // The first cache has room for everything. The second cache has room for all rows and for little more.
     for (cache_bytes, has_room) in [(16 << 20, true), (stats.data_bytes + (500 << 10), false)] {
         let (machine, _, reads) = Machine::simulated_with_reads(1);
         let machine = Machine { disk: disk.clone(), ..machine };

@@ -1,4 +1,4 @@
-//! Followers beside random histories, with errors of all kinds on the way.
+//! Followers of databases with random histories. On the way, errors of all kinds occur.
 
 use testkit::followers::{Followed, follow_through_errors};
 

@@ -1,5 +1,6 @@
-//! Scans with a cache that evicts much: either a few pages all the time, or all pages now and then. A history makes
-//! the tables. They have column groups, older versions, range erases and rows in memory.
+//! Scans with a cache that evicts much: either it evicts a few pages all the time, or it evicts all pages now and
+//! then. A random history makes the tables. These have column groups, older versions, range erases and rows in
+//! memory.
 
 use larch::{Database, Key, Result};
 use rand::rngs::Xoshiro256PlusPlus;
@@ -42,7 +43,8 @@ fn between_rows(rng: &mut Xoshiro256PlusPlus, db: &Database, between: Between) {
     }
 }
 
-/// Takes all rows. For each row, `forward` chooses the end. Each expected row must come once and in its place.
+/// Takes all rows of a scan. For each row, `forward` chooses the end from which it is taken. Each expected row must
+/// come once and in its place.
 fn expect_each_row_once(
     rng: &mut Xoshiro256PlusPlus,
     (db, reader): (&Database, &Reader),
@@ -75,7 +77,7 @@ fn expect_each_row_once(
     }
 }
 
-/// Scans all tables at all readable versions, four times each. Returns the number of rows and the pages that the
+/// Scans all tables at all readable versions, four times each. Returns the number of rows, and the pages that the
 /// scans touched.
 fn scan_everything(seed: u64, cache_bytes: u64, between: Between) -> (u64, Touched) {
     println!("seed {seed}, {cache_bytes} bytes of memory, {between:?} between rows");
@@ -104,7 +106,7 @@ fn scan_everything(seed: u64, cache_bytes: u64, between: Between) -> (u64, Touch
             expect_each_row_once(rng, of, &expected, between, |_| true);
             expect_each_row_once(rng, of, &expected, between, |_| false);
             expect_each_row_once(rng, of, &expected, between, |rng| rng.random());
-            // Long runs in one direction, so that both ends have their pages.
+            // The scan goes on in one direction for a long time, so that pages are read ahead for both ends.
             let mut forward = true;
             expect_each_row_once(rng, of, &expected, between, |rng| {
                 forward ^= rng.random_range(0..8) == 0;

@@ -1,4 +1,4 @@
-//! Futures that are polled end, whatever happens to the others. More seeds: `cargo x sim`.
+//! If a future is polled, it ends, whatever happens to the other futures. `cargo x sim` runs more seeds.
 
 use testkit::futures::{Met, read_by_futures};
 use testkit::history::History;

@@ -1,5 +1,5 @@
-//! What it costs on a whole database to read some parts of rows, counted in pages: parts that are not asked for are
-//! not touched.
+//! What it costs to read only some parts of rows, counted in pages of a whole database. A read does not touch the
+//! parts that it does not ask for.
 
 use larch::options::{LevelOptions, PageIndexKind};
 use larch::stats::PageKind;
@@ -11,7 +11,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use testkit::touched::Touched;
 
-/// One file a table, so that trees can be compared.
+/// Each table has one file, so that trees can be compared.
 fn open(disk: &Arc<SimDisk>) -> Database {
     let levels = LevelOptions { file_bytes: 1 << 40, ..LevelOptions::default() };
     let builder = Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1)).levels(levels);
@@ -42,7 +42,7 @@ mod a_large_cold_group {
         hot
     }
 
-    /// A table of hot and cold parts, and one of hot values alone.
+    /// Makes two tables: one with hot and cold parts, and one with the hot values alone.
     fn both(index: PageIndexKind) -> Arc<SimDisk> {
         let disk = SimDisk::new(1);
         let db = open(&disk);
@@ -70,8 +70,8 @@ mod a_large_cold_group {
         disk
     }
 
-    /// Pages that `of_split` reads of the table in parts, and pages that `of_alone` reads of the other table. Each
-    /// starts with an empty cache.
+    /// The pages that `of_split` reads of the table with parts, and the pages that `of_alone` reads of the other
+    /// table. Each of the two reads starts with an empty cache.
     fn compare(
         disk: &Arc<SimDisk>,
         what: &str,
@@ -88,7 +88,7 @@ mod a_large_cold_group {
         let by_alone = Touched::by(&db, || of_alone(&alone));
         println!("{what}: {by_split:?}, alone {by_alone:?}");
         assert_eq!(by_split.of(PageKind::Group).all(), 0, "{what}: pages of the cold group");
-        // The numbers of hits differ, because a step finds some pages again after a miss.
+        // The numbers of hits differ, because a step that runs again after a miss finds some pages a second time.
         let reads = |touched: &Touched| {
             let of_rows = PageKind::ALL.into_iter().filter(|kind| ![PageKind::Index, PageKind::Flat].contains(kind));
             of_rows.map(|kind| (kind, touched.of(kind).reads, touched.of(kind).bytes)).collect::<Vec<_>>()
@@ -97,8 +97,9 @@ mod a_large_cold_group {
         let of_index = |kind| [&by_split, &by_alone].map(|touched| touched.of(kind).reads);
         let ([flat, flat_alone], [nodes, nodes_alone]) = (of_index(PageKind::Flat), of_index(PageKind::Index));
         assert_eq!(flat, flat_alone, "{what}: flat indexes");
-        // If a page lies between pages of other trees, its address and totals take a few bytes more. So the same 1839
-        // children fill three leaf nodes in one tree and two in the other. Each node is read once.
+        // If a page lies between pages of other trees, its address and totals take a few bytes more in a node. So
+        // the same 1839 children fill three leaf nodes in one tree and two leaf nodes in the other tree. Each node
+        // is read once.
         assert!((nodes_alone..=nodes_alone + 1).contains(&nodes), "{what}: nodes {nodes} {nodes_alone}");
         by_split
     }
@@ -195,7 +196,7 @@ mod a_large_cold_group {
             );
         }
 
-        // The cold parts are there, and counted when they are asked for.
+        // The cold parts exist, and they are counted if a read asks for them.
         let db = open(&disk);
         let cold_of = db.table("split").and_then(|split| split.select(["cold", "hot"])).expect("it has these groups");
         let pages = Touched::by(&db, || {
@@ -216,7 +217,8 @@ mod a_long_history {
         format!("key {i:05}").into_bytes()
     }
 
-    /// The parts of a row at a version. Their lengths differ; some are empty, and some are longer than a page.
+    /// The parts of a row at a version. Their lengths differ: some parts are empty, and some are longer than a
+    /// page.
     fn parts(i: u64, version: u64, groups: usize) -> Vec<Vec<u8>> {
         let part = |group: u64| {
             let bytes = match (i + 3 * version + 7 * group) % 23 {
@@ -234,7 +236,7 @@ mod a_long_history {
         with_groups(&["a", "b", "c"][..groups], options)
     }
 
-    /// Writes every row at `versions`, keeps each of them, and brings all to one file.
+    /// Writes all rows at each of `versions`, keeps all these versions, and brings everything into one file.
     fn written(db: &Database, options: TableOptions, versions: std::ops::Range<u64>) -> (Table, Vec<Snapshot>) {
         let groups = options.groups.len();
         let table = db.table_with("t", options).expect("the disk works");
@@ -242,7 +244,7 @@ mod a_long_history {
             let mut batch = db.batch();
             (0..ROWS).for_each(|i| batch.insert_parts(&table, key(i), &parts(i, version, groups)));
             batch.commit().expect("the disk works");
-            // Some of it by flushes that merge meets again.
+            // Now and then a flush writes a file, which the compaction then merges.
             if version % 40 == 7 {
                 db.flush().expect("the disk works");
             }
@@ -257,13 +259,13 @@ mod a_long_history {
         (table, snapshots)
     }
 
-    /// Chosen groups, of as many as the table has.
+    /// Lists of chosen groups. Each list has at most as many groups as the table has.
     fn choices(groups: usize) -> Vec<Vec<usize>> {
         let some = vec![vec![], vec![0], vec![1], vec![2, 0], vec![1, 2], vec![0, 1, 2]];
         some.into_iter().filter(|chosen| chosen.iter().all(|&group| group < groups.max(1))).collect()
     }
 
-    /// The groups of the table that are chosen; a table without groups is read whole elsewhere.
+    /// The chosen groups of the table. A table without groups is not read here, but as a whole.
     fn selected(table: &Table, chosen: &[usize]) -> Selection {
         let names = table.options().groups;
         table.select(chosen.iter().map(|&group| &names[group])).expect("it has these groups")
@@ -278,7 +280,7 @@ mod a_long_history {
         found.iter().map(|part| &part[..]).eq(expected.iter().map(|part| &part[..]))
     }
 
-    /// Reads every row of `selection` in every way. The rows must be the rows of `version`.
+    /// Reads every row of `selection` in all ways. The rows must be those of `version`.
     fn read_all(selection: &Selection, version: u64, groups: usize, chosen: &[usize]) {
         let expected: Vec<_> = (0..ROWS).map(|i| picked(i, version, groups, chosen)).collect();
         let keys: Vec<_> = (0..ROWS).map(key).collect();
@@ -302,7 +304,7 @@ mod a_long_history {
         of_range(backward);
     }
 
-    /// As [`read_all`], of a table read whole.
+    /// The same as [`read_all`], for a table that is read as a whole.
     fn read_whole(table: &Table, version: u64) {
         let keys: Vec<_> = (0..ROWS).map(key).collect();
         let expected: Vec<_> = (0..ROWS).map(|i| parts(i, version, 1).remove(0)).collect();
@@ -317,8 +319,8 @@ mod a_long_history {
         assert_eq!(values.collect::<Vec<_>>(), expected.into_iter().rev().collect::<Vec<_>>());
     }
 
-    /// Reads the newest version of everything, first with an empty cache and then with a full one. Returns the
-    /// touched pages of every kind.
+    /// Reads the newest version of everything in several ways, first with an empty cache and then with a full
+    /// cache. For each way, returns the touched pages of every kind.
     fn touched_by_newest(db: &Database, table: &Table) -> Vec<Touched> {
         let groups = table.options().groups.len();
         let mut all = Vec::new();
@@ -347,7 +349,7 @@ mod a_long_history {
                 let disk = SimDisk::new(1);
                 let db = open(&disk);
                 let (table, snapshots) = written(&db, small_pages(index, groups), 0..VERSIONS);
-                // What was written is not in the cache: compaction reads around it.
+                // Pages that were just written are not in the cache, because compaction does not use the cache.
                 check(&touched_by_newest(&db, &table), "while snapshots keep it");
                 drop((snapshots, table));
                 db.close().expect("the disk works");
@@ -359,8 +361,8 @@ mod a_long_history {
                 assert_eq!(stats.history_rows, ROWS * (VERSIONS - 1), "it is still in the file");
                 drop((table, db));
 
-                // Without a history, the file has about the same number of index nodes, too. Totals of what lies
-                // elsewhere take some room in nodes, so a node may have one child less.
+                // A file without a history has about the same number of index nodes. The totals of data outside the
+                // tree take some room in nodes, so a node may have one child less.
                 let db = open(&SimDisk::new(1));
                 let (table, _) = written(&db, small_pages(index, groups), VERSIONS - 1..VERSIONS);
                 let without = touched_by_newest(&db, &table);

@@ -1,6 +1,6 @@
-//! Index pages are not charged to a read. The limits of a read count only rows and data pages. So the same read
-//! brings the same data pages whatever index the files have. And the report of a table's rows is the same under every
-//! index.
+//! A read is not charged for index pages. The limits of a read count only rows and data pages. So the same read
+//! loads the same data pages, whatever index the files have. The report of a table's rows is also the same with
+//! every index.
 
 use larch::options::{LevelOptions, PageIndexKind};
 use larch::rows::AtMost;
@@ -13,7 +13,7 @@ use os::sync::Arc;
 const ROWS: u32 = 6_000;
 const GROUPS: [&str; 2] = ["hot", "cold"];
 
-/// Which indexes files have, how tall their trees are, and which index is read if a file has both.
+/// Which indexes the files have, how tall their trees are, and which index is read if a file has both.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     index: PageIndexKind,
@@ -45,7 +45,8 @@ fn open(disk: &Arc<SimDisk>, shape: Shape) -> (Database, Table) {
     (db, table)
 }
 
-/// Rows in three files that overlap everywhere, some erased, some with older versions, some with large values.
+/// Rows in three files that overlap everywhere. Some rows are erased, some have older versions, and some have large
+/// values.
 fn filled(shape: Shape) -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let (db, table) = open(&disk, shape);
@@ -61,7 +62,7 @@ fn filled(shape: Shape) -> Arc<SimDisk> {
         }
         batch.commit().expect("the disk works");
         snapshots.push(db.snapshot());
-        // The versions that the snapshots see are kept in the history of the same file.
+        // The history of the same file keeps the versions that the snapshots see.
         let mut batch = db.batch();
         (0..ROWS).filter(|i| i % 40 == file).for_each(|i| batch.insert_parts(&table, key(i), &[&b"new"[..], b"new"]));
         batch.remove_range(&table, key(100 * file)..key(100 * file + 20));
@@ -72,7 +73,7 @@ fn filled(shape: Shape) -> Arc<SimDisk> {
     disk
 }
 
-/// Pages read by `read`: data pages, index pages.
+/// How many pages `read` reads: first data pages, then index pages.
 fn reads(db: &Database, read: impl FnOnce()) -> (u64, u64) {
     let count = || {
         let pages = db.metrics().pages;
@@ -84,9 +85,9 @@ fn reads(db: &Database, read: impl FnOnce()) -> (u64, u64) {
     (after.0 - before.0, after.1 - before.1)
 }
 
-/// Does `read` for every shape, in a database with nothing in memory. Compares what it returns and how many data
-/// pages it reads; these numbers may differ by `slack`. Returns this number, and the number of index pages for each
-/// shape.
+/// Runs `read` for every shape, each time in a database with nothing in memory. Compares the results, and the
+/// numbers of data pages that were read. These numbers may differ by `slack`. Returns the number of data pages, and
+/// for each shape the number of index pages.
 #[track_caller]
 fn compare(disks: &[(Shape, Arc<SimDisk>)], slack: u64, read: impl Fn(&Table) -> Vec<Vec<u8>>) -> (u64, Vec<u64>) {
     let mut expected = None;
@@ -132,12 +133,13 @@ fn what_is_prefetched_within_a_limit_is_the_same_data_under_every_index() {
                 done.expect("the disk works");
                 Vec::new()
             });
-            // Tall trees read several times the index pages of a list, and none of it was charged.
+            // With a tall tree, a read takes several times the index pages that it takes with a list. It is charged
+            // for none of them.
             assert!(index[0] > index[2], "{limits:?}: {index:?}");
             data_reads.push(data);
         }
     }
-    // In the order above, forward: more is allowed, more is read.
+    // The limits of each kind are in ascending order, so a forward read with a later limit reads more.
     let forward: Vec<u64> = data_reads.iter().copied().step_by(2).collect();
     assert!(forward[0] < forward[1] && forward[1] < forward[2], "{forward:?}");
     assert!(forward[3] < forward[5] && forward[5] < forward[6], "{forward:?}");
@@ -158,7 +160,7 @@ fn a_range_with_a_limit_gives_the_same_rows_by_the_same_data_pages_under_every_i
 fn a_scan_with_readahead_reads_the_same_data_under_every_index() {
     let disks = disks();
     for backward in [false, true] {
-        // Nodes end at other rows, so a window may close over some pages more.
+        // In each shape, nodes end at other rows. So a window may take in some pages more.
         let (data, _) = compare(&disks, 10, |table| {
             let mut rows = table.select(GROUPS).expect("it has these groups").iter();
             let mut keys = Vec::new();
@@ -171,7 +173,7 @@ fn a_scan_with_readahead_reads_the_same_data_under_every_index() {
     }
 }
 
-/// What a table's stats say about its rows and their memory, without what they say about its index.
+/// What the stats of a table say about its rows and the memory for them, without what they say about its index.
 fn of_rows(stats: &TableStats) -> impl PartialEq + std::fmt::Debug + use<> {
     let levels: Vec<(usize, u64, u64)> =
         stats.levels.iter().map(|level| (level.level, level.files, level.rows)).collect();
@@ -198,11 +200,11 @@ fn a_table_is_reported_alike_under_every_index() {
         let stats = table.stats().expect("the table is there");
         let said = (of_rows(&cold), of_rows(&stats));
         assert_eq!(said, *expected.get_or_insert_with(|| (of_rows(&cold), of_rows(&stats))), "{shape:?}");
-        // A scan's window may have closed over some pages more.
+        // The window of a scan may have taken in some pages more.
         let cached = *cached_data.get_or_insert(stats.cached_data_bytes);
         assert!(stats.cached_data_bytes.abs_diff(cached) <= cached / 50, "{shape:?}: {}", stats.cached_data_bytes);
         assert_eq!(cold.cached_data_bytes, 0, "{shape:?}");
-        // What differs is what is said to be the index, on disk and in memory.
+        // Only the numbers for the index differ, on disk and in memory.
         assert_eq!(stats.index_bytes, stats.btree_bytes + stats.flat_bytes);
         assert!(stats.cached_index_bytes > 0 && stats.cached_data_bytes > cold.cached_data_bytes);
         let cached = stats.cached_index_bytes + stats.cached_data_bytes;

@@ -1,5 +1,5 @@
-//! The memory that metrics report by owner is the memory by which the process has grown. There is only one test,
-//! because all allocations of the process count.
+//! Metrics report memory by owner. The sum must be the memory by which the process has grown. There is only one
+//! test, because all allocations of the process count.
 
 #![allow(clippy::disallowed_methods, reason = "a directory of its own on the real disk")]
 
@@ -14,12 +14,13 @@ use rand::{RngExt, SeedableRng};
 #[global_allocator]
 static COUNTING: Counting<Process> = Counting::new();
 
-/// Memory of the heap, of buffers that have mappings of their own, and of the arenas of caches and of rows in memory.
+/// The memory of three kinds: the heap, the buffers that have mappings of their own, and the arenas of caches and
+/// of rows in memory.
 fn memory_bytes() -> u64 {
     Process::live_heap_bytes() + (Buffer::mapped_bytes() + Arena::all_backed_bytes()) as u64
 }
 
-/// The sum may be off by a fiftieth and 128 KiB.
+/// The sum may differ by a fiftieth of it and 128 KiB.
 fn check(step: &str, db: &Database, before: u64) {
     let metrics = db.metrics();
     let memory = *metrics.memory();
@@ -135,7 +136,7 @@ fn owners_hold_what_the_process_has_grown_by() {
         let table = db.table(&format!("{erases} range erases")).expect("the disk works");
         table.insert(key(erases), "a row below them").expect("the disk works");
         table.compact().expect("the disk works");
-        // Whoever sees the row keeps them from being dropped.
+        // The snapshot sees the row, so the erases over it must not be dropped.
         let snapshot = db.snapshot();
         for i in 0..erases / 500 {
             let mut batch = db.batch().durability(Durability::Buffered);
@@ -148,7 +149,7 @@ fn owners_hold_what_the_process_has_grown_by() {
         db.flush().expect("the disk works");
         let mut most = 0;
         let look = &mut |_| {
-            // As many pages are read ahead as have room. They are counted separately.
+            // Compaction reads ahead as many pages as there is room for. These pages are counted separately.
             let pages = db.metrics().memory().compaction_bytes;
             most = most.max(memory_bytes().saturating_sub(before + pages));
             check("compacting range erases", &db, before);

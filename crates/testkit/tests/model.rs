@@ -1,11 +1,11 @@
-//! Random histories show what a sorted map with versions would show. More seeds: `cargo x sim`.
+//! A random history must show the same as a sorted map with versions. `cargo x sim` runs more seeds.
 
 use larch::Database;
 use os::Machine;
 use testkit::history::History;
 use testkit::rerun::Rerun;
 
-/// A prime number of steps, so that no periodic work always coincides with the end.
+/// The number of steps is prime, so that no periodic work always coincides with the end.
 const STEPS: usize = 397;
 
 #[test]
@@ -21,7 +21,7 @@ fn a_row_gives_its_value_after_its_file_was_compacted_away() {
     let (machine, _) = Machine::simulated(1);
     let db = Database::builder("db").machine(machine).open().expect("the disk works");
     let table = db.table("t").expect("the disk works");
-    // Too long for a data page: it is read when it is asked for.
+    // The value is too long for a data page, so it is read only when it is asked for.
     let value = [b'v'; 100_000];
     table.insert("a", value).expect("the disk works");
     db.flush().expect("the disk works");

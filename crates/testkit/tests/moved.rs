@@ -1,4 +1,4 @@
-//! A database whose directory is moved or removed while it is open, and another one that comes to its place.
+//! A database whose directory is moved or removed while it is open. Then another database comes to the same place.
 
 use testkit::moved::{CHANGES, Change, Changes, change_directory};
 

@@ -1,5 +1,5 @@
-//! A range whose end is known is read in one round of the disk for each level of the index, over all files and groups
-//! at once.
+//! If the end of a range is known, the range is read in one round of the disk for each level of the index, over all
+//! files and groups at once.
 
 use kit::Scratch;
 use larch::options::{LevelOptions, PageIndexKind};
@@ -26,7 +26,7 @@ fn open(disk: &Arc<SimDisk>) -> Database {
     builder.levels(levels).open().expect("the disk works")
 }
 
-/// Rows in four files that overlap everywhere.
+/// Writes rows to four files that overlap everywhere.
 fn four_files(index: PageIndexKind) -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = open(&disk);
@@ -49,13 +49,14 @@ fn four_files(index: PageIndexKind) -> Arc<SimDisk> {
     disk
 }
 
-/// Rounds of waiting for the disk and page reads so far.
+/// How often the database waited for the disk, and how many pages it read so far.
 fn counts(db: &Database) -> (u64, u64) {
     let metrics = db.metrics();
     (metrics.pages.all_rounds(), metrics.page_reads)
 }
 
-/// Reads 1,000 rows in the middle with all parts. Returns how many rounds and page reads this took.
+/// Reads 1,000 rows from the middle of the table, with all parts. Returns how many rounds and how many page reads
+/// this took.
 fn read_thousand(db: &Database, table: &Table, limit: Option<u64>, backward: bool) -> (u64, u64) {
     let (from, to) = (key(7_000), key(8_000));
     let before = counts(db);
@@ -85,8 +86,8 @@ fn a_range_of_a_thousand_rows_over_four_files_and_three_groups_takes_as_many_rou
             let table = db.table("t").expect("it is there");
             let height = u64::from(table.stats().expect("the disk works").index_height);
             assert!(height >= if index == PageIndexKind::Flat { 1 } else { 3 });
-            // One way down the tree, one more if a range begins or ends at the border of a page, and one way down the
-            // groups.
+            // There are at most two ways down the tree, and one way down the groups. The second way down the tree
+            // is needed if the range begins or ends at the border of a page.
             let bound = 2 * (height + 1) + (height + 1);
 
             let (rounds, reads) = read_thousand(&db, &table, Some(1_000), backward);
@@ -125,7 +126,8 @@ fn after_a_prefetch_nothing_is_read() {
     }
 }
 
-/// Rows in four files of level 0, some of them erased or replaced in a later one, and range erases.
+/// Writes rows to four files of level 0. In later files, some rows are erased or replaced. There are also range
+/// erases.
 fn four_files_with_erases(directory: &Path, rows: u32) {
     let levels = LevelOptions { level0_files: 1000, slow_files: 1000, ..LevelOptions::default() };
     let builder = Database::builder(directory).durability(Durability::Buffered).levels(levels);
@@ -149,7 +151,7 @@ fn four_files_with_erases(directory: &Path, rows: u32) {
     db.close().expect("the disk works");
 }
 
-/// On the real disk, where pages are read beside the thread that asks for them.
+/// This test uses the real disk, where other threads read the pages.
 #[test]
 fn a_range_that_was_prefetched_in_any_way_reads_nothing_more() {
     let rows = 20_000;
@@ -161,7 +163,7 @@ fn a_range_that_was_prefetched_in_any_way_reads_nothing_more() {
         for groups in groups {
             for limit in [Some(1), Some(50), Some(1000), None] {
                 for i in 0..4 {
-                    // A new cache each time, a quarter of which holds the longest range.
+                    // Each read gets a new cache. A quarter of it has room for the longest range.
                     let builder = Database::builder(scratch.path()).read_only(true).cache_bytes(64 << 20);
                     let db = builder.prefer_flat_index(prefer_flat).open().expect("the disk works");
                     let table = db.existing_table("t").expect("the disk works").expect("it was made");
@@ -205,7 +207,7 @@ fn a_prefetch_of_one_group_reads_no_page_of_the_others() {
     assert!(group_pages() >= 3_000 * 100);
 }
 
-/// A precharge that took no notice of the size of memory once filled it (YDB, #53139).
+/// In YDB, a precharge that ignored the size of the memory once filled the memory (#53139).
 #[test]
 fn a_prefetch_larger_than_the_cache_stays_within_a_quarter_of_it() {
     let disk = four_files(PageIndexKind::Btree);
@@ -219,7 +221,7 @@ fn a_prefetch_larger_than_the_cache_stays_within_a_quarter_of_it() {
     assert_eq!(table.select(GROUPS).expect("it has them").iter().count(), ROWS as usize);
 }
 
-/// A table of many small files, read back from a cold start.
+/// A table of many small files, opened again with nothing in memory.
 fn imported(options: TableOptions, cache_bytes: u64, rows: u32, parts: &[Vec<u8>]) -> (Arc<SimDisk>, Database, Table) {
     let disk = SimDisk::new(1);
     let levels = LevelOptions { file_bytes: 256 << 10, ..LevelOptions::default() };
@@ -264,7 +266,7 @@ fn a_prefetch_leaves_what_is_read_first_in_memory_whatever_its_pages_are_like() 
         assert!(used <= cache_bytes * 3 / 8, "{name}: {used} bytes of {cache_bytes} are in memory");
         assert!(done.rounds <= 12, "{name}: {done:?}");
         let before = counts(&db);
-        // A packed large value may unpack to much, so few of them are counted on.
+        // A large packed value may become much longer when it is unpacked, so the test expects only a few of them.
         let wanted = if parts.iter().any(|part| part.len() > 4_096) { 6 } else { 100 };
         let first = match names.is_empty() {
             true => table.iter().take(wanted).count(),

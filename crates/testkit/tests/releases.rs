@@ -1,5 +1,5 @@
-//! Databases that earlier releases wrote can be read for ever. They lie in `testdata/releases`, one folder for each
-//! release. `cargo x compat --write-golden` wrote them, and none of them is ever written again.
+//! Databases that earlier releases wrote stay readable for ever. They lie in `testdata/releases`, with one folder
+//! for each release. `cargo x compat --write-golden` wrote them. None of them is ever written again.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "the databases lie in the source tree")]
 
@@ -15,7 +15,7 @@ fn folders() -> Vec<PathBuf> {
     entries.map(|entry| entry.expect("it can be listed").path()).collect()
 }
 
-/// A copy of `folder` on a disk of its own.
+/// Copies `folder` to a disk of its own.
 fn copied(folder: &Path, disk: &SimDisk, to: &Path) {
     disk.create_dir(to).expect("the disk works");
     for entry in std::fs::read_dir(folder).expect("it is in the source tree") {
@@ -38,7 +38,7 @@ fn a_database_of_every_release_is_read_and_taken_over() {
         let (machine, disk) = Machine::simulated(1);
         copied(&folder, &disk, Path::new("release"));
         specimen::check(&machine, Path::new("release"), true);
-        // Check twice, because the second check also reads what the first open wrote.
+        // The check runs twice, because the second one also reads what the first open wrote.
         specimen::check(&machine, Path::new("release"), false);
         specimen::check(&machine, Path::new("release"), false);
     }

@@ -1,4 +1,4 @@
-//! A repair saves everything that can be read, reports what it could not save, and leaves the damaged database
+//! A repair saves everything that can be read, and reports what it could not save. It leaves the damaged database
 //! unchanged.
 
 use larch::options::{LevelOptions, PageIndexKind, Release};
@@ -44,7 +44,7 @@ fn read(table: &Table) -> Rows {
     rows.map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
 }
 
-/// A table of one file with many pages, and what is in it.
+/// A table of one file with many pages. Returns its rows, too.
 fn one_file(index: PageIndexKind) -> (Arc<SimDisk>, Rows, PathBuf) {
     let (machine, disk) = Machine::simulated(3);
     let db = Database::builder(DAMAGED).machine(machine).open().expect("the disk works");
@@ -139,8 +139,8 @@ fn rows_of_damaged_pages_are_listed_and_all_others_are_saved() {
         let (disk, rows, sst) = one_file(index);
         let bytes = disk.read_all(&sst).expect("the disk works").len() as u64;
         let (mut losses, mut whole) = (0, 0);
-        // Flip a bit in every other block, and last in the footer. If only the footer is damaged, the manifest knows
-        // all that it says.
+        // Flips a bit in every other block, and at last in the footer. If only the footer is damaged, no row is
+        // lost, because the manifest knows everything that the footer says.
         for block in (0..bytes / 4096).step_by(2).chain([bytes / 4096 - 1]) {
             let disk = disk.image();
             disk.flip_bit(&sst, block * 4096 + 40, 3);
@@ -166,7 +166,7 @@ fn with_both_indexes_a_damaged_node_loses_nothing() {
     let lost_by = |index: PageIndexKind| {
         let (disk, rows, sst) = one_file(index);
         let bytes = disk.read_all(&sst).expect("the disk works").len() as u64;
-        // The root of the main tree lies last before the footer.
+        // The root of the main tree is the last page before the footer.
         disk.flip_bit(&sst, bytes - 2 * 4096 + 200, 1);
         let report = repair(&disk, DAMAGED);
         assert_eq!(report.rows + report.lost.iter().map(|loss| loss.rows).sum::<u64>(), rows.len() as u64);

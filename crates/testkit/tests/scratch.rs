@@ -1,5 +1,5 @@
-//! Work on a database in a store writes temporary data to this machine, reads it there again, and leaves nothing
-//! behind.
+//! Work on a database in a store may write temporary data to this machine. It reads the data there again, and
+//! leaves nothing behind.
 
 use larch::machine::Machine;
 use larch::{Database, Readable as _};
@@ -37,7 +37,7 @@ impl World {
         small(&self.machine, DIRECTORY).open().expect("there is no trouble")
     }
 
-    /// How many SSTs are in the store, read or not.
+    /// How many SSTs are in the store, whether a database uses them or not.
     fn objects(&self) -> usize {
         self.store.names().iter().filter(|name| name.ends_with(".sst")).count()
     }
@@ -69,7 +69,8 @@ fn the_sorted_runs_of_an_import_into_a_store_stay_on_this_machine() {
     let report = import(&db).expect("there is no trouble");
     assert!(report.runs > 5, "{} runs are merged", report.runs);
     let made = world.objects() as u64;
-    // The rows before the first row that was out of order were written directly to their final place.
+    // The rows before the first row out of order were written directly to their final place, so there may be one
+    // object more than files.
     assert!(made <= report.files + 1, "{made} objects for {} files", report.files);
     let counts = world.store.counts();
     assert!(counts.gets - before.gets < 30, "{} reads", counts.gets - before.gets);
@@ -108,7 +109,7 @@ fn what_a_process_has_left_that_died_goes_with_the_next_use() {
     near.create_dir(&left).expect("the disk works");
     near.create_with(&left.join("LOCK"), b"").expect("the disk works");
     near.create_with(&left.join("00000012-3.sst"), b"rows").expect("the disk works");
-    // The scratch directory of a process that lives, and a directory of somebody else.
+    // One scratch directory belongs to a process that lives, and one directory belongs to somebody else.
     let alive = Path::new(SCRATCH).join("larch-fedcba9876543210");
     near.create_dir(&alive).expect("the disk works");
     let _lock = near.lock(&alive.join("LOCK")).expect("the disk works");

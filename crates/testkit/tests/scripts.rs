@@ -1,5 +1,5 @@
-//! Text scripts. REWRITE=1 writes their output to the files. Scripts in `testdata/any` give the same output on every
-//! database on which they run. Scripts in `testdata/files` print what depends on options.
+//! Plays text scripts. `REWRITE=1` writes their output to the files. A script in `testdata/any` gives the same
+//! output on every database on which it runs. A script in `testdata/files` prints things that depend on options.
 
 use testkit::script::Script;
 

@@ -1,4 +1,4 @@
-//! Tables that see files in part: what a removed range leaves, and tables that share files.
+//! Tables that see only a part of a file: what remains after a range is removed, and tables that share files.
 
 use larch::options::LevelOptions;
 use larch::stats::TableStats;
@@ -12,7 +12,7 @@ const DIRECTORY: &str = "db";
 const ROWS: u32 = 4000;
 
 fn open(disk: &Arc<SimDisk>) -> Database {
-    // Nothing is compacted for the number of files.
+    // The number of files causes no compaction.
     let levels = LevelOptions { level0_files: 100, slow_files: 100, file_bytes: 64 << 10, ..LevelOptions::default() };
     let machine = Machine::simulated_on(disk.clone(), 1);
     Database::builder(DIRECTORY).machine(machine).levels(levels).open().expect("the disk works")
@@ -26,7 +26,7 @@ fn value(i: u32) -> Vec<u8> {
     format!("{i} ").repeat(20).into_bytes()
 }
 
-/// Rows in several files of the deepest level, pages and nodes small.
+/// Writes rows to several files of the deepest level. Pages and nodes are small.
 fn filled(db: &Database, groups: &[&str]) -> Table {
     let groups = groups.iter().map(|&name| name.to_owned()).collect();
     let options = TableOptions { page_bytes: 1024, node_bytes: 512, groups, ..TableOptions::default() };
@@ -49,7 +49,7 @@ fn stats(table: &Table) -> TableStats {
     table.stats().expect("the table is there")
 }
 
-/// The table has the rows `expected`, by every kind of read.
+/// Checks by every kind of read that the table has the rows `expected`.
 #[track_caller]
 fn check_rows(db: &Database, table: &Table, expected: &[u32]) {
     let keys = |rows: Vec<Result<(larch::Key, larch::Parts)>>| -> Vec<Vec<u8>> {
@@ -96,7 +96,7 @@ fn a_removed_range_is_cut_off_without_writing_a_data_page_once_no_snapshot_sees_
         assert_eq!(stats(&table).files, before.files + 1, "a snapshot sees the rows");
 
         drop(snapshot);
-        // Somebody writes something, and the next flush comes by.
+        // Any later write and its flush find that no snapshot needs the rows any more.
         table.insert_parts(key(ROWS), &vec![value(1); groups.len().max(1)]).expect("the disk works");
         db.flush().expect("the disk works");
         let after = stats(&table);
@@ -125,8 +125,8 @@ fn a_hole_in_a_file_is_a_slice_until_a_compaction_comes() {
     let db = open(&disk);
     let table = filled(&db, &[]);
     let (before, written) = (stats(&table), db.metrics().compaction_bytes);
-    // The range is less than half of a file, wherever files end. So no file is rewritten because the table sees only
-    // a little of it.
+    // Wherever files end, the range is less than half of each file. So no file is rewritten because the table sees
+    // only a little of it.
     table.remove_range(key(1000)..key(1050)).expect("the disk works");
     db.flush().expect("the disk works");
     let after = stats(&table);
@@ -176,7 +176,7 @@ fn a_clone_shares_files_and_nothing_else() {
     check_rows(&db, &table, &all);
     check_rows(&db, &clone, &without(1000, 3000));
 
-    // The table goes, its files stay for the other.
+    // The first table is dropped. Its files stay, because the other table needs them.
     drop(table);
     assert!(db.drop_table("t").expect("the disk works"));
     assert!(db.existing_table("t").expect("the disk works").is_none());
@@ -216,8 +216,9 @@ fn a_split_takes_rows_from_one_table_to_another_but_not_from_snapshots() {
     }
 }
 
-/// A file of level 6 has erases up to where the next file begins, and the next file is older. If the first file is
-/// cut there, the next file must go, because the order of the level is the order of the bounds.
+/// A file of level 6 has range erases up to the place where the next file begins. That next file is older. If the
+/// first file is cut at that place, the next file must be removed, because the order of a level is the order of the
+/// bounds.
 #[test]
 fn a_file_that_is_cut_down_to_a_bound_leaves_the_order_of_its_level() {
     let disk = SimDisk::new(1);
@@ -260,7 +261,7 @@ fn what_was_cut_off_a_file_hides_nothing_that_came_later_to_a_deeper_level() {
     let mut import = rest.import().expect("the disk works");
     import.add(b"c", b"new").expect("the disk works");
     import.finish(|_| {}).expect("the disk works");
-    // Any commit drives what is to be done behind it.
+    // Any commit lets the background work go on.
     rest.insert("y", "new").expect("the disk works");
     db.flush().expect("the disk works");
     assert!(rest.contains_key("c").expect("the disk works"), "the erase of a to m was cut off");
@@ -288,7 +289,7 @@ fn a_damaged_page_at_the_edge_of_a_removed_range_stops_no_writes() {
     assert!(table.contains_key("x").expect("this row is not damaged"));
 }
 
-/// Rows of table `t` in files and in memory.
+/// A table `t` with rows in files and in memory.
 fn filled_twice(db: &Database, groups: &[&str]) -> (Table, Vec<u32>) {
     let table = filled(db, groups);
     table.remove_range(key(1000)..key(3000)).expect("the disk works");
@@ -312,7 +313,7 @@ fn a_renamed_table_has_the_rows_and_files_it_had() {
         assert!(matches!(db.rename_table("t", "v"), Err(Error::NoSuchTable(name)) if name == "t"));
         assert!(matches!(db.rename_table("u", "u"), Err(Error::TableExists(name)) if name == "u"));
         assert!(matches!(db.rename_table("u", ""), Err(Error::BadTableName(_))));
-        // The old name is free for another table.
+        // The old name is free, so another table may take it.
         let other = db.table("t").expect("the disk works");
         other.insert("k", "v").expect("the disk works");
         check_rows(&db, &renamed, &rows);

@@ -1,6 +1,6 @@
-//! What statistics say about ranges without reading them is true. Intervals contain what a scan finds. Numbers that
-//! are called exact are exact. The parts of a split make up the whole. Each call costs what was promised, counted in
-//! pages.
+//! Statistics say true things about ranges without reading the rows. An interval contains the number that a scan
+//! finds. A number that is called exact is exact. The parts of a split together make up the whole. Each call costs
+//! what was promised, counted in pages.
 
 #![allow(clippy::disallowed_methods, reason = "parts of a range are read in threads of the machine")]
 
@@ -19,13 +19,13 @@ use testkit::touched::Touched;
 
 type Keys = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// A random history of one table, and what is asked of it meanwhile.
+/// A random history of one table. Between its steps, the tests ask for statistics.
 struct History {
     rng: Xoshiro256PlusPlus,
     db: Database,
     table: Table,
     parts: usize,
-    /// Keys are drawn from this number of keys.
+    /// The number of different keys that may be drawn.
     keys: u32,
     snapshots: Vec<Snapshot>,
 }
@@ -44,7 +44,7 @@ impl History {
         Self { rng, db, table, parts, keys, snapshots: Vec::new() }
     }
 
-    /// Keys of several lengths, some longer than the bounds of files are.
+    /// Keys of several lengths. Some are longer than the bounds of files can be.
     fn key(&mut self) -> Vec<u8> {
         let i = self.rng.random_range(0..self.keys);
         let middle =
@@ -115,7 +115,7 @@ impl History {
         import.finish(|_| {}).expect("the disk works");
     }
 
-    /// Asks everything, now and of a snapshot.
+    /// Asks for all statistics, at the newest version and at a snapshot.
     fn check(&mut self) {
         let snapshot = self.snapshots.choose(&mut self.rng).cloned();
         self.check_at(None);
@@ -208,7 +208,7 @@ fn what_is_said_of_a_range_is_what_a_scan_finds() {
     }
 }
 
-/// Ten files that do not overlap, of 2,000 rows each, of small pages.
+/// A table with ten files that do not overlap. Each has 2,000 rows, in small pages.
 fn ten_files(index: PageIndexKind) -> (Arc<SimDisk>, Database, Table) {
     let disk = SimDisk::new(1);
     let levels = LevelOptions { level0_files: 100, slow_files: 200, ..LevelOptions::default() };
@@ -240,7 +240,8 @@ fn key(i: u32) -> Vec<u8> {
     format!("row {i:06}").into_bytes()
 }
 
-/// Pages that statistics asked for, whether they were in memory or read: first index nodes, then all other pages.
+/// How many pages statistics asked for, whether they were in memory or not: first index nodes, then all other
+/// pages.
 fn asked(db: &Database, ask: impl FnOnce()) -> (u64, u64) {
     let of_kinds = |is_index: bool| {
         let pages = db.metrics().pages;
@@ -302,8 +303,8 @@ fn nth_reads_a_few_pages_of_one_file_and_finds_what_a_scan_counts() {
         });
         let (nth, value) = found.expect("there are more rows");
         assert_eq!((&nth[..], &value[..]), (&key(low + n)[..], &[b'v'; 50][..]));
-        // The pages are those at both ends of the range and the page of the row. Further reads use the same pages
-        // again.
+        // A call needs the pages at both ends of the range and the page of the row. Further reads use the same
+        // pages again.
         assert!(touched.of(PageKind::Data).reads <= 5, "{touched:?}");
     }
     let (_, others) = asked(&db, || {
@@ -321,7 +322,7 @@ fn rows_in_memory_are_counted_exactly_and_few_of_them_leave_a_file_uncertain_by_
     let (_disk, db, table) = ten_files(PageIndexKind::Btree);
     let rows = u64::from(10 * FILE_ROWS);
     for i in 0..5 {
-        // One row anew, one that was not there, one less.
+        // Each step replaces one row, adds one row and removes one row.
         table.insert(key(i * 3_000), "new").expect("the disk works");
         table.insert([&key(i * 3_000 + 1)[..], b"+"].concat(), "new").expect("the disk works");
         table.remove(key(i * 3_000 + 2)).expect("the disk works");
@@ -361,7 +362,8 @@ fn what_is_erased_in_one_go_in_memory_is_not_counted_in_files() {
 #[test]
 fn parts_of_a_split_are_even_and_are_read_in_threads() {
     let (_disk, db, table) = ten_files(PageIndexKind::Both);
-    // Every third row again, in files and in memory: the parts are by bytes stored.
+    // Every third row is written again, some in files and some in memory. The parts of the split are even by stored
+    // bytes.
     for i in (0..10 * FILE_ROWS).step_by(3) {
         table.insert(key(i), [b'w'; 50]).expect("the disk works");
         if i == 15_000 {
@@ -434,7 +436,7 @@ fn overlapping_files_are_told_apart_where_they_only_touch() {
     let table = db.table_with("t", options).expect("the disk works");
     for file in 0..8 {
         let mut batch = db.batch();
-        // Two hundred rows are in the file before, too.
+        // The previous file has the first two hundred of these rows, too.
         for i in 0..FILE_ROWS {
             batch.insert(&table, key(file * (FILE_ROWS - 200) + i), [b'v'; 50]);
         }

@@ -1,4 +1,4 @@
-//! Ten seconds of what `cargo x stress` does for longer.
+//! Runs for ten seconds what `cargo x stress` runs for longer.
 
 use std::time::Duration;
 use testkit::stress::{Settings, stress};

@@ -1,6 +1,6 @@
-//! Databases in a store. Writers take over from each other at any moment, while the store loses, delays and repeats
-//! requests, and processes die. Followers read meanwhile, and a worker compacts. Each test is a way in which commits
-//! could be lost or mixed.
+//! Databases in a store. Writers take over from each other at any moment. Meanwhile, the store loses, delays and
+//! repeats requests, and processes die. At the same time, followers read and a worker compacts. Each test shows a
+//! way in which commits might be lost or mixed.
 
 use larch::options::LevelOptions;
 use larch::worker::CompactionWorker;
@@ -58,7 +58,7 @@ fn trouble(rng: &mut Xoshiro256PlusPlus) -> StoreTrouble {
     StoreTrouble::drawn(rng, 100, (KEPT / 4, Duration::from_millis(100)))
 }
 
-/// Writes a row with the number `number`. Its value is long now and then.
+/// Writes a row with the number `number`. Now and then, its value is long.
 fn commit(db: &Database, number: u64, bytes: usize) -> larch::Result<()> {
     let table = db.table("t")?;
     let mut batch = db.batch().durability(Durability::Synced);
@@ -67,7 +67,7 @@ fn commit(db: &Database, number: u64, bytes: usize) -> larch::Result<()> {
     batch.commit().map(drop)
 }
 
-/// The numbers in a database, and the newest.
+/// The numbers of the rows in a database, and the newest number.
 fn numbers(db: &Database) -> larch::Result<(Vec<u64>, Option<u64>)> {
     let Some(table) = db.existing_table("t")? else { return Ok((Vec::new(), None)) };
     let mut numbers = Vec::new();
@@ -86,8 +86,8 @@ fn numbers(db: &Database) -> larch::Result<(Vec<u64>, Option<u64>)> {
     Ok((numbers, newest))
 }
 
-/// Returns how often the database was opened, how many commits were promised, and how many compactions workers have
-/// done.
+/// Returns how often the database was opened, how many commits were promised, and how many compactions the workers
+/// did.
 fn take_over(seed: u64) -> [u64; 3] {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let clock = Arc::new(SimClock::new());
@@ -120,7 +120,7 @@ fn take_over(seed: u64) -> [u64; 3] {
             5 => clock.advance(Duration::from_secs(rng.random_range(0..100))),
             6 => store.deliver_late(),
             7 => {
-                // A reader sees only whole commits, and no commit of a fenced writer.
+                // A reader must see only whole commits, and no commit of a fenced writer.
                 if let Ok(db) = follower.open_as(true)
                     && let Ok((found, newest)) = numbers(&db)
                 {
@@ -128,7 +128,7 @@ fn take_over(seed: u64) -> [u64; 3] {
                 }
             }
             24..27 => {
-                // The same holds for a follower, whatever it has missed.
+                // The same must hold for a follower, whatever it has missed.
                 match &followed {
                     None => followed = following.open_by(|builder| builder.follow(Follow::Commits)).ok(),
                     Some(db) => _ = db.catch_up(),
@@ -140,14 +140,14 @@ fn take_over(seed: u64) -> [u64; 3] {
                 }
             }
             27..32 => {
-                // A worker works for a while beside a writer that commits and flushes.
+                // A worker works for a while. At the same time, a writer commits and flushes.
                 let Some(worker) = &mut worker else {
                     worker = working.builder().compaction_worker().ok();
                     continue;
                 };
                 for _ in 0..5 {
                     clock.advance(Duration::from_millis(2500));
-                    // The store may not answer; then it goes on later.
+                    // The store may not answer. Then the worker goes on later.
                     worker.work_once().ok();
                     let Some(db) = &process.db else { continue };
                     number += 1;
@@ -204,7 +204,7 @@ fn take_over(seed: u64) -> [u64; 3] {
     for process in &processes {
         if let Some(db) = &process.db {
             let error = commit(db, 1_000_000, 10).expect_err("another has taken over").to_string();
-            // It may have waited for room in the write buffer, and did not come to write.
+            // The commit may have waited for room in the write buffer, so that it never wrote.
             let says_why = ["machine", "the write buffer is full"].iter().any(|why| error.contains(why));
             assert!(process.has_failed || says_why, "seed {seed}: {error}");
         }
@@ -220,7 +220,7 @@ fn take_over(seed: u64) -> [u64; 3] {
     [openings as u64, promised.len() as u64, compacted]
 }
 
-/// Run one again with `TAKE_OVER_SEED=17`, or other ones with `TAKE_OVER_SEEDS=10000`.
+/// `TAKE_OVER_SEED=17` runs one seed again, and `TAKE_OVER_SEEDS=10000` runs other seeds.
 #[test]
 fn no_commit_is_lost_or_mixed_when_writers_take_over() {
     if let Some(seed) = number_of("TAKE_OVER_SEED") {
@@ -256,7 +256,7 @@ fn a_page_that_is_damaged_on_its_way_is_asked_for_again() {
         if reads_ahead {
             assert_eq!(numbers(&db).expect("pages are asked for again").0, (0..300).collect::<Vec<u64>>());
         } else {
-            // Several pages at once: a single one is read by the thread that wants it.
+            // The read needs several pages at once, because a single page is read by the thread that needs it.
             let keys: Vec<[u8; 8]> = (0..300_u64).map(u64::to_be_bytes).collect();
             let values = table.multi_get(&keys).expect("pages are asked for again");
             assert!(values.iter().all(|value| value.as_ref().is_some_and(|value| value.len() == 500)));

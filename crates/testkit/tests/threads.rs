@@ -1,5 +1,6 @@
-//! Many threads on the real machine, with tiny options and background work all the time. The interleaving of threads
-//! is not known, so the checks hold for any order. The test ends after a fixed number of steps.
+//! Many threads on the real machine. The options are tiny, so that background work goes on all the time. The
+//! threads interleave in an unknown order, so each check must hold for every order. The test ends after a fixed
+//! number of steps.
 
 #![allow(clippy::disallowed_methods, reason = "threads of the machine are what is tested")]
 
@@ -13,7 +14,7 @@ use std::thread;
 const WRITERS: usize = 4;
 const READERS: usize = 3;
 const COMMITS: u64 = 300;
-/// Rows that a writer keeps beside its counter.
+/// How many rows a writer keeps in addition to its counter.
 const ROWS: u64 = 40;
 
 fn open(directory: &Scratch, cache_bytes: u64) -> Database {
@@ -62,8 +63,8 @@ struct Seen {
 }
 
 impl Seen {
-    /// At one version, both tables agree, counters never decrease, and each writer's rows are the window that it
-    /// keeps.
+    /// At one version, both tables must agree, no counter may decrease, and each writer's rows must be the window
+    /// that the writer keeps.
     fn look(&mut self, db: &Database, (left, right): (&Table, &Table)) -> Result<()> {
         let snapshot = db.snapshot();
         assert!(snapshot.version() >= self.version, "versions never go back");
@@ -83,7 +84,7 @@ impl Seen {
     }
 }
 
-/// The rows of a writer after its commit `n`: a run without gaps that ends with `n`.
+/// Checks the rows of a writer after its commit `n`: they must be a run without gaps that ends with row `n`.
 fn expect_window(snapshot: &impl Readable, left: &Table, writer: usize, n: u64) -> Result<()> {
     let (low, high) = (format!("row {writer} "), format!("row {writer}!"));
     let bounds = || (Bound::Included(low.clone()), Bound::Excluded(high.clone()));
@@ -138,7 +139,7 @@ fn readers_see_whole_commits_in_order_while_everything_moves() {
         });
         assert_eq!(db.version(), Version(WRITERS as u64 * COMMITS));
     }
-    // The database was dropped without being closed, so the log has what the files do not have.
+    // The database was dropped without being closed, so some commits are only in the log.
     let db = open(&directory, 1 << 20);
     let (left, right) = (db.table("left").unwrap(), db.table("right").unwrap());
     let mut seen = Seen::default();
@@ -148,7 +149,7 @@ fn readers_see_whole_commits_in_order_while_everything_moves() {
     assert!(report.problems.is_empty(), "{}", report.problems[0]);
 }
 
-/// Counts a thread as done, also if it panics, because the other threads must not wait for it.
+/// Counts a thread as done even if it panics, because the other threads must not wait for it.
 struct Done<'a>(&'a AtomicUsize);
 
 impl Drop for Done<'_> {
@@ -160,7 +161,7 @@ impl Drop for Done<'_> {
 #[test]
 fn tables_and_imports_come_and_go_while_others_write() {
     let directory = Scratch::new("tables");
-    // The budget is less than the threads pin together, so they take turns.
+    // The budget is less than all threads together pin, so they take turns.
     let db = &open(&directory, 24 << 10);
     let steady = &db.table_with("steady", options()).unwrap();
     let working = &AtomicBool::new(true);
@@ -230,7 +231,7 @@ fn rows_are_there_while_the_way_they_are_stored_changes() {
                 }
             }
         });
-        // Two alter one option each, and neither loses what the other did.
+        // Two threads alter one option each, and neither of them loses the change of the other.
         scope.spawn(move || {
             while working.load(Ordering::Acquire) {
                 for index in kinds {
@@ -261,7 +262,7 @@ fn rows_are_there_while_the_way_they_are_stored_changes() {
     }
 }
 
-/// Tells the other threads to end, also if this thread panics.
+/// Tells the other threads to end, even if this thread panics.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {

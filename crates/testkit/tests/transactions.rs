@@ -1,4 +1,5 @@
-//! Random transactions are as isolated as they asked to be. More seeds: `cargo x sim --transactions N [--threads N]`.
+//! Random transactions are as isolated as they asked to be. `cargo x sim --transactions N [--threads N]` runs more
+//! seeds.
 
 use testkit::transactions::{Summary, on_threads, simulate};
 

@@ -1,4 +1,4 @@
-//! Trees and flat indexes of the same files give the same answers. More seeds: `cargo x sim`.
+//! Trees and flat indexes of the same files give the same answers. `cargo x sim` runs more seeds.
 
 use larch::stats::PageKind;
 use testkit::options::TinyOptions;
@@ -9,7 +9,7 @@ const STEPS: usize = 397;
 
 const SEEDS: u64 = 30;
 
-/// Many seeds are needed, because a table with files of different indexes is rare.
+/// Many seeds are needed, because it is rare that the files of a table have different indexes.
 const MIXED_SEEDS: u64 = 45;
 
 #[test]
@@ -22,7 +22,7 @@ fn trees_and_flat_indexes_give_the_same_bytes() {
     }
     println!("{all:?}");
     let [by_tree, by_flat] = all;
-    // Every file has both, and each reads its own.
+    // Every file has both indexes, and each database reads its own kind.
     assert_eq!((by_tree.of(PageKind::Flat).all(), by_flat.of(PageKind::Index).all()), (0, 0));
     let (nodes, flat) = (by_tree.of(PageKind::Index), by_flat.of(PageKind::Flat));
     assert!(nodes.all() > 10_000 && flat.all() > 10_000 && nodes.reads > 1000 && flat.reads > 1000);
@@ -34,12 +34,12 @@ fn tables_altered_from_index_to_index_give_the_same_bytes() {
     for seed in 0..MIXED_SEEDS {
         println!("seed {seed}");
         let mut options = TinyOptions::of(seed);
-        // So that even small files have an index.
+        // Pages are small, so that even small files have an index.
         options.tables.iter_mut().for_each(|table| table.page_bytes = 256);
         let readings = read_both_ways(seed, STEPS, &options);
         mixed.iter_mut().zip(readings).for_each(|(mixed, reading)| *mixed += reading.mixed_tables);
     }
-    // Files of different indexes are merged by one read.
+    // A read merges files that have different indexes.
     println!("tables with mixed files, read by trees and by flat indexes: {mixed:?}");
     assert!(mixed.iter().all(|&tables| tables > 10), "{mixed:?}");
 }

@@ -1,4 +1,4 @@
-//! Values as `bytes::Bytes`, which need the feature `bytes` of the engine.
+//! Values of the type `bytes::Bytes`. They need the engine's feature `bytes`.
 
 use bytes::Bytes;
 use larch::Database;

@@ -1,5 +1,5 @@
-//! What a broken engine showed: a name, and an explanation for whoever has to find the mistake. Anomalies are not
-//! found here.
+//! What a broken engine showed: the name of the anomaly, and an explanation for the person who has to find the
+//! mistake. Other modules find the anomalies.
 
 use super::transaction::Transaction;
 use std::fmt;
@@ -7,38 +7,38 @@ use std::fmt;
 /// The kind of an anomaly. For anomalies that are cycles, the name by Adya or Elle stands in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A transaction saw a value whose writer did not commit, or took the value back before it committed (G1a).
+    /// A transaction saw a value whose writer did not commit, or took the value back before its commit (G1a).
     AbortedRead,
     /// A transaction saw a value that its writer replaced before it committed (G1b).
     IntermediateRead,
     /// A transaction saw a value that was committed after its snapshot.
     FutureRead,
-    /// A transaction saw an old value, or none, although its snapshot has another value.
+    /// A transaction saw an old value, or no value, although its snapshot has another value.
     NotOfSnapshot,
     /// A transaction did not see what it wrote itself.
     MissedOwnWrite,
-    /// A transaction saw a value that nobody wrote to this key.
+    /// A transaction saw a value that no transaction wrote to this key.
     UnwrittenValue,
-    /// The rows of a range were not in order, or not in the range.
+    /// The rows of a range were not in order, or some of them do not belong to the range.
     BrokenRange,
-    /// A commit has no place in the order of versions, or a place before its own snapshot.
+    /// A commit has no place in the order of versions, or its place is before its own snapshot.
     CommitOrder,
-    /// Two transactions that overlap wrote one key, under snapshot isolation.
+    /// Under snapshot isolation, two transactions that overlap wrote the same key.
     OverlappingWrites,
     /// Writes alone make a cycle (G0).
     DirtyWrite,
-    /// Each transaction of the cycle sees or overwrites what the one before it wrote (G1c).
+    /// Each transaction of the cycle sees or overwrites what the previous transaction in the cycle wrote (G1c).
     CircularInformation,
-    /// A transaction read a key and then overwrote what another transaction had written to the key in between
-    /// (G-single).
+    /// A transaction read a key, another transaction wrote the key, and then the first transaction overwrote that
+    /// value (G-single).
     LostUpdate,
     /// A transaction saw a part of what another transaction wrote, but not all of it (G-single).
     ReadSkew,
     /// Readers see independent writes in different orders (G-nonadjacent).
     LongFork,
-    /// Transactions read what other transactions then overwrote (G2-item).
+    /// Each of the transactions read something that another one of them then overwrote (G2-item).
     WriteSkew,
-    /// Like write skew, but with rows that came into a range or went out of it (G2).
+    /// The same as write skew, but with rows that came into a range or went out of it (G2).
     Phantom,
 }
 
@@ -47,9 +47,9 @@ pub enum Kind {
 pub struct Anomaly {
     /// Its name.
     pub kind: Kind,
-    /// Whether it is an anomaly only because some transactions were acknowledged before others began.
+    /// Whether this is an anomaly only because some transactions were acknowledged before others began.
     pub needs_real_time: bool,
-    /// The ids of the transactions that take part.
+    /// The ids of the transactions that take part in the anomaly.
     pub transactions: Vec<u64>,
     pub(super) story: String,
 }

@@ -1,4 +1,4 @@
-//! The anomaly that a cycle of dependencies is: its name, and its story. Cycles are not found here.
+//! The name and the story of the anomaly that a cycle of dependencies is. Another module finds the cycles.
 
 use super::anomaly::{Anomaly, Kind};
 use super::graph::{Dependency, Edge};

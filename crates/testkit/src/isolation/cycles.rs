@@ -1,28 +1,29 @@
-//! Finds cycles of dependencies that are anomalies, in time linear in the size of the graph. For each knot of cycles
-//! it finds a shortest cycle. It knows no names of anomalies.
+//! Finds the cycles of dependencies that are anomalies. The time is linear in the size of the graph. For each knot
+//! of cycles, it finds a shortest cycle. It does not know the names of anomalies.
 //!
-//! A path through the graph is followed in *states*. A state is a node, and whether the path came to the node by an
-//! *rw*. If a path came by an *rw* to a transaction that may be a pivot, it must not leave it by an *rw*. So a cycle
-//! of states is a cycle without an allowed pivot, which is an anomaly. A cycle of states may pass a transaction in
-//! both of its states. Then the part between them that comes to it and leaves it without an *rw* is an anomaly by
-//! itself. Tarjan's algorithm finds the strongly connected components of the states.
+//! The search follows paths through the graph in *states*. A state is a node, together with the fact whether the
+//! path came to the node by an *rw* edge. If a path came by an *rw* edge to a transaction that may be a pivot, it
+//! must not leave this transaction by an *rw* edge. So a cycle of states is a cycle of transactions without an
+//! allowed pivot, which is an anomaly. A cycle of states may pass a transaction in both of its states. Then one
+//! part of the cycle leaves this transaction and comes back to it, both times without an *rw* edge. This part is an
+//! anomaly by itself. Tarjan's algorithm finds the strongly connected components of the states.
 
 use super::graph::{Dependency, Edge, SortedGraph};
 use std::collections::VecDeque;
 
-/// The number of states of a component from which the shortest cycle is searched. A broken engine may put all
-/// transactions into one component, and the cost of each search grows with the component.
+/// For each component, the search for the shortest cycle starts from at most this many of its states. A broken
+/// engine may put all transactions into one component, and the cost of each search grows with the component.
 const STARTS: usize = 200;
 
-/// Cycles that are anomalies, one for each knot. Edges lead from transaction to transaction; moments between them are
-/// left out. For each transaction, `allows_pivots` says whether it may be a pivot.
+/// Cycles that are anomalies, one for each knot. The edges lead from transaction to transaction. The moments
+/// between transactions are left out. For each transaction, `allows_pivots` says whether it may be a pivot.
 pub fn find(graph: &SortedGraph, allows_pivots: &[bool]) -> Vec<Vec<Edge>> {
     let states = States { graph, allows_pivots };
     let components = Components::of(&states);
     components.iter().map(|component| shortest_cycle(&states, component)).collect()
 }
 
-/// A node times two, plus one if the path came by an *rw* to a transaction that may be a pivot.
+/// Twice the number of a node. One is added if the path came by an *rw* edge to a transaction that may be a pivot.
 type State = u32;
 
 struct States<'g> {
@@ -39,7 +40,7 @@ impl States<'_> {
         state / 2 >= self.graph.transactions
     }
 
-    /// Where an edge leads from a state, if it may be followed.
+    /// The state to which `edge` leads from `state`, if the path may follow it.
     fn follow(&self, state: State, edge: &Edge) -> Option<State> {
         let came_by_anti = state % 2 == 1;
         if came_by_anti && edge.why.is_anti() {
@@ -52,18 +53,18 @@ impl States<'_> {
 
 /// No number: the state was not met yet.
 const UNMET: u32 = u32::MAX;
-/// No number: the component of the state is complete.
+/// Not a number: the component of the state is complete.
 const DONE: u32 = u32::MAX - 1;
 
 /// Tarjan's algorithm, without recursion.
 struct Components {
-    /// For each state, the lowest numbered state that it can reach, as far as known. States are numbered in the order
-    /// in which they are met.
+    /// For each state, the lowest number of a state that it can reach, as far as the search knows. The search
+    /// numbers states in the order in which it meets them.
     lowest: Vec<u32>,
     met: u32,
-    /// States met, of components that are not complete.
+    /// The states that were met and whose components are not complete.
     stack: Vec<State>,
-    /// The path to the present state: for each state, its number and its next edge.
+    /// The path to the present state. Each entry has a state, its number and its next edge.
     way: Vec<(State, u32, usize)>,
 }
 
@@ -72,7 +73,7 @@ impl Components {
     fn of(states: &States<'_>) -> Vec<Vec<State>> {
         let mut search = Self { lowest: vec![UNMET; states.count()], met: 0, stack: Vec::new(), way: Vec::new() };
         let mut components = Vec::new();
-        // The state after an odd state is even, so each cycle has an even state.
+        // An even state follows each odd state, so each cycle has an even state.
         for root in (0..states.count() as State).step_by(2) {
             if search.lowest[root as usize] == UNMET {
                 search.enter(states, root);
@@ -123,7 +124,7 @@ impl Components {
     }
 }
 
-/// The shortest cycle through one of the first states of a component.
+/// The shortest cycle through any of the first states of a component.
 fn shortest_cycle(states: &States<'_>, component: &[State]) -> Vec<Edge> {
     let mut search = Search::new(states.count(), component);
     let mut best: Option<Vec<Edge>> = None;
@@ -146,8 +147,8 @@ struct Met {
     before: State,
 }
 
-/// Searches from one state after another for the shortest path back to it, within one component. Edges from moments
-/// have length zero.
+/// Searches within one component. From one state after another, it searches the shortest path back to the same
+/// state. An edge that comes from a moment has length zero.
 struct Search {
     is_inside: Vec<bool>,
     met: Vec<Met>,
@@ -194,7 +195,7 @@ impl Search {
             let Met { edge, before, .. } = self.met[state as usize];
             let edge = states.graph.edges[edge];
             match edges.last_mut() {
-                // Two edges that meet in a moment count as one edge.
+                // Two edges that meet in a moment count as one edge of the cycle.
                 Some(last) if last.why == Dependency::RealTime && last.from >= states.graph.transactions => {
                     last.from = edge.from;
                 }

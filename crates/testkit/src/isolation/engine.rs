@@ -1,11 +1,11 @@
-//! The engine as a store of marks. It does not judge what the engine shows.
+//! Makes the engine a store of marks. It does not judge what the engine shows.
 //!
-//! A value begins with the number of its mark. The rest of the value follows from the number, so an incomplete value
-//! is noticed. Table 1 keeps its values in column groups. How a row is read is drawn: by a call that waits, by a call
-//! that tries first, or by a future.
+//! A value begins with the number of its mark. The rest of the value follows from the number, so an incomplete
+//! value is noticed. Table 1 keeps its values in column groups. For each read of a row, it draws a form: a call
+//! that waits, a call that tries first, or a future.
 //!
-//! A transaction whose commit failed did not take place, unless the engine says that nobody knows. The engine
-//! promises this, and the history is checked for it.
+//! A transaction whose commit failed did not take place, unless the engine says that its outcome is unknown. The
+//! engine promises this, and the history is checked for this promise.
 
 use super::indexes;
 use super::store::{Commit, OpenTransaction, Row, Store};
@@ -32,13 +32,13 @@ use std::task::{Context, Poll, Waker};
 /// The number of tables for transactions.
 pub const TABLES: u32 = 2;
 
-/// The number of a table that no transaction reads. Its rows only fill the write buffer.
+/// The number of a table that no transaction reads. Its rows are only there to fill the write buffer.
 pub const BALLAST: u32 = TABLES;
 
-/// The most puts of a transaction. A transaction of this many puts fits into the write buffer.
+/// The most puts that a transaction makes. A transaction with this many puts fits into the write buffer.
 const MOST_PUTS: u64 = 16;
 
-/// Bytes that a put takes in memory besides its value, at most.
+/// The most bytes that a put takes in memory in addition to its value.
 const PUT_BYTES: u64 = 160;
 
 /// How often each thing happened.
@@ -48,11 +48,11 @@ pub struct Ends {
     pub begun: u64,
     /// The transactions that took place.
     pub committed: u64,
-    /// The transactions that conflicted with another one.
+    /// The transactions that conflicted with another transaction.
     pub conflicted: u64,
     /// The transactions that began too long ago to be compared.
     pub too_old: u64,
-    /// The transactions of which nobody knows whether they took place.
+    /// The transactions whose outcome is unknown.
     pub unknown: u64,
     /// Those whose commit failed.
     pub failed: u64,
@@ -81,27 +81,27 @@ struct Counting {
     failed: AtomicU64,
 }
 
-/// An open database with the tables of transactions.
+/// An open database with the tables that the transactions use.
 #[derive(Debug)]
 pub struct EngineStore {
     db: Database,
     tables: Vec<EngineTable>,
     durability: Durability,
     longest_value: u64,
-    /// Reads that are held back until this thread ends them.
+    /// The reads that are held back until this thread ends them.
     reads: Option<Arc<SimReads>>,
     rng: Mutex<Xoshiro256PlusPlus>,
-    /// The ways in which rows are read. The probability of each is the number of times that it stands here.
+    /// The forms in which rows are read. A form that stands here several times is drawn more often.
     forms: &'static [Form],
-    /// The index by which table 0 is read now and then, if it is there.
+    /// The index by which transactions sometimes read table 0, if the index exists.
     by_key: Mutex<Option<Index>>,
     counting: Counting,
-    /// The newest commit that was acknowledged, and the newest one that must survive a crash.
+    /// The newest commit that was acknowledged. `durable` is the newest commit that must survive a crash.
     acknowledged: AtomicU64,
     durable: AtomicU64,
 }
 
-/// A table, and all its parts if it has column groups.
+/// A table. If it has column groups, also the selection of all its parts.
 #[derive(Debug)]
 struct EngineTable {
     table: Table,
@@ -116,11 +116,11 @@ enum Form {
     Tries,
     Awaits,
     ForUpdate,
-    /// By an index, if the table has one; otherwise it waits.
+    /// By an index, if the table has one. Otherwise, by a call that waits.
     ByIndex,
 }
 
-/// All forms, those that wait for no one most often.
+/// All forms. The forms that never wait stand here most often.
 const FORMS: [Form; 10] = [
     Form::Waits,
     Form::Waits,
@@ -135,7 +135,8 @@ const FORMS: [Form; 10] = [
 ];
 
 impl EngineStore {
-    /// The tables in `db`, which was opened with `options`. What is drawn follows from `seed`.
+    /// A store over the tables in `db`. The database was opened with `options`. The choices of the store follow
+    /// from `seed`.
     ///
     /// # Errors
     ///
@@ -182,7 +183,7 @@ impl EngineStore {
         &self.tables[number as usize].table
     }
 
-    /// Creates the indexes of table 0 that are not there.
+    /// Creates the indexes of table 0 that do not exist.
     ///
     /// # Errors
     ///
@@ -198,7 +199,7 @@ impl EngineStore {
         self.table(0).indexes().is_ok_and(|names| !names.is_empty())
     }
 
-    /// Drops the index by which table 0 is read, or creates it.
+    /// Drops the index by which transactions read table 0. If it does not exist, creates it.
     ///
     /// # Errors
     ///
@@ -212,12 +213,12 @@ impl EngineStore {
         dropped
     }
 
-    /// Lets go of everything but the database.
+    /// Drops everything except the database.
     pub fn into_database(self) -> Database {
         self.db
     }
 
-    /// What a commit waits for unless it says otherwise.
+    /// What a commit waits for, unless the commit itself says something else.
     pub fn durability(&self) -> Durability {
         self.durability
     }
@@ -254,7 +255,7 @@ impl EngineStore {
         }
     }
 
-    /// Every row that is there, without a transaction.
+    /// All rows that exist, read without a transaction.
     ///
     /// # Errors
     ///
@@ -274,8 +275,8 @@ impl EngineStore {
         Ok(rows)
     }
 
-    /// The first rows of a read by index, from one end. Half of the reads are futures. Of the other reads from the
-    /// front, half are handed over.
+    /// The first rows of a range that is read by an index, in the given direction. Half of the reads are futures.
+    /// Of the other reads from the front, half have their rows handed to a closure.
     fn rows_by(&self, mut rows: RangeBy, direction: Direction, limit: usize) -> Result<Vec<Row>> {
         let mut given = Vec::new();
         if limit > 0 && direction == Direction::Forward && matches!(self.form(), Form::Waits) {
@@ -312,7 +313,7 @@ impl EngineStore {
     /// The value that a mark stands for.
     pub fn value(&self, mark: Mark) -> Vec<u8> {
         let mut value = mark.0.to_le_bytes().to_vec();
-        // The values are mostly short, and now and then as long as a value may be.
+        // Most values are short. Now and then a value is as long as a value may be.
         let more = match mark.0 % 16 {
             0 => self.longest_value,
             1 => self.longest_value / 4,
@@ -322,7 +323,7 @@ impl EngineStore {
         value
     }
 
-    /// What a key has now, without a transaction.
+    /// The mark that a key has now, read without a transaction.
     ///
     /// # Errors
     ///
@@ -356,7 +357,7 @@ impl EngineStore {
         mark
     }
 
-    /// The index by which `table` is read in this `form`, if one exists.
+    /// The index by which `table` is read in `form`, if such an index exists.
     fn index(&self, table: u32, form: Form) -> Option<Index> {
         let reads = table == 0 && matches!(form, Form::ByIndex);
         self.by_key.lock().clone().filter(|_| reads)
@@ -366,7 +367,8 @@ impl EngineStore {
         *self.forms.choose(&mut *self.rng.lock()).expect("there are some")
     }
 
-    /// The result of a future. This thread ends the held-back reads for which the future waits.
+    /// Waits for the result of a future. If the future waits for reads that are held back, this thread ends these
+    /// reads.
     fn wait<T>(&self, future: impl Future<Output = T>) -> T {
         let Some(reads) = &self.reads else { return smol::block_on(future) };
         let mut future = std::pin::pin!(future);

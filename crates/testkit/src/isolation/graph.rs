@@ -1,9 +1,10 @@
-//! The dependencies between committed transactions. Which cycles of them are anomalies is not decided here.
+//! The dependencies between committed transactions. Other modules decide which cycles of dependencies are
+//! anomalies.
 //!
-//! Nodes are the transactions, by their index in the history, and after them *moments*, which are points in real
-//! time. Edges lead from an acknowledged transaction to the moment after it, and from a moment to the next moment and
-//! to the transactions that begin after it. So real time costs one or two edges for each transaction, and not one
-//! edge for each pair.
+//! The first nodes are the transactions, by their index in the history. After them come *moments*, which are points
+//! in real time. An edge leads from an acknowledged transaction to the next moment. From a moment, edges lead to
+//! the next moment and to the transactions that begin after it. So real time costs one or two edges for each
+//! transaction, and not one edge for each pair.
 
 use super::order::Order;
 use super::transaction::Transaction;
@@ -17,15 +18,15 @@ pub enum Dependency {
     Reads,
     /// *rw*: the first transaction read a version, and the second one wrote the next version.
     ReadBefore,
-    /// *rw* of a range: the second transaction made a row come into the range that the first one read, or go out of
-    /// it.
+    /// *rw* of a range: the first transaction read a range, and the second one made a row come into this range or
+    /// go out of it.
     RangeBefore,
     /// *rt*: the first transaction was acknowledged before the second one began.
     RealTime,
 }
 
 impl Dependency {
-    /// Whether it is a read of a version before the other's.
+    /// Whether the first transaction read a version and the second one wrote the next version.
     pub fn is_anti(self) -> bool {
         matches!(self, Self::ReadBefore | Self::RangeBefore)
     }
@@ -40,9 +41,9 @@ pub struct Edge {
     pub to: u32,
     /// Why.
     pub why: Dependency,
-    /// Number of the key, if real time is not the reason.
+    /// The number of the key, unless the reason is real time.
     pub key: u32,
-    /// Which version of the key was written or read by `to`: its index among the versions of the key.
+    /// The version of the key that `to` wrote or read: its index among the versions of the key.
     pub version: u32,
 }
 
@@ -77,10 +78,10 @@ impl Graph {
         }
     }
 
-    /// Adds what follows from the order of events.
+    /// Adds the edges that follow from the order of events.
     pub fn add_real_time(&mut self, history: &[Transaction]) {
-        // The order of the variants matters: if events have the same number, they are not known to be one after the
-        // other.
+        // The order of the variants matters: if several events have the same number, none of them is known to have
+        // come first.
         #[derive(PartialEq, Eq, PartialOrd, Ord)]
         enum What {
             Began,
@@ -94,7 +95,7 @@ impl Graph {
         events.sort_unstable();
         let why = Dependency::RealTime;
         let edge = |from, to| Edge { from, to, why, key: 0, version: 0 };
-        // A moment takes acknowledgements until a transaction begins. Then it is closed.
+        // A moment collects acknowledgements until a transaction begins. Then the moment is closed.
         let (mut last, mut open): (Option<u32>, Option<u32>) = (None, None);
         for (_, what, transaction) in events {
             match what {
@@ -140,11 +141,12 @@ impl Graph {
 /// A graph that is complete.
 #[derive(Debug)]
 pub struct SortedGraph {
-    /// Nodes below this number are transactions, the others moments.
+    /// Nodes below this number are transactions, and all other nodes are moments.
     pub transactions: u32,
-    /// Where the edges of each node start. The last entry is where the edges of the last node end.
+    /// For each node, the place where its edges start. The last entry is the place where the edges of the last node
+    /// end.
     starts: Vec<u32>,
-    /// All edges, by the node that they come from.
+    /// All edges, ordered by the node that they come from.
     pub edges: Vec<Edge>,
 }
 
@@ -154,7 +156,7 @@ impl SortedGraph {
         self.starts.len() - 1
     }
 
-    /// Where the edges from a node lie in `edges`.
+    /// The places in `edges` of the edges that come from a node.
     pub fn from(&self, node: u32) -> std::ops::Range<usize> {
         self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize
     }

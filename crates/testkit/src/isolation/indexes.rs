@@ -1,17 +1,18 @@
-//! The indexes of table 0 while its isolation is tested. Transactions read by one index in place of the table. The
-//! other index moves an entry with every write. This module knows no histories.
+//! The indexes that table 0 has while its isolation is tested. Transactions read through one index instead of
+//! reading the table. In the other index, every write moves an entry. This module knows no histories.
 
 use larch::index::{IndexKeys, IndexOptions};
 use larch::{Database, Error, Index, Result, Table};
 
-/// The keys of this index are the keys of the rows. So a read by this index sees what a read of the table sees.
+/// The keys of this index are the keys of the table's rows. So a read by this index sees the same as a read of the
+/// table.
 const BY_KEY: &[u8] = b"key";
 
 /// The keys of this index are the numbers of the marks. Every put moves an entry, and no two rows have the same
 /// entry.
 const BY_MARK: &[u8] = b"mark";
 
-/// Bytes of the number of a mark, with which a value begins.
+/// The length of a mark's number. Each value begins with such a number.
 const MARK_BYTES: usize = 8;
 
 /// Makes the keys of both indexes.
@@ -38,7 +39,7 @@ impl IndexKeys for Keys {
     }
 }
 
-/// What makes the keys of an index with this declaration.
+/// The closure that makes the keys of an index with this declaration.
 ///
 /// # Errors
 ///
@@ -55,12 +56,12 @@ fn name(declaration: &[u8]) -> &str {
     std::str::from_utf8(declaration).expect("it is a word")
 }
 
-/// The index by which transactions read `table`, if it is there.
+/// The index by which transactions read `table`, if it exists.
 pub fn by_key(table: &Table) -> Option<Index> {
     table.index(name(BY_KEY)).ok()
 }
 
-/// Creates the indexes of `table` that are not there.
+/// Creates the indexes of `table` that do not exist.
 ///
 /// # Errors
 ///
@@ -84,7 +85,7 @@ pub fn drop_one(table: &Table) -> Result<()> {
     table.drop_index(name(BY_KEY)).map(drop)
 }
 
-/// Compares the indexes of `table` with it.
+/// Compares the rows of `table` with what each of its indexes shows.
 ///
 /// # Panics
 ///

@@ -1,4 +1,4 @@
-//! Transactions as text, for tests and for stories of anomalies. It does not judge them.
+//! Writes and reads transactions as text, for tests and for the stories of anomalies. It does not judge them.
 //!
 //! ```text
 //! T2 snapshot: b@1 r(x)=1 r(y)=- w(x)=2 e(y) e[a..c) scan[a..c)=a:1,b:2 back(..c]=-.. save w(x)=3 undo0 c@2
@@ -14,8 +14,8 @@
 //! a ?             was aborted; nobody knows
 //! ```
 //!
-//! `1/x` is key x of table 1, `scan1/[a..c)` a range of table 1; other keys are of table 0. Without `snapshot`, a
-//! transaction is serializable.
+//! `1/x` is key x of table 1, and `scan1/[a..c)` is a range of table 1. Keys and ranges without a number belong to
+//! table 0. A transaction is serializable unless the text says `snapshot`.
 
 use super::transaction::{Direction, Isolation, Mark, Operation, Outcome, Place, Transaction};
 use crate::model::KeyRange;
@@ -88,7 +88,7 @@ impl fmt::Display for Transaction {
     }
 }
 
-/// Reads a history, one transaction a line. Panics at the word that it does not understand.
+/// Reads a history. Each line is one transaction. If it does not understand a word, it panics with this word.
 pub fn parse(text: &str) -> Vec<Transaction> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).map(transaction).collect()
 }
@@ -132,7 +132,7 @@ fn transaction(line: &str) -> Transaction {
     transaction
 }
 
-/// A number. Panics at text that is none.
+/// Reads a number. Panics if the text is not a number.
 pub fn number<N: std::str::FromStr>(text: &str) -> N {
     text.parse().unwrap_or_else(|_| panic!("{text:?} is no number"))
 }

@@ -1,4 +1,5 @@
-//! The versions of each key in the order that the engine gave them, and where each value comes from. It knows no reads.
+//! For each key, its versions in the order that the engine gave them. For each value, where it comes from. It does
+//! not know what transactions read.
 
 use super::anomaly::{Anomaly, Kind};
 use super::keys::Keys;
@@ -23,7 +24,7 @@ pub struct KeyVersion {
 pub enum Fate {
     /// It is what the transaction left.
     Last,
-    /// The transaction wrote to the key again.
+    /// The transaction wrote to the key again before it committed.
     Replaced,
     /// The transaction took it back.
     TakenBack,
@@ -44,21 +45,21 @@ pub struct Origin {
 struct CommittedWrites {
     version: Version,
     writer: u32,
-    /// The keys that it wrote, each with the last write.
+    /// The keys that the transaction wrote, each with the last write to it.
     last: Vec<(u32, Write)>,
 }
 
 /// What was written.
 #[derive(Debug)]
 pub struct Order {
-    /// For each key its versions, ascending, of committed transactions only.
+    /// For each key, its versions in ascending order. Only committed transactions count.
     versions: Vec<Vec<KeyVersion>>,
     origins: HashMap<Mark, Origin>,
 }
 
 impl Order {
-    /// The order of `history`. Two kinds of anomalies are added to `anomalies`: commits that cannot be ordered, and
-    /// overlapping writes that `level` does not allow.
+    /// Finds the order of the versions in `history`. Adds two kinds of anomalies to `anomalies`: commits that have
+    /// no place in the order, and overlapping writes that `level` does not allow.
     pub fn of(
         history: &[Transaction],
         keys: &Keys<'_>,
@@ -108,7 +109,7 @@ impl Order {
             for (key, write) in last {
                 let versions = &mut versions[key as usize];
                 let before = versions.last();
-                // A range erase is a write of the keys that it changes.
+                // A range erase counts as a write only of the keys that it changes.
                 if write == Write::RangeErase && before.is_none_or(|before| before.mark.is_none()) {
                     continue;
                 }
@@ -141,7 +142,7 @@ impl Order {
         self.versions(key).partition_point(|version| version.version <= snapshot)
     }
 
-    /// Where a value comes from, if anyone wrote it.
+    /// Which write a value comes from, if there was such a write.
     pub fn origin(&self, mark: Mark) -> Option<Origin> {
         self.origins.get(&mark).copied()
     }

@@ -1,7 +1,7 @@
-//! The writes of one transaction so far, as its own reads see them. It knows no other transaction.
+//! The writes that one transaction has made so far, as its own reads see them. It knows no other transactions.
 //!
-//! One value of this type serves many transactions, one after the other, so that beginning a transaction costs
-//! nothing.
+//! One value of this type serves many transactions, one after the other. So it costs nothing to begin a
+//! transaction.
 
 use super::keys::Keys;
 use super::transaction::{Mark, Operation};
@@ -27,7 +27,7 @@ impl Write {
     }
 }
 
-/// The last write to a key, if it was made by the present transaction.
+/// The last write to a key, if the present transaction made it.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     transaction: u64,
@@ -40,9 +40,9 @@ pub struct OwnWrites {
     /// For each key.
     cells: Vec<Cell>,
     transaction: u64,
-    /// What each write replaced: its key, and the former contents of the key's cell.
+    /// For each write, the key and what the key's cell held before.
     replaced: Vec<(u32, Cell)>,
-    /// How many writes came before each savepoint.
+    /// For each savepoint, how many writes came before it.
     savepoints: Vec<usize>,
 }
 
@@ -60,8 +60,8 @@ impl OwnWrites {
         self.savepoints.clear();
     }
 
-    /// Applies an operation, if it is a write, a savepoint or a rollback. `taken_back` is called with the marks that
-    /// a rollback takes away.
+    /// Applies an operation, if it is a write, a savepoint or a rollback. If it is a rollback, calls `taken_back`
+    /// with each mark that the rollback takes away.
     pub fn take(&mut self, operation: &Operation, keys: &Keys<'_>, taken_back: &mut dyn FnMut(Mark)) {
         match operation {
             Operation::Put { place, mark } => self.write(keys.of_place(place), Write::Put(*mark)),
@@ -87,13 +87,13 @@ impl OwnWrites {
         self.replaced.push((key, before));
     }
 
-    /// What the transaction last wrote to a key.
+    /// The last write of the transaction to a key.
     pub fn get(&self, key: u32) -> Option<Write> {
         let cell = self.cells[key as usize];
         (cell.transaction == self.transaction).then_some(cell.write)
     }
 
-    /// The keys written, each once, with the last write.
+    /// The keys that the transaction wrote, each once and with its last write.
     pub fn last(&self) -> Vec<(u32, Write)> {
         let mut keys: Vec<u32> = self.replaced.iter().map(|(key, _)| *key).collect();
         keys.sort_unstable();

@@ -1,6 +1,7 @@
-//! Draws transactions from a seed, and an order in which their steps are taken. A plan knows no store and no values.
+//! Draws transactions from a seed, and the order in which their steps are taken. A plan knows no store and no
+//! values.
 //!
-//! Keys are few, so that transactions meet often. All plans of a seed are the same.
+//! There are only a few keys, so that transactions meet often. The same seed always gives the same plan.
 
 use super::transaction::{Direction, Isolation, Place};
 use crate::model::KeyRange;
@@ -9,7 +10,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use std::ops::Bound;
 
-/// A step of a transaction. Before its first step, a transaction takes one more step: it begins.
+/// A step of a transaction. Before its first step, each transaction takes one more step: it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Read a row.
@@ -35,11 +36,11 @@ pub enum Step {
     EraseRange(u32, KeyRange),
     /// Give a key a new value if it has none.
     InsertNew(Place),
-    /// Give a key a new value if its value is the value that this transaction last saw there.
+    /// Give a key a new value if the key has the value that this transaction last saw there.
     CompareAndSwap(Place),
     /// Make a savepoint.
     Savepoint,
-    /// Take back what was written since a savepoint, by its number in the transaction.
+    /// Take back all writes since a savepoint. The number counts the savepoints of this transaction.
     RollBackTo(usize),
     /// Commit.
     Commit,
@@ -47,7 +48,7 @@ pub enum Step {
     Drop,
 }
 
-/// What a transaction is to do; the last step is [`Step::Commit`] or [`Step::Drop`].
+/// The steps of a transaction. The last step is [`Step::Commit`] or [`Step::Drop`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedTransaction {
     /// The level that it asks for.
@@ -65,19 +66,21 @@ pub enum Levels {
     Mixed,
 }
 
-/// Transactions, and which of them takes a step when.
+/// Transactions, and the order in which they take their steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Puts the rows that exist at the beginning. It runs alone, before the others.
+    /// The transaction that puts the rows which exist at the beginning. It runs alone, before all other
+    /// transactions.
     pub first: PlannedTransaction,
     /// The others.
     pub transactions: Vec<PlannedTransaction>,
-    /// Which transaction takes its next step. Where a transaction stands for the first time, it begins.
+    /// For each turn, the number of the transaction that takes its next step. At the first place of a transaction's
+    /// number, the transaction begins.
     pub order: Vec<usize>,
 }
 
 impl Plan {
-    /// `count` transactions by the choices of `seed`.
+    /// A plan of `count` transactions, drawn from `seed`.
     pub fn of(seed: u64, count: usize, levels: Levels) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let tables = rng.random_range(1..=2);
@@ -112,7 +115,7 @@ impl Draw {
         Place { table: self.table(), key: self.key() }
     }
 
-    /// A range. Some ranges are empty, and some have bounds between keys.
+    /// Draws a range. Some ranges are empty, and some have bounds between keys.
     fn range(&mut self) -> KeyRange {
         let (mut low, mut high) = (self.key(), self.key());
         if low > high && self.rng.random_range(0..10) > 0 {
@@ -148,7 +151,7 @@ impl Draw {
             Levels::Mixed => Isolation::Serializable,
         };
         let is_reader = self.rng.random_range(0..5) == 0;
-        // The savepoints that may be used, the oldest first.
+        // The savepoints that a step may still use, the oldest first.
         let mut savepoints: Vec<usize> = Vec::new();
         let mut made = 0;
         let mut steps = Vec::new();
@@ -199,10 +202,10 @@ impl Draw {
         }
     }
 
-    /// At most `open` transactions are under way at once.
+    /// Draws the order of the steps. At most `open` transactions are under way at the same time.
     fn order(&mut self, transactions: &[PlannedTransaction], open: usize) -> Vec<usize> {
         let mut waiting = (0..transactions.len()).peekable();
-        // Each transaction with the number of steps that it has left. Its beginning counts as one more step.
+        // Each transaction that is under way, with the number of steps that it has left. To begin is one more step.
         let mut under_way: Vec<(usize, usize)> = Vec::new();
         let mut order = Vec::new();
         loop {

@@ -1,7 +1,8 @@
-//! Plays planned transactions on a store and writes down what they did and saw. It does not judge that.
+//! Plays planned transactions on a store, and writes down what they did and what they saw. It does not judge what
+//! they saw.
 //!
-//! [`play`] takes the steps of a plan in the order of the plan, on one thread. For real threads, give each thread one
-//! [`Player`] after the other, all with the same [`Tally`].
+//! [`play`] takes the steps of a plan in the order of the plan, on one thread. On real threads, each thread plays
+//! one [`Player`] after the other. All players share the same [`Tally`].
 
 use super::plan::{Plan, PlannedTransaction, Step};
 use super::store::{Commit, OpenTransaction, Store};
@@ -10,7 +11,7 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// Gives numbers to transactions, values and events. Threads share it.
+/// Gives numbers to transactions, values and events. All threads share it.
 #[derive(Debug, Default)]
 pub struct Tally {
     transactions: AtomicU64,
@@ -34,21 +35,21 @@ impl Tally {
         Mark(self.marks.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The number of the next event. All threads share one order of events. It agrees with what threads learn from
-    /// each other.
+    /// Returns the number of the next event. All threads share one order of events. It agrees with the order in
+    /// which threads learn from each other.
     pub fn event(&self) -> u64 {
         self.events.fetch_add(1, Ordering::SeqCst)
     }
 }
 
-/// Plays a plan step by step; its first transaction runs before all others. If a transaction meets an error, it is
-/// given up, and the others go on.
+/// Plays a plan step by step. The first transaction of the plan runs before all others. If a transaction meets an
+/// error, it is dropped, and the others go on.
 pub fn play<S: Store>(store: &S, plan: &Plan, tally: &Tally) -> Vec<Transaction> {
     play_beside(store, plan, tally, &mut |_| ControlFlow::Continue(()))
 }
 
-/// As [`play`]. Before each step, `beside` may do something else with the store and add it to the history. It may
-/// also end the play; then the transactions under way are dropped.
+/// The same as [`play`], with one addition. Before each step, `beside` may do something else with the store and add
+/// it to the history. `beside` may also end the play. Then the transactions that are under way are dropped.
 pub fn play_beside<S: Store>(
     store: &S,
     plan: &Plan,
@@ -69,7 +70,7 @@ pub fn play_beside<S: Store>(
             history.push(ended.record);
         }
     }
-    // These transactions were left under way because the play ended or because they began late.
+    // These transactions did not end, either because the play ended or because they began late.
     history.extend(players.into_iter().flatten().map(|player| player.record));
     history
 }
@@ -83,7 +84,7 @@ pub struct Player<'p, T: OpenTransaction> {
     /// Until it ends.
     open: Option<T>,
     savepoints: Vec<T::Savepoint>,
-    /// What it saw or wrote last at each place.
+    /// For each place, what the transaction last saw or wrote there.
     last: BTreeMap<Place, Option<Mark>>,
     record: Transaction,
 }
@@ -114,7 +115,7 @@ impl<'p, T: OpenTransaction> Player<'p, T> {
         Ok(Self { plan, tally, next: 0, open, savepoints: Vec::new(), last, record })
     }
 
-    /// Plays a whole transaction; `None` if it cannot begin.
+    /// Plays a whole transaction; `None` if the transaction cannot begin.
     pub fn play<'s, S: Store<Open<'s> = T, Error = T::Error>>(
         store: &'s S,
         plan: &'p PlannedTransaction,
@@ -137,7 +138,7 @@ impl<'p, T: OpenTransaction> Player<'p, T> {
         self.record
     }
 
-    /// Takes the next step, if the transaction has not ended.
+    /// Takes the next step, unless the transaction has ended.
     pub fn step(&mut self) {
         let Some(step) = self.plan.steps.get(self.next) else { return };
         self.next += 1;

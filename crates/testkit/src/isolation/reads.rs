@@ -1,5 +1,5 @@
-//! Compares every read with the transaction's snapshot and its own writes, and adds the dependencies that follow from
-//! reads. A dependency follows from what a transaction read, not from what it should have read.
+//! Compares each read with the transaction's snapshot and with its own writes. Adds the dependencies that follow
+//! from the reads. A dependency follows from what a transaction did read, not from what it should have read.
 
 use super::anomaly::{Anomaly, Kind};
 use super::graph::{Dependency, Edge, Graph};
@@ -78,7 +78,7 @@ impl Reads<'_, '_> {
         }
     }
 
-    /// The keys that were read of a range, up to the last row given.
+    /// Which keys of a range were read: those up to the last row that the read gave.
     fn read_part(
         &self,
         table: u32,
@@ -143,8 +143,9 @@ impl Reads<'_, '_> {
         }
     }
 
-    /// How many versions of `key` a wrong read saw. `None` if it saw a value that is not a version. If a read wrongly
-    /// saw nothing, it counts as a read of the newest earlier version that shows nothing.
+    /// How many versions of `key` the read saw. The read was wrong. `None` if the value that it saw is no version
+    /// of the key. If a read wrongly saw no value, it counts as a read of the newest earlier version that has no
+    /// value.
     fn version_seen(&self, key: u32, saw: Option<Mark>, in_snapshot: usize) -> Option<usize> {
         let versions = self.order.versions(key);
         if saw.is_some() {
@@ -157,7 +158,7 @@ impl Reads<'_, '_> {
     /// Adds the dependencies of a read that saw the first `count` versions of a key.
     fn depend(&mut self, key: u32, count: usize, asked: Asked) {
         let versions = self.order.versions(key);
-        // Nobody wrote anything before the first version.
+        // There is no writer before the first version.
         let read = count.checked_sub(1).map(|index| versions[index]);
         if let Some(KeyVersion { writer: from, .. }) = read {
             let (why, version) = (Dependency::Reads, count as u32 - 1);

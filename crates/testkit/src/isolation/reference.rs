@@ -1,9 +1,9 @@
-//! A store with transactions in memory, to test the checker. It has every version of every row, and a validation that
-//! can be broken on purpose. It has no files and no faults.
+//! A transactional store in memory, for testing the checker. It keeps all versions of each row, and its validation
+//! can be broken on purpose. It has no files, and nothing in it fails.
 //!
-//! Transactions keep their writes to themselves until they commit. A commit compares something with the commits after
-//! the transaction's snapshot: a serializable transaction compares what it read, and a transaction under snapshot
-//! isolation compares what it wrote.
+//! Transactions keep their writes to themselves until they commit. A commit looks at the commits after the
+//! transaction's snapshot. For a serializable transaction, it compares them with what the transaction read. Under
+//! snapshot isolation, it compares them with what the transaction wrote.
 
 use super::store::{Commit, OpenTransaction, Row, Store};
 use super::transaction::{Direction, Isolation, Mark, Place};
@@ -17,11 +17,11 @@ use std::ops::Bound;
 /// What the validation of serializable transactions leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Broken {
-    /// Keys that were read by name, and were absent.
+    /// Keys that were read by name and were absent.
     pub ignores_absent_keys: bool,
     /// Ranges that were read.
     pub ignores_ranges: bool,
-    /// Keys that were read by name, and were present.
+    /// Keys that were read by name and were present.
     pub ignores_rows: bool,
 }
 
@@ -33,7 +33,7 @@ pub struct ReferenceStore {
 }
 
 impl ReferenceStore {
-    /// An empty store. `broken` says what its validation leaves out.
+    /// Makes an empty store. `broken` says what its validation leaves out.
     pub fn new(broken: Broken) -> Self {
         Self { broken, ..Self::default() }
     }
@@ -53,7 +53,7 @@ impl Store for ReferenceStore {
 #[derive(Debug, Default)]
 struct Rows {
     newest: Version,
-    /// For each row its versions, ascending; `None` where it was erased.
+    /// The versions of each row, in ascending order; `None` for a version that erases the row.
     versions: BTreeMap<Place, Vec<(Version, Option<Mark>)>>,
 }
 
@@ -95,7 +95,7 @@ enum Write {
 }
 
 impl Write {
-    /// The value that the commit gives a row, if the commit changes the row.
+    /// The new value of a row, if the commit changes this row.
     fn at(&self, place: &Place) -> Option<Option<Mark>> {
         match self {
             Self::One(at, mark) => (at == place).then_some(*mark),
@@ -126,7 +126,7 @@ impl ReferenceTransaction<'_> {
         self.writes.iter().rev().find_map(|write| write.at(place))
     }
 
-    /// Whether a commit after the snapshot conflicts with this transaction.
+    /// Whether a commit after the transaction's snapshot conflicts with the transaction.
     fn has_conflict(&self, rows: &Rows) -> bool {
         let has_changed = |place: &Place| rows.has_changed(place, self.snapshot);
         let within = |table: u32, range: &KeyRange| rows.places_within(table, range).iter().any(has_changed);

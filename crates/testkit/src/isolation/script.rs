@@ -1,5 +1,6 @@
-//! Transactions in a text, played on the engine at both levels. The script prints what they saw and how they ended,
-//! and the test compares this output. No transaction may have an anomaly that its level forbids.
+//! Plays the transactions of a text on the engine, at both isolation levels. The script prints what the
+//! transactions saw and how they ended. The test compares this output. No transaction may have an anomaly that its
+//! level forbids.
 //! ```text
 //! T0 w(x) w(y) c        runs first, alone
 //! T1 b r(x)             begins and reads; it goes on in a later line
@@ -15,7 +16,7 @@
 //! save undo0            makes a savepoint; goes back to the first one
 //! ```
 //!
-//! Keys, ranges and what is printed are as in histories, see `notation.rs`.
+//! Keys, ranges and the output are written as in histories, see `notation.rs`.
 
 use super::anomaly::Anomaly;
 use super::engine::EngineStore;
@@ -29,14 +30,14 @@ use crate::options::TinyOptions;
 use os::Machine;
 use std::collections::BTreeMap;
 
-/// How many databases with different options a script is played on. All of them must print the same.
+/// The number of databases on which a script is played. Each has other options. All databases must print the same.
 const DATABASES: u64 = 4;
 
-/// Plays a script and says what became of it.
+/// Plays a script and returns how its transactions ended.
 ///
 /// # Panics
 ///
-/// If the text is no script, or a transaction has an anomaly that its level forbids.
+/// If the text is not a script, or if a transaction has an anomaly that its level forbids.
 pub fn play_script(text: &str) -> String {
     let script = Script::parse(text);
     let of = |isolation: Isolation| {
@@ -50,7 +51,7 @@ pub fn play_script(text: &str) -> String {
 
 /// What a script does, in order.
 enum Act {
-    /// A transaction with this number begins or takes its next step.
+    /// The transaction with this number begins or takes its next step.
     Step(usize),
     Flush,
 }
@@ -121,7 +122,8 @@ impl Script {
     }
 }
 
-/// A transaction without the numbers of its events and the name of its level, which mean nothing in a script.
+/// The same transaction without the numbers of its events and without the name of its level. These mean nothing in
+/// a script.
 fn without_events(transaction: &Transaction) -> Transaction {
     let isolation = Isolation::Serializable;
     Transaction { began: None, acknowledged: None, isolation, ..transaction.clone() }

@@ -1,5 +1,5 @@
-//! What a player needs from a transactional store. An adapter for the engine turns marks into values and back. The
-//! order of calls is not decided here.
+//! What a player needs from a transactional store. An adapter for the engine turns marks into values and back. It
+//! does not decide the order of the calls.
 
 use super::transaction::{Direction, Isolation, Mark, Place};
 use crate::model::KeyRange;
@@ -8,14 +8,14 @@ use std::fmt::Debug;
 
 /// A store with transactions.
 pub trait Store {
-    /// Why a call failed. A conflict is not a failure.
+    /// Why a call failed. A conflict does not count as a failure.
     type Error: Debug;
     /// A transaction under way. Dropping it aborts it.
     type Open<'s>: OpenTransaction<Error = Self::Error>
     where
         Self: 's;
 
-    /// Begins a transaction, whose snapshot has every commit that was acknowledged before.
+    /// Begins a transaction. Its snapshot has every commit that was acknowledged before this call.
     ///
     /// # Errors
     ///
@@ -26,11 +26,11 @@ pub trait Store {
 /// How a commit ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// The transaction took place, at this version if it wrote.
+    /// The transaction took place. If it wrote, this is its version.
     Done(Option<Version>),
-    /// It did not take place, because another transaction wrote what it read or wrote.
+    /// The transaction did not take place, because another transaction wrote something that it had read or written.
     Conflict,
-    /// It did not take place, because the store could not write it.
+    /// The transaction did not take place, because the store could not write it.
     Failed,
 }
 
@@ -41,15 +41,16 @@ pub type Row = (Vec<u8>, Mark);
 ///
 /// # Errors
 ///
-/// After an error of a read or a write the player drops the transaction. After an error of [`commit`](Self::commit)
-/// nobody knows whether it took place.
+/// If a read or a write returns an error, the player drops the transaction. If [`commit`](Self::commit) returns an
+/// error, it is not known whether the transaction took place.
 pub trait OpenTransaction {
     /// As that of the store.
     type Error: Debug;
-    /// A point in the writes of the transaction.
+    /// A point between two writes of the transaction.
     type Savepoint;
 
-    /// The newest commit that it sees. A step may move it before the transaction has seen anything.
+    /// The newest commit that the transaction sees. As long as the transaction has seen nothing, a step may move
+    /// it.
     fn snapshot(&self) -> Version;
 
     /// Reads a row.
@@ -58,7 +59,7 @@ pub trait OpenTransaction {
     /// Reads some rows together.
     fn multi_get(&mut self, table: u32, keys: &[Vec<u8>]) -> Result<Vec<Option<Mark>>, Self::Error>;
 
-    /// Reads at most `limit` rows of a range, and asks for nothing beyond the last row that it reads.
+    /// Reads at most `limit` rows of a range. It does not ask about anything beyond the last row that it reads.
     fn range(
         &mut self,
         table: u32,
@@ -76,12 +77,13 @@ pub trait OpenTransaction {
     /// Erases a range.
     fn erase_range(&mut self, table: u32, range: &KeyRange) -> Result<(), Self::Error>;
 
-    /// Gives a key a value if it has none, and returns what it had.
+    /// Gives a key a value if it has no value. Returns what the key had before.
     fn insert_new(&mut self, place: &Place, mark: Mark) -> Result<Option<Mark>, Self::Error> {
         self.compare_and_swap(place, None, mark)
     }
 
-    /// Gives a key a value if it has the expected value, or no value if none is expected. Returns what the key had.
+    /// Gives a key a new value if it has the expected value. If no value is expected, the key must have none.
+    /// Returns what the key had before.
     fn compare_and_swap(
         &mut self,
         place: &Place,
@@ -98,7 +100,7 @@ pub trait OpenTransaction {
     /// A point to go back to.
     fn savepoint(&mut self) -> Result<Self::Savepoint, Self::Error>;
 
-    /// Takes back the writes since a savepoint. The savepoint may be used again, but later savepoints may not.
+    /// Takes back all writes since a savepoint. The savepoint may be used again, but later savepoints may not.
     fn roll_back_to(&mut self, savepoint: &Self::Savepoint) -> Result<(), Self::Error>;
 
     /// Ends the transaction.

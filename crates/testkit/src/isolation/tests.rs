@@ -1,5 +1,5 @@
-//! A history written by hand for each named anomaly, and what the checker says of it at each level. Random histories
-//! are in the files below.
+//! For each named anomaly, a history that is written by hand, and the anomalies that the checker must find in it at
+//! each level. The files below have random histories.
 
 mod played;
 mod serial;
@@ -10,14 +10,14 @@ use super::transaction::{Isolation, Transaction};
 use super::{check, check_as, check_with_unknown, lose_after, parse};
 use larch::Version;
 
-/// The seeds of a random test. A seed that fails is the last one printed; `SEED=n cargo test -p larch-testkit
-/// name_of_test` runs it alone.
+/// The seeds of a random test. The last seed that is printed is the one that fails.
+/// `SEED=n cargo test -p larch-testkit name_of_test` runs it alone.
 pub(super) fn seeds(count: u64) -> impl Iterator<Item = u64> {
     let seeds = only_seed().map_or(0..count, |seed| seed..seed + 1);
     seeds.inspect(|seed| println!("seed {seed}; to run it alone: SEED={seed} cargo test -p larch-testkit"))
 }
 
-/// The seed that runs alone, which need not show everything that many seeds show.
+/// The single seed that is to run. One seed need not show everything that many seeds show together.
 fn only_seed() -> Option<u64> {
     std::env::var("SEED").ok().map(|seed| seed.parse().expect("SEED is a number"))
 }
@@ -33,7 +33,7 @@ fn expect_clean(history: &[Transaction]) {
     assert!(anomalies.is_empty(), "{}", shown(&anomalies, history));
 }
 
-/// The kinds of anomalies in a history, each once.
+/// The kinds of anomalies in a history. Each kind is listed once.
 fn kinds(isolation: Isolation, history: &str) -> Vec<Kind> {
     let mut kinds: Vec<Kind> = check_as(isolation, &parse(history)).iter().map(|anomaly| anomaly.kind).collect();
     kinds.sort_unstable();
@@ -41,7 +41,8 @@ fn kinds(isolation: Isolation, history: &str) -> Vec<Kind> {
     kinds
 }
 
-/// Compares what is found when all transactions are serializable, and when all have snapshot isolation.
+/// Compares the anomalies that are found in two cases: if all transactions are serializable, and if all have
+/// snapshot isolation.
 #[track_caller]
 fn expect(history: &str, serializable: &[Kind], snapshot: &[Kind]) {
     assert_eq!(kinds(Isolation::Serializable, history), serializable, "serializable");
@@ -110,7 +111,7 @@ fn an_old_row_beside_a_new_one_is_read_skew() {
         T1: b@1 w(x)=3 w(y)=4 c@2
         T2: b@1 r(x)=1 r(y)=4 c";
     expect(history, &[FutureRead, ReadSkew], &[FutureRead, ReadSkew]);
-    // A client that believes in a newer snapshot sees an old row.
+    // A client believes that its snapshot is newer than it is, so it sees an old row.
     let history = "
         T0: b@0 w(x)=1 w(y)=2 c@1
         T1: b@1 w(x)=3 w(y)=4 c@2
@@ -166,7 +167,7 @@ fn a_range_that_was_stopped_was_not_read_to_its_end() {
     };
     expect(&backward("z:2,y:1.."), &[], &[]);
     expect(&backward("z:2,y:1"), &[Phantom], &[]);
-    // A range that was stopped before its first row was not read.
+    // If a range was stopped before its first row, no key of it was read.
     expect(&backward("-.."), &[], &[]);
 }
 
@@ -188,7 +189,7 @@ fn bounds_of_ranges_count_as_they_are_written() {
 
 #[test]
 fn readers_that_see_two_writers_in_different_orders_are_a_long_fork() {
-    // Each reader sees one of the two writes alone, which no snapshot has.
+    // Each reader sees only one of the two writes. No snapshot has one of them alone.
     let history = "
         T0: b@0 w(x)=1 w(y)=2 c@1
         T1: b@1 w(x)=3 c@2
@@ -200,8 +201,8 @@ fn readers_that_see_two_writers_in_different_orders_are_a_long_fork() {
 
 #[test]
 fn a_reader_of_one_half_of_each_dirty_write_finds_it() {
-    // T1 has the last write to x, and T2 has the last write to y (G0). In the order of versions, x shows an old
-    // value.
+    // T1 has the last write to x, and T2 has the last write to y (G0). If versions are ordered in this way, the
+    // value of x is old.
     let history = "
         T1: b@0 w(x)=1 w(y)=2 c@1
         T2: b@1 w(x)=3 w(y)=4 c@2
@@ -304,7 +305,8 @@ fn who_begins_after_an_acknowledgement_sees_the_commit() {
     expect(&history(4), &[ReadSkew], &[ReadSkew]);
     let found = check(&parse(&history(4)));
     assert!(found[0].needs_real_time && found[0].to_string().contains("rt: T1 was acknowledged before T2 began"));
-    // The cycle goes through transactions that read and write nothing, and through other transactions in between.
+    // The cycle goes through transactions that read and write nothing, and it goes on through other transactions
+    // between them.
     let history = "
         T1: b@0#1 w(x)=1 c@1#2
         T2: b@1#3 c#4
@@ -390,7 +392,7 @@ fn an_erase_of_an_absent_key_changes_nothing_for_its_readers() {
 
 #[test]
 fn an_erase_of_a_range_is_a_write_of_what_it_changes() {
-    // T1 read that x is absent, and T2 erased it nevertheless.
+    // T1 read that x is absent, and T2 erased x although it had no value.
     let history = "
         T1: b@0 r(x)=- w(y)=1 c@1
         T2: b@0 r(y)=- e[x..x] c@2";

@@ -1,9 +1,10 @@
-//! What a transaction did and what it saw. A history is a slice of these, in any order. It is not judged here.
+//! What a transaction did and what it saw. A history is a slice of such transactions, in any order. The
+//! transactions are not judged here.
 
 use crate::model::KeyRange;
 use larch::Version;
 
-/// Stands for a value, which carries this number. No two writes of a history write the same mark, so a mark
+/// Stands for a value. The value carries this number. No two writes of a history write the same mark, so a mark
 /// identifies its writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark(pub u64);
@@ -20,9 +21,9 @@ pub struct Place {
 /// The level that a transaction asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// Transactions see each other as if they had run one after the other.
+    /// The transactions see each other's writes as if they had run one after the other.
     Serializable,
-    /// All reads are of one version, and no overlapping transaction wrote what this transaction wrote.
+    /// All reads are of one version, and no overlapping transaction wrote a key that this transaction wrote.
     Snapshot,
 }
 
@@ -38,11 +39,12 @@ pub enum Direction {
 /// How a transaction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It took place. Its version is the place of its writes in the commit order; without writes it needs none.
+    /// The transaction took place. Its version is the place of its writes in the commit order. A transaction
+    /// without writes needs no version.
     Committed(Option<Version>),
-    /// It did not take place: it had a conflict, or was dropped, or a crash lost it.
+    /// The transaction did not take place: it had a conflict, or it was dropped, or a crash lost it.
     Aborted,
-    /// Its commit failed or was interrupted, so it may have taken place.
+    /// The commit failed or was interrupted, so the transaction may or may not have taken place.
     Unknown,
 }
 
@@ -64,9 +66,9 @@ pub enum Operation {
         range: KeyRange,
         /// From which end.
         direction: Direction,
-        /// The rows, in the order in which they were given.
+        /// The rows, in the order in which the read gave them.
         saw: Vec<(Vec<u8>, Mark)>,
-        /// Whether the read ended at the last row given, without asking about the rest of the range.
+        /// Whether the read ended at the last row that it gave, without asking about the rest of the range.
         stopped: bool,
     },
     /// Gave a key a value.
@@ -88,10 +90,10 @@ pub enum Operation {
         /// Which keys.
         range: KeyRange,
     },
-    /// Made a savepoint. Savepoints of a transaction are numbered from 0.
+    /// The transaction made a savepoint. Savepoints of a transaction are numbered from 0.
     Savepoint,
-    /// Took back the writes after the savepoint with this number. This savepoint may be used again, but later
-    /// savepoints may not.
+    /// The transaction took back its writes after the savepoint with this number. This savepoint may be used again,
+    /// but later savepoints may not.
     RollBackTo(usize),
 }
 

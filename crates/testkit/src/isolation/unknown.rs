@@ -1,19 +1,20 @@
-//! Transactions whose outcome nobody learned, and transactions that a crash lost. This module knows about a crash
-//! only what was there afterwards.
+//! Transactions of unknown outcome, and transactions that a crash lost. About a crash, this module knows only which
+//! commits were there afterwards.
 
 use super::anomaly::Anomaly;
 use super::check;
 use super::transaction::{Operation, Outcome, Transaction};
 use larch::Version;
 
-/// How many ways to place transactions of unknown outcome are tried. If the commits of eight transactions were under
-/// way at once and four took place, there are 8 · 7 · 6 · 5 ways.
+/// The most ways to place transactions of unknown outcome that are tried. If the commits of eight transactions were
+/// under way at once and four took place, there are 8 · 7 · 6 · 5 ways.
 const TRIES: usize = 2000;
 
-/// As [`check`], but a transaction of unknown outcome may have taken place at one of the versions `free`, or not at
-/// all. At each of these versions one such transaction took place. `free` are the versions that exist and that belong
-/// to no other commit, as told by a database that was opened again or that refuses writes now. The anomalies are the
-/// anomalies of the best way to place the transactions. There are none if some way has none.
+/// The same as [`check`], except for transactions of unknown outcome: such a transaction may have taken place at
+/// one of the versions `free`, or not at all. At each of the versions `free`, one such transaction took place. A
+/// version is free if it exists and belongs to no other commit. The caller knows this from a database that was
+/// opened again, or that refuses writes now. The result is the anomalies of the best way to place the transactions.
+/// It is empty if there is a way without anomalies.
 pub fn check_with_unknown(history: &[Transaction], free: &[Version]) -> Vec<Anomaly> {
     let mut search = Search { history: history.to_vec(), free, tries: TRIES, best: None };
     search.place(0);
@@ -59,9 +60,10 @@ fn writes(transaction: &Transaction) -> bool {
     transaction.operations.iter().any(is_write)
 }
 
-/// Turns a history into the history that goes on after a crash which lost the commits after `version`. The lost
-/// transactions did not take place. What they saw is forgotten, and so is what transactions with a newer snapshot
-/// saw. Check the history before this call, because until the crash everything seen was promised.
+/// Changes a history into the history that goes on after a crash. The crash lost all commits after `version`. The
+/// lost transactions did not take place. What they saw is forgotten. What transactions with a newer snapshot than
+/// `version` saw is forgotten, too. Check the history before this call, because everything that was seen before the
+/// crash had been promised.
 pub fn lose_after(history: &mut [Transaction], version: Version) {
     for transaction in history {
         let is_lost = matches!(transaction.outcome, Outcome::Committed(Some(at)) if at > version);

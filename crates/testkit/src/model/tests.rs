@@ -1,4 +1,4 @@
-//! The model itself, by hand: everything else is compared with it.
+//! Tests the model itself, with cases written by hand: everything else is compared with the model.
 
 use super::*;
 

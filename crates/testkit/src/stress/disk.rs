@@ -1,4 +1,4 @@
-//! The real disk with random failures. It does not know what the files are for.
+//! The real disk with random failures added. It does not know what the files are for.
 
 use os::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use os::{Access, DirectoryEntry, Disk, File, Lock, Machine};
@@ -7,17 +7,17 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A part of the text of every injected error, by which the error is recognized wherever it is reported.
+/// A part of the text of each injected error. It shows that an error was injected, wherever the error is reported.
 pub const INJECTED: &str = "(injected)";
 
-/// The disk of the machine, on which some reads, writes and opens fail: one in a given number.
+/// The disk of the machine, but some reads, writes and opens fail: one in a given number of them.
 #[derive(Debug)]
 pub struct TroubledDisk {
     real: Arc<dyn Disk>,
     trouble: Arc<Trouble>,
 }
 
-/// One operation in this number fails; none where it is 0.
+/// One operation in this number of operations fails. If the number is 0, none fails.
 #[derive(Debug)]
 struct Trouble {
     reads: AtomicU32,
@@ -27,7 +27,7 @@ struct Trouble {
 }
 
 impl Trouble {
-    /// A number that no thread gets twice. Each thread gets its numbers in no order.
+    /// Returns a number that no other call gets. The numbers come in no order.
     fn draw(&self) -> u64 {
         let mut z = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -64,17 +64,17 @@ impl TroubledDisk {
         Self { real: Machine::real().disk, trouble: Arc::new(trouble) }
     }
 
-    /// From now on one read in `one_in` fails.
+    /// From now on, one read in `one_in` fails.
     pub fn fail_reads(&self, one_in: u32) {
         self.trouble.reads.store(one_in, Ordering::Relaxed);
     }
 
-    /// From now on one write in `one_in` finds the disk full. Syncs work.
+    /// From now on, one write in `one_in` finds the disk full. Syncs still work.
     pub fn fail_writes(&self, one_in: u32) {
         self.trouble.writes.store(one_in, Ordering::Relaxed);
     }
 
-    /// From now on one open or creation in `one_in` finds too many files open.
+    /// From now on, one open or creation in `one_in` fails because too many files are open.
     pub fn fail_opens(&self, one_in: u32) {
         self.trouble.opens.store(one_in, Ordering::Relaxed);
     }
@@ -91,7 +91,8 @@ impl Disk for TroubledDisk {
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>> {
         self.trouble.strike_open()?;
         let file = self.real.open(path, access)?;
-        // Reads through the descriptor cannot be made to fail. So only every second file gives its descriptor.
+        // Reads through a file's own descriptor cannot be made to fail. So only about half of the files give their
+        // descriptor.
         let gives_descriptor = self.trouble.draw().is_multiple_of(2);
         Ok(Arc::new(TroubledFile { file, trouble: self.trouble.clone(), gives_descriptor }))
     }

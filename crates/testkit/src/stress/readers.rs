@@ -1,4 +1,5 @@
-//! Readers: at every version the pair of tables agrees, accounts keep their sum, and a snapshot shows the same again.
+//! Readers. At every version, the two tables of the pair must agree, and the accounts must keep their sum. A
+//! snapshot must always show the same.
 
 use super::writers::{self, ROWS, SUM};
 use super::{Round, WRITERS, tables};
@@ -11,10 +12,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// A row as a range gives it.
 type Row = Result<(larch::Key, larch::Value)>;
 
-/// Snapshots that a reader keeps to look at again.
+/// How many snapshots a reader keeps to look at again.
 const KEPT: usize = 6;
 
-/// Reads everything at one version, on a disk that works.
+/// Reads everything at one version, while the disk works.
 pub fn check_all(round: &Round) {
     let snapshot = round.db.snapshot();
     compare(&snapshot, round, "", true).expect("the disk works");
@@ -24,7 +25,7 @@ pub fn check_all(round: &Round) {
     }
 }
 
-/// Reads in all blocking forms until the round is over.
+/// Reads in all forms that wait, until the round is over.
 pub fn read(round: &Round, mut rng: Xoshiro256PlusPlus) {
     let mut kept: Vec<(Snapshot, String, u64)> = Vec::new();
     let mut newest = round.db.version();
@@ -72,12 +73,12 @@ pub fn read(round: &Round, mut rng: Xoshiro256PlusPlus) {
     }
 }
 
-/// A key of the pair, which is there or not.
+/// A key of the pair of tables. It may be present or absent.
 pub fn some_key(rng: &mut impl Rng) -> String {
     writers::row_key(rng.random_range(0..WRITERS), rng.random_range(0..ROWS))
 }
 
-/// Both tables of the pair have the same rows from `from` on, or up to it.
+/// Checks that both tables of the pair have the same rows from `from` on, or up to `from`.
 fn compare(snapshot: &Snapshot, round: &Round, from: &str, forward: bool) -> Result<()> {
     let range = |table| -> Box<dyn Iterator<Item = Row>> {
         let all = snapshot.range(table, from..);
@@ -120,7 +121,8 @@ fn multi_get(snapshot: &Snapshot, round: &Round, rng: &mut impl Rng) -> Result<(
     Ok(())
 }
 
-/// Checks that the interval contains the exact number of rows, which is the same in both tables.
+/// Checks that the counted interval contains the exact number of rows, and that this number is the same in both
+/// tables.
 fn count(snapshot: &Snapshot, round: &Round, from: &str) -> Result<()> {
     let (left, right) = (round.left.at(snapshot)?, round.right.at(snapshot)?);
     let (a, b) = (left.count_exact(from..)?, right.count_exact(from..)?);
@@ -130,14 +132,14 @@ fn count(snapshot: &Snapshot, round: &Round, from: &str) -> Result<()> {
     Ok(())
 }
 
-/// Checks the sum of a writer's accounts, which stays the same when the writer moves amounts.
+/// Checks the sum of a writer's accounts. The sum stays the same when the writer moves amounts.
 pub fn sum(snapshot: &Snapshot, accounts: &Table, writer: usize) -> Result<()> {
     let amounts = accounts.select([tables::AMOUNT])?.at(snapshot)?;
     let mut sum = 0;
     for row in amounts.range(writers::account_range(writer)) {
         sum += tables::amount(&row?.1[0]);
     }
-    // Before the writer's first commit it has none.
+    // The sum is 0 before the writer's first commit.
     assert!([0, SUM].contains(&sum), "writer {writer} has {sum} at {:?}", snapshot.version());
     Ok(())
 }
@@ -153,8 +155,9 @@ fn digest(snapshot: &Snapshot, table: &Table, from: &str) -> Result<u64> {
     Ok(hasher.finish())
 }
 
-/// Opens the database read-only beside the writer, again and again. It must show one version. If a compaction has
-/// removed files meanwhile, a read ends with an error, never with other rows.
+/// Opens the database read-only while the writer has it open, again and again. The read-only database must show one
+/// version. If a compaction has removed files in the meantime, a read must end with an error, and never with wrong
+/// rows.
 pub fn read_only(round: &Round, mut rng: Xoshiro256PlusPlus) {
     while round.goes_on() {
         let builder = Database::builder(&round.directory).machine(round.machine.clone());
@@ -173,7 +176,7 @@ pub fn read_only(round: &Round, mut rng: Xoshiro256PlusPlus) {
     }
 }
 
-/// The outcome of a read beside a writer, which replaces files at any time.
+/// The outcome of a read in such a database, whose files the writer may replace at any time.
 fn beside<T>(round: &Round, what: &'static str, outcome: Result<T>) -> Option<T> {
     match outcome {
         Err(Error::Outdated { .. }) => {

@@ -1,4 +1,4 @@
-//! Tables: the three that stay, and those that come and go.
+//! The tables: three that stay, and others that come and go.
 
 use super::Round;
 use larch::options::{FilterKind, Filters, PageIndexKind};
@@ -6,7 +6,7 @@ use larch::{Result, Table, TableOptions};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt};
 
-/// The group of an account that holds its amount; the other holds bytes that are never read.
+/// The column group of an account that holds its amount. The other group holds bytes that are never read.
 pub const AMOUNT: &str = "amount";
 
 /// Tables that come and go.
@@ -42,11 +42,12 @@ pub fn alter(table: &Table, rng: &mut impl Rng) -> Result<()> {
     })
 }
 
-/// Tables are created, filled, imported into, cloned, split and dropped while others write and compact.
+/// Creates tables, fills them, imports into them, clones, splits and drops them, while other threads write and
+/// compact.
 pub fn come_and_go(round: &Round, mut rng: Xoshiro256PlusPlus) {
     while round.goes_on() {
         round.expect("pass", pass(round, &mut rng));
-        // Whatever the trouble was, the next one begins with none of them.
+        // Whatever trouble there was, the next pass begins with none of these tables.
         for name in NAMES {
             round.expect("drop", round.db.drop_table(name).map(drop));
         }
@@ -56,7 +57,7 @@ pub fn come_and_go(round: &Round, mut rng: Xoshiro256PlusPlus) {
 /// The life of a table.
 fn pass(round: &Round, rng: &mut impl Rng) -> Result<()> {
     let db = &round.db;
-    // One that could not be dropped is dropped first.
+    // If a table could not be dropped before, it is dropped first.
     for name in NAMES {
         if db.existing_table(name)?.is_some() {
             return Ok(());

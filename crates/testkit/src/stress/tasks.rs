@@ -1,5 +1,5 @@
-//! Readers that are futures. Some run under an executor of one thread, some under an executor of several threads, and
-//! some are polled once and then left alone.
+//! Readers that run as futures. Some run under an executor of one thread, some run under an executor of several
+//! threads, and some are polled once and then left alone.
 
 use super::{Round, readers};
 use larch::rows::AtMost;
@@ -15,7 +15,7 @@ const TASKS: usize = 60;
 /// Futures that are polled once and kept.
 const PARKED: usize = 40;
 
-/// A future of a read, as this module keeps them.
+/// A future of a read, in the form in which this module keeps it.
 type TaskRead<'r> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'r>>;
 
 /// Many tasks on this thread.
@@ -30,9 +30,9 @@ pub fn on_one_thread(round: &Round, mut rng: Xoshiro256PlusPlus) {
                 })
                 .collect();
             for (i, task) in tasks.into_iter().enumerate() {
-                // One task in five is cancelled wherever it is, and then waited for. Otherwise the executor might be
-                // dropped while another thread wakes the cancelled task. Then the future is never dropped, and the
-                // snapshot in it keeps the database open.
+                // One task in five is cancelled at whatever point it is, and then waited for. Without this wait,
+                // the executor might be dropped while another thread wakes the cancelled task. Then the future
+                // would never be dropped, and the snapshot in it would keep the database open.
                 if i % 5 == 4 {
                     task.cancel().await;
                 } else {
@@ -43,7 +43,7 @@ pub fn on_one_thread(round: &Round, mut rng: Xoshiro256PlusPlus) {
     }
 }
 
-/// As many on threads that take them from each other.
+/// Runs as many tasks on several threads, which take tasks from each other.
 pub fn on_many_threads(round: &Round, mut rng: Xoshiro256PlusPlus) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
     let runtime = runtime.expect("the system has room for two threads");
@@ -120,7 +120,7 @@ async fn scan(round: &Round, snapshot: &Snapshot, from: &str, rows: usize) -> Re
     Ok(())
 }
 
-/// Futures that are polled once and then left alone, while others must still end.
+/// Polls some futures once and leaves them alone. All other futures must still end.
 pub fn parked(round: &Round, mut rng: Xoshiro256PlusPlus) {
     while round.goes_on() {
         let snapshot = &round.db.snapshot();
@@ -137,7 +137,7 @@ pub fn parked(round: &Round, mut rng: Xoshiro256PlusPlus) {
         }
         round.expect("get beside parked", smol::block_on(get(round, snapshot, &keys[PARKED])));
         round.expect("prefetch beside parked", round.left.prefetch(keys[0].as_str().., AtMost::rows(20)).map(drop));
-        // Half of them end, the others are dropped.
+        // Half of these futures run to their end, and the others are dropped.
         let dropped = parked.split_off(parked.len() / 2);
         for read in parked {
             round.expect("parked", smol::block_on(read));

@@ -1,4 +1,5 @@
-//! Writers: each has rows of its own in the pair of tables and accounts of its own, and knows what they hold.
+//! Writers. Each writer has rows of its own in the pair of tables, and accounts of its own. It knows what they
+//! hold.
 
 use super::{Round, tables};
 use larch::{Durability, Result};
@@ -6,27 +7,28 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt};
 use std::collections::BTreeMap;
 
-/// Rows that a writer may have in each table of the pair.
+/// The most rows that a writer has in each table of the pair.
 pub const ROWS: u32 = 600;
-/// Accounts of a writer, and what they hold together.
+/// The number of accounts of a writer, and the sum that they hold.
 pub const ACCOUNTS: u32 = 40;
 pub const SUM: u64 = ACCOUNTS as u64 * 1000;
 
-/// A writer and what the database must hold of it.
+/// A writer, and what the database must hold of its rows and accounts.
 #[derive(Debug)]
 pub struct Writer {
     number: usize,
-    /// Commits so far; the value of a row is made from it.
+    /// The number of commits so far. The value of a row is made from the number of its commit.
     commits: u64,
     holds: Holdings,
-    /// What the writer would hold after its last commit, if it is not known whether that commit took effect.
+    /// What the writer would hold after its last commit. It is set if it is not known whether that commit took
+    /// effect.
     perhaps: Option<Holdings>,
 }
 
 /// Rows and amounts.
 #[derive(Clone, Debug, PartialEq)]
 struct Holdings {
-    /// Number of a row, and the commit that wrote it.
+    /// The number of each row, and the commit that wrote it.
     rows: BTreeMap<u32, u64>,
     /// Empty before the first commit.
     amounts: Vec<u64>,
@@ -42,12 +44,12 @@ fn account_key(writer: usize, account: u32) -> String {
     format!("writer {writer} account {account:03}")
 }
 
-/// Accounts of a writer lie from here to before the second.
+/// The accounts of a writer lie from the first key to before the second key.
 pub fn account_range(writer: usize) -> std::ops::Range<String> {
     format!("writer {writer} ")..format!("writer {writer}!")
 }
 
-/// The value that a commit gives a row: now and then longer than a page.
+/// The value that a commit gives to a row. Now and then the value is longer than a page.
 fn value(commit: u64) -> Vec<u8> {
     let repeated = match commit % 97 {
         0 => 1000,
@@ -68,7 +70,7 @@ impl Writer {
         self.number
     }
 
-    /// Compares what the database holds with what the writer knows, on a disk that works.
+    /// Compares what the database holds with what the writer knows, while the disk works.
     pub fn verified(mut self, round: &Round) -> Self {
         let found = self.found(round).expect("the disk works");
         let is_perhaps = self.perhaps.as_ref().is_some_and(|perhaps| *perhaps == found);
@@ -102,7 +104,7 @@ impl Writer {
         Ok(Holdings { rows, amounts })
     }
 
-    /// Commits until the round is over or writes are stopped.
+    /// Makes commits until the round is over or writes are stopped.
     pub fn write(mut self, round: &Round, mut rng: Xoshiro256PlusPlus) -> Self {
         while round.goes_on() && self.perhaps.is_none() {
             let (holds, outcome) = self.commit(round, &mut rng);

@@ -1,5 +1,6 @@
-//! What happens beside transactions: conditional writes outside of transactions, imports, rows that fill the write
-//! buffer, flushes and compactions. Their writes become a part of the history. Errors of the disk are ignored.
+//! The work that goes on beside transactions: conditional writes without a transaction, imports, rows that fill the
+//! write buffer, flushes and compactions. The writes become a part of the history. Errors of the disk do not end
+//! the work.
 
 use crate::history::rows::{batch_insert, import_add};
 use crate::isolation::engine::{BALLAST, EngineStore, TABLES};
@@ -13,23 +14,23 @@ use rand::{RngExt, SeedableRng};
 /// Keys of plans lie between these.
 const KEYS: std::ops::RangeInclusive<u8> = b'a'..=b'h';
 
-/// Bytes of a row that fills the write buffer.
+/// The length of a row that fills the write buffer.
 const BALLAST_BYTES: usize = 600;
 
-/// Work beside the transactions on a store.
+/// The work beside the transactions on a store.
 pub struct Beside<'s> {
     store: &'s EngineStore,
     tally: &'s Tally,
     rng: Xoshiro256PlusPlus,
-    /// Whether nobody else commits meanwhile. Then the newest version is the version of the last write.
+    /// Whether no other thread commits in the meantime. Then the newest version is the version of the last write.
     is_alone: bool,
 }
 
-/// A write and what it has seen: its version if it wrote.
+/// The outcome of a write: its version, if it wrote.
 type Written = Result<Option<Version>>;
 
 impl<'s> Beside<'s> {
-    /// Between the steps of transactions, on their thread.
+    /// For work between the steps of transactions, on the thread of the transactions.
     pub fn alone(store: &'s EngineStore, tally: &'s Tally, seed: u64) -> Self {
         Self { store, tally, rng: Xoshiro256PlusPlus::seed_from_u64(seed), is_alone: true }
     }
@@ -63,7 +64,7 @@ impl<'s> Beside<'s> {
         vec![self.rng.random_range(KEYS)]
     }
 
-    /// Makes a write, and adds it to the history with the operations that it stands for.
+    /// Makes a write. Adds it to the history as a transaction with the operations that it stands for.
     fn write(
         &mut self,
         history: &mut Vec<Transaction>,
@@ -77,7 +78,7 @@ impl<'s> Beside<'s> {
             Ok(Some(version)) => {
                 assert!(!self.is_alone || version.0 == before.0 + 1, "the version after {before:?} is {version:?}");
                 self.store.acknowledge(version, durability);
-                // It was compared with everything before it.
+                // The write was compared with all commits before its own version.
                 (Version(version.0 - 1), Outcome::Committed(Some(version)))
             }
             Err(Error::OutcomeUnknown { .. }) => (before, Outcome::Unknown),
@@ -97,7 +98,7 @@ impl<'s> Beside<'s> {
         });
     }
 
-    /// A conditional write of the table without column groups, by one call.
+    /// Makes a conditional write by one call, in the table without column groups.
     fn write_one(&mut self, history: &mut Vec<Transaction>) {
         let place = Place { table: 0, key: self.key() };
         let (mark, choice) = (self.tally.mark(), self.rng.random_range(0..3));
@@ -107,7 +108,7 @@ impl<'s> Beside<'s> {
             let mut saw = |saw: Option<Mark>| operations.push(Operation::Read { place: place.clone(), saw });
             match choice {
                 0 if table.contains_key(key)? => match table.insert_new(key, value) {
-                    // The write wrote nothing, and what it read may be lost.
+                    // This write changed no row, and what it read may be lost.
                     Err(Error::OutcomeUnknown { .. }) => Ok(None),
                     is_new => is_new.map(|is_new| {
                         assert!(!is_new, "the key has a value");
@@ -146,7 +147,7 @@ impl<'s> Beside<'s> {
         });
     }
 
-    /// A batch that depends on what some keys have.
+    /// Commits a batch that takes effect only if some keys have what they had.
     fn write_if(&mut self, history: &mut Vec<Transaction>) {
         let (durability, places) = (self.durability(), [self.place(), self.place(), self.place()]);
         let (marks, by_version) = ([self.tally.mark(), self.tally.mark()], self.rng.random());
@@ -198,7 +199,7 @@ impl<'s> Beside<'s> {
         });
     }
 
-    /// Drops or creates an index. This makes a number of commits that change no row.
+    /// Drops an index, or creates it. This makes commits that change no row.
     fn index(&mut self, history: &mut Vec<Transaction>) {
         let before = self.store.database().version();
         let outcome = self.store.drop_or_create_index();
@@ -248,13 +249,13 @@ fn put_or_erase(place: &Place, mark: Option<Mark>) -> Operation {
     }
 }
 
-/// Makes a batch depend on what a key has now, and returns that.
+/// Makes a batch depend on the value that a key has now, and returns the mark of this value.
 fn expect(store: &EngineStore, batch: &mut Batch, place: &Place, by_version: bool) -> Result<Option<Mark>> {
     let (table, has_groups) = (store.table(place.table), place.table == 1);
     loop {
         let version = table.version_of(&place.key)?;
         let saw = store.get(place)?;
-        // Another thread may have written it between the two reads.
+        // Another thread may have written the key between the two reads.
         if table.version_of(&place.key)? != version {
             continue;
         }

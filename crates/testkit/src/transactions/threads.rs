@@ -1,5 +1,5 @@
-//! Random transactions on threads of the real machine and its disk. How the threads interleave does not follow from the
-//! seed. The disk does not fail.
+//! Random transactions on threads of the real machine and its disk. How the threads interleave does not follow from
+//! the seed. The disk works without faults.
 
 #![allow(clippy::disallowed_methods, reason = "threads of the real machine are what is tested")]
 
@@ -28,13 +28,13 @@ const TRANSACTIONS: usize = 1500;
 ///
 /// # Panics
 ///
-/// If the history has an anomaly, or a commit is lost when the database is opened again.
+/// If the history has an anomaly, or if a commit is missing when the database is opened again.
 pub fn on_threads(seed: u64, threads: usize) -> Summary {
     let _rerun = Rerun::of_threads(seed, threads);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let (scratch, tally) = (Scratch::new("transactions"), Tally::new());
     let mut options = tiny_options(seed);
-    // Without syncs, the threads meet more often.
+    // If commits do not sync, the threads meet more often.
     options.durability = if rng.random_range(0..4) == 0 { Durability::Synced } else { Durability::Buffered };
     let levels = levels(seed);
     let mut summary = Summary::default();
@@ -48,7 +48,7 @@ pub fn on_threads(seed: u64, threads: usize) -> Summary {
         indexes::expect_clean(store.database(), store.table(0));
         let there = store.database().version();
         if phase > 0 {
-            // The last reader of the previous phase sees the database as it was opened again.
+            // This reader is the last one of the previous phase. It sees the database after it was opened again.
             history.extend(Player::play(&store, &reader(), &tally));
             expect_clean(&history, base, there);
             summary.skews += if levels == Levels::All(Isolation::Snapshot) { skews(&history) } else { 0 };
@@ -67,7 +67,7 @@ pub fn on_threads(seed: u64, threads: usize) -> Summary {
 }
 
 /// Plays the transactions of a plan on threads. Each thread takes the next transaction that no thread has begun.
-/// Returns how many other things happened meanwhile.
+/// Returns how many other things happened during the play.
 fn play(
     store: &EngineStore,
     plan: &Plan,

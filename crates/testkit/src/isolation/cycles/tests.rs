@@ -1,4 +1,5 @@
-//! In small random graphs, a cycle is found if one exists by the definition, whatever path leads to it.
+//! In small random graphs, the search finds a cycle exactly if one exists by the definition, whatever path leads to
+//! it.
 
 use super::find;
 use crate::isolation::graph::{Dependency, Edge, Graph};
@@ -6,14 +7,14 @@ use crate::isolation::tests::seeds;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-/// Whether a cycle is an anomaly: wherever two *rw* follow each other, they meet in a transaction that may not be a
-/// pivot.
+/// Whether a cycle is an anomaly: wherever an *rw* edge follows another *rw* edge, they meet in a transaction that
+/// may not be a pivot.
 fn is_anomaly(cycle: &[Edge], allows_pivots: &[bool]) -> bool {
     let next = cycle.iter().cycle().skip(1);
     !cycle.iter().zip(next).any(|(a, b)| a.why.is_anti() && b.why.is_anti() && allows_pivots[a.to as usize])
 }
 
-/// All cycles that continue `way` and pass no transaction twice.
+/// Calls `found` with all cycles that continue `way` and pass no transaction twice.
 fn cycles_from(way: &mut Vec<Edge>, edges: &[Edge], found: &mut dyn FnMut(&[Edge])) {
     let (start, last) = (way[0].from, way[way.len() - 1].to);
     if last == start {

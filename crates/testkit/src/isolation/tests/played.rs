@@ -1,4 +1,5 @@
-//! Random transactions are played on the reference store: a correct store is clean, and a broken one is found.
+//! Plays random transactions on the reference store. If the store is correct, the checker finds nothing; if it is
+//! broken, the checker finds the break.
 
 #![allow(clippy::disallowed_methods, reason = "the threads of one test are those of the machine")]
 
@@ -88,7 +89,7 @@ fn snapshot_isolation_shows_write_skew_and_phantoms_and_nothing_worse() {
     assert!(only_seed().is_some() || kinds.values().filter(|count| **count > 300).count() == 2, "{kinds:?}");
 }
 
-/// The checker finds in many seeds that a validation is broken.
+/// Asserts that the checker finds the broken validation in many of the seeds.
 #[track_caller]
 fn expect_found(broken: Broken) {
     let is_found = |seed: &u64| !check(&history_of(*seed, Levels::All(Isolation::Serializable), broken)).is_empty();
@@ -120,7 +121,7 @@ fn transactions_of_threads_are_clean_in_a_correct_store_only() {
         let broken = Broken { ignores_rows: true, ignores_ranges: true, ..Broken::default() };
         found += usize::from(!check(&play_on_threads(seed, broken)).is_empty());
     }
-    // The interleaving of threads is not known, so what they find in the broken store is not promised.
+    // The threads interleave in an unknown order, so the test does not promise what they find in the broken store.
     println!("found in {found} seeds");
 }
 

@@ -1,4 +1,5 @@
-//! Random histories of transactions one after the other are clean, and one wrong row in them is found.
+//! In a random history of transactions that ran one after the other, the checker finds nothing. If one row in it is
+//! wrong, the checker finds it.
 
 use super::{expect_clean, only_seed, seeds, shown};
 use crate::isolation::anomaly::Kind;
@@ -99,7 +100,7 @@ fn one_wrong_row_in_a_history_is_found() {
     }
 }
 
-/// Makes one read of `history` wrong. `None` if the drawn read has nothing to spoil.
+/// Draws a read of `history` and makes it wrong. `None` if this read has nothing that could be made wrong.
 fn spoil(history: &mut [Transaction], rng: &mut Xoshiro256PlusPlus) -> Option<String> {
     let put = |operation: &Operation| match operation {
         Operation::Put { place, mark } => Some((place.key.clone(), *mark)),
