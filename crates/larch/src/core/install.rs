@@ -1,5 +1,5 @@
-//! Installs edits: they become durable, then visible, and the files that they add become the database's. It does not
-//! know why the files were written.
+//! Installs edits: makes them durable and then visible. The files that the edits add then belong to the database.
+//! This module does not know why the files were written.
 //!
 //! An install has three outcomes, and only this file tells them apart:
 //!
@@ -9,8 +9,8 @@
 //! | not installed: an edit was refused, or the manifest could not be written and was cut back | are removed | an error; it may be tried again |
 //! | unknown: the manifest could not be synced | stay, the next open decides | [`Error::OutcomeUnknown`]; writes are refused |
 //!
-//! Once the manifest has the edits, nothing is an error any more. If an overgrown manifest cannot be renewed, or a file
-//! cannot be removed, the next install tries again, and so does the next open.
+//! As soon as the manifest has the edits, the install succeeds, whatever happens later. If an overgrown manifest
+//! cannot be replaced by a new one, or a file cannot be removed, the next install and the next open try this again.
 
 use crate::base::error::{Error, Result};
 use crate::core::{Core, StopOnPanic};
@@ -22,18 +22,18 @@ use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How often [`Core::release_replaced_view`] looks whether others have let go of a view, and how long it waits in
-/// between.
+/// [`Core::release_replaced_view`] looks this many times whether other threads still hold the view, and waits this
+/// long between two looks.
 const RELEASE_LOOKS: u32 = 50;
 const RELEASE_WAIT: Duration = Duration::from_micros(100);
 
 impl Core {
-    /// Makes `edits` durable, then visible together with what `change` does to the memtables. `fresh` are the files
-    /// that the edits add and that were written for them.
+    /// Makes `edits` durable, and then makes them visible, together with the change that `change` makes to the
+    /// memtables. `fresh` has the files that were written for these edits and that the edits add.
     ///
     /// # Errors
     ///
-    /// See the table in the header of this file.
+    /// The table at the top of this file lists the errors.
     pub fn install(&self, edits: &[Edit], fresh: FreshFiles, change: impl FnOnce(&mut View)) -> Result<()> {
         let outcome = {
             let mut manifest = self.writes.manifest.lock();
@@ -43,8 +43,9 @@ impl Core {
         outcome
     }
 
-    /// Removes the files and memory that nothing uses any more after `edits`, whether these were installed or not.
-    /// It looks at every open range, so it is not called under the lock of the manifest or of the writer.
+    /// Frees the files and the memory that nothing uses any more after `edits`, whether or not the install
+    /// succeeded. This looks at every open range, so the caller must not hold the lock of the manifest or of the
+    /// writer.
     pub fn clean_up_after(&self, edits: &[Edit]) {
         self.env.opener.leftovers.retry();
         if edits.iter().any(Edit::frees) {
@@ -53,9 +54,10 @@ impl Core {
         self.release_replaced_view();
     }
 
-    /// Releases the view before the newest once no other thread holds it. So this thread frees its memtables and
-    /// removes its files, which takes milliseconds. Otherwise a commit or a read that happens to release the view
-    /// last would have to do that. It does not wait for a reader that holds the view for long.
+    /// Waits a short time until no other thread holds the view before the newest view, and then releases that view.
+    /// So it is this thread that frees the memtables of the old view and removes its files, which takes
+    /// milliseconds. Otherwise a commit or a read would have to do it if it happened to be the last to release the
+    /// view. If a reader holds the view for long, this thread does not wait for it.
     fn release_replaced_view(&self) {
         let Some(view) = self.views.take_replaced() else { return };
         for _ in 0..RELEASE_LOOKS {
@@ -66,12 +68,12 @@ impl Core {
         }
     }
 
-    /// As [`Core::install`], for a caller that holds the lock of the manifest already. Once the caller has released
-    /// the lock, it may call [`Core::clean_up_after`].
+    /// As [`Core::install`], but the caller already holds the lock of the manifest. After the caller has released
+    /// this lock, it should call [`Core::clean_up_after`].
     ///
     /// # Errors
     ///
-    /// As [`Core::install`].
+    /// Fails as [`Core::install`] does.
     pub fn install_in(
         &self,
         manifest: &mut Option<ManifestLog>,
@@ -79,7 +81,7 @@ impl Core {
         mut fresh: FreshFiles,
         change: impl FnOnce(&mut View),
     ) -> Result<()> {
-        // After a panic in here it is unknown what the manifest holds.
+        // After a panic in this function, nobody knows what the manifest contains.
         let _guard = StopOnPanic::new(self);
         let outcome = self.write_edits(manifest, edits, &mut fresh, change);
         self.env.opener.forget_early(edits.iter().filter_map(Edit::added_number));
@@ -110,8 +112,8 @@ impl Core {
         for edit in edits {
             files.apply(edit, &self.env.opener, &mut removed).map_err(|why| log.refused(why))?;
         }
-        // From here on the manifest may name the files, so they are not removed. They become fresh files again only
-        // if it is known that the commit left the manifest as it was.
+        // From here on the manifest may name the new files, so they are not removed. Only if the commit has
+        // certainly left the manifest unchanged do they become fresh files again.
         let paths = fresh.take_paths();
         match log.commit(edits) {
             EditsOutcome::Durable => {}
@@ -138,8 +140,8 @@ impl Core {
         Ok(())
     }
 
-    /// Begins a new manifest with the current file set. After an error edits still go to the old manifest, unless it is
-    /// [in doubt](ManifestLog::is_in_doubt).
+    /// Begins a new manifest with the current file set. If this fails, edits still go to the old manifest, unless
+    /// that manifest is [in doubt](ManifestLog::is_in_doubt).
     fn renew_manifest(&self, manifest: &mut ManifestLog) -> Result<()> {
         let mut files = FileSet::clone(&self.views.newest().files);
         let number = self.writes.new_number();

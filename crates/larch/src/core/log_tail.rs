@@ -1,5 +1,5 @@
-//! Reads the commits of a database from its logs while its writer appends them, into memory sets like those of the
-//! writer. It does not know files, nor which commits readers see.
+//! Reads the commits of a database from its logs while the writer appends them. Puts the commits into memory sets
+//! like those of the writer. This module does not know files, or which commits readers see.
 //!
 //! ```text
 //!   logs     17 ─────────▶ 23 ─────────▶ 31 ──…     each names the log that it continues, and where that one has ended
@@ -7,10 +7,10 @@
 //!   memory   set of 17     set of 23
 //! ```
 //!
-//! Versions ascend by one from commit to commit. A version that is in no log belongs to a change of tables, which is
-//! in the manifest.
+//! Each commit has the version after that of the commit before it. If a version is in no log, it belongs to a change
+//! of tables in the manifest.
 //!
-//! A tail belongs to one thread at a time.
+//! A tail is used by one thread at a time.
 
 use super::writer::{apply, log_path};
 use crate::base::ops::BatchOps;
@@ -27,13 +27,13 @@ use std::path::Path;
 /// The logs that are followed.
 #[derive(Debug)]
 pub struct LogTail {
-    /// The oldest first. None is missing between them.
+    /// The logs without gaps, the oldest first.
     logs: Vec<TailedLog>,
-    /// Which of them is being read.
+    /// The index in `logs` of the log that is being read.
     at: usize,
-    /// The newest commit that was read.
+    /// The version of the newest commit that was applied.
     newest: Version,
-    /// A commit that was read and is not to be applied yet.
+    /// A commit that was read but may not be applied yet.
     held: Option<(Version, BatchOps)>,
     rows: Arc<RowMemory>,
 }
@@ -44,12 +44,12 @@ struct TailedLog {
     previous: Option<Previous>,
     reader: LogReader,
     memory: Arc<MemSet>,
-    /// Whether this log is known to end earlier than the next log says.
+    /// Whether this log is known to end before the end that the next log states.
     is_short: bool,
 }
 
 impl TailedLog {
-    /// `end` is where the next log says that it ended, if it has ended.
+    /// `end` is the end of this log as the next log states it, if there is a next log.
     fn open(
         disk: &dyn Disk,
         directory: &Path,
@@ -65,20 +65,20 @@ impl TailedLog {
 /// Whether a log could be linked to the logs that are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linked {
-    /// The log was linked, or nothing can be read in it yet.
+    /// The log was linked, or it has nothing to read yet.
     Yes,
-    /// A log between the linked logs and this one is gone: its rows are in files.
+    /// A log between the linked logs and this log was removed, because its rows are in files.
     Gap,
 }
 
 impl LogTail {
-    /// Opens those logs among `numbers` whose rows are not in files. `numbers` ascend, and the manifest names `oldest`
-    /// as the first such log. `None` if the oldest is not there.
+    /// Opens those of the logs `numbers` whose rows are not in files. `numbers` ascend. `oldest` is the first such
+    /// log, as the manifest says. Returns `None` if this oldest log does not exist.
     ///
     /// # Errors
     ///
-    /// A log cannot be opened or read, or has lost durable commits. The writer may also have removed a log
-    /// meanwhile, because its rows are in files.
+    /// Fails if a log cannot be opened or read, or has lost durable commits. This also happens if the writer removes
+    /// a log meanwhile because its rows are in files.
     pub fn open(
         disk: &dyn Disk,
         directory: &Path,
@@ -96,11 +96,11 @@ impl LogTail {
         Ok(Some(Self { logs, at: 0, newest: Version(0), held: None, rows: rows.clone() }))
     }
 
-    /// Links log `number`, which takes commits now, and those before it.
+    /// Links the log `number`, to which the writer appends now, and all logs before it that are not linked yet.
     ///
     /// # Errors
     ///
-    /// A log cannot be read.
+    /// Fails if a log cannot be read.
     pub fn link(&mut self, disk: &dyn Disk, directory: &Path, number: u64) -> Result<Linked, LogError> {
         let last = self.logs.last().map_or(0, |log| log.number);
         let mut found: Vec<TailedLog> = Vec::new();
@@ -112,13 +112,14 @@ impl LogTail {
                 Err(error) => return Err(error),
             };
             let Some(previous) = log.previous else {
-                // The beginning of the log is still being written, or it is the first log of another writer.
+                // Either the beginning of this log is still being written, or it is the first log of another writer.
                 return Ok(if log.reader.has_begun() { Linked::Gap } else { Linked::Yes });
             };
             found.push(log);
             next = previous.number;
         }
-        // If the found logs do not continue some of the last logs, those could not be begun and have no commits.
+        // If the found logs come after a log that is not the last linked log, the linked logs after that one never
+        // began. So they have no commits and are dropped.
         let unused = self.logs.iter().rev().take_while(|log| !found.is_empty() && log.number > next).count();
         let kept = self.logs.len() - unused;
         let is_linked = found.is_empty() || kept.checked_sub(1).is_some_and(|last| self.logs[last].number == next);
@@ -128,25 +129,25 @@ impl LogTail {
         self.logs.truncate(kept);
         self.at = self.at.min(kept.saturating_sub(1));
         if !found.is_empty() {
-            // The log that was the last one has ended. It may now prove more than before.
+            // The log that was the last one until now has ended. The logs after it may prove more than before.
             self.logs.iter_mut().for_each(|log| log.is_short = false);
         }
         self.logs.extend(found.into_iter().rev());
         Ok(Linked::Yes)
     }
 
-    /// `numbers` are the ascending numbers of all logs. Links the newest of these logs that has begun.
+    /// Links the newest log that has begun. `numbers` are the numbers of all logs, in ascending order.
     ///
     /// # Errors
     ///
-    /// A log cannot be read.
+    /// Fails if a log cannot be read.
     pub fn link_newest(&mut self, disk: &dyn Disk, directory: &Path, numbers: &[u64]) -> Result<Linked, LogError> {
         let last = self.logs.last().map_or(0, |log| log.number);
         for &number in numbers.iter().rev().take_while(|number| **number > last) {
             match LogReader::open(disk, &log_path(directory, number), None) {
                 Ok(log) if log.has_begun() => return self.link(disk, directory, number),
                 Ok(_) => {}
-                // The log had not begun, or its rows are in files.
+                // This log had not begun, or was removed because its rows are in files.
                 Err(error) if is_gone(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -154,22 +155,23 @@ impl LogTail {
         Ok(Linked::Yes)
     }
 
-    /// Finds out how much was appended to the logs. Until the next call, nothing beyond this is read.
+    /// Finds out how long the logs are now. Until the next call, nothing is read beyond these lengths.
     ///
     /// # Errors
     ///
-    /// The log became shorter, or its length cannot be read.
+    /// Fails if a log became shorter, or if its length cannot be read.
     pub fn look_again(&mut self) -> Result<(), LogError> {
         self.logs.iter_mut().skip(self.at).try_for_each(|log| log.reader.look_again())
     }
 
-    /// Puts consecutive commits into the memory sets, up to version `most`. It stops before a version that is in no
-    /// log, unless that version is not after `known`, which is in files, or `may_skip` says that the manifest has
-    /// been read since. Returns the newest commit so far: the memory sets have every commit of the logs up to it.
+    /// Puts commits into the memory sets, in the order of their versions, up to version `most`. It stops before a
+    /// gap, which is a version that no log has. It goes on after the gap in two cases: all versions of the gap are
+    /// up to `known` and so in files, or `may_skip` says that the manifest was read since. Returns the version of
+    /// the newest applied commit. The memory sets have every commit of the logs up to this version.
     ///
     /// # Errors
     ///
-    /// A log cannot be read, or has lost commits that were durable.
+    /// Fails if a log cannot be read, or if it has lost durable commits.
     pub fn apply(&mut self, most: Version, known: Version, may_skip: bool) -> Result<Version, LogError> {
         let may_apply =
             |newest: Version, version: Version| version <= most && (may_skip || version.0 <= newest.max(known).0 + 1);
@@ -196,8 +198,9 @@ impl LogTail {
             let end = log.reader.end();
             match self.logs.get(self.at + 1).and_then(|next| next.previous) {
                 Some(previous) if end >= previous.end.at => self.at += 1,
-                // The log had all its commits before the next log began, and the caller has looked at it since. So
-                // commits that are missing are lost, and the commits of the next log are not shown.
+                // The log had all its commits before the next log began, and the caller has looked at the length of
+                // the log since then. So the missing commits are lost, and the commits of the next log cannot be
+                // shown.
                 Some(_) => {
                     self.check_never_synced(end)?;
                     break;
@@ -208,13 +211,13 @@ impl LogTail {
         Ok(self.newest)
     }
 
-    /// The log that is being read ends at `end`, earlier than the next log says. Checks that nothing proves that the
-    /// missing part was ever synced. If so, the machine has lost its power, and the missing commits and the commits
-    /// of the next log are lost.
+    /// Called if the log that is being read ends at `end`, before the end that the next log states. Checks that
+    /// nothing proves that the missing part was ever synced. Without a proof, the machine must have lost power, so
+    /// both the missing commits and the commits of the next log are lost.
     ///
     /// # Errors
     ///
-    /// A proof was found; the next log cannot be read.
+    /// Fails if a proof was found, or if the next log cannot be read.
     fn check_never_synced(&mut self, end: u64) -> Result<(), LogError> {
         let [log, next, ..] = &mut self.logs[self.at..] else { return Ok(()) };
         if log.is_short {
@@ -227,7 +230,8 @@ impl LogTail {
         Ok(())
     }
 
-    /// Forgets the logs whose rows are in files. False if the oldest log that is needed is not among these logs.
+    /// Drops the logs before `oldest`, because their rows are in files. Returns false if the log `oldest` is needed
+    /// but is not among the linked logs.
     pub fn forget_before(&mut self, oldest: u64) -> bool {
         let gone = self.logs.iter().take_while(|log| log.number < oldest).count();
         if self.held.is_some() && gone > self.at {
@@ -244,7 +248,7 @@ impl LogTail {
     }
 }
 
-/// Whether a log is not there.
+/// Whether the error says that a log does not exist.
 pub fn is_gone(error: &LogError) -> bool {
     matches!(error, LogError::Io { source, .. } if source.kind() == ErrorKind::NotFound)
 }

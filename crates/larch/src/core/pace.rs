@@ -1,51 +1,52 @@
-//! Slows commits down before they have to wait: the further background work falls behind, the lower the allowed
-//! rate. It neither waits nor knows what background work does.
+//! Slows commits down before they have to wait. The further background work is behind, the lower is the allowed
+//! rate. This module does not wait, and does not know what background work does.
 //!
-//! The allowed rate bounds the rate of all writers together. Writers below this rate never wait, and writers above
-//! it wait a few microseconds for each commit. The rate falls by the same factor for each step of the debt. So
-//! writers reach the rate of the background work before the debt is at its limit.
+//! The allowed rate limits all writers together. If the writers stay below this rate, they never wait. If they
+//! exceed it, each commit waits some microseconds. Each further step that background work falls behind divides the
+//! rate by the same factor. So the writers slow down to the rate of background work before it is behind as far as it
+//! may be.
 //!
-//! Thread safe.
+//! This module is thread-safe.
 
 use crate::base::options::LevelOptions;
 use crate::view::View;
 use os::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The rate where slowing down begins, in bytes a second. Few writers reach it.
+/// The rate at which slowing down begins, in bytes a second. Few writers write that fast.
 const FAST: f64 = (256 << 20) as f64;
 
-/// The slowest rate is this power of two times slower: 1 MiB a second.
+/// The rate can be halved this many times, down to 1 MiB a second.
 const HALVINGS: f64 = 8.0;
 
-/// The longest wait of one commit. If a large batch would have to wait longer, the commits after it wait for the
-/// rest of the time.
+/// The longest wait of one commit. If a large batch should wait longer, later commits wait for the remaining time.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// The moment from which the next slowed commit may go on. All writers share it.
+/// The time from which on the next slowed commit may proceed. All writers share it.
 #[derive(Debug, Default)]
 pub struct Pace {
     next_nanos: AtomicU64,
 }
 
 impl Pace {
-    /// Returns how long to wait until the time of the earlier commits is over, and reserves the next `time` for the
-    /// caller.
+    /// Reserves the next `time` for the caller's commit. Returns how long the caller has to wait until the times of
+    /// earlier commits are over.
     pub fn reserve(&self, now: Duration, time: Duration) -> Duration {
         let (now, time) = (now.as_nanos() as u64, time.as_nanos() as u64);
-        // The moment may be far ahead if many writers came at once. Beyond this limit it is forgotten.
+        // If many writers come at once, the reserved times may reach far into the future. Times beyond this limit
+        // are forgotten.
         let farthest = now + 10 * LONGEST_WAIT.as_nanos() as u64;
         let update = |next: u64| Some((next.max(now) + time).min(farthest));
         let before = self.next_nanos.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update).unwrap_or(now);
         Duration::from_nanos(before.saturating_sub(now)).min(LONGEST_WAIT)
     }
 
-    /// Whether a commit that asks at `now` goes on at once.
+    /// Whether a commit that asks at the time `now` need not wait.
     pub fn is_free(&self, now: Duration) -> bool {
         self.next_nanos.load(Ordering::Relaxed) <= now.as_nanos() as u64
     }
 
-    /// Gives back a `time` that was reserved, for a commit that is not made.
+    /// Gives a reserved `time` back, because the commit was not made.
     pub fn give_back(&self, time: Duration) {
         let time = time.as_nanos() as u64;
         let update = |next: u64| Some(next.saturating_sub(time));
@@ -53,9 +54,10 @@ impl Pace {
     }
 }
 
-/// How long a commit of `bytes` takes at the rate that `view` allows; `None` if background work is not behind. The
-/// rate falls as level 0 grows from `slow_files` to three times as many files. During a flush, it also falls as
-/// commits fill the second half of the rest of the write buffer.
+/// How long a commit of `bytes` takes at the rate that `view` allows, or `None` if background work is not behind.
+/// The rate falls while the number of files in level 0 grows from `slow_files` to three times as many. During a
+/// flush, the rate also falls while commits fill the second half of the part of the write buffer that is left for
+/// them.
 pub fn slowed(view: &View, levels: &LevelOptions, buffer_bytes: u64, bytes: u64) -> Option<Duration> {
     let limit = levels.slow_files as u64;
     let files = share(view.files.tables.most_level0_files() as u64, limit, 3 * limit);
@@ -69,13 +71,14 @@ pub fn slowed(view: &View, levels: &LevelOptions, buffer_bytes: u64, bytes: u64)
     time_of(bytes, files.max(memory))
 }
 
-/// How long a commit of `bytes` takes. `behind` says how far background work is behind, from 0 to 1, the limit.
+/// How long a commit of `bytes` takes. `behind` says how far background work is behind: 0 is not at all, and 1 is
+/// the limit.
 fn time_of(bytes: u64, behind: f64) -> Option<Duration> {
     let rate = FAST / (HALVINGS * behind).exp2();
     (behind > 0.0).then(|| Duration::from_secs_f64(bytes as f64 / rate))
 }
 
-/// Where `value` is between `low` and `high`, from 0 to 1.
+/// The position of `value` between `low` and `high`, from 0 to 1.
 fn share(value: u64, low: u64, high: u64) -> f64 {
     (value.saturating_sub(low) as f64 / (high - low).max(1) as f64).min(1.0)
 }

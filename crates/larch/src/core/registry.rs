@@ -1,10 +1,11 @@
-//! Which tables have indexes now, and what makes their keys. It does not know rows.
+//! Knows which tables have indexes, and which extractor or closure makes the keys of each index. This module does
+//! not know rows.
 //!
-//! It follows the manifest: an install that changes indexes renews it, under the lock of the writer. So a commit that
-//! holds this lock sees the indexes that it has to keep.
+//! The registry agrees with the manifest: an install that changes indexes updates it under the lock of the writer.
+//! So a commit, which holds this lock, sees all indexes that it has to update.
 //!
-//! Thread safe. For most tables without indexes, a look costs one atomic load. Tables whose ids are equal modulo 64
-//! share a bit, so a table may first be taken for a table with indexes.
+//! This module is thread-safe. For most tables without indexes, a lookup costs one atomic load. Tables whose ids are
+//! equal modulo 64 share a bit. So the bit alone may suggest that a table has indexes although it has none.
 
 use crate::base::error::{Error, Result};
 use crate::base::extractors::{BY_CLOSURE, Extractors, IndexKeys};
@@ -19,30 +20,30 @@ use std::fmt;
 /// The indexes of one open database.
 #[derive(Default)]
 pub struct Registry {
-    /// Bit `id % 64` of each table that has an index.
+    /// Bit `id % 64` is set if a table with this id has an index.
     mask: AtomicU64,
-    /// Grows with every change.
+    /// A counter that grows with every change of indexes.
     generation: AtomicU64,
     tables: RwLock<HashMap<TableId, Arc<TableIndexes>>>,
-    /// What makes the keys of indexes that are made by closures, by the ids of the indexes.
+    /// The closures that make the keys of indexes, by the ids of these indexes.
     closures: Mutex<HashMap<TableId, Arc<dyn IndexKeys>>>,
-    /// Indexes whose build has ended early and that could not be dropped.
+    /// Indexes whose build was ended early and that could not be dropped yet.
     abandoned: Mutex<Vec<TableId>>,
 }
 
 /// The indexes of one table.
 #[derive(Debug)]
 pub struct TableIndexes {
-    /// By id.
+    /// The indexes, ordered by id.
     pub all: Vec<LiveIndex>,
 }
 
-/// An index that writes keep.
+/// An index that writes update.
 #[derive(Clone)]
 pub struct LiveIndex {
-    /// The table of its entries.
+    /// The table that holds the entries of the index.
     pub entries: Arc<TableInfo>,
-    /// What makes its keys, or why nothing does.
+    /// What makes the keys of the index, or the reason why nothing makes them.
     made: Result<Arc<dyn IndexKeys>, String>,
 }
 
@@ -51,14 +52,14 @@ fn bit(table: TableId) -> u64 {
 }
 
 impl Registry {
-    /// The indexes of `files`.
+    /// A registry of the indexes of `files`.
     pub fn new(files: &FileSet, extractors: &Extractors) -> Self {
         let registry = Self::default();
         registry.renew(files, extractors);
         registry
     }
 
-    /// Takes the indexes of `files` from now on.
+    /// Replaces the indexes by those of `files`.
     pub fn renew(&self, files: &FileSet, extractors: &Extractors) {
         let mut tables = self.tables.write();
         if tables.is_empty() && files.tables.indexes().next().is_none() {
@@ -85,9 +86,10 @@ impl Registry {
         }
     }
 
-    /// What makes the keys of an index, or why nothing does.
+    /// Returns what makes the keys of an index, or the reason why nothing makes them.
     fn make(&self, index: &IndexInfo, extractors: &Extractors) -> Result<Arc<dyn IndexKeys>, String> {
-        // An index whose creation failed may have left a closure, and another index gets its id.
+        // If the creation of an index failed, its closure may still be here, and another index may have got the same
+        // id.
         let closures = self.closures.lock();
         match closures.get(&index.id).filter(|_| index.declaration == BY_CLOSURE) {
             Some(keys) => Ok(keys.clone()),
@@ -98,8 +100,8 @@ impl Registry {
         }
     }
 
-    /// From now on, `keys` makes the keys of the index `id`. The caller, the only thread that changes tables, is
-    /// about to install this index. Closures of indexes that were dropped are forgotten.
+    /// Makes `keys` the closure of the index `id`. The caller is about to install this index, and is the only thread
+    /// that changes tables now. Closures of dropped indexes are removed.
     pub fn give_closure(&self, id: TableId, keys: Arc<dyn IndexKeys>) {
         let tables = self.tables.read();
         let live: HashSet<TableId> =
@@ -109,7 +111,7 @@ impl Registry {
         closures.insert(id, keys);
     }
 
-    /// From now on, `keys` makes the keys of the index `id` of `table`, if nothing else makes them yet.
+    /// Makes `keys` the closure of the index `id` of `table`, if nothing makes the keys of this index yet.
     pub fn register(&self, table: TableId, id: TableId, keys: &Arc<dyn IndexKeys>) {
         let mut tables = self.tables.write();
         let Some(indexes) = tables.get_mut(&table) else { return };
@@ -122,29 +124,29 @@ impl Registry {
         *indexes = Arc::new(TableIndexes { all });
     }
 
-    /// The index with the table `entries`, for a caller that only reads it.
+    /// The index whose entries are in the table `entries`, for a caller that only reads it.
     pub fn read_only(&self, entries: Arc<TableInfo>, extractors: &Extractors) -> LiveIndex {
         let index = entries.index.as_ref().expect("it is the table of an index");
         let made = self.make(index, extractors);
         LiveIndex { entries, made }
     }
 
-    /// Notes that an index is to be dropped as soon as that is possible.
+    /// Notes that an index should be dropped as soon as possible.
     pub fn note_abandoned(&self, id: TableId) {
         self.abandoned.lock().push(id);
     }
 
-    /// An index that was noted.
+    /// One of the indexes that should be dropped, if there are any.
     pub fn abandoned(&self) -> Option<TableId> {
         self.abandoned.lock().last().copied()
     }
 
-    /// Notes that an index was dropped.
+    /// Notes that an index that should be dropped was dropped.
     pub fn forget_abandoned(&self, id: TableId) {
         self.abandoned.lock().retain(|abandoned| *abandoned != id);
     }
 
-    /// Changes whenever a table may have got or lost an index.
+    /// A number that changes whenever a table may have got or lost an index.
     #[inline]
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
@@ -162,29 +164,29 @@ impl Registry {
         if self.mask.load(Ordering::Acquire) & bit(table) == 0 { None } else { self.tables.read().get(&table).cloned() }
     }
 
-    /// An index of `table`, found by the id of the table of its entries, if it still exists.
+    /// The index of `table` whose entries are in the table with this id, if the index still exists.
     pub fn index(&self, table: TableId, id: TableId) -> Option<LiveIndex> {
         self.of(table)?.all.iter().find(|live| live.entries.id == id).cloned()
     }
 }
 
 impl TableIndexes {
-    /// Refuses writes to `table` if nothing makes the keys of one of its indexes.
+    /// Refuses writes to `table` if the keys of one of its indexes cannot be made.
     ///
     /// # Errors
     ///
-    /// [`Error::NoExtractor`].
+    /// Fails with [`Error::NoExtractor`].
     pub fn check_registered(&self, table: &TableInfo) -> Result<()> {
         self.all.iter().try_for_each(|index| index.made(table).map(drop))
     }
 
-    /// The parts of the rows of `table` from which the keys of all indexes are made.
+    /// The parts of a row of `table` that are needed to make the keys of all indexes.
     pub fn parts(&self, table: &TableInfo) -> PartList {
         parts_of(table, self.all.iter().filter_map(|index| index.made.as_deref().ok()))
     }
 }
 
-/// The parts of the rows of `table` from which `keys` are made.
+/// The parts of a row of `table` that `keys` need.
 fn parts_of<'k>(table: &TableInfo, keys: impl Iterator<Item = &'k dyn IndexKeys>) -> PartList {
     let row_parts = table.options.groups.len().max(1);
     let wanted = keys.flat_map(|keys| keys.groups()).filter(|group| **group < row_parts);
@@ -192,30 +194,30 @@ fn parts_of<'k>(table: &TableInfo, keys: impl Iterator<Item = &'k dyn IndexKeys>
 }
 
 impl LiveIndex {
-    /// What the manifest says of it.
+    /// The description of the index in the manifest.
     pub fn info(&self) -> &IndexInfo {
         self.entries.index.as_ref().expect("a live index is one")
     }
 
-    /// The parts of the rows of `table` from which its keys are made.
+    /// The parts of a row of `table` that are needed to make the keys of this index.
     pub fn parts(&self, table: &TableInfo) -> PartList {
         parts_of(table, self.made.as_deref().ok().into_iter())
     }
 
-    /// What makes its keys.
+    /// What makes the keys of this index.
     ///
     /// # Errors
     ///
-    /// [`Error::NoExtractor`].
+    /// Fails with [`Error::NoExtractor`].
     pub fn made(&self, table: &TableInfo) -> Result<&dyn IndexKeys> {
         self.made.as_deref().map_err(|why| no_extractor(table, self.info(), why))
     }
 
-    /// The keys of a row of `table`, in ascending order and without duplicates.
+    /// The keys of a row in this index, in ascending order and without duplicates.
     ///
     /// # Errors
     ///
-    /// [`Error::NoExtractor`], [`Error::BadRow`].
+    /// Fails with [`Error::NoExtractor`] or [`Error::BadRow`].
     pub fn keys_of<'r>(
         &self,
         table: &TableInfo,
@@ -224,8 +226,8 @@ impl LiveIndex {
     ) -> Result<Vec<Vec<u8>>> {
         let made = self.made(table)?;
         let mut keys = Vec::new();
-        // Without this check, a closure would see a group that it did not name in new rows only, and not in old
-        // rows.
+        // This check hides column groups that a closure did not name. Otherwise it would see such a group in new
+        // rows but not in old rows.
         let part = &|group| if made.groups().contains(&group) { part(group) } else { None };
         made.index_keys(key, part, &mut |index_key| keys.push(index_key.to_vec())).map_err(|why| Error::BadRow {
             table: table.name.as_str().into(),
@@ -239,7 +241,7 @@ impl LiveIndex {
     }
 }
 
-/// The error about an index whose keys nothing makes.
+/// The error for an index whose keys cannot be made.
 pub fn no_extractor(table: &TableInfo, index: &IndexInfo, why: &str) -> Error {
     if index.declaration == BY_CLOSURE {
         return Error::NoClosure { table: table.name.as_str().into(), index: index.name.as_str().into() };

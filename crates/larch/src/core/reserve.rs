@@ -1,8 +1,8 @@
-//! The reserve: disk space kept back for erases, as a file without content. The file is removed when an erase finds the
-//! disk full, and is made again before the next put (`docs/decisions/0026-erases-find-room-on-a-full-disk.md`). It does
-//! not know what a commit holds.
+//! The reserve: a file without content that keeps disk space back for erases. If an erase finds the disk full, the
+//! file is removed. Before the next put, the file is made again
+//! (`docs/decisions/0026-erases-find-room-on-a-full-disk.md`). This module does not know what a commit contains.
 //!
-//! Thread safe.
+//! This module is thread-safe.
 
 use crate::base::error::{Error, Result, is_disk_full};
 use crate::manifest::directory::names::RESERVE;
@@ -18,27 +18,27 @@ pub struct Reserve {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     bytes: u64,
-    /// Whether the file is there with all its bytes.
+    /// Whether the file exists with its full length.
     is_full: AtomicBool,
 }
 
 impl Reserve {
-    /// A reserve of `bytes`; 0 means no reserve. This call does not look for the file yet.
+    /// A reserve of `bytes`; if `bytes` is 0, there is no reserve. This call does not look for the file yet.
     pub fn new(disk: Arc<dyn Disk>, directory: &Path, bytes: u64) -> Self {
         Self { disk, path: directory.join(RESERVE), bytes, is_full: AtomicBool::new(bytes == 0) }
     }
 
-    /// Whether all of the space is kept back.
+    /// Whether the whole reserve is kept back now.
     pub fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
 
-    /// Makes the file, if it is not there with all its bytes.
+    /// Makes the file, unless it exists with its full length.
     ///
     /// # Errors
     ///
-    /// The disk is full. If the file cannot be made for another reason, the database has no reserve, and that is no
-    /// error.
+    /// Fails if the disk is full. If the file cannot be made for another reason, this is no error, and the database
+    /// has no reserve.
     pub fn fill(&self) -> Result<()> {
         if self.is_full.load(Ordering::Relaxed) {
             return Ok(());
@@ -61,18 +61,18 @@ impl Reserve {
         }
         let made = file.set_len(0).and_then(|()| file.allocate(self.bytes));
         drop(file);
-        // A file with only a part of the bytes would take space that `give_back` does not return.
+        // A shorter file would take space that `give_back` does not free.
         made.inspect_err(|_| self.disk.remove(&self.path).unwrap_or_default())
     }
 
-    /// Gives back the space that an earlier process has kept. An open calls it if it finds the disk full and has not
-    /// looked for the file yet.
+    /// Frees the reserve that an earlier process has made. An open calls this if it finds the disk full before it
+    /// has looked for the file.
     pub fn give_back_left(&self) {
-        // If it is missing or cannot be removed, the disk has no more room than before.
+        // If the file does not exist or cannot be removed, nothing is freed.
         self.disk.remove(&self.path).ok();
     }
 
-    /// Gives the space back to the disk, and returns whether it had any.
+    /// Frees the reserve. Returns whether there was space to free.
     pub fn give_back(&self) -> bool {
         self.bytes > 0 && self.is_full.swap(false, Ordering::Relaxed) && self.disk.remove(&self.path).is_ok()
     }

@@ -1,17 +1,17 @@
-//! Where work writes files that only this process reads, and only for a while: the sorted runs of an import and of a
-//! new index, and the writes of a large transaction. Mostly this place is the directory of the database. If the disk
-//! says that its files are far away, the place is a directory on a disk of this machine, so that these bytes do not
-//! cross the network twice. It does not know what the files are.
+//! The place for temporary files that only this process reads: the sorted runs of an import and of a new index, and
+//! the writes of a large transaction. Usually this place is the directory of the database. If the disk says that its
+//! files are on another machine, the place is a directory on a disk of this machine. So the bytes do not cross the
+//! network twice. This module does not know what the files contain.
 //!
 //! ```text
 //! SCRATCH/larch-0123456789abcdef/LOCK             held as long as the database is open here
 //! SCRATCH/larch-0123456789abcdef/00000012-3.sst
 //! ```
 //!
-//! The first use makes the directory, which only this user can read, and removes the directories of processes that
-//! have died. SCRATCH may be shared with other databases, users and programs.
+//! The first use makes the directory, which only this user can read. It also removes the directories of dead
+//! processes. Other databases, users and programs may use SCRATCH, too.
 //!
-//! Thread safe.
+//! This module is thread-safe.
 
 use crate::base::error::{Error, Result};
 use crate::manifest::db_file::{EarlyFiles, FileOpener};
@@ -26,30 +26,30 @@ use std::path::{Path, PathBuf};
 const LOCK: &str = "LOCK";
 const PREFIX: &str = "larch-";
 
-/// How often making a directory is tried. Each try fails only if another process has taken the new directory for one
-/// that a dead process has left.
+/// Making a directory is tried at most this many times. A try fails only if another process takes the new directory
+/// for that of a dead process and removes it.
 const ATTEMPTS: u32 = 100;
 
-/// Where such files are.
+/// The place for temporary files of one database.
 #[derive(Debug)]
 pub struct Scratch {
     machine: Machine,
-    /// The disk of this machine, and the directory there, if the files are not beside those of the database.
+    /// A disk of this machine and a directory on it, if temporary files are not in the directory of the database.
     near: Option<(Arc<dyn Disk>, PathBuf)>,
     opener: FileOpener,
     made: Mutex<Option<Arc<ScratchPlace>>>,
 }
 
-/// A directory for such files.
+/// A directory for temporary files.
 #[derive(Debug)]
 pub struct ScratchPlace {
-    /// Where they are written.
+    /// The disk and the directory where temporary files are written.
     pub place: Place,
-    /// Opens them.
+    /// Opens temporary files for reading.
     pub opener: FileOpener,
-    /// Whether they can become files of the database as they are.
+    /// Whether a temporary file can become a file of the database as it is.
     pub is_database: bool,
-    /// The directory on another disk.
+    /// The directory, if it is on another disk than the database.
     own: Option<OwnDirectory>,
 }
 
@@ -66,14 +66,14 @@ struct OwnDirectory {
 impl Drop for OwnDirectory {
     fn drop(&mut self) {
         if self.origin.is_here() {
-            // If it cannot be removed now, another process finds it unlocked and removes it.
+            // If the directory cannot be removed now, another process will find it without a lock and remove it.
             remove(&*self.disk, &self.directory).ok();
         }
     }
 }
 
 impl Scratch {
-    /// The scratch of the database in `directory`, whose files `opener` opens.
+    /// The place for temporary files of the database in `directory`. `opener` opens the files of this database.
     pub fn new(machine: &Machine, directory: &Path, opener: &FileOpener) -> Self {
         let near = machine.disk.scratch();
         let beside = || {
@@ -85,12 +85,12 @@ impl Scratch {
         Self { machine: machine.clone(), near, opener: opener.clone(), made }
     }
 
-    /// The directory, which exists. If another program has removed the old one, for example to clean up old files,
-    /// this is a new directory.
+    /// The directory for temporary files, which exists when this returns. If another program has removed the
+    /// directory, for example to clean up old files, this makes a new one.
     ///
     /// # Errors
     ///
-    /// It cannot be made.
+    /// Fails if the directory cannot be made.
     pub fn get(&self) -> Result<Arc<ScratchPlace>> {
         let mut made = self.made.lock();
         if let Some(place) = made.as_ref().filter(|place| place.is_there()) {
@@ -115,14 +115,14 @@ impl Scratch {
 }
 
 impl ScratchPlace {
-    /// Whether files can be made in it. For the directory of the database this is not asked here: its lock is
-    /// checked by those who write.
+    /// Whether the directory still exists. If it is the directory of the database, this is not checked here, because
+    /// every write checks the lock of the database.
     fn is_there(&self) -> bool {
         self.own.as_ref().is_none_or(|own| own.disk.exists(&own.directory.join(LOCK)).unwrap_or(true))
     }
 }
 
-/// Makes a directory in `parent`, and removes those there whose processes have died.
+/// Makes a directory in `parent`, and removes the directories of dead processes there.
 fn make(machine: &Machine, disk: &Arc<dyn Disk>, parent: &Path) -> io::Result<OwnDirectory> {
     disk.create_dir(parent)?;
     let mut last = None;
@@ -136,11 +136,11 @@ fn make(machine: &Machine, disk: &Arc<dyn Disk>, parent: &Path) -> io::Result<Ow
                 remove_left(&**disk, parent, &own.directory);
                 return Ok(own);
             }
-            // Another process has removed it before it was locked.
+            // Another process has removed the directory before this process locked it.
             Ok((_, false)) => {}
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
             Err(error) => {
-                // Only this call uses this name. The lock is free again here, or was not taken.
+                // No other call uses this name. The lock was not taken, or is free again.
                 disk.remove(&lock_path).ok();
                 disk.remove_dir(&directory).ok();
                 return Err(error);
@@ -150,8 +150,8 @@ fn make(machine: &Machine, disk: &Arc<dyn Disk>, parent: &Path) -> io::Result<Ow
     Err(last.unwrap_or_else(|| ErrorKind::NotFound.into()))
 }
 
-/// Removes each directory in `parent`, except `own`, that no process has locked. If a directory cannot be removed, it
-/// stays for the next process.
+/// Removes all such directories in `parent` that no process has locked, except `own`. A directory that cannot be
+/// removed stays until another process removes it.
 fn remove_left(disk: &dyn Disk, parent: &Path, own: &Path) {
     let is_number = |number: &str| number.len() == 16 && number.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_one = |name: &str| name.strip_prefix(PREFIX).is_some_and(is_number);
@@ -166,7 +166,7 @@ fn remove_left(disk: &dyn Disk, parent: &Path, own: &Path) {
     }
 }
 
-/// Removes a directory and the files in it, the lock last.
+/// Removes a directory with its files. The lock file is removed last.
 fn remove(disk: &dyn Disk, directory: &Path) -> io::Result<()> {
     for entry in disk.list(directory)?.into_iter().filter(|entry| entry.name != LOCK) {
         disk.remove(&directory.join(entry.name))?;

@@ -1,6 +1,7 @@
-//! The versions that readers see and that compactions keep for them. It does not know what a version contains.
+//! The versions that readers use. Compactions keep these versions for them. This module does not know what a version
+//! contains.
 //!
-//! Thread safe.
+//! This module is thread-safe.
 
 use crate::view::View;
 use os::sync::{Arc, Mutex, OnceLock};
@@ -8,23 +9,23 @@ use sst::Version;
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 
-/// The versions that readers read at, with the number of readers.
+/// The pinned versions, each with the number of its readers.
 #[derive(Default)]
 pub struct Snapshots {
     pinned: Mutex<PinCounts>,
-    /// Called when the watched readers are gone.
+    /// Is called when the watched readers are gone.
     gone: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
-/// Most readers keep the newest version for a short time. That changes only the first count.
+/// Most readers pin the newest version for a short time. Such a reader changes only `last_count`.
 #[derive(Debug, Default)]
 struct PinCounts {
-    /// A version that is or was kept. No later version is kept.
+    /// The latest version that was ever pinned. It need not be pinned now.
     last: Version,
     last_count: usize,
-    /// The versions before it.
+    /// The pinned versions before `last`, each with the number of its readers.
     counts: BTreeMap<Version, usize>,
-    /// A compaction waits until no reader reads at this version or an older one.
+    /// A compaction waits until no reader reads at this version or at an older one.
     watched: Option<Version>,
 }
 
@@ -34,24 +35,24 @@ impl Debug for Snapshots {
     }
 }
 
-/// A version that is kept while this lives.
+/// A version that stays pinned until this value is dropped.
 #[derive(Debug)]
 pub struct PinnedVersion {
     version: Version,
     snapshots: Arc<Snapshots>,
-    /// In a database opened read-only: the view in which the version was seen. No writer knows that this version is
-    /// in use.
+    /// If the database is open read-only: the view in which the version was seen. The view has to be kept because
+    /// the writer does not know that this version is in use.
     view: Option<Arc<View>>,
 }
 
 impl Snapshots {
-    /// Keeps the version that `newest` returns. `newest` is called under the lock, so that no list of versions that
-    /// is made meanwhile lacks this version.
+    /// Pins the version that `newest` returns. `newest` is called under the lock. So a list of versions that is made
+    /// at the same time cannot miss this version.
     pub fn pin(self: &Arc<Self>, newest: impl FnOnce() -> Version) -> PinnedVersion {
         self.pin_with(None, newest)
     }
 
-    /// Keeps what `view` of a database opened read-only shows at `version`.
+    /// For a read-only database: pins `version` and the `view` that shows it.
     pub fn pin_in(self: &Arc<Self>, view: Arc<View>, version: Version) -> PinnedVersion {
         self.pin_with(Some(view), || version)
     }
@@ -63,7 +64,8 @@ impl Snapshots {
         PinnedVersion { version, snapshots: self.clone(), view }
     }
 
-    /// The versions that are kept, and the newest version, ascending. No reader sees a version between two neighbours.
+    /// The pinned versions and the newest version, in ascending order. No reader reads at a version between two
+    /// neighbours in this list.
     pub fn boundaries(&self, newest: impl FnOnce() -> Version) -> Vec<Version> {
         let pinned = self.pinned.lock();
         let newest = newest();
@@ -72,7 +74,7 @@ impl Snapshots {
         all
     }
 
-    /// The oldest version that is kept; `None` if no reader keeps one.
+    /// The oldest pinned version, or `None` if no version is pinned.
     pub fn oldest(&self) -> Option<Version> {
         self.pinned.lock().versions().next()
     }
@@ -83,14 +85,15 @@ impl Snapshots {
         pinned.last_count + pinned.counts.values().sum::<usize>()
     }
 
-    /// Calls `gone` from now on each time when the watched readers are gone. The thread that drops the last of them
-    /// calls it, under no lock of this file.
+    /// From now on, calls `gone` each time the watched readers are gone. The thread that drops the last of these
+    /// readers makes the call, and holds no lock of this file.
     pub fn on_gone(&self, gone: impl Fn() + Send + Sync + 'static) {
         self.gone.set(Box::new(gone)).ok();
     }
 
-    /// Watches the readers at `oldest` and before; `None` ends the watch. If no such readers exist now, nothing will
-    /// be called later. So the caller looks at [`Snapshots::boundaries`] again after this call.
+    /// Begins to watch the readers at `oldest` and older versions. `None` ends the watch. If there are no such
+    /// readers now, `gone` will not be called for them. So the caller must look at [`Snapshots::boundaries`] once
+    /// more after this call.
     pub fn watch(&self, oldest: Option<Version>) {
         let mut pinned = self.pinned.lock();
         let first = pinned.versions().next();
@@ -126,7 +129,7 @@ impl PinCounts {
         }
     }
 
-    /// The versions that are kept, ascending.
+    /// The pinned versions, in ascending order.
     fn versions(&self) -> impl Iterator<Item = Version> {
         self.counts.keys().copied().chain((self.last_count > 0).then_some(self.last))
     }
@@ -138,7 +141,7 @@ impl PinnedVersion {
         self.version
     }
 
-    /// In a database opened read-only: a view that shows the version.
+    /// If the database is open read-only: a view that shows the version.
     pub fn view(&self) -> Option<&Arc<View>> {
         self.view.as_ref()
     }

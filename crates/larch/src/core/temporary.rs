@@ -1,4 +1,5 @@
-//! The directory of a temporary database, which is removed when the database is closed. It does not know what is in it.
+//! The directory of a temporary database. It is removed when the database is closed. This module does not know what
+//! is in the directory.
 
 use crate::base::error::{Error, Result};
 use os::sync::Arc;
@@ -6,7 +7,7 @@ use os::{Disk, Machine};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A directory among the temporary files of the system. It is removed when this value is dropped.
+/// A directory in the system's directory for temporary files. It is removed when this value is dropped.
 #[derive(Debug)]
 pub struct TemporaryDirectory {
     disk: Arc<dyn Disk>,
@@ -18,7 +19,7 @@ impl TemporaryDirectory {
     ///
     /// # Errors
     ///
-    /// What the disk refuses.
+    /// Fails if the disk refuses something.
     pub fn new(machine: &Machine) -> Result<Self> {
         let directory = std::env::temp_dir().join(format!("larch-{:016x}", machine.random.next_u64()));
         machine.disk.create_private_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
@@ -31,7 +32,7 @@ impl TemporaryDirectory {
     }
 }
 
-/// Removes `directory` with all that is in it.
+/// Removes `directory` and everything in it.
 fn remove_all(disk: &dyn Disk, directory: &Path) -> io::Result<()> {
     for entry in disk.list(directory)? {
         let path = directory.join(entry.name);
@@ -44,7 +45,7 @@ fn remove_all(disk: &dyn Disk, directory: &Path) -> io::Result<()> {
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        // Best effort: the system removes temporary files, too.
+        // If this fails, the system will remove the temporary files some day.
         remove_all(&*self.disk, &self.directory).ok();
     }
 }

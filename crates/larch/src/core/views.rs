@@ -1,11 +1,11 @@
-//! What readers of one open database see: the newest view, the newest version, and the versions that readers keep.
+//! What readers of one open database see: the newest view, the newest version, and the pinned versions.
 //!
 //! Invariants:
-//! - A reader takes its view before its version, so that every file in the view is older than the version.
-//! - The newest version only grows. A view that replaces another one as a whole comes with the version up to which it
-//!   has every commit ([`Filled`]), and is refused if reads have seen a newer one.
+//! - A reader takes its view before its version. So every file in the view is older than the version.
+//! - The newest version only grows. A view that replaces another view as a whole comes with the version up to which
+//!   it has every commit ([`Filled`]). It is refused if reads have seen a newer version.
 //!
-//! Thread safe. A reader takes the lock of the view for the time of one reference count.
+//! This module is thread-safe. A reader holds the lock of the view only while it increments a reference count.
 
 use super::snapshots::{PinnedVersion, Snapshots};
 use super::visible::Visible;
@@ -19,30 +19,30 @@ use sst::Version;
 /// Which versions the reads of a database see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
-    /// The commits of this process.
+    /// Reads see the commits of this process.
     Own,
-    /// What another process has put in files.
+    /// Reads see what a writer in another process has put in files.
     Files,
-    /// The commits of another process.
+    /// Reads see the commits of a writer in another process.
     Followed,
 }
 
-/// A view, and the newest version up to which it has every commit. They are kept in one value, because the version
-/// is true only for this view.
+/// A view, and the newest version such that the view has every commit up to it. Both are in one value, because the
+/// version is true only for this view.
 #[derive(Debug)]
 pub struct Filled {
     /// The view.
     pub view: View,
-    /// It has every commit up to this one.
+    /// The view has every commit up to this version.
     pub version: Version,
 }
 
-/// A view was refused: it lacks commits that reads have seen, or belongs to another database.
+/// A view was refused: it lacks commits that reads have seen, or it is of another database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behind {
     /// The newest version that reads have seen.
     pub seen: Version,
-    /// The newest version up to which the view has every commit.
+    /// The version up to which the refused view has every commit.
     pub filled: Version,
 }
 
@@ -50,23 +50,23 @@ pub struct Behind {
 #[derive(Debug)]
 pub struct Views {
     newest: RwLock<Arc<View>>,
-    /// The view before it, until [`Views::take_replaced`].
+    /// The view before the newest view, until [`Views::take_replaced`] takes it.
     replaced: Mutex<Option<Arc<View>>>,
-    /// The generation of the newest view. In a database opened read-only it never changes, because ranges go on in
-    /// older files.
+    /// The generation of the newest view. In a read-only database it never changes, so that open ranges go on
+    /// reading older files.
     generation: AtomicU64,
-    /// The newest version that reads may see, and the later commits, which are being applied.
+    /// The newest version that reads may see, and the later commits, which are still being applied.
     visible: Visible,
-    /// Which versions reads see.
+    /// Which commits reads see.
     shows: Shows,
-    /// The versions that readers keep.
+    /// The pinned versions.
     pub snapshots: Arc<Snapshots>,
     /// The ranges that are open.
     pub ranges: Arc<Ranges>,
 }
 
 impl Views {
-    /// Shows `view` up to the version `visible`.
+    /// Begins with `view`, in which reads see the versions up to `visible`.
     pub fn new(view: View, visible: Version, shows: Shows) -> Self {
         Self {
             generation: AtomicU64::new(view.generation),
@@ -90,31 +90,32 @@ impl Views {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// The newest version that reads may see. A reader takes its view first, so that every file in the view is older
-    /// than the version.
+    /// The newest version that reads may see. A reader takes its view before this version. So every file in the view
+    /// is older than the version.
     pub fn visible(&self) -> Version {
         self.visible.newest()
     }
 
-    /// Lets reads see up to `version`. No commit is being applied, and the newest view has every commit up to
-    /// `version`. If reads have seen a newer version, they go on seeing it.
+    /// Lets reads see the commits up to `version`. The caller makes sure that no commit is being applied, and that
+    /// the newest view has every commit up to `version`. If reads already see a newer version, nothing changes.
     pub fn publish(&self, version: Version) {
         self.visible.advance(version);
     }
 
-    /// What commits go through to become visible.
+    /// Lets commits become visible one after the other.
     pub fn visible_versions(&self) -> &Visible {
         &self.visible
     }
 
-    /// The versions that a reader may read at, ascending: the pinned versions, the newest version, the version that
-    /// a database opened read-only shows, and the versions that it may show after the next flushes.
+    /// All versions at which a reader may read, in ascending order. These are the pinned versions and the newest
+    /// version. In addition, they are the version that a read-only database shows, and the versions that it may show
+    /// after the next flushes.
     pub fn boundaries(&self) -> Vec<Version> {
         self.boundaries_without(&[])
     }
 
-    /// As [`Views::boundaries`], for a flush that writes the memtables of all `logs` at once: no reader sees some of
-    /// them without the others.
+    /// As [`Views::boundaries`], but for a flush that writes the memtables of all `logs` at once: no reader sees
+    /// only some of these memtables.
     pub fn boundaries_without(&self, logs: &[u64]) -> Vec<Version> {
         let mut boundaries = self.snapshots.boundaries(|| self.visible());
         let newest = *boundaries.last().expect("the newest version is one");
@@ -127,12 +128,12 @@ impl Views {
         boundaries
     }
 
-    /// The oldest version that a reader may read at.
+    /// The oldest version at which a reader may read.
     pub fn oldest_seen(&self) -> Version {
         self.boundaries()[0]
     }
 
-    /// What a read that begins now sees: a view, and the version at which the read sees it.
+    /// The view and the version of a read that begins now.
     pub fn now(&self) -> (Arc<View>, Version) {
         match self.shows {
             Shows::Own => {
@@ -151,7 +152,7 @@ impl Views {
         }
     }
 
-    /// Keeps the newest version for a reader.
+    /// Pins the newest version for a reader.
     pub fn pin(&self) -> PinnedVersion {
         if self.shows == Shows::Own {
             return self.snapshots.pin(|| self.visible());
@@ -160,7 +161,7 @@ impl Views {
         self.snapshots.pin_in(view, version)
     }
 
-    /// The newest view that shows the version of `pin`.
+    /// The newest view in which the version of `pin` can be read.
     pub fn of_pin(&self, pin: &PinnedVersion) -> Arc<View> {
         let newest = self.newest();
         match pin.view() {
@@ -169,7 +170,7 @@ impl Views {
         }
     }
 
-    /// A read at `version` began in an older view of a database opened read-only. Whether it can go on in the newest
+    /// In a read-only database: whether a read at `version`, which began in an older view, can go on in the newest
     /// view.
     pub fn can_go_on(&self, version: Version) -> bool {
         self.is_shown_by(version, &self.newest())
@@ -179,7 +180,8 @@ impl Views {
         self.shows == Shows::Files && view.files.flushed_version == version
     }
 
-    /// Makes a new view from the newest. Idle ranges keep the old one until [`Views::free_old`].
+    /// Replaces the newest view by a changed copy of it. Idle ranges keep the old view until [`Views::free_old`] is
+    /// called.
     pub fn change(&self, change: impl FnOnce(&mut View)) {
         let mut newest = self.newest.write();
         let mut next = View::clone(&newest);
@@ -193,17 +195,18 @@ impl Views {
         drop(older);
     }
 
-    /// Takes the view before the newest; `None` if an earlier call has taken it.
+    /// Takes the view before the newest view, or returns `None` if an earlier call has taken it.
     pub fn take_replaced(&self) -> Option<Arc<View>> {
         self.replaced.lock().take()
     }
 
-    /// Shows another view of a database opened read-only, at the version up to which it is filled. Open ranges keep
-    /// their views.
+    /// In a read-only database: shows another view, up to the version up to which it has every commit. Open ranges
+    /// keep their views.
     ///
     /// # Errors
     ///
-    /// [`Behind`]: reads have seen a version that it does not reach. Then they go on seeing what they saw.
+    /// Fails with [`Behind`] if reads have seen a newer version than this view can show. Then reads go on seeing the
+    /// old view.
     pub fn renew(&self, filled: Filled) -> Result<(), Behind> {
         let Filled { view, version } = filled;
         let mut newest = self.newest.write();
@@ -218,14 +221,14 @@ impl Views {
         Ok(())
     }
 
-    /// Takes older views away from ranges that are not in use, so that files and memory that are not in the newest
-    /// view are freed. It looks at every open range, so it is not called under the lock of the manifest or of the
-    /// writer.
+    /// Takes older views away from ranges that are not being read, so that the files and memory that only older
+    /// views use are freed. This looks at every open range, so the caller must not hold the lock of the manifest or
+    /// of the writer.
     pub fn free_old(&self) {
         self.ranges.let_go(self.generation());
     }
 
-    /// A table by id, if it still exists.
+    /// The table with this id, if it still exists.
     pub fn table_info(&self, table: TableId) -> Option<Arc<TableInfo>> {
         self.newest().files.tables.get(&table).map(|table| table.info.clone())
     }

@@ -1,4 +1,5 @@
-//! The newest version that reads see, while several threads apply commits. It does not know what a commit holds.
+//! Keeps the newest version that reads see, while several threads apply commits at the same time. This module does
+//! not know what a commit contains.
 //!
 //! ```text
 //! versions     1   2   3   4   5   6   7
@@ -6,51 +7,54 @@
 //!                      ▲ newest: reads see 1 to 3; the thread that applies 4 will show 4 to 6
 //! ```
 //!
-//! A commit gets its version under the lock of the writer, and is applied without it. So it may be applied before an
-//! older one. Each commit marks its slot when it is applied. Then its thread shows all versions before the first one
-//! that is not marked. The thread returns when its own version is shown, either by itself or by the thread of an
-//! older commit, which only has to insert the rest of its rows.
+//! A commit gets its version under the lock of the writer, and is applied after this lock is released. So a commit
+//! may be applied before an older commit is. Each commit marks its slot as soon as it is applied. Then its thread
+//! makes versions visible, one after the other, up to the first version whose slot is not marked. A thread returns
+//! when its own version is visible. Either it has done this itself, or it has waited for a thread with an older
+//! commit to do it. That thread only has to finish inserting its rows.
 //!
 //! Invariants:
-//! - All versions up to the newest are applied, and it only grows.
-//! - At most `SLOTS` versions are begun and not shown, so that each has a slot of its own.
-//! - A thread first marks a slot and then looks at the newest version. A thread first shows a version and then looks
-//!   at the next slot. A fence lies between the two steps of each thread. So at least one of the threads shows the
-//!   version of the slot.
-//! - A version whose thread panicked is never shown. Threads that wait for it, or for a later one, get an error.
+//! - All versions up to the newest visible one are applied. The newest visible version only grows.
+//! - At most `SLOTS` versions are begun and not yet visible, so each of them has its own slot.
+//! - A thread that has applied a commit first marks its slot and then looks at the newest visible version. A thread
+//!   that makes a version visible does this first, and then looks at the next slot. Each of these threads executes a
+//!   fence between its two steps. So at least one of the two threads makes the version of this slot visible.
+//! - If the thread of a version panicked, this version never becomes visible. Threads that wait for this version or
+//!   a later version get an error.
 //!
-//! Thread safe. A thread waits only for threads that are applying a commit, and these wait for no lock that others hold
-//! long.
+//! This module is thread-safe. A thread waits only for threads that are applying a commit. Those threads wait for no
+//! lock that is held for long.
 
 use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use os::sync::{Condvar, Mutex};
 use sst::Version;
 
-/// How many commits may be applied at the same time. A power of two, and more than the processors of most machines.
+/// The greatest number of commits that may be applied at the same time. It is a power of two, and greater than the
+/// number of processors of most machines.
 const SLOTS: u64 = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 
-/// How often a thread looks before it sleeps: about as long as an insert takes.
+/// A thread looks this many times before it sleeps. This takes about as long as an insert.
 const LOOKS: usize = if cfg!(any(loom, shuttle)) { 0 } else { 100 };
 
-/// Which commits reads see.
+/// Which versions are applied, and which are visible to reads.
 #[derive(Debug)]
 pub struct Visible {
     newest: AtomicU64,
-    /// In the slot of its number: the last version that was applied.
+    /// For each slot, the last version that was applied in it.
     applied: [AtomicU64; SLOTS as usize],
-    /// The oldest version whose thread panicked; the greatest number if none exists.
+    /// The oldest version whose thread panicked, or the greatest number if no thread panicked.
     broken: AtomicU64,
-    /// Threads that sleep, or are about to.
+    /// How many threads sleep or are about to sleep.
     waiting: AtomicUsize,
     sleeping: Mutex<()>,
     changed: Condvar,
 }
 
-/// An older commit panicked while it was applied, so that a version will not be shown.
+/// The error that a version will not become visible, because it or an older commit panicked while it was applied.
 #[derive(Debug)]
 pub struct Broken;
 
-/// A commit that is being applied. If it is dropped before it is finished, its thread has panicked.
+/// A commit that is being applied. If this value is dropped before `finish`, its thread has panicked.
 #[derive(Debug)]
 pub struct Applying<'v> {
     visible: &'v Visible,
@@ -59,7 +63,7 @@ pub struct Applying<'v> {
 }
 
 impl Visible {
-    /// Reads see versions up to `newest`.
+    /// Begins with the versions up to `newest` visible.
     pub fn new(newest: Version) -> Self {
         Self {
             newest: AtomicU64::new(newest.0),
@@ -77,30 +81,31 @@ impl Visible {
         Version(self.newest.load(Ordering::Acquire))
     }
 
-    /// Shows `version`, when no commit is being applied. It does nothing if a newer version is shown.
+    /// Makes the versions up to `version` visible, while no commit is being applied. Does nothing if a newer version
+    /// is visible already.
     pub fn advance(&self, version: Version) {
         self.newest.fetch_max(version.0, Ordering::AcqRel);
     }
 
-    /// Waits until `version`, the next one, has a slot.
+    /// Waits until there is a free slot for `version`, which is the next version.
     ///
     /// # Errors
     ///
-    /// A commit panicked.
+    /// Fails if a commit panicked.
     pub fn wait_for_slot(&self, version: Version) -> Result<(), Broken> {
         self.wait(Version(version.0.saturating_sub(SLOTS)))
     }
 
-    /// Begins to apply `version`, which has a slot.
+    /// Begins to apply `version`, whose slot is free.
     pub fn begin(&self, version: Version) -> Applying<'_> {
         Applying { visible: self, version, is_finished: false }
     }
 
-    /// Waits until reads see `version`, which was begun.
+    /// Waits until reads see `version`. Applying it has begun already.
     ///
     /// # Errors
     ///
-    /// The commit, or an older one, panicked.
+    /// Fails if this commit or an older one panicked.
     #[inline]
     pub fn wait(&self, version: Version) -> Result<(), Broken> {
         for _ in 0..=LOOKS {
@@ -116,8 +121,8 @@ impl Visible {
     fn sleep(&self, version: Version) -> Result<(), Broken> {
         let mut sleeping = self.sleeping.lock();
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        // After this fence, either a thread that shows a version knows that this thread waits, or this thread sees
-        // the version.
+        // After this fence, there are two possibilities: a thread that makes a version visible sees that this thread
+        // waits, or this thread sees the version.
         fence(Ordering::SeqCst);
         let outcome = loop {
             if self.newest() >= version {
@@ -135,13 +140,13 @@ impl Visible {
     fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::Relaxed) > 0 {
-            // A thread that counts as waiting holds the lock until it sleeps.
+            // A thread in `waiting` holds this lock until it sleeps, so it cannot miss the notification.
             drop(self.sleeping.lock());
             self.changed.notify_all();
         }
     }
 
-    /// Notes that `version` is applied, and shows what can be shown.
+    /// Notes that `version` is applied, and makes all versions visible that can be.
     fn note_applied(&self, version: Version) {
         self.slot(version.0).store(version.0, Ordering::Release);
         fence(Ordering::SeqCst);
@@ -168,11 +173,11 @@ impl Visible {
 }
 
 impl Applying<'_> {
-    /// The commit is applied. Returns when reads see it.
+    /// Notes that the commit is applied. Returns when reads see the commit.
     ///
     /// # Errors
     ///
-    /// An older commit panicked. Then reads will not see this one.
+    /// Fails if an older commit panicked. Then reads will never see this commit.
     pub fn finish(mut self) -> Result<(), Broken> {
         self.is_finished = true;
         self.visible.note_applied(self.version);

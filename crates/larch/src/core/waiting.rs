@@ -1,9 +1,10 @@
-//! Tasks that wait for a time to pass or for background work, without a thread. It does not know what they wait for.
+//! Lets tasks wait, without a thread, until a time has passed or background work has made progress. This module does
+//! not know what the tasks wait for.
 //!
-//! Where the commit of a thread would sleep, the commit of a task is noted here, and the job of this file wakes the
-//! task. Only this job calls wakers, and it holds no lock then, because they are code of the program. On a machine
-//! without threads nothing would wake a task, so its own poll moves the clock or does the work. A future that is
-//! dropped is removed from the waiting tasks.
+//! Where the commit of a thread would sleep, the commit of a task is listed here, and the job of this file wakes the
+//! task later. Only this job calls wakers. Wakers are code of the program, so the job holds no lock while it calls
+//! them. On a machine without threads, no job would wake a task. So the poll of the task moves the clock forward or
+//! does the work itself. If the future of a task is dropped, the task is removed from the list.
 
 use crate::core::Core;
 use crate::core::background::waiting_tasks::WaitingTasks;
@@ -14,12 +15,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 use std::time::Duration;
 
-/// The place of a task among those that wait, until dropped.
+/// The place of a task in the list of waiting tasks, until this value is dropped.
 struct Place<'c> {
     core: &'c Core,
-    /// Zero until the task waits.
+    /// The number of the place, or zero until the task waits.
     number: u64,
-    /// When it is to be woken, if it waits for a time.
+    /// If the task waits for a time, it is woken at this time.
     end: Duration,
 }
 
@@ -28,7 +29,7 @@ impl<'c> Place<'c> {
         Self { core, number: 0, end }
     }
 
-    /// Its number.
+    /// The number of the place.
     fn number(&mut self, tasks: &mut WaitingTasks) -> u64 {
         if self.number == 0 {
             tasks.next += 1;
@@ -40,7 +41,7 @@ impl<'c> Place<'c> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        // In a forked child, the lock may be held by a thread that does not exist there.
+        // In a forked child, a thread that exists only in the parent may hold this lock.
         if self.number == 0 || self.core.env.check_origin().is_err() {
             return;
         }
@@ -48,12 +49,12 @@ impl Drop for Place<'_> {
         let by_time = tasks.by_time.remove(&(self.end, self.number));
         let for_progress = tasks.for_progress.remove(&self.number);
         drop(tasks);
-        // A waker is code of the program, and may drop another task that waits.
+        // A waker is code of the program, and its drop may drop another waiting task.
         drop((by_time, for_progress));
     }
 }
 
-/// Lets `time` pass, while other tasks run.
+/// Waits until `time` has passed, while other tasks run.
 pub async fn pause(core: &Core, time: Duration) {
     let clock = &core.env.machine.clock;
     if !core.env.machine.threads.are_real() {
@@ -79,7 +80,8 @@ pub async fn pause(core: &Core, time: Duration) {
     .await;
 }
 
-/// Lets background work make progress since `seen`, while other tasks run; on a machine without threads, does the work.
+/// Waits until background work has made progress since `seen`, while other tasks run. On a machine without threads,
+/// does the work itself.
 pub async fn progress(core: &Core, seen: u64) {
     if !core.env.machine.threads.are_real() {
         return core.wait_progress(seen);
@@ -89,7 +91,7 @@ pub async fn progress(core: &Core, seen: u64) {
     poll_fn(|context| {
         let waker = context.waker().clone();
         let mut tasks = core.background.waiting.0.lock();
-        // Progress that is made from here on wakes the task.
+        // From here on, any progress wakes the task.
         let is_over =
             core.background.progress_seen() != seen || core.check_writable().is_err() || core.background.is_closing();
         if is_over {
@@ -104,7 +106,7 @@ pub async fn progress(core: &Core, seen: u64) {
     .await;
 }
 
-/// The job that wakes tasks.
+/// The job that wakes waiting tasks.
 #[derive(Debug)]
 pub struct WakeJob(pub Weak<Core>);
 
@@ -114,7 +116,7 @@ impl Job for WakeJob {
         let now = core.env.machine.clock.now();
         let (background, seen) = (&core.background, core.background.progress_seen());
         for waker in background.waiting.take_ready(now, seen, |time| background.wake_waiting_after(time)) {
-            // A waker that panics does not keep the others from being woken.
+            // If one waker panics, the other tasks are woken nevertheless.
             catch_unwind(AssertUnwindSafe(|| waker.wake())).ok();
         }
         Polled::Idle

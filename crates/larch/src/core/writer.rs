@@ -1,8 +1,8 @@
-//! The log and the memtables that take commits, and the next version. It knows no SSTs and no readers, and waits for
-//! nothing.
+//! The log and the memtables to which commits go, and the version of the next commit. This module does not know SSTs
+//! or readers, and waits for nothing.
 //!
-//! One thread at a time puts a commit into the log, so that version order and log order are the same. Any number of
-//! threads applies commits to the memtables meanwhile.
+//! Only one thread at a time appends a commit to the log, so the versions have the order of the log. Meanwhile, any
+//! number of threads may apply their commits to the memtables.
 
 use crate::base::ops::{BatchOps, Op};
 use crate::base::record::{EmptyLog, KnownEnd, LogError, LogFile, Previous};
@@ -16,7 +16,7 @@ use os::sync::Arc;
 use sst::{RowKind, Version};
 use std::path::{Path, PathBuf};
 
-/// Takes commits: the log and the memtables that are not frozen.
+/// Takes commits. It has the current log and the memtables that are not frozen.
 #[derive(Debug)]
 pub struct Writer {
     log: LogWriter,
@@ -24,16 +24,16 @@ pub struct Writer {
     memory: Arc<MemSet>,
     next_version: Version,
     latest_keys: LatestKeys,
-    /// Whether another log may say where this one ends, because a rotation failed. Then no more commits may go to this
-    /// log.
+    /// Whether another log may state where this log ends, because a rotation has failed. Then this log must not get
+    /// any more commits.
     is_ended: bool,
-    /// Whether an earlier process has left this log. Then the header of the next log has to name this log: a
-    /// recovery may have dropped commits of a log between the two, and only a header says that.
+    /// Whether an earlier process has written this log. If so, the header of the next log has to name this log. A
+    /// recovery may have dropped the commits of a log between the two, and only a header can say that.
     is_left: bool,
 }
 
-/// The end of what was appended to a log, with the records that are no commits. It can be made durable without the
-/// writer.
+/// An end of a log, up to which the log should be made durable. It counts all records, also those that are no
+/// commits. This can be done without the lock of the writer.
 #[derive(Debug)]
 pub struct Unsynced {
     sync: Arc<SyncPoint>,
@@ -42,11 +42,12 @@ pub struct Unsynced {
 }
 
 impl Unsynced {
-    /// Makes everything up to the end durable. All waiting threads share one sync.
+    /// Makes the log durable up to this end. All threads that wait for this share one sync.
     ///
     /// # Errors
     ///
-    /// The sync failed, now or before. Then it is unknown which commits are durable, and the log takes no more.
+    /// Fails if the sync fails, or if an earlier sync has failed. Then it is unknown which commits are durable, and
+    /// the log gets no more commits.
     pub fn sync(self) -> Result<(), LogError> {
         self.sync.sync_log(&self.log, self.end)
     }
@@ -55,9 +56,9 @@ impl Unsynced {
 /// Why a commit is not in the log.
 #[derive(Debug)]
 pub enum NotAppended {
-    /// The log could not take it, and is as it was before.
+    /// The commit could not be appended, and the log is as it was before.
     Refused(LogError),
-    /// An earlier sync failed, so that the log takes no more.
+    /// An earlier sync has failed, so the log gets no more commits.
     SyncFailed(LogError),
 }
 
@@ -76,7 +77,7 @@ fn log_id(machine: &Machine) -> u64 {
     machine.random.next_u64() | 1
 }
 
-/// The file of a log that has not begun.
+/// The file of the next log, which gets no commits yet.
 #[derive(Debug)]
 pub struct NextLog {
     number: u64,
@@ -85,18 +86,19 @@ pub struct NextLog {
 
 #[derive(Debug)]
 enum NextFile {
-    /// The header will name the previous log, which has to be durable by then. All releases read such a header.
+    /// The file has no header yet. Its header will name the previous log, which has to be durable by then. All
+    /// releases can read such a header.
     Empty { file: EmptyLog, log_id: u64 },
-    /// The first record will name the previous log, which need not be durable.
+    /// The file has a header. Its first record will name the previous log, which need not be durable then.
     Prepared(LogWriter),
 }
 
 impl NextLog {
-    /// Creates the file of log `number`.
+    /// Creates the file of the log `number`.
     ///
     /// # Errors
     ///
-    /// The file could not be created.
+    /// Fails if the file cannot be created.
     pub fn create(machine: &Machine, directory: &Path, number: u64) -> Result<Self, LogError> {
         let file = EmptyLog::create(&*machine.disk, &log_path(directory, number))?;
         Ok(Self { number, file: NextFile::Empty { file, log_id: log_id(machine) } })
@@ -107,18 +109,19 @@ impl NextLog {
         self.number
     }
 
-    /// Asks for room for `bytes` of the log, see [`EmptyLog::allocate_ahead`]. Nothing was written yet.
+    /// Allocates disk space for `bytes` of the log, see [`EmptyLog::allocate_ahead`]. Nothing must have been written
+    /// to the log yet.
     pub fn allocate_ahead(&mut self, bytes: u64) {
         if let NextFile::Empty { file, .. } = &mut self.file {
             file.allocate_ahead(bytes);
         }
     }
 
-    /// Writes a header, so that the log can begin before the one before it is durable.
+    /// Writes a header, so that this log can begin before the previous log is durable.
     ///
     /// # Errors
     ///
-    /// The header could not be written.
+    /// Fails if the header cannot be written.
     pub fn prepare(self) -> Result<Self, LogError> {
         let number = self.number;
         let file = match self.file {
@@ -128,19 +131,19 @@ impl NextLog {
         Ok(Self { number, file })
     }
 
-    /// Whether it can begin before the log before it is durable.
+    /// Whether this log can begin before the previous log is durable.
     pub fn is_prepared(&self) -> bool {
         matches!(self.file, NextFile::Prepared(_))
     }
 }
 
 impl Writer {
-    /// A writer that begins the log with the number of `memory`, whose commits `sync` makes durable. The first commit
-    /// gets `next_version`. `previous` is durable.
+    /// A writer that creates and begins the log with the number of `memory`. `sync` will make its commits durable.
+    /// The first commit gets `next_version`. The log `previous` must be durable.
     ///
     /// # Errors
     ///
-    /// The log could not be created.
+    /// Fails if the log cannot be created.
     pub fn create(
         machine: &Machine,
         directory: &Path,
@@ -155,13 +158,13 @@ impl Writer {
         Ok(Self::new(log, memory, sync, next_version))
     }
 
-    /// A writer without a log of its own. `memory` has the commits of the log with its number. An earlier process
-    /// has left this log, which ends at `end` and is durable. The first commit begins a new log, and gets
-    /// `next_version`.
+    /// A writer that has no log of its own yet. An earlier process has left a log with the number of `memory`. This
+    /// log ends at `end` and is durable, and `memory` has its commits. The first commit begins a new log and gets
+    /// the version `next_version`.
     ///
     /// # Errors
     ///
-    /// The log that is left could not be opened.
+    /// Fails if the log of the earlier process cannot be opened.
     pub fn without_log(
         machine: &Machine,
         directory: &Path,
@@ -179,16 +182,16 @@ impl Writer {
         Self { log, sync, memory, next_version, latest_keys: LatestKeys::default(), is_ended: false, is_left: false }
     }
 
-    /// Ends this log, and returns a writer that begins the `next` one with the memtables `memory`.
+    /// Ends this log. Returns a writer for the log `next`, whose commits go to the memtables `memory`.
     ///
     /// # Errors
     ///
-    /// See [`NotAppended`]: the next log could not begin. This log may take no more commits, because a crash may
-    /// leave a next log that says where this log ended.
+    /// Fails if the next log cannot begin, see [`NotAppended`]. After an error, this log may get no more commits,
+    /// because a crash may leave a next log that states where this log ended.
     pub fn continue_in(&mut self, next: NextLog, memory: Arc<MemSet>) -> Result<Self, NotAppended> {
         assert_eq!(next.number, memory.log, "memtables and their log have one number");
-        // The end of this log is not durable yet. If the next log and what it says about this end is lost, a commit
-        // that failed must not come back.
+        // The end of this log is not durable yet. So the remains of a failed commit are cut off now: they must not
+        // come back if a crash loses the next log and the end that it states.
         self.log.mend().map_err(|error| self.not_appended(error))?;
         self.is_ended = true;
         let before = self.log.file();
@@ -207,17 +210,18 @@ impl Writer {
         Ok(Self::new(log, memory, self.sync.clone(), self.next_version))
     }
 
-    /// What the latest commits to this log wrote.
+    /// The keys that the latest commits to this log wrote.
     pub fn latest_keys(&self) -> &LatestKeys {
         &self.latest_keys
     }
 
-    /// Puts a commit, which writes the keys of `written`, into the log, reserves `bytes` of the memtables for it, and
-    /// returns its version. The caller [applies](apply) it to these memtables. It is not durable yet.
+    /// Appends a commit to the log and reserves `bytes` of the memtables for it. `written` has the keys that it
+    /// writes. Returns the version of the commit. The caller has to [apply](apply) the commit to these memtables.
+    /// The commit is not durable yet.
     ///
     /// # Errors
     ///
-    /// See [`NotAppended`]. Then the log does not have the commit.
+    /// The errors are those of [`NotAppended`]. After an error, the log does not have the commit.
     pub fn append(&mut self, ops: &BatchOps, bytes: u64, written: Signature) -> Result<Version, NotAppended> {
         let version = self.next_version;
         self.log.append_commit(version, ops).map_err(|error| self.not_appended(error))?;
@@ -227,7 +231,7 @@ impl Writer {
         Ok(version)
     }
 
-    /// What `error` means for the log.
+    /// Tells whether `error` means that only this commit failed, or that a sync has failed.
     fn not_appended(&self, error: LogError) -> NotAppended {
         match self.log.file().check() {
             Ok(()) => NotAppended::Refused(error),
@@ -235,7 +239,7 @@ impl Writer {
         }
     }
 
-    /// What has to be synced so that everything in the log so far is durable.
+    /// The end of the log now, up to which it has to be synced to be durable.
     pub fn unsynced(&self) -> Unsynced {
         Unsynced { sync: self.sync.clone(), log: self.log.file().clone(), end: self.log.end() }
     }
@@ -255,43 +259,43 @@ impl Writer {
         Version(self.next_version.0 - 1)
     }
 
-    /// Uses up the next version. A change that does not go through the log calls it once it is installed.
+    /// Uses up a version without a commit. A change that does not go through the log calls this after its install.
     pub fn take_version(&mut self) {
         self.sync.note_appended(self.next_version);
         self.next_version = Version(self.next_version.0 + 1);
     }
 
-    /// Whether `next` can follow before everything in this log is durable.
+    /// Whether `next` can begin before everything in this log is durable.
     pub fn can_continue_in(&self, next: &NextLog) -> bool {
         next.is_prepared() && self.log.is_begin_durable()
     }
 
-    /// Whether the header of the next log has to name this one, in every release.
+    /// Whether the header of the next log has to name this log, whatever release must be able to read it.
     pub fn is_named_by_header(&self) -> bool {
         self.is_left
     }
 
-    /// Whether the log was ended, so that commits need a new one.
+    /// Whether this log was ended, so that commits need a new log.
     pub fn is_ended(&self) -> bool {
         self.is_ended
     }
 
-    /// Once the previous log is durable, notes this fact in this log, unless a commit has already noted it. Without
-    /// the note, damage of the previous log would look like the result of a crash.
+    /// If the previous log is durable now, writes this fact to this log, unless a commit has written it already.
+    /// Without this record, damage in the previous log would look like the result of a crash.
     ///
     /// # Errors
     ///
-    /// The note could not be written. No commit is lost.
+    /// Fails if the record cannot be written. Even then, no commit is lost.
     pub fn prove_begin(&mut self) -> Result<(), LogError> {
         if self.is_ended { Ok(()) } else { self.log.prove_begin() }
     }
 
-    /// Notes in the log how much of it is durable, when no more commits will come, and gives back the room that it does
-    /// not use.
+    /// Writes to the log how much of it is durable, because no more commits will come. Gives back disk space that
+    /// was allocated ahead and is not used.
     ///
     /// # Errors
     ///
-    /// The note could not be written, or the room not given back. No commit is lost.
+    /// Fails if the record cannot be written, or if the space cannot be given back. Even then, no commit is lost.
     pub fn append_proof(&mut self) -> Result<(), LogError> {
         if !self.is_ended {
             self.log.append_proof()?;
@@ -299,23 +303,23 @@ impl Writer {
         self.log.trim()
     }
 
-    /// Releases buffers that only writes need.
+    /// Frees the buffers that only writes need.
     pub fn give_back(&mut self) {
         self.log.give_back();
     }
 
-    /// Memory of the buffer of the log, in bytes.
+    /// The memory of the log's buffer, in bytes.
     pub fn buffer_bytes(&self) -> u64 {
         self.log.memory_bytes()
     }
 
-    /// The memtables that take writes.
+    /// The memtables to which commits go.
     pub fn memory(&self) -> &Arc<MemSet> {
         &self.memory
     }
 }
 
-/// Puts a commit into memtables, for which `bytes` of memory were reserved when it was appended to the log.
+/// Applies a commit to memtables. `bytes` of memory were reserved for it when it was appended to the log.
 pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps, bytes: u64) {
     let mut last: Option<(TableId, &Memtable, Rows<'_>)> = None;
     for (table, op) in ops.iter() {

@@ -1,8 +1,9 @@
-//! What changes an open database: the writer, the manifest, and the locks that order changes of tables and levels.
+//! All that changes an open database: the writer, the manifest, and the locks that order changes of tables and
+//! levels.
 //!
-//! Locks, in the order in which they may be taken: `levels`, the lock of picks, `altering`, `writer`, `manifest`,
-//! `numbering`. No lock is poisoned: what can panic under `writer` or `manifest`, the disk and the memtables, is
-//! guarded by [`StopOnPanic`](super::StopOnPanic).
+//! Locks must be taken in this order: `levels`, the lock of picks, `altering`, `writer`, `manifest`, `numbering`. No
+//! lock is ever poisoned. Only the disk and the memtables can panic under `writer` or `manifest`, and
+//! [`StopOnPanic`](super::StopOnPanic) guards against this.
 
 use super::ahead::LogAhead;
 use super::fill::Fill;
@@ -26,51 +27,52 @@ use std::ops::Range;
 /// What changes one open database.
 #[derive(Debug)]
 pub struct Writes {
-    /// The log, the memtables that take rows, and the next version; `None` in a database opened read-only.
+    /// The log, the memtables to which commits go, and the next version. It is `None` in a read-only database.
     pub writer: Mutex<Option<Writer>>,
-    /// `None` in a database opened read-only, where the lock is held while a newer manifest is read.
+    /// The manifest. In a read-only database it is `None`, and the lock is held while a newer manifest is read.
     pub manifest: Mutex<Option<ManifestLog>>,
     next_number: AtomicU64,
-    /// Numbers of files end here.
+    /// All file numbers must be smaller than this.
     numbers_end: AtomicU64,
-    /// One alter at a time, from reading the options to changing them.
+    /// Held by an alter from reading the options to changing them, so that there is only one alter at a time.
     pub altering: Mutex<()>,
-    /// The lock is shared while a file gets its number and its options are read. An alter takes a number that
-    /// separates old files from new files. It holds the lock alone from then until it shows the new options.
+    /// A thread shares this lock while it takes a number for a new file and reads the options for this file. An
+    /// alter takes a number that separates the files with old options from the files with new options. From then
+    /// until its new options are visible, it holds the lock exclusively.
     pub numbering: RwLock<()>,
     /// Held while levels change.
     pub levels: Arc<LevelsLock>,
     /// Disk space that is kept back for erases.
     pub reserve: Reserve,
-    /// Compactions that workers in other processes are to do.
+    /// Compactions that are offered to workers in other processes.
     pub offers: Arc<Offers>,
-    /// The tables that a compaction has to look at.
+    /// The tables that may need a compaction.
     pub picks: Arc<Picks>,
-    /// The rate of slowed commits.
+    /// The rate to which commits are slowed down.
     pub pace: Pace,
-    /// How full memtables get.
+    /// How full memtables get before they are frozen.
     pub fill: Fill,
     /// Makes commits durable.
     pub sync: Arc<SyncPoint>,
-    /// What is done ahead of the next rotation of the log.
+    /// What is prepared for the next rotation of the log.
     pub ahead: LogAhead,
-    /// The commits that running transactions are compared with and that are not in memory any more.
+    /// Keys of commits that are no longer in memory and that running transactions still have to be compared with.
     pub recent: Arc<Recent>,
     /// Keys that transactions have reserved.
     pub reserved: Reserved,
-    /// Why writes are refused, if they are.
+    /// Why writes are refused, if they are refused.
     stopped: OnceLock<String>,
 }
 
-/// After their rows were flushed, some keys are kept for running transactions. These keys may take the write buffer
-/// divided by this number.
+/// After rows were flushed, some of their keys are kept for running transactions. The kept keys may take the size of
+/// the write buffer divided by this number.
 const RECENT_SHARE: u64 = 16;
 
-/// They may always take this number of bytes.
+/// The kept keys may always take this many bytes.
 const LEAST_RECENT_BYTES: u64 = 64 << 10;
 
 impl Writes {
-    /// No writer and no manifest yet. Everything up to `durable` is in files.
+    /// Begins without a writer and without a manifest. All commits up to `durable` are in files.
     pub fn new(view: &View, durable: Version, reserve: Reserve, write_buffer_bytes: u64) -> Self {
         Self {
             writer: Mutex::new(None),
@@ -98,41 +100,42 @@ impl Writes {
         self.next_number.fetch_add(1, Ordering::AcqRel)
     }
 
-    /// Takes `count` free file numbers, one after the other.
+    /// Takes `count` consecutive free file numbers.
     pub fn new_numbers(&self, count: u64) -> Range<u64> {
         let first = self.next_number.fetch_add(count, Ordering::AcqRel);
         first..first + count
     }
 
-    /// From now on no number from `end` on may be taken, see [`Writes::check_number`].
+    /// From now on, only file numbers less than `end` may be used, see [`Writes::check_number`].
     pub fn end_numbers_at(&self, end: u64) {
         self.numbers_end.store(end, Ordering::Release);
     }
 
-    /// Refuses a number that is greater than the last allowed number.
+    /// Refuses a number that is too great.
     ///
     /// # Errors
     ///
-    /// [`Error::NumbersUsedUp`].
+    /// Fails with [`Error::NumbersUsedUp`].
     pub fn check_number(&self, number: u64) -> Result<()> {
         if number < self.numbers_end.load(Ordering::Acquire) { Ok(()) } else { Err(Error::NumbersUsedUp) }
     }
 
-    /// The next free file number, which stays free.
+    /// The next free file number. This call does not take it.
     pub fn next_number(&self) -> u64 {
         self.next_number.load(Ordering::Acquire)
     }
 
-    /// Refuses writes from now on, because of `cause`; false if they were refused before. The first cause is kept.
+    /// From now on refuses writes because of `cause`. Returns false if writes were refused already. Only the first
+    /// cause is kept.
     pub fn stop(&self, cause: &Error) -> bool {
         self.stopped.set(cause.to_string()).is_ok()
     }
 
-    /// Whether writes are taken.
+    /// Checks that writes are allowed.
     ///
     /// # Errors
     ///
-    /// [`Error::WritesStopped`] with the cause if they are refused.
+    /// Fails with [`Error::WritesStopped`] and the cause if writes are refused.
     pub fn check(&self) -> Result<()> {
         match self.stopped.get() {
             Some(why) => Err(Error::WritesStopped(why.clone())),

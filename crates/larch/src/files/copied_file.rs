@@ -1,5 +1,5 @@
-//! Copies a file byte by byte, or gives it a second name where that is as good as a copy. It computes the checksum
-//! of the whole file on the way, and does not know what is in the file.
+//! Copies a file byte by byte. Where possible, gives it a second name instead, if that is as good as a copy. While
+//! it copies, it computes the checksum of the whole file. It does not know what is in the file.
 
 use crate::base::error::{Error, Result};
 use crate::base::watch::Watch;
@@ -8,22 +8,24 @@ use os::{Access, Buffer, Disk, File};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// How many bytes are read and written at once. It is a multiple of the block size of a direct file.
+/// The number of bytes that are read and written at once. It is a multiple of the block size of files that are read
+/// directly.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// A whole file: its length, and a checksum of all its bytes.
+/// What a whole file contains: its length and a checksum of all its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Content {
     pub bytes: u64,
-    /// CRC-64/NVME.
+    /// The checksum is CRC-64/NVME.
     pub checksum: u64,
 }
 
-/// Reads a file from its start to its end and returns what it holds. `tell` gets the number of bytes in each step.
+/// Reads a file from start to end. Returns its length and checksum. `tell` is called for each chunk with the number
+/// of bytes in it.
 ///
 /// # Errors
 ///
-/// The file cannot be read; that the work was cancelled.
+/// Fails if the file cannot be read, or if `watch` has ended the work.
 pub fn read_file(disk: &dyn Disk, path: &Path, watch: &Watch<'_>, tell: &mut dyn FnMut(u64)) -> Result<Content> {
     let file = disk.open(path, Access::ReadDirect).map_err(|error| Error::io("open", path, error))?;
     read_chunks((&*file, path), u64::MAX, watch, &mut |_, chunk| {
@@ -32,12 +34,12 @@ pub fn read_file(disk: &dyn Disk, path: &Path, watch: &Watch<'_>, tell: &mut dyn
     })
 }
 
-/// Makes `to` a new file with the first `bytes` of `from`, or all of it if it is shorter, and makes its bytes durable.
-/// `tell` gets the number of bytes in each step. After an error the new file may be there.
+/// Creates the file `to` with the first `bytes` of `from`, or with all of `from` if it is shorter. Makes the bytes
+/// durable. `tell` is called for each chunk with the number of bytes in it. After an error, the new file may exist.
 ///
 /// # Errors
 ///
-/// A file cannot be read or written; that the work was cancelled.
+/// Fails if a file cannot be read or written, or if `watch` has ended the work.
 pub fn copy_file(
     from: (&dyn File, &Path),
     bytes: u64,
@@ -56,11 +58,11 @@ pub fn copy_file(
     Ok(content)
 }
 
-/// As [`copy_file`], of all of the file `from`, which may be on another disk.
+/// As [`copy_file`], but copies the whole file `from`, which may be on another disk.
 ///
 /// # Errors
 ///
-/// As [`copy_file`].
+/// Fails as [`copy_file`] does.
 pub fn copy_whole(
     (from_disk, from): (&dyn Disk, &Path),
     (to_disk, to): (&dyn Disk, &Path),
@@ -71,7 +73,7 @@ pub fn copy_whole(
     copy_file((&*file, from), u64::MAX, to_disk, to, watch, tell)
 }
 
-/// Gives the first `bytes` of a file to `take`, with the offset of each chunk.
+/// Reads the first `bytes` of a file in chunks, and passes each chunk with its offset to `take`.
 fn read_chunks(
     (file, path): (&dyn File, &Path),
     bytes: u64,
@@ -81,7 +83,7 @@ fn read_chunks(
     let mut digest = Digest::new(CrcAlgorithm::Crc64Nvme);
     let mut chunk = Buffer::zeroed(CHUNK_BYTES);
     let mut done = 0;
-    // So no request to a store goes beyond the end of the file.
+    // With this limit, no request to a store goes beyond the end of the file.
     let bytes = bytes.min(file.len().map_err(|error| Error::io("measure", path, error))?);
     while done < bytes {
         watch.check()?;
@@ -97,11 +99,12 @@ fn read_chunks(
     Ok(Content { bytes: done, checksum: digest.finalize() })
 }
 
-/// Makes `to` a name of the file `from`, or a copy that shares its blocks. False if the file system can do neither.
+/// Makes `to` a second name of the file `from`, or a copy that shares the blocks of `from`. Returns false if the
+/// file system can do neither.
 ///
 /// # Errors
 ///
-/// What the disk refuses, with the file.
+/// The error of the disk, with the file that caused it.
 pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
     let is_shared = match disk.link(from, to) {
         Err(error) if cannot_share(&error) => disk.copy_sharing(from, to),
@@ -109,7 +112,7 @@ pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
     };
     match is_shared {
         Ok(()) => Ok(true),
-        // If the directory may not be written to, the copy fails, too, and reports that.
+        // If the directory does not allow writes, the copy that follows fails, too, and reports this.
         Err(error) if cannot_share(&error) => Ok(false),
         Err(error) => {
             let is_lost = error.kind() == ErrorKind::NotFound && !disk.exists(from).unwrap_or(true);
@@ -118,8 +121,8 @@ pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
     }
 }
 
-/// Whether a file can only be copied: it is on another file system, the file system has no links, the file has too
-/// many links, or it belongs to another user.
+/// Whether the error means that the file has to be copied. It may be on another file system, its file system may
+/// have no links, it may have too many links, or it may belong to another user.
 fn cannot_share(error: &io::Error) -> bool {
     use ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
     matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)

@@ -1,5 +1,5 @@
-//! For everything that changes the file set, each operation of the disk fails in turn, while the manifest is due for
-//! renewal. Afterwards the database opens again and holds what was acknowledged.
+//! Runs everything that changes the file set, with a manifest that is due to be replaced. In each run another
+//! operation of the disk fails. After the failure, the database must open again and have all that was acknowledged.
 
 use crate::options::LevelOptions;
 use crate::{Compression, Database, Error, Result, TableOptions};
@@ -57,9 +57,9 @@ fn open(disk: &Arc<SimDisk>, slack_bytes: u64) -> Result<Database> {
     builder.write_buffer_bytes(64 << 10).manifest_slack_bytes(slack_bytes).open()
 }
 
-/// A database with files that overlap, rows in memory, and a manifest that the next install is to renew.
+/// A database with overlapping files, rows in memory, and a manifest that the next install should replace.
 fn prepared() -> (Arc<SimDisk>, Database) {
-    // The same is done twice: the first time tells how long the manifest gets.
+    // The database is prepared twice: the first time shows how long its manifest gets.
     let prepare = |slack_bytes| -> Result<(Arc<SimDisk>, Database)> {
         let disk = SimDisk::new(1);
         let db = open(&disk, slack_bytes)?;
@@ -87,7 +87,7 @@ fn prepared() -> (Arc<SimDisk>, Database) {
 
 type State = BTreeMap<String, (TableOptions, Vec<(Vec<u8>, Vec<u8>)>)>;
 
-/// All that the database holds.
+/// All tables of the database, with their options and rows.
 fn state(db: &Database) -> State {
     let rows = |name: &str| {
         let table = db.existing_table(name).expect("it works").expect("it is listed");
@@ -107,7 +107,7 @@ fn is_stopped(error: &Error) -> bool {
     matches!(error, Error::OutcomeUnknown { .. } | Error::WritesStopped(_))
 }
 
-/// Fails operation `n` of `work`, opens the database again, and looks at what it holds: `before` or `after` the work.
+/// Lets operation `n` of `work` fail, opens the database again, and checks that its state is `before` or `after`.
 fn check(work: Work, n: u64, before: &State, after: &State) {
     let (disk, db) = prepared();
     if n.is_multiple_of(2) {
@@ -124,7 +124,7 @@ fn check(work: Work, n: u64, before: &State, after: &State) {
     };
     let now = state(&db);
     assert!(may_be.contains(&&now), "{}: {now:?}", what());
-    // What has failed does not stand in the way of more work.
+    // A failure must not prevent later work.
     let later = db.existing_table("apples").expect("it works").expect("it is there").insert("later", "a row");
     let flushed = later.and_then(|()| db.flush());
     let has_later = flushed.is_ok();
@@ -189,7 +189,7 @@ fn a_flush_or_a_compaction_that_fails_anywhere_loses_nothing() {
     check_all(Work::Compact);
 }
 
-/// The manifest could be synced, so the work is done: what comes after it is no error.
+/// The manifest was synced before the operation that fails, so the work is done and must not return an error.
 #[test]
 fn a_manifest_that_cannot_be_renewed_is_renewed_by_a_later_install() {
     let (disk, db) = prepared();
@@ -197,7 +197,7 @@ fn a_manifest_that_cannot_be_renewed_is_renewed_by_a_later_install() {
     db.table("cherries").expect("the disk works");
     let operations = disk.operation_count() - operations;
     drop(db);
-    // An append, a sync and a proof come first.
+    // The first three operations append the edits, sync them and append a proof.
     let mut failed = 0;
     for n in 4..=operations {
         let (disk, db) = prepared();
@@ -208,6 +208,6 @@ fn a_manifest_that_cannot_be_renewed_is_renewed_by_a_later_install() {
         assert_eq!(db.metrics().leftover_files, 0, "operation {n}");
         assert!(manifests(&disk).len() == 1 && manifests(&disk) != old, "operation {n}");
     }
-    // All but the proof at the end of the new manifest, which nobody needs yet.
+    // Each failure counts except the last: it hits the proof at the end of the new manifest, which nobody needs yet.
     assert_eq!(failed, operations - 4, "of {operations} operations");
 }

@@ -1,5 +1,5 @@
-//! The promises of visible versions under any order in which threads run: shuttle runs several threads in random
-//! schedules, loom two threads in all schedules.
+//! Tests the promises of visible versions under different schedules of threads. Shuttle runs several threads in
+//! random schedules, and loom runs two threads in all schedules.
 
 use super::*;
 use os::sync::Arc;
@@ -13,9 +13,9 @@ use os::sync::shuttle::{self, thread};
 struct Commits {
     visible: Visible,
     next: Mutex<u64>,
-    /// What each version wrote.
+    /// What the commit of each version has written.
     rows: Vec<AtomicU64>,
-    /// The version whose thread panics; 0 is none.
+    /// The version whose thread panics, or 0 if no thread panics.
     panicking: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Which versions are shown, in whatever order they are applied.
+//! Tests which versions are visible, in whatever order the commits are applied.
 
 #![allow(clippy::disallowed_methods, reason = "threads that commit at the same time are what is tested")]
 

@@ -1,4 +1,4 @@
-//! Commits with a log and memtables alone: no database.
+//! Tests commits with only a log and memtables, without a database.
 
 use super::*;
 use crate::conflicts::signature::Signature;
@@ -21,7 +21,7 @@ fn put(key: &[u8], value: &[u8]) -> BatchOps {
     ops
 }
 
-/// Commits `ops` as a database does.
+/// Commits `ops` in the same way as a database does.
 fn commit(writer: &mut Writer, ops: &BatchOps) -> Result<Version, NotAppended> {
     let version = writer.append(ops, 100, Signature::ANY)?;
     assert!(writer.memory().used_bytes() >= 100, "memory is reserved until the commit is applied");
@@ -29,7 +29,7 @@ fn commit(writer: &mut Writer, ops: &BatchOps) -> Result<Version, NotAppended> {
     Ok(version)
 }
 
-/// Versions and puts that a reader finds in the log.
+/// The versions of the log's commits and the bytes of their puts, as a reader of the log finds them.
 fn logged(disk: &Arc<SimDisk>) -> Vec<(u64, Vec<u8>)> {
     let mut reader = LogReader::open(&**disk, &log_path(Path::new(""), 7), None).expect("the log is whole");
     let mut found = Vec::new();
