@@ -1,5 +1,5 @@
-//! What the process uses of the machine: memory and processor time, as the system counts them, and whether the process
-//! was forked. It does not know what the process does.
+//! What the process uses of the machine: memory and processor time, as the system counts them. It also tells
+//! whether the process was forked. This module does not know what the process does.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -13,23 +13,24 @@ pub struct ProcessMemory {
     pub anonymous_bytes: Option<u64>,
     /// All memory that is mapped and present, including files.
     pub resident_bytes: Option<u64>,
-    /// The most that `resident_bytes` has been.
+    /// The greatest value that `resident_bytes` has had.
     pub peak_resident_bytes: Option<u64>,
 }
 
 /// Processor time of all threads of the process so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {
-    /// In the process's own code.
+    /// Time in the process's own code.
     pub user: Duration,
-    /// In the system, on behalf of the process.
+    /// Time in which the system worked for the process.
     pub system: Duration,
 }
 
-/// The process in which something was made. It tells this process from children that were forked since.
+/// The process in which something was made. Its value tells that process apart from children that were forked
+/// since.
 ///
-/// On Linux, a look costs one read of memory: the system replaces a certain page with zeros in a forked child
-/// (`MADV_WIPEONFORK`). Elsewhere it asks the system for the process's number.
+/// On Linux, a check costs one read of memory: in a forked child, the system replaces a certain page with zeros
+/// (`MADV_WIPEONFORK`). Elsewhere the check asks the system for the number of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessOrigin(u64);
 
@@ -47,7 +48,7 @@ impl ProcessOrigin {
 
 /// A number that differs from the numbers of all processes from which this process was forked.
 fn current() -> u64 {
-    /// The greatest number so far of this process and of the processes from which it was forked.
+    /// The greatest number that this process or a process from which it was forked has had so far.
     static LAST: AtomicU64 = AtomicU64::new(0);
     static MARK: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
     let Some(mark) = MARK.get_or_init(wiped_on_fork) else { return u64::from(std::process::id()) };
@@ -60,7 +61,8 @@ fn current() -> u64 {
     }
 }
 
-/// A zero that lives as long as the process and is zero again in a child. `None` where the system has no such memory.
+/// An atomic number that lives as long as the process. It is zero at first, and zero again in a forked child.
+/// `None` if the system has no such memory.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn wiped_on_fork() -> Option<&'static AtomicU64> {
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
@@ -83,11 +85,11 @@ fn wiped_on_fork() -> Option<&'static AtomicU64> {
     None
 }
 
-/// Makes a write beyond the limit on the size of files (`ulimit -f`) fail with an error, where the system would
-/// otherwise end the process without a message. A program calls this at its start. It also holds for processes that
-/// the program starts.
+/// Makes writes beyond the limit on file sizes (`ulimit -f`) fail with an error. Without this, the system would end
+/// the process without a message. A program calls this at its start. The change also holds for processes that the
+/// program starts.
 pub fn report_files_too_large() {
-    // SAFETY: no function is called when the signal comes.
+    // SAFETY: the signal calls no function, because it is ignored.
     let before = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     debug_assert_ne!(before, libc::SIG_ERR, "there is such a signal, and it may be ignored");
 }
@@ -115,8 +117,8 @@ fn parse_memory(status: &str) -> ProcessMemory {
     }
 }
 
-/// Parses one line: process id, name in parentheses (which may contain spaces and parentheses), then numbers. The
-/// 14th and 15th fields, counted from 1, are the ticks in user mode and in system mode.
+/// Parses one line. It has the process id, the name in parentheses (which may contain spaces and parentheses), and
+/// then numbers. The 14th and 15th fields, counted from 1, are the ticks in user mode and in system mode.
 fn parse_cpu(stat: &str, ticks_per_second: u64) -> Option<Cpu> {
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(14 - 3);

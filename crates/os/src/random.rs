@@ -1,4 +1,4 @@
-//! Randomness for identifiers. It is not for tests, which have their own seeds.
+//! Randomness for identifiers. Tests do not use it: they have seeds of their own.
 
 use std::fmt::Debug;
 

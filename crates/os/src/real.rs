@@ -1,5 +1,5 @@
-//! The machine the process runs on: its file system, reads under way, clocks, randomness and threads. It does not know
-//! the simulated one.
+//! The machine on which the process runs: its file system, its reads, its clocks, its randomness and its threads.
+//! This module does not know the simulated machine.
 
 mod clock;
 mod disk;

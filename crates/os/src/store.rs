@@ -1,15 +1,15 @@
-//! What the engine asks of storage for files that never change: objects by name. A store offers less than a
-//! [`Disk`](crate::Disk): nothing grows, nothing is renamed, and no name is given twice. It does not know what the
-//! bytes mean.
+//! What the engine asks of a store for files that never change. The store keeps objects, which are found by name. A
+//! store offers less than a [`Disk`](crate::Disk): nothing grows, nothing is renamed, and no name is given twice.
+//! This module does not know what the bytes mean.
 //!
 //! An object exists as a whole under its name, or not at all. The answer of [`Store::put_if_absent`] is true for all
 //! clients of the store at once: if several clients put the same name, one succeeds. All other answers may be old for
 //! a short time. A listing may miss an object that was just put, and a look for the object may not find it yet. So a
 //! client that has to know whether a name is free takes the name itself.
 //!
-//! A request may fail although the store has done what was asked. A store may also do what was asked after the client
-//! has given up. Only the errors for which [`is_certain`] is true say that nothing has happened and nothing will
-//! happen.
+//! A request may fail although the store has done what was asked. A store may also do what was asked after the
+//! client has given up. Only if [`is_certain`] is true for its error, a request has done nothing and will do
+//! nothing.
 
 mod bill;
 mod folder;
@@ -31,19 +31,21 @@ pub struct StoredObject {
     pub bytes: u64,
 }
 
-/// Called once at the end of a ranged read, on any thread, with the bytes in pieces, as they came. There are fewer
-/// bytes than asked for only if the object ends before. It must neither wait nor take long.
+/// A function that is called once at the end of a read of a range, on any thread. It gets the bytes in pieces, as
+/// they came. It gets fewer bytes than asked for only if the object ends before. The function must neither wait nor
+/// take long.
 pub type RangeDone = Box<dyn FnOnce(io::Result<&[&[u8]]>) + Send>;
 
-/// Called once at the end of a put, on any thread. It is not called if the store ends before the put does. It must
-/// neither wait nor take long.
+/// A function that is called once at the end of a put, on any thread. It is not called if the store ends before the
+/// put. The function must neither wait nor take long.
 pub type PutDone = Box<dyn FnOnce(io::Result<()>) + Send>;
 
 /// Objects by name. Thread safe. Names consist of letters, digits, `-`, `.` and `_`, in folders divided by `/`. If
 /// the store is a folder within a larger store, a name that begins with `/` names any object of the larger store. An
 /// error names the object and the cause, and shows no credentials.
 pub trait Store: Send + Sync + Debug {
-    /// Begins an object, which is written from front to back. The caller never uses a name twice.
+    /// Begins an object. Its bytes are written in order, from its beginning to its end. The caller never uses a
+    /// name twice.
     ///
     /// # Errors
     ///
@@ -54,10 +56,10 @@ pub trait Store: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if an object with this name exists. It may come from an earlier attempt, or from a duplicate
-    /// of this request. A caller that has to know puts bytes that nobody else puts, and then reads the object. Other
-    /// errors are the store's. If such an error is not [certain](is_certain), the object may exist now or appear
-    /// later.
+    /// `AlreadyExists` if an object with this name exists. This object may come from an earlier attempt, or from a
+    /// duplicate of this request. A caller that has to know this puts bytes that nobody else puts, and then reads
+    /// the object. Other errors are the store's. If such an error is not [certain](is_certain), the object may
+    /// exist now or appear later.
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<()>;
 
     /// Begins to put a small object as [`Store::put_if_absent`] does. If other threads or an event loop make the
@@ -70,7 +72,7 @@ pub trait Store: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// `NotFound` if none exists, and others of the store.
+    /// `NotFound` if no such object exists; other errors of the store.
     fn get(&self, name: &str) -> io::Result<Vec<u8>>;
 
     /// Fills `buffer` from `offset`. It returns fewer bytes only at the end of the object.
@@ -91,8 +93,8 @@ pub trait Store: Send + Sync + Debug {
         }
     }
 
-    /// As [`Store::begin_read`], after an answer that was damaged. A store that caches what it read asks for the
-    /// range again, and the new answer replaces the old one in the cache.
+    /// As [`Store::begin_read`], after an answer that was damaged. A store that caches what it has read asks for
+    /// the range again, and puts the new answer into the cache in place of the old one.
     fn begin_read_anew(&self, name: &str, range: Range<u64>, done: RangeDone) {
         self.begin_read(name, range, done);
     }
@@ -104,28 +106,28 @@ pub trait Store: Send + Sync + Debug {
     /// As [`Store::get`].
     fn len(&self, name: &str) -> io::Result<u64>;
 
-    /// Removes an object. It is no error if none exists.
+    /// Removes an object. It is no error if no object has the name.
     ///
     /// # Errors
     ///
     /// The store's.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// The objects in a folder, sorted by name, without the objects in its subfolders. It is slow in a folder with
-    /// many objects, so it is only for opening and for cleaning up.
+    /// The objects in a folder, sorted by name, without the objects in its subfolders. A listing is slow in a
+    /// folder with many objects, so it is used only for opening and for cleaning up.
     ///
     /// # Errors
     ///
-    /// The store's. A folder without objects is no error.
+    /// The store's. It is no error if the folder has no objects.
     fn list(&self, folder: &str) -> io::Result<Vec<StoredObject>>;
 
-    /// What the store was asked, if it counts that.
+    /// The requests that were made to the store, if it counts them.
     fn bill(&self) -> Option<Bill> {
         None
     }
 
-    /// Says what the objects belong to, by a number that nothing else has. A store that caches what it read needs the
-    /// number, because a name may once have stood for another object.
+    /// Tells the store who owns its objects: `owner` is a number that no other owner has. A store that caches what
+    /// it has read needs this number, because the same name may earlier have stood for another object.
     fn bind(&self, _owner: u64) {}
 }
 
@@ -136,18 +138,19 @@ pub trait Upload: Send + Debug {
     ///
     /// # Errors
     ///
-    /// The store's. The upload is of no use after an error.
+    /// The store's. After an error, the upload is of no use.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes the object appear, durable and whole. For this, what the store has is compared with what was written.
+    /// Makes the object appear, durable and whole. Before that, it compares what the store has with what was
+    /// written.
     ///
     /// # Errors
     ///
-    /// The store's. Then it is unknown whether the object exists.
+    /// The store's. After an error it is unknown whether the object exists.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// An object that is there, to be read.
+/// An object that exists and can be read.
 #[derive(Clone, Debug)]
 pub struct StoreObject {
     /// Where it is.
@@ -156,8 +159,8 @@ pub struct StoreObject {
     pub name: Arc<str>,
 }
 
-/// Whether an error of this kind means that the request did nothing and will do nothing, so that another attempt
-/// cannot help either. `AlreadyExists` is not such a kind, because an earlier attempt may be the reason.
+/// Whether an error of this kind means that the request has done nothing and will do nothing. Then another attempt
+/// would fail in the same way. `AlreadyExists` is not such a kind, because an earlier attempt may be the reason.
 pub fn is_certain(kind: ErrorKind) -> bool {
     use ErrorKind::{InvalidInput, NotFound, PermissionDenied, Unsupported};
     matches!(kind, NotFound | PermissionDenied | InvalidInput | Unsupported)

@@ -1,25 +1,28 @@
-//! The only place from which code takes locks, atomics and reference counts. It does not know what is locked.
+//! The only place from which code takes locks, atomics and reference counts. This module does not know what is
+//! locked.
 //!
-//! It offers one of three libraries, chosen at compile time. The last two run one thread at a time, and choose at
-//! every lock, wait and atomic which thread goes on:
+//! It offers one of three libraries, which is chosen at compile time. The last two run one thread at a time, and
+//! choose at every lock, wait and atomic which thread goes on:
 //!
 //! * std, the default;
 //! * `--cfg shuttle` (`cargo x shuttle`): random schedules, as many as asked for, of code of any size;
-//! * `--cfg loom` (`cargo x loom`): every schedule and every value that a weak memory order allows, of two or three
-//!   threads that do very little.
+//! * `--cfg loom` (`cargo x loom`): every schedule, and every value that a weak memory order allows. This works for
+//!   two or three threads that do very little.
 //!
 //! Tests under the last two take the library and its threads from here (`os::sync::shuttle`, `os::sync::loom`). So
-//! only this crate depends on the library, and only under its cfg.
+//! only this crate depends on these two libraries, and on each only under its cfg.
 //!
-//! Some types are std's in all three cases. `Arc` and `Weak` are, because loom's cannot point to a `dyn Trait`; so
-//! neither library chooses a thread when a reference count changes. `OnceLock` is, because the two libraries have
-//! none; so the function that makes its value must not lock or wait. Locks of loom cannot be made in constants, so no
-//! lock here can. A test under loom or shuttle makes every lock that it uses within the model. In neither library
-//! does time pass: [`Condvar::wait_timeout`] waits to be notified.
+//! Some types are those of std in all three cases. `Arc` and `Weak` are such types, because those of loom cannot
+//! point to a `dyn Trait`. So neither library chooses a thread when a reference count changes. `OnceLock` is such a
+//! type, because the two libraries have none. So the function that makes its value must not lock or wait. The locks
+//! of loom cannot be made in constants, so no lock of this module can be. A test under loom or shuttle makes every
+//! lock that it uses within the model. In neither library does time pass: [`Condvar::wait_timeout`] waits to be
+//! notified.
 //!
-//! A poisoned lock is entered anyway, for three reasons. The panic that poisoned it has been reported already. What
-//! our locks guard is valid between any two statements that can panic. And if the lock failed from then on, one panic
-//! would become a panic in every thread, including threads that only want to shut down.
+//! A poisoned lock can be taken like any other lock, for three reasons. The panic that poisoned it has been
+//! reported already. The data that our locks guard is valid between any two statements that can panic. And if a
+//! poisoned lock could not be taken, one panic would become a panic in every thread, including threads that only
+//! want to shut down.
 
 #[cfg(loom)]
 pub use loom;
@@ -39,7 +42,7 @@ pub use std::sync::{Arc, OnceLock, Weak};
 pub use sync::atomic;
 pub use sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
-/// Mutual exclusion; as std's, without poisoning.
+/// Mutual exclusion, as in std but without poisoning.
 #[derive(Default)]
 pub struct Mutex<T: ?Sized>(sync::Mutex<T>);
 
@@ -82,7 +85,7 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     }
 }
 
-/// Many readers or one writer; as std's, without poisoning.
+/// Many readers or one writer, as in std but without poisoning.
 #[derive(Default)]
 pub struct RwLock<T>(sync::RwLock<T>);
 
@@ -119,7 +122,8 @@ impl<T: fmt::Debug> fmt::Debug for RwLock<T> {
     }
 }
 
-/// Waiting for a change of what a [`Mutex`] guards. Wakes may be spurious, so wait in a loop that looks at the value.
+/// Lets a thread wait for a change of the value that a [`Mutex`] guards. A wait may end without a notification, so
+/// wait in a loop that looks at the value.
 #[derive(Default)]
 pub struct Condvar(sync::Condvar);
 
@@ -134,7 +138,7 @@ impl Condvar {
         self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`Condvar::wait`], but waits at most `time`. The second value says whether the time was up.
+    /// As [`Condvar::wait`], but waits at most `time`. The second value of the result says whether the time was up.
     pub fn wait_timeout<'a, T>(&self, guard: MutexGuard<'a, T>, time: Duration) -> (MutexGuard<'a, T>, bool) {
         let (guard, timeout) = self.0.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner);
         (guard, timeout.timed_out())

@@ -12,7 +12,7 @@ fn anonymous_bytes() -> u64 {
     process::memory().anonymous_bytes.expect("Linux tells it")
 }
 
-/// Buffers that fill the arena, written to.
+/// Buffers that fill the arena and were written to.
 fn filled(arena: &std::sync::Arc<Arena>, bytes: usize) -> Vec<Buffer> {
     std::iter::from_fn(|| arena.buffer(bytes))
         .map(|mut buffer| {
@@ -33,7 +33,7 @@ fn the_memory_of_the_process_follows_the_limit() {
         assert_eq!(arena.used_bytes(), limit);
         assert!(grown().abs_diff(limit) < 4 * MIB, "{} full: {}", limit, grown());
 
-        // Every second page goes, and then half of the memory is left.
+        // Every second buffer is dropped, so half of the memory is left.
         let mut at = 0;
         buffers.retain(|_| {
             at += 1;
@@ -44,13 +44,13 @@ fn the_memory_of_the_process_follows_the_limit() {
         assert!(grown().abs_diff(limit / 2) < 4 * MIB, "{} halved: {}", limit, grown());
         assert!(buffers.iter().all(|buffer| buffer.iter().all(|&byte| byte == 1)));
 
-        // Buffers above the limit: memory goes as they go.
+        // Now the buffers take more than the limit. As they are dropped, their memory goes back.
         arena.set_limit(limit / 8);
         buffers.truncate(buffers.len() / 4);
         assert_eq!(arena.backed_bytes(), limit / 8);
         assert!(grown().abs_diff(limit / 8) < 4 * MIB, "{} an eighth: {}", limit, grown());
 
-        // Buffers of other lengths, of many threads, within the old limit.
+        // Many threads take buffers of other lengths, within the old limit.
         arena.set_limit(limit);
         thread::scope(|scope| {
             for thread in 0..32 {
@@ -75,13 +75,13 @@ fn the_memory_of_the_process_follows_the_limit() {
         assert!(grown() < 6 * MIB, "{} gone: {}", limit, grown());
     }
 
-    // A block of a small arena is a block, and not a huge page.
+    // In a small arena, a block is backed alone, and not with a huge page.
     let arena = Arena::new(16 * MIB);
     let present = anonymous_bytes();
     arena.buffer(1).expect("the arena is empty").fill(1);
     assert!(anonymous_bytes().saturating_sub(present) < MIB);
 
-    // A large buffer of its own goes back when it is dropped.
+    // A large buffer outside the arena gives its memory back when it is dropped.
     let mut large = Buffer::zeroed(64 << 20);
     large.fill(1);
     assert!(Buffer::mapped_bytes() == 64 << 20 && grown() > 60 * MIB);

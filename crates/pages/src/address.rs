@@ -1,22 +1,22 @@
-//! Where a page lies. A page's address is kept in its parent, so memory holds no list of the addresses of a file.
-//! This module does not know what the page holds.
+//! Where a page lies in its file. The parent of a page has its address, so memory holds no list of the addresses of
+//! a file. This module does not know what the page holds.
 
-/// Offsets and stored lengths of pages are multiples of this; uncompressed pages and nodes start at
+/// Offsets and stored lengths of pages are multiples of this. Uncompressed pages and nodes start at multiples of
 /// [`os::BLOCK_BYTES`].
 pub const PACK_BYTES: u64 = 64;
 
-/// Place and checksum of a page in its file.
+/// The place and the checksum of a page in its file.
 ///
 /// ```text
 /// offset u64 | bytes u32 | crc u32      16 bytes, little-endian, where a format stores one whole
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Address {
-    /// First byte in the file, a multiple of [`PACK_BYTES`].
+    /// The offset of the first byte in the file, a multiple of [`PACK_BYTES`].
     pub offset: u64,
-    /// Stored length with padding, a multiple of [`PACK_BYTES`].
+    /// The stored length with padding, a multiple of [`PACK_BYTES`].
     pub bytes: u32,
-    /// crc32c of the stored bytes with padding, seeded with file id and offset.
+    /// The crc32c of the stored bytes with padding. It is seeded with the file id and the offset.
     pub crc: u32,
 }
 

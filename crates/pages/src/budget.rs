@@ -1,18 +1,19 @@
-//! How much memory may be used, and which step may exceed that. The budget does not know pages or files. It knows
-//! only bytes, and which session has the turn to overdraw.
+//! How much memory may be used, and which step may exceed this limit. The budget does not know pages or files. It
+//! knows only bytes, and which session has the turn to overdraw.
 //!
-//! * A [`Charge`] counts bytes as used as long as the charge lives. It moves from the session that reserved the bytes
-//!   to the frame that the bytes pay for. Dropping the charge gives the bytes back.
-//! * [`Budget::try_charge`] never lets the used bytes exceed the limit. Only the holder of the [`Turn`] exceeds the
-//!   limit, by the pages of its own step. The holder does not share these pages, and releases them before the turn.
-//!   One turn exists for all threads and one for all tasks. So the used bytes are at most the sum of three things:
-//!   the limit (or the used bytes at the moment when the limit was lowered), the pages of one step of a thread and of
-//!   one step of a task, and the bytes by which pinned pages unpacked to more than was reserved.
+//! * A [`Charge`] counts bytes as used as long as the charge lives. A charge first belongs to the session that has
+//!   reserved the bytes, and later to the frame for which the bytes pay. Dropping the charge gives the bytes back.
+//! * [`Budget::try_charge`] never lets the used bytes exceed the limit. Only the holder of the [`Turn`] may exceed
+//!   the limit, by the pages of its own step. The holder does not share these pages, and releases them before the
+//!   turn. One turn exists for all threads, and another for all tasks. So the used bytes are at most the sum of
+//!   three things: the limit (or, if the limit was lowered, what was used at that moment); the pages of one step of
+//!   a thread and of one step of a task; and the bytes by which pinned pages are larger, once unpacked, than what
+//!   was reserved for them.
 //! * No session waits for the turn forever. A thread that holds the turn waits only for the disk and then gives the
 //!   turn back. A task that holds the turn may never be polled again. Then the tasks in the queue [take the turn
-//!   away](crate::cache::parked) once the holder's pages have landed. Queued sessions are woken when these pages land
-//!   and when the turn is given back: one thread, or all tasks. All tasks are woken because a woken task may not be
-//!   polled either.
+//!   away](crate::cache::parked) once the holder's pages have landed. Queued sessions are woken when these pages
+//!   land and when the turn is given back. In the queue of threads, one is woken. In the queue of tasks, all are
+//!   woken. All tasks are woken because a task may be woken and still not be polled.
 //!
 //! Thread safe. Counters are relaxed: each counter is exact by itself, and orders no other memory access.
 
@@ -29,18 +30,18 @@ use std::task::{Context, Waker};
 pub(crate) struct Budget {
     limit: AtomicU64,
     used: AtomicU64,
-    /// Bytes that are reserved for pages not in memory yet; a part of `used`.
+    /// Bytes that are reserved for pages that are not in memory yet; a part of `used`.
     in_flight: AtomicU64,
-    /// Cost of the pages that callers keep for their values. It is a part of `used`; a page that is kept twice counts
-    /// twice.
+    /// The cost of the pages that callers keep for their values. It is a part of `used`; a page that is kept twice
+    /// counts twice.
     held: AtomicU64,
-    /// Pages in memory and what they cost, by kind.
+    /// How many pages are in memory and what they cost, by kind.
     frames: AtomicU64,
     by_kind: [AtomicU64; PageKind::ALL.len()],
     /// Whether a thread has the turn.
     taken: Mutex<bool>,
     bell: Condvar,
-    /// Whether a task has the tasks' turn, and which tasks queue for it.
+    /// Whether a task has the tasks' turn, and which tasks queue for this turn.
     tasks: Mutex<Tasks>,
     queued: AtomicUsize,
 }
@@ -48,8 +49,8 @@ pub(crate) struct Budget {
 #[derive(Debug, Default)]
 struct Tasks {
     is_taken: bool,
-    /// Its length is also in `queued`. The key is the session's number, so that a session that goes away can leave
-    /// the queue.
+    /// `queued` also counts the tasks in it. The key is the session's number, so that a session that goes away can
+    /// leave the queue.
     queue: BTreeMap<u64, Waker>,
 }
 
@@ -88,7 +89,7 @@ impl Budget {
         self.by_kind[kind.index()].load(Ordering::Relaxed)
     }
 
-    /// How far the used bytes are above the limit.
+    /// By how many bytes the used bytes exceed the limit.
     pub fn excess(&self) -> u64 {
         self.used().saturating_sub(self.limit())
     }
@@ -97,7 +98,7 @@ impl Budget {
     ///
     /// # Errors
     ///
-    /// How many bytes must be released before the charge fits.
+    /// The error is the number of bytes that must be released before the charge fits.
     pub fn try_charge(self: &Arc<Self>, bytes: u64) -> Result<Charge, u64> {
         let limit = self.limit();
         let fits = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= limit);
@@ -107,7 +108,7 @@ impl Budget {
         }
     }
 
-    /// Charges `bytes` whether they fit or not. The top of this file says which callers may do so.
+    /// Charges `bytes` whether they fit or not. The top of this file says which callers may do this.
     pub fn overdraw(self: &Arc<Self>, bytes: u64) -> Charge {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         self.charge(bytes)
@@ -118,7 +119,8 @@ impl Budget {
         Charge { budget: Some(Arc::clone(self)), bytes, purpose: Purpose::Flight }
     }
 
-    /// Counts `bytes` of charged memory as held by a caller, if callers then hold at most a quarter of the limit.
+    /// Counts `bytes` of charged memory as held by a caller. It fails if callers would then hold more than a
+    /// quarter of the limit.
     pub fn try_hold(&self, bytes: u64) -> bool {
         let most = self.limit() / 4;
         let fits = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= most);
@@ -130,10 +132,11 @@ impl Budget {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Takes the turn if it is free. Otherwise waits until the turn is given back or room may have appeared. The
-    /// answer is `None` if another session took the turn meanwhile: then the caller looks for room and queues again.
+    /// Takes the turn if it is free. Otherwise waits until the turn is given back, or until room may have appeared.
+    /// After such a wait, it returns `None` if another session has the turn. The caller then looks for room and
+    /// queues again.
     ///
-    /// The caller must have no page in flight: the session that has the turn may be waiting for that very page.
+    /// The caller must have no page in flight, because the session with the turn may be waiting for that very page.
     pub fn queue(self: &Arc<Self>) -> Option<Turn> {
         let mut taken = self.taken.lock();
         if *taken {
@@ -148,7 +151,7 @@ impl Budget {
         Some(Turn { budget: Arc::clone(self), is_of_task: false })
     }
 
-    /// Takes the tasks' turn if it is free. Otherwise answers `None`, and the task of `context` queues under the
+    /// Takes the tasks' turn if it is free. Otherwise returns `None`. The task of `context` then queues under the
     /// number `waiter` until it is woken or [leaves](Budget::leave_queue). The task is woken when the turn is given
     /// back, when the pages of the turn's holder have landed, and when room may have appeared.
     pub fn poll_queue(self: &Arc<Self>, waiter: u64, context: &Context<'_>) -> Option<Turn> {
@@ -180,8 +183,8 @@ impl Budget {
         drop(waker);
     }
 
-    /// Wakes sessions that queue, because pages were unpinned: one thread, and all tasks. A session that begins to
-    /// queue just after the call is not woken by it, but later, when the turn is given back.
+    /// Called when pages were unpinned. It wakes sessions that queue: one thread, and all tasks. A session that
+    /// begins to queue just after the call is woken later, when the turn is given back.
     pub fn room_appeared(&self) {
         if self.queued() > 0 {
             self.bell.notify_one();
@@ -189,7 +192,7 @@ impl Budget {
         }
     }
 
-    /// Wakes the tasks that queue, because the pages of the task with the turn have landed.
+    /// Called when the pages of the task with the turn have landed. It wakes the tasks that queue.
     pub fn holder_landed(&self) {
         if self.queued() > 0 {
             self.wake_tasks(|_| {});
@@ -212,7 +215,7 @@ impl Budget {
     }
 }
 
-/// The right to go past the limit, until dropped.
+/// The right to exceed the limit, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn {
     budget: Arc<Budget>,
@@ -297,8 +300,8 @@ impl Charge {
         other.bytes = 0;
     }
 
-    /// Turns the reservation into the charge of a page that has arrived and takes `bytes`, which is at most what was
-    /// reserved. The rest is given back.
+    /// Turns the reservation into the charge of a page that has arrived. The page takes `bytes`, which is at most
+    /// what was reserved. The rest is given back.
     pub fn convert_to_page(mut self, bytes: u64, kind: PageKind) -> Self {
         drop(self.split(self.bytes - bytes));
         if let Some(budget) = &self.budget {
@@ -310,11 +313,11 @@ impl Charge {
         self
     }
 
-    /// A charge of `bytes` to the same budget for the hints of the page that this charge pays for. `None` if the
-    /// bytes do not fit.
+    /// A new charge of `bytes` to the same budget, for the hints of the page for which this charge pays. `None` if
+    /// the bytes do not fit.
     pub fn for_hints(&self, bytes: u64) -> Option<Self> {
         let (Some(budget), Purpose::Page(kind)) = (&self.budget, self.purpose) else { return None };
-        // Most calls end here once the budget is full.
+        // Once the budget is full, most calls end here.
         if bytes == 0 || budget.used().saturating_add(bytes) > budget.limit() {
             return None;
         }

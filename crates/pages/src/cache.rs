@@ -1,27 +1,28 @@
-//! Pages in memory within a budget: pages are found by file and offset, admitted and evicted. The cache does not know
-//! which sessions read, in which order they read, or what the pages mean. A function that the format layer supplies
-//! checks the structure of a page.
+//! Pages in memory within a budget. The cache finds pages by file and offset, admits them and evicts them. The
+//! cache does not know which sessions read, in which order they read, or what the pages mean. A function that the
+//! format layer supplies checks the structure of a page.
 //!
-//! * The used bytes stay within the budget, with two exceptions. They are the resident, pinned and in-flight pages,
-//!   each with [its cost](PageRef::cost_bytes), and the hints of nodes. First, one step of a thread and one step of a
-//!   task at a time may exceed the budget by their own pages. Second, a page may unpack to more than four times its
-//!   stored bytes and find no room for the difference. The cache keeps no page of either exception, so it is within
-//!   its budget when nothing is pinned.
-//! * A missing page is read once, however many sessions ask for it. All of them get the page or the error. Only a
-//!   step that exceeds the budget reads for itself alone. No other step can pin its pages, so they are gone when the
-//!   step is done.
-//! * A session that has marked a page as in flight waits only for the disk until the page has landed. Before it marks
-//!   the page, the session reserves the bytes and, if needed, queues for the turn to overdraw. So 64 threads make
-//!   progress in a cache of three pages.
-//! * Contexts of zstd are not part of the budget, see [`Unpacker`]. There are as many contexts as threads that unpack
-//!   pages at the same time. While no thread unpacks, they take at most a sixteenth of the budget.
-//! * An admission looks at no more than [`LOOK`] pages of each shard for each page it evicts.
+//! * The used bytes are the resident, pinned and in-flight pages, each with [its cost](PageRef::cost_bytes), and
+//!   the hints of nodes. They stay within the budget, with two exceptions. First, one step of a thread and one step
+//!   of a task may exceed the budget at the same time, each by its own pages. Second, a page may unpack to more
+//!   than four times its stored bytes when no room is left for the difference. The cache keeps none of these pages,
+//!   so it is within its budget when nothing is pinned.
+//! * A missing page is read once, however many sessions ask for it. All these sessions get the page or the error.
+//!   Only a step that exceeds the budget reads its pages for itself alone. No other step can pin these pages, so
+//!   they are gone when the step is done.
+//! * Once a session has marked a page as in flight, it waits for nothing but the disk until the page has landed.
+//!   Before it marks the page, the session reserves the bytes and, if needed, queues for the turn to overdraw. So
+//!   64 threads make progress in a cache of three pages.
+//! * Contexts of zstd are not part of the budget, see [`Unpacker`]. There are as many contexts as threads that
+//!   unpack pages at the same time. Contexts that no thread uses take at most a sixteenth of the budget.
+//! * For each page that it evicts, an admission looks at no more than [`LOOK`] pages of each shard.
 //!
 //! The [policy](crate::policy) decides which pages stay and which are evicted.
 //!
-//! Thread safe. A page that is in memory is found without a lock, by one atomic addition: `table` and
-//! [frames](crate::frame) say how. While the lock of a shard is held, no file is read, no memory of pages is freed,
-//! and no thread waits or is woken. The only other lock taken then is the lock of the free frames.
+//! Thread safe. A page that is in memory is found without a lock, by one atomic addition: A page that is in memory
+//! is found without a lock, by one atomic addition; While the lock of a shard is held, no file is read, no memory
+//! of pages is freed, and no thread waits or is woken. Meanwhile only one other lock may be taken: the lock of the
+//! free frames.
 
 pub(crate) mod claim;
 mod file_state;
@@ -54,41 +55,42 @@ use std::ops::Deref;
 use table::FrameTable;
 pub use usage::{CacheUsage, FilesUsage, ResidentPage};
 
-/// One more shard is made for each of these bytes of budget. With a smaller budget, a shard would hold too few pages
-/// to choose from.
+/// The cache gets one more shard for each so many bytes of its budget. With fewer bytes for each shard, a shard
+/// would have too few pages to choose from.
 const SHARD_BYTES: u64 = 4 << 20;
 
 const MAX_SHARDS: u64 = 16;
 
-/// The first table has one chain for each of these bytes of budget.
+/// The first table gets one chain for each so many bytes of the budget.
 const CHAIN_BYTES: u64 = 16 << 10;
 
-/// How often in a row spare memory must be asked for, with no missed page in between, before the cache counts as
-/// full. A cache that is still filling has memory to spare, but about one read in some hundred misses a page. So it
-/// is very unlikely that this many reads in a row miss none.
+/// The cache counts as full when spare memory was asked for so many times in a row, and no read has missed a page
+/// in between. While a cache is filling, it has memory to spare, but about one read in some hundred misses a page.
+/// So it is very unlikely that so many reads in a row miss no page.
 const QUIET_ASKS: u32 = 1024;
 
-/// Unpacking contexts that no thread uses are kept up to this part of the budget. They are not counted in the budget.
+/// Unpacking contexts that no thread uses are kept, up to this part of the budget. They are not counted in the
+/// budget.
 const UNPACKER_SHARE: u64 = 16;
 
 /// The first table is made for at most this budget, because a cache may be given more bytes than it will ever use.
 const MAX_TABLE_BUDGET: u64 = 1 << 30;
 
-/// Checks the structure of a page of a kind, once the page is in memory and its checksum was checked. `Err` says what
-/// is wrong.
+/// Checks the structure of a page of this kind. It is called once the page is in memory and its checksum was
+/// checked. `Err` says what is wrong.
 pub type Validate = fn(PageKind, &[u8]) -> Result<(), String>;
 
-/// Pages in memory. Shared by any number of sessions and databases.
+/// Pages in memory. Any number of sessions and databases share them.
 pub struct PageCache {
     /// Pages by name.
     table: FrameTable,
     frames: Arc<Frames>,
     memory: Arc<Arena>,
     unpacker: Unpacker,
-    /// The number of shards is a power of two, chosen when the cache is made.
+    /// The number of shards is a power of two, which is chosen when the cache is made.
     shards: Box<[Mutex<Shard>]>,
     kept: Arc<KeptShare>,
-    /// The most bytes of kept pages, if it was set; `u64::MAX` for a quarter of the budget.
+    /// The most bytes of kept pages that a caller has set; `u64::MAX` for a quarter of the budget.
     kept_limit: AtomicU64,
     /// Where the next eviction starts, so that shards are emptied evenly.
     next_shard: AtomicUsize,
@@ -100,15 +102,15 @@ pub struct PageCache {
     cursors: Arc<Gauge>,
     next_slot: AtomicU32,
     next_ticket: AtomicU64,
-    /// How often spare memory was asked for since a reader last missed a page. It counts up to [`QUIET_ASKS`].
+    /// How often spare memory was asked for since a reader last missed a page. The count goes up to [`QUIET_ASKS`].
     quiet_asks: AtomicU32,
     counters: Counters,
     trace: Trace,
 }
 
 impl PageCache {
-    /// A cache of `budget_bytes` that has at most `open_files` files open at a time (one, if that is 0). `validate`
-    /// is called once for each page that is read, and never again while the page is in memory.
+    /// A cache of `budget_bytes` that has at most `open_files` files open at a time (at most one if `open_files` is
+    /// 0). `validate` is called once for each page that is read, and never again while the page is in memory.
     pub fn new(budget_bytes: u64, open_files: usize, validate: Validate) -> Arc<Self> {
         let shards = (budget_bytes / SHARD_BYTES).clamp(1, MAX_SHARDS).next_power_of_two();
         let kept = Arc::<KeptShare>::default();
@@ -135,7 +137,8 @@ impl PageCache {
         })
     }
 
-    /// Changes the budget. Pages that are not pinned leave at once; the others leave when memory is needed.
+    /// Changes the budget. Pages that no longer fit leave at once if they are not pinned. Pinned pages leave when
+    /// memory is needed.
     pub fn set_budget(&self, bytes: u64) {
         self.budget.set_limit(bytes);
         self.limit_kept();
@@ -145,9 +148,9 @@ impl PageCache {
         self.budget.room_appeared();
     }
 
-    /// Sets how many bytes of the cache may hold pages of files that are [kept](crate::PagedFile::keep): `bytes`, but
-    /// at most half of the budget. The default is a quarter of the budget. Pages that exceed the share are evicted
-    /// like pages of other files.
+    /// Sets how many bytes of the cache may hold pages of files that are [kept](crate::PagedFile::keep): the
+    /// smaller of `bytes` and half of the budget. The default is a quarter of the budget. Kept pages beyond this
+    /// share are evicted like pages of other files.
     pub fn set_kept_bytes(&self, bytes: u64) {
         // `u64::MAX` stands for the default.
         self.kept_limit.store(bytes.min(u64::MAX - 1), Ordering::Relaxed);
@@ -179,21 +182,21 @@ impl PageCache {
         self.with_resident(page, |shard, frame| shard.keep(frame, page));
     }
 
-    /// What the cache may use, in bytes.
+    /// How many bytes the cache may use.
     #[inline]
     pub fn budget_bytes(&self) -> u64 {
         self.budget.limit()
     }
 
-    /// The memory that nothing uses, in bytes, minus a sixteenth of the budget. A full cache also has some spare
-    /// bytes now and then, because a page made room for a shorter page.
+    /// The bytes of the budget that nothing uses, minus a sixteenth of the budget. This part is subtracted because
+    /// even a full cache sometimes has spare bytes, when a page has made room for a shorter page.
     pub fn free_bytes(&self) -> u64 {
         let limit = self.budget.limit();
         (limit - limit / 16).saturating_sub(self.budget.used())
     }
 
-    /// Whether `bytes` more fit into memory that nothing uses and that nothing is about to use. The latter holds if
-    /// readers missed no page while this was asked [`QUIET_ASKS`] times.
+    /// Whether `bytes` more fit into memory that nothing uses or is about to use. Nothing is about to use it if
+    /// readers missed no page while this function was called [`QUIET_ASKS`] times.
     pub(crate) fn has_spare(&self, bytes: u64) -> bool {
         if bytes > self.free_bytes() {
             return false;
@@ -213,24 +216,24 @@ impl PageCache {
         }
     }
 
-    /// What the cache uses, in bytes.
+    /// How many bytes the cache uses.
     pub fn used_bytes(&self) -> u64 {
         self.budget.used()
     }
 
-    /// Keeps `page` for a value that is handed to a caller. `None` when callers already keep a quarter of the budget:
-    /// then the caller copies the value out of the page.
+    /// Keeps `page` for a value that is handed to a caller. `None` if callers already keep a quarter of the budget.
+    /// The caller then copies the value out of the page.
     pub fn hold(&self, page: &PageRef) -> Option<HeldPage> {
         let bytes = page.cost_bytes();
         self.budget.try_hold(bytes).then(|| HeldPage { page: page.clone(), bytes, budget: Arc::clone(&self.budget) })
     }
 
-    /// What callers keep by [`PageCache::hold`], in bytes.
+    /// How many bytes callers keep by [`PageCache::hold`].
     pub fn held_bytes(&self) -> u64 {
         self.budget.held()
     }
 
-    /// What cursors keep from one step to the next. The owners of cursors count here what their cursors keep, and
+    /// How many bytes cursors keep from one step to the next. The owners of cursors count these bytes here, and
     /// keep the sum within a part of the budget.
     #[inline]
     pub fn cursors(&self) -> &Arc<Gauge> {
@@ -247,15 +250,15 @@ impl PageCache {
         &self.trace
     }
 
-    /// How much a page has been used lately; nothing if the cache does not keep it.
+    /// How much a page has been used lately; nothing if the cache does not keep the page.
     pub fn heat_of(&self, page: &PageRef) -> PageHeat {
         let mut heat = PageHeat::default();
         self.with_resident(page, |shard, frame| heat = shard.heat(frame));
         heat
     }
 
-    /// Treats a page as a proven page that may be found unused `chances` times before it is evicted. This is for a
-    /// page that is known to be wanted although it was not used here yet. Nothing happens if the cache does not keep
+    /// Treats a page as proven: it may be found unused `chances` times before it is evicted. This is for a page
+    /// that is known to be wanted, although nobody has used it here yet. Nothing happens if the cache does not keep
     /// the page.
     pub fn prove(&self, page: &PageRef, chances: u8) {
         self.with_resident(page, |shard, frame| shard.prove(frame, chances));
@@ -272,8 +275,9 @@ impl PageCache {
         }
     }
 
-    /// Memory of `bytes` bytes for a page; the bytes are paid for. It contains whatever was there last. The memory
-    /// comes from the heap if it is longer than the arena gives or exceeds the budget.
+    /// Memory of `bytes` bytes for a page. The caller has already paid for these bytes. The memory contains
+    /// whatever was there last. The memory comes from the heap if it is longer than a run of the arena can be, or
+    /// if it exceeds the budget.
     pub(crate) fn buffer(&self, bytes: usize) -> Buffer {
         self.memory.buffer(bytes).unwrap_or_else(|| Buffer::zeroed(bytes))
     }
@@ -290,7 +294,7 @@ impl PageCache {
         slot
     }
 
-    /// Its files that are open.
+    /// The files of the cache that are open.
     pub(crate) fn open_files(&self) -> &Arc<OpenFiles> {
         &self.open_files
     }
@@ -310,12 +314,12 @@ impl PageCache {
     }
 
     fn shard(&self, key: PageKey) -> &Mutex<Shard> {
-        // As the table's chains are divided.
+        // The hash chooses the shard in the same way as it chooses the table's chain.
         &self.shards[key.hash() as usize & (self.shards.len() - 1)]
     }
 
-    /// The page if it is in memory. If `warm`, this counts as a use of the page. It takes no lock, and may miss a
-    /// page that is in memory while other pages come or go.
+    /// The page, if it is in memory. If `warm` is set, this counts as a use of the page. The search takes no lock.
+    /// While other pages come or go, it may miss a page that is in memory.
     pub(crate) fn find(&self, key: PageKey, warm: bool) -> Option<PageRef> {
         let page = self.table.find(&self.frames, key)?;
         if warm {
@@ -324,8 +328,8 @@ impl PageCache {
         Some(page)
     }
 
-    /// As [`PageCache::find`], for child `i` of `parent`: it looks first where the child was seen last. Unless the
-    /// child was `prefetched`, this prefetches the page's bytes before the frame of the page is known.
+    /// As [`PageCache::find`], for child `i` of `parent`. It first looks where the child was seen last. Unless the
+    /// child was `prefetched` already, this prefetches the bytes of the page before it knows the frame of the page.
     pub(crate) fn find_child(
         &self,
         parent: &PageRef,
@@ -353,7 +357,7 @@ impl PageCache {
         Some(page)
     }
 
-    /// Switches to a larger table when the cache has many times as many pages as chains.
+    /// Switches to a larger table when the cache has many times more pages than the table has chains.
     fn grow(&self, pages: u64) {
         if self.table.is_small_for(pages / 2) {
             let locks: Vec<_> = self.shards.iter().map(|shard| shard.lock()).collect();
@@ -362,7 +366,7 @@ impl PageCache {
         }
     }
 
-    /// From now on, the pages of a file stay no longer than pages of other files.
+    /// From now on, pages of this file stay no longer than pages of other files.
     pub(crate) fn keep_no_more(&self, slot: u32) {
         for (i, shard) in self.shards.iter().enumerate() {
             let mut shard = shard.lock();
@@ -376,7 +380,7 @@ impl PageCache {
         }
     }
 
-    /// Drops all pages of a dead file. Pages that are pinned or in flight go when they are no longer used.
+    /// Drops all pages of a dead file. Pages that are pinned or in flight leave when they are no longer used.
     pub(crate) fn forget(&self, slot: u32) {
         self.trace.note_dead(slot);
         self.forget_all(|key| key.slot == slot);
@@ -404,13 +408,14 @@ impl PageCache {
 }
 
 impl Drop for PageCache {
-    /// Each page keeps the frames alive, and so keeps itself alive, until it is taken out.
+    /// Each page keeps the frames alive, and these keep the page alive, until the page is taken out.
     fn drop(&mut self) {
         self.forget_all(|_| true);
     }
 }
 
-/// A page kept for a caller's value. Dropping it gives back its part of the quarter of the budget.
+/// A page that is kept for a value of a caller. Dropping it frees its part of the quarter of the budget that
+/// callers may keep.
 pub struct HeldPage {
     page: PageRef,
     bytes: u64,
@@ -423,7 +428,8 @@ impl HeldPage {
         &self.page
     }
 
-    /// The same page, kept for one more value. `None` if values already keep as much of the cache as they may.
+    /// The same page, kept once more for another value. `None` if callers already keep as much of the cache as they
+    /// may.
     pub fn again(&self) -> Option<Self> {
         let Self { page, bytes, budget } = self;
         budget.try_hold(*bytes).then(|| Self { page: page.clone(), bytes: *bytes, budget: Arc::clone(budget) })

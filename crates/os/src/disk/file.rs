@@ -18,9 +18,8 @@ use std::os::fd::BorrowedFd;
 /// An open file. Thread safe. It has no cursor: every call says its position. A file is a [`ReadSource`] that is
 /// always open.
 pub trait File: ReadSource {
-    /// Fills `buffer` from `offset`. It fills only a part of the buffer if the file ends before, and in no other
-    /// case. Any alignment is accepted. On a direct file, an aligned offset, length and buffer (see
-    /// [`crate::Buffer`]) avoid a copy.
+    /// Fills `buffer` from `offset`. It returns fewer bytes only at the end of the file. Any alignment is accepted.
+    /// On a direct file, an aligned offset, length and buffer (see [`crate::Buffer`]) avoid a copy.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
-//! Bytes whose address and capacity are multiples of [`BLOCK_BYTES`], as direct I/O wants them. It does not know what
-//! is read into them.
+//! Buffers: bytes whose address and capacity are multiples of [`BLOCK_BYTES`], as direct I/O wants. This module
+//! does not know what is read into them.
 //!
-//! They lie in one of three places, and go back there when the buffer is dropped. The first is an [`Arena`]. Outside
-//! of arenas, a buffer of [`MAPPED_BYTES`] or more has a mapping of its own, so that the system gets its memory back
-//! at once. Other buffers are on the heap.
+//! The bytes of a buffer lie in one of three places, and go back there when the buffer is dropped. The first place
+//! is an [`Arena`]. Outside arenas, a buffer of [`MAPPED_BYTES`] or more has its own mapping, so that the system
+//! gets the memory back at once. All other buffers are on the heap.
 
 use super::Arena;
 use super::system::{map, unmap};
@@ -16,22 +16,23 @@ use std::ptr::{NonNull, without_provenance_mut};
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Buffers with this capacity or more are mapped. glibc maps them, too, until the first of them is freed; then it
-/// begins to keep such memory. The system zeroes mapped pages when they are first filled. This takes 0.5 ms per MiB,
-/// about as long as a fast disk takes to read as much. So a caller that needs such buffers again and again keeps
-/// them, or has an arena.
+/// Buffers with this capacity or more are mapped. glibc also maps memory of this size, but once it has freed such
+/// memory, it begins to keep it. The system zeroes mapped pages when they are first filled. This takes 0.5 ms per
+/// MiB, which is about as long as a fast disk takes to read one MiB. So a caller that needs such buffers again and
+/// again should keep them or use an arena.
 pub const MAPPED_BYTES: usize = 128 << 10;
 
-/// Capacity of all living buffers. All accesses are relaxed: it is a statistic and orders no other memory access. It
-/// is an atomic of std because it outlives every model of a model checker.
+/// The capacity of all living buffers. All accesses are relaxed: it is a statistic and orders no other memory
+/// access. It is an atomic of `std`, because it must outlive each model that a model checker runs.
 static ALLOCATED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Capacity of the living buffers that have a mapping of their own. Otherwise as above.
+/// The capacity of the living buffers that have a mapping of their own. It is accessed like `ALLOCATED_BYTES`.
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// An owned run of bytes, aligned for direct I/O. Dereferences to `[u8]`.
+/// An owned run of bytes, aligned for direct I/O. It dereferences to `[u8]`.
 pub struct Buffer {
-    /// Start of `capacity` initialized bytes that this buffer owns. If `capacity` is 0, it is aligned and never read.
+    /// The start of `capacity` initialized bytes that this buffer owns. If `capacity` is 0, this address is aligned
+    /// and nothing is read there.
     start: NonNull<u8>,
     /// At most `capacity`.
     len: usize,
@@ -40,7 +41,7 @@ pub struct Buffer {
     home: Home,
 }
 
-/// Where the bytes came from and go back to.
+/// Where the bytes came from, and where they go back to.
 enum Home {
     /// The allocator. If the capacity is 0, there is nothing to give back.
     Heap,
@@ -56,7 +57,7 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// `len` zeros, on the heap or in a mapping of their own. The capacity is rounded up to whole blocks.
+    /// `len` zeros, on the heap or in a mapping of their own. The capacity is `len`, rounded up to whole blocks.
     pub fn zeroed(len: usize) -> Buffer {
         let capacity = len.next_multiple_of(BLOCK_BYTES);
         let (start, home) = if capacity == 0 {
@@ -78,8 +79,9 @@ impl Buffer {
     /// The first `len` bytes of a run in an arena. The arena gets the run back when the buffer is dropped.
     ///
     /// # Safety
-    /// `start` is aligned to blocks; `capacity` bytes from it, a multiple of blocks and at least `len`, are
-    /// initialized, lie in the slab of this number, and are the buffer's alone until it gives them back.
+    /// `start` is aligned to blocks. `capacity` is a multiple of blocks and at least `len`. So many bytes from
+    /// `start` on are initialized and lie in the slab of this number. They belong to the buffer alone until it
+    /// gives them back.
     pub(crate) unsafe fn in_arena(
         start: NonNull<u8>,
         len: usize,
@@ -103,19 +105,20 @@ impl Buffer {
         self.capacity
     }
 
-    /// Cuts or extends the buffer in place. Bytes that it gains have their last contents: zeros or older bytes.
+    /// Cuts or extends the buffer in place. Bytes that the buffer gains keep their last contents: zeros or older
+    /// bytes.
     pub fn set_len_within_capacity(&mut self, len: usize) {
         assert!(len <= self.capacity, "{len} bytes in a buffer of {}", self.capacity);
         self.len = len;
     }
 
-    /// Capacity of all buffers of the process that are alive, wherever they lie.
+    /// The capacity of all living buffers of the process, wherever they lie.
     pub fn allocated_bytes() -> usize {
         ALLOCATED_BYTES.load(Ordering::Relaxed)
     }
 
-    /// Capacity of the living buffers that have a mapping of their own. Neither the allocator nor an arena knows of
-    /// this memory.
+    /// Capacity of the living buffers that have a mapping of their own. This memory belongs neither to the
+    /// allocator nor to an arena.
     pub fn mapped_bytes() -> usize {
         MAPPED.load(Ordering::Relaxed)
     }
@@ -148,15 +151,17 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: `start` is aligned and not null, and `len <= capacity` bytes from it are owned and were initialized
-        // when the buffer was made; the result borrows `self`, so they are not written or freed meanwhile.
+        // SAFETY: `start` is aligned and not null. `len <= capacity` bytes from it are owned and were initialized
+        // when the buffer was made. The result borrows `self`, so these bytes are not written or freed while it
+        // lives.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
 
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `deref`; the result borrows `self` mutably, so it is the only way to the bytes.
+        // SAFETY: as in `deref`. The result borrows `self` mutably, so nothing else reaches the bytes while it
+        // lives.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }

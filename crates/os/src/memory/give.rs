@@ -5,11 +5,12 @@ use crate::BLOCK_BYTES;
 use crate::sync::Arc;
 
 impl Arena {
-    /// A buffer of `bytes` bytes, in whole blocks. It contains what was there last, or zeros if nothing was.
+    /// A buffer of `bytes` bytes, in whole blocks. It contains what was last in its memory, or zeros if the memory
+    /// is new.
     ///
     /// `None` in three cases: buffers would take more than the limit, the run would be longer than 1 MiB (the heap
-    /// has room for such runs), or the system has no more memory. Then a caller drops some of what it can do without,
-    /// and asks again.
+    /// has room for such runs), or the system has no more memory. The caller then drops memory that it can do
+    /// without, and asks again.
     pub fn buffer(self: &Arc<Self>, bytes: usize) -> Option<Buffer> {
         let blocks = bytes.div_ceil(BLOCK_BYTES);
         if blocks > LONGEST_BLOCKS {
@@ -22,10 +23,10 @@ impl Arena {
         let place = state.take(blocks)?;
         let start = state.address(place);
         drop(state);
-        // SAFETY: `take` gives out the run of `blocks` blocks at `place` only once until `release` has it back. Only
-        // the buffer calls `release`, when it is dropped. The blocks stay mapped that long: a slab is unmapped when
-        // all of it is free, or with the arena, which the buffer keeps alive. The blocks were initialized by the
-        // system with zeros, or by buffers.
+        // SAFETY: After `take` has given out the run of `blocks` blocks at `place`, it does not give out the run
+        // again before `release` has got it back. Only the buffer calls `release`, when it is dropped. Until then
+        // the blocks stay mapped: a slab is unmapped when all of it is free, or with the arena, which the buffer
+        // keeps alive. The blocks were initialized, by the system with zeros or by earlier buffers.
         Some(unsafe { Buffer::in_arena(start, bytes, blocks * BLOCK_BYTES, Arc::clone(self), place.slab) })
     }
 }

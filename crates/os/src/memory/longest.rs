@@ -1,8 +1,8 @@
-//! One number for each slab, in a tree that finds a slab whose number is large enough. Each node has the greatest
-//! number below it. The tree does not know what the numbers count.
+//! One number for each slab, in a tree that finds a slab whose number is large enough. Each inner node has the
+//! greatest of the numbers below it. The tree does not know what the numbers count.
 //!
-//! Node 1 is the root, nodes `2n` and `2n + 1` are the children of `n`, and the leaves begin at `leaves`. For 16,384
-//! slabs (32 GiB), the tree takes 64 KiB, and it takes 14 steps to find or change a number.
+//! Node 1 is the root, nodes `2n` and `2n + 1` are the children of `n`, and the leaves begin at `leaves`. For
+//! 16,384 slabs (32 GiB), the tree takes 64 KiB, and a number is found or changed in 14 steps.
 
 /// The tree.
 #[derive(Debug, Default)]

@@ -1,11 +1,11 @@
-//! Prefetches memory that is read soon. It does not know what lies there, or whether anything does.
+//! Prefetches memory that is read soon. This module does not know what lies there, or whether anything does.
 
 /// Bytes that the processor fetches together.
 const LINE_BYTES: usize = 64;
 
-/// Prefetches the lines of `bytes` bytes from `start` on. It is a hint: nothing is read, and an address where nothing
-/// lies does no harm. Lines that are prefetched together arrive together, while reads that depend on each other wait
-/// for each other.
+/// Prefetches the lines of `bytes` bytes from `start` on. It is only a hint: the program gets no bytes, and an
+/// address where nothing lies does no harm. Lines that are prefetched together arrive at the same time. Reads that
+/// each need the result of the read before arrive one after the other.
 #[inline(always)]
 pub fn prefetch(start: usize, bytes: usize) {
     let mut at = start & !(LINE_BYTES - 1);

@@ -1,4 +1,4 @@
-//! Which blocks of a slab are free and which take memory, as bits. It does not know where the slab lies.
+//! Which blocks of a slab are free and which take memory, as bits. This module does not know where the slab lies.
 
 use std::ops::{BitAnd, Range};
 
@@ -34,12 +34,13 @@ impl Blocks {
         count
     }
 
-    /// The first run of at least this many set bits, cut to this length.
+    /// The first run of at least `blocks` set bits, cut to `blocks` bits.
     pub fn find(&self, blocks: usize) -> Option<Range<usize>> {
         self.runs().find(|run| run.len() >= blocks).map(|run| run.start..run.start + blocks)
     }
 
-    /// The longest run of set bits; the first of several equally long runs. It is empty if no bit is set.
+    /// The longest run of set bits. If several runs are equally long, it is the first of these. It is empty if no
+    /// bit is set.
     pub fn longest(&self) -> Range<usize> {
         self.runs().fold(0..0, |longest, run| if run.len() > longest.len() { run } else { longest })
     }
@@ -54,8 +55,8 @@ impl Blocks {
         })
     }
 
-    /// The first set bit from `at` on. If all bits of `flip` are set, it is the first bit from `at` on that is not
-    /// set. If there is none, it is the number of blocks.
+    /// The place of the first set bit from `at` on. If all bits of `flip` are set, it is the place of the first bit
+    /// that is not set. If no such bit exists, it is the number of blocks.
     fn next(&self, at: usize, flip: u64) -> usize {
         let mut at = at;
         while at < SLAB_BLOCKS {

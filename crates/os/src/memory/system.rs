@@ -13,8 +13,8 @@ pub use mapped::{advise, discard, discards_blocks, map, unmap};
 /// Whether the system may lay huge pages under a range of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HugePages {
-    /// Huge pages: the system backs all 2 MiB as soon as anything in them is touched.
+    /// Huge pages: when any byte of a huge page is touched, the system backs all 2 MiB.
     Wanted,
-    /// No huge pages: only what is touched takes memory.
+    /// No huge pages: only pages that are touched take memory.
     Refused,
 }

@@ -1,4 +1,4 @@
-//! What an arena promises. `tests/arena.rs` checks that the process's memory follows.
+//! What an arena promises. `tests/arena.rs` checks that the memory of the process follows the limit of the arena.
 
 use super::longest::Longest;
 use super::slab::{Blocks, SLAB_BLOCKS};
@@ -20,11 +20,11 @@ fn times(usual: usize) -> usize {
 
 const SEEDS: u64 = if cfg!(miri) { 1 } else { 4 };
 
-/// Buffers alive, each with the same number at both ends of each of its blocks.
+/// Buffers that are alive. Each has its own number at both ends of each of its blocks.
 #[derive(Default)]
 struct Live {
     buffers: Vec<(Buffer, u64)>,
-    /// Where each begins and ends.
+    /// The address where each buffer begins, and the address where it ends.
     ranges: BTreeMap<usize, usize>,
     next: u64,
 }
@@ -182,7 +182,7 @@ fn a_run_is_reused_without_a_search() {
     for _ in 0..3 {
         buffers.clear();
         buffers.extend((0..100).map(|_| arena.buffer(16 << 10).expect("within the limit")));
-        // What went last comes first.
+        // The run that was left last is taken first.
         before.reverse();
         assert_eq!(addresses(&buffers), before);
     }

@@ -1,4 +1,4 @@
-//! What the system's reports are read as.
+//! How the reports of the system are read.
 
 use super::{Cpu, ProcessMemory, cpu, memory, parse_cpu, parse_memory};
 use std::time::Duration;

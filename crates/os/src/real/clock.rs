@@ -27,7 +27,7 @@ impl Clock for RealClock {
     }
 
     fn wall(&self) -> Duration {
-        // A system clock set before 1970 is as good as no clock: time 0.
+        // A system clock that is set before 1970 counts as no clock, and gives the time 0.
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
 

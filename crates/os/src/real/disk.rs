@@ -1,4 +1,4 @@
-//! The system's file system. It does not know how a file reads and writes.
+//! The system's file system. This module does not know how files are read and written.
 
 use super::file::RealFile;
 use super::held::HeldDirectory;

@@ -1,11 +1,12 @@
-//! An open file of the system, with positioned reads and writes. If asked for, they go around the system's page
-//! cache.
+//! An open file of the system, with positioned reads and writes. If the caller wants it, reads and writes go around
+//! the system's page cache.
 //!
 //! A direct file has two descriptors. The direct descriptor takes whole aligned blocks. An unaligned read goes
-//! through an aligned copy of the blocks around it. An unaligned write goes through the second, buffered descriptor;
-//! a file that is only read opens it when it is first needed. The system keeps the two views the same: it writes
-//! cached pages out before a direct read, and drops them after a direct write. If a file system opens a file for
-//! direct I/O and then refuses the I/O (`EINVAL`), the file uses the buffered descriptor from then on.
+//! through an aligned copy of the blocks around it. An unaligned write goes through the second descriptor, which is
+//! buffered. A file that is only read opens this descriptor when it first needs it. The system makes both
+//! descriptors show the same bytes: it writes cached pages to the disk before a direct read, and drops them after a
+//! direct write. If a file system opens a file for direct I/O and then refuses the I/O (`EINVAL`), the file uses
+//! the buffered descriptor from then on.
 
 use super::guard::Guard;
 use super::place::Place;
@@ -20,12 +21,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// `allocate_ahead` takes at most this part of the free space, so that other files can still grow: 16 stands for
-/// 1/16. If it would take more, it takes nothing.
+/// `allocate_ahead` takes at most this part of the free space, so that other files can still grow. The value 16
+/// stands for 1/16. If the room that was asked for is more, it takes nothing.
 #[cfg(target_os = "linux")]
 const AHEAD_PART: u64 = 16;
 
-/// The most bytes that an unaligned direct read copies at a time. This bounds its memory.
+/// The most bytes that an unaligned direct read copies at a time. This limits the memory for the copy.
 const BOUNCE_BYTES: usize = 1 << 20;
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
@@ -39,7 +40,7 @@ pub(super) struct RealFile {
     /// is only read.
     buffered: OnceLock<fs::File>,
     direct: Option<Direct>,
-    /// An append holds this lock from asking for the end of the file until it has written there.
+    /// An append holds this lock from the moment when it asks for the end of the file until it has written there.
     end: Mutex<()>,
     /// The lock file that must exist after a sync.
     guard: Option<Arc<Guard>>,
@@ -49,8 +50,8 @@ pub(super) struct RealFile {
 #[derive(Debug)]
 struct Direct {
     descriptor: fs::File,
-    /// Whether the file system refused direct I/O although it opened the descriptor for it. Relaxed: a thread that
-    /// sees the flag late is just refused once more.
+    /// Whether the file system has refused direct I/O after it had opened the descriptor for it. The flag is
+    /// relaxed: a thread that sees it late is only refused once more.
     refused: AtomicBool,
 }
 
@@ -73,8 +74,8 @@ impl RealFile {
         Ok(RealFile::new(place, Some(place.open(OFlags::RDONLY)?), None))
     }
 
-    /// Opens an existing file for reading around the page cache, or through it where the file system knows no way
-    /// around.
+    /// Opens an existing file for reading around the page cache. If the file system cannot do this, the file is
+    /// read through the page cache.
     fn read_direct(place: &Place<'_>) -> io::Result<RealFile> {
         match open_around_cache(place, OFlags::RDONLY)? {
             Some(descriptor) => Ok(RealFile::new(place, None, Some(descriptor))),
@@ -88,8 +89,8 @@ impl RealFile {
         Ok(RealFile::new(place, Some(descriptor), None))
     }
 
-    /// Creates a file that is written and read around the page cache, or through it where the file system knows no way
-    /// around.
+    /// Creates a file that is written and read around the page cache. If the file system cannot do this, it goes
+    /// through the page cache.
     ///
     /// The creation itself is not direct, because a file system that refuses direct I/O would leave the new file
     /// behind.
@@ -114,12 +115,12 @@ impl RealFile {
         }
     }
 
-    /// The file, but a sync fails once the lock file that guards its directory is gone.
+    /// The same file, but its syncs fail once the lock file that guards its directory is gone.
     pub(super) fn guarded_by(self, guard: Option<Arc<Guard>>) -> RealFile {
         RealFile { guard, ..self }
     }
 
-    /// Either descriptor, for calls that concern the file and not its bytes.
+    /// One of the two descriptors, for calls that concern the file and not its bytes.
     fn descriptor(&self) -> &fs::File {
         match &self.direct {
             Some(direct) => &direct.descriptor,
@@ -131,7 +132,8 @@ impl RealFile {
         if let Some(file) = self.buffered.get() {
             return Ok(file);
         }
-        // By descriptor, not by path: the file may have been renamed or removed since it was opened.
+        // The file is opened by its descriptor and not by its path, because it may have been renamed or removed
+        // since.
         let file = fs::File::open(format!("/proc/self/fd/{}", self.descriptor().as_raw_fd()))?;
         Ok(self.buffered.get_or_init(|| file))
     }
@@ -147,7 +149,7 @@ impl Direct {
         !self.refused.load(Ordering::Relaxed)
     }
 
-    /// `done`, or `None` if `done` says that the file system refuses direct I/O.
+    /// Returns the result `done`, or `None` if `done` says that the file system refuses direct I/O.
     fn unless_refused<T>(&self, done: io::Result<T>) -> io::Result<Option<T>> {
         match done {
             Ok(value) => Ok(Some(value)),
@@ -187,8 +189,9 @@ impl Direct {
     fn read_blocks(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
-            // If a read was cut short inside a block, it cannot go on from there, because the place is not aligned.
-            // So that block is read again. At the end of the file the block comes back just as short.
+            // If a read is cut short inside a block, the next read cannot go on from there, because this place is
+            // not aligned. So the whole block is read again. If the file ends in this block, the block is as short
+            // as before.
             let block = done - done % BLOCK_BYTES;
             let read = retried(|| self.descriptor.read_at(&mut buffer[block..], offset + block as u64))?;
             if block + read <= done {
@@ -207,8 +210,8 @@ impl Direct {
             if written < BLOCK_BYTES {
                 return Err(io::ErrorKind::WriteZero.into());
             }
-            // If a block was written only in part, all of it is written again, because the rest of it has no aligned
-            // address.
+            // If only a part of a block was written, all of the block is written again, because the rest has no
+            // aligned address.
             done += written - written % BLOCK_BYTES;
         }
         Ok(())
@@ -236,7 +239,7 @@ impl File for RealFile {
             {
                 return Ok(());
             }
-            // Loops over interrupted and short writes itself.
+            // This call repeats writes that were interrupted or short.
             self.buffered()?.write_all_at(bytes, offset)
         };
         write().map_err(|error| cannot("write", &self.path, error))
@@ -249,8 +252,8 @@ impl File for RealFile {
         Ok(offset)
     }
 
-    /// `fdatasync`: it leaves out times and owners, but not the length, which is needed to find the bytes again. It
-    /// covers the whole file, so it does not matter which descriptor wrote.
+    /// `fdatasync` does not save times and owners. It saves the length, which is needed to find the bytes again. It
+    /// covers the whole file, whichever descriptor has written.
     fn sync(&self) -> io::Result<()> {
         let synced = self.descriptor().sync_data();
         let kept = |()| self.guard.as_ref().map_or(Ok(()), |guard| guard.check());
@@ -285,7 +288,7 @@ impl File for RealFile {
         use rustix::fs::{FallocateFlags, fallocate};
         use rustix::io::Errno;
         match fallocate(self.descriptor(), FallocateFlags::empty(), 0, bytes) {
-            // The file system cannot; bytes written are room everywhere.
+            // The file system cannot reserve room. So zeros are written, which take room on every file system.
             Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
                 let end = self.len()?;
                 let rest = usize::try_from(bytes.saturating_sub(end)).expect("what is allocated fits in memory");
@@ -330,8 +333,8 @@ fn is_aligned(bytes: &[u8], offset: u64) -> bool {
         && bytes.as_ptr().addr().is_multiple_of(BLOCK_BYTES)
 }
 
-/// Calls `read` with the part of the buffer that is not filled yet and the number of filled bytes, until the buffer
-/// is full or the file ends.
+/// Calls `read` again and again, until the buffer is full or the file ends. Each call gets the part of the buffer
+/// that is not filled yet, and the number of filled bytes.
 fn fill(buffer: &mut [u8], read: impl Fn(&mut [u8], usize) -> io::Result<usize>) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {

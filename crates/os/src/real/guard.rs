@@ -1,4 +1,4 @@
-//! The lock file that guards a held directory. It does not know what the lock is for.
+//! The lock file that guards a held directory. This module does not know what the lock is for.
 
 use super::place::Place;
 use crate::failure::lost;
@@ -8,16 +8,17 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-/// The lock file of a held directory. While it has its name, no other process can have a lock of that name.
+/// The lock file of a held directory. While the lock file has its name, no other process can have a lock with this
+/// name.
 #[derive(Debug)]
 pub(super) struct Guard {
     /// Its name in the directory.
     name: PathBuf,
-    /// The directory's path when the lock was taken.
+    /// The path that the directory had when the lock was taken.
     directory: PathBuf,
     file: Arc<fs::File>,
-    /// Whether the file system reports that a removed file has no names. All file systems that we know do. If a file
-    /// system reports this for every file, it is not asked.
+    /// Whether the file system tells that a removed file has no names. All file systems that we know do this. If a
+    /// file system says this even of a file that has a name, it is not asked.
     counts_names: bool,
 }
 

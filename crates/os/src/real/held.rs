@@ -11,17 +11,18 @@
 //! rm /data/db/LOCK        the same, although the directory is there: another process can have taken a new lock
 //! ```
 //!
-//! - A name in the directory is looked up relative to the descriptor. So no call reaches a directory that came to the
-//!   old place.
-//! - Before a name in the directory is made, changed or removed, and before a file is opened for writing, the guard
-//!   must have its name.
-//! - A sync reports success only if the guard had a name after it: one call (`fstat`) for each sync.
+//! - A name in the directory is looked up relative to the descriptor. So if another directory came to the old path,
+//!   no call reaches it.
+//! - The guard must have its name before a name in the directory is made, changed or removed, and before a file is
+//!   opened for writing.
+//! - A sync reports success only if the guard still has a name afterwards. This check costs one call (`fstat`) for
+//!   each sync.
 //!
-//! A moment passes between the look at the guard and the change. Another process can come in between only if the lock
-//! file was removed by hand and that process takes a new lock in the same directory. A directory that was removed or
-//! moved as a whole has no such moment.
+//! A moment passes between the check of the guard and the change. In this moment another process can come in only
+//! if somebody has removed the lock file by hand and that process takes a new lock in the same directory. If the
+//! whole directory was removed or moved, this cannot happen.
 //!
-//! Thread safe. Clones of the disk share what they hold.
+//! Thread safe. Clones of the disk share the directories that they hold.
 
 use super::file::RealFile;
 use super::guard::Guard;
@@ -39,15 +40,15 @@ use std::path::{Path, PathBuf};
 /// The file system, with some directories held.
 #[derive(Clone, Debug)]
 pub(super) struct HeldDirectory {
-    /// The directory that was held last comes first. If one held directory lies in another, the inner one counts for
-    /// what is in it.
+    /// The directory that was held last comes first. If one held directory lies in another, the inner directory
+    /// counts for the files that are in it.
     held: Vec<Arc<Held>>,
 }
 
 /// A directory that is held.
 #[derive(Debug)]
 pub(super) struct Held {
-    /// Its path when it was opened.
+    /// The path that the directory had when it was opened.
     path: PathBuf,
     directory: fs::File,
     guard: Mutex<Option<Arc<Guard>>>,
@@ -72,8 +73,8 @@ impl Held {
         if self.is_removed() { Err(lost(&self.path)) } else { Ok(()) }
     }
 
-    /// Explains an error: if a name is missing because the directory is gone, the error says that the directory is
-    /// gone.
+    /// Explains an error. If a name is missing because the directory is gone, the new error says that the directory
+    /// is gone.
     fn explain(&self, error: io::Error) -> io::Error {
         if error.kind() == ErrorKind::NotFound && (self.is_removed() || self.check().is_err()) {
             return lost(&self.path);
@@ -95,7 +96,7 @@ impl Found<'_> {
         self.held.map_or(Ok(()), |held| held.check())
     }
 
-    /// The held directory, if the path is that directory itself.
+    /// The held directory, if the path names the directory itself.
     fn itself(&self) -> Option<&Arc<Held>> {
         self.held.filter(|_| self.within.as_os_str().is_empty())
     }
@@ -114,7 +115,7 @@ impl Found<'_> {
 }
 
 impl HeldDirectory {
-    /// The file system with this directory held.
+    /// The file system, with `directory` as its first held directory.
     pub(super) fn first(directory: &Path) -> io::Result<HeldDirectory> {
         HeldDirectory { held: Vec::new() }.and(directory)
     }
@@ -176,7 +177,7 @@ impl Disk for HeldDirectory {
         let removed = found.check().and_then(|()| found.place.remove());
         removed.map_err(|error| found.explain("remove", error))?;
         if let Some(held) = found.held {
-            // Its holder has removed it.
+            // The holder of this lock file has removed it.
             held.guard.lock().take_if(|guard| guard.name() == found.within);
         }
         Ok(())
@@ -213,7 +214,7 @@ impl Disk for HeldDirectory {
             let removed = found.check().and_then(|()| found.place.remove_dir());
             return removed.map_err(|error| found.explain("remove directory", error));
         };
-        // The directory has its name in another one, which is not held.
+        // The name of the directory lies in its parent, which is not held.
         let named = Place::named(directory);
         let is_named = named.is_name_of(&held.directory);
         let removed = is_named.and_then(|is| if is { named.remove_dir() } else { Err(lost(&held.path)) });

@@ -1,4 +1,4 @@
-//! A lock file that is held. It does not know what it is for.
+//! A lock file that is held. This module does not know what the lock is for.
 
 use super::place::Place;
 use crate::Lock;
@@ -11,9 +11,9 @@ use std::io;
 /// How many times taking a lock is tried. A try fails only if another process has removed the file meanwhile.
 const LOCK_ATTEMPTS: u32 = 1000;
 
-/// A locked file (flock). The lock belongs to the open file. A child process shares the open file from its fork until
-/// it ends or runs another program. So the process that took the lock releases it explicitly, and does not leave that
-/// to the closing of the last descriptor.
+/// A locked file (flock). The lock belongs to the open file. A child process shares the open file from its fork
+/// until it ends or runs another program. So the process that took the lock releases it explicitly. It does not
+/// rely on the closing of the last descriptor.
 #[derive(Debug)]
 pub(super) struct RealLock {
     file: Arc<fs::File>,
@@ -34,9 +34,9 @@ impl RealLock {
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             }
             let lock = RealLock { file: Arc::new(file), origin: ProcessOrigin::here() };
-            // The process that held the lock before may have removed the file between the opening and the locking.
-            // Then another process may have locked a new file of this name. This has happened in each round that ends
-            // without a lock.
+            // The process that held the lock before may have removed the file after this process opened it and
+            // before this process locked it. Then another process may have locked a new file of this name. This is
+            // so in each round that ends without a lock.
             if place.is_name_of(&lock.file).map_err(failed)? {
                 return Ok(lock);
             }
@@ -57,7 +57,7 @@ impl Lock for RealLock {}
 impl Drop for RealLock {
     fn drop(&mut self) {
         if self.origin.is_here() {
-            // If the lock cannot be released here, it is released when the last descriptor is closed.
+            // If the lock cannot be released here, it is released when the last descriptor of the file is closed.
             self.file.unlock().ok();
         }
     }

@@ -1,5 +1,5 @@
-//! What a name stands for: relative to a directory that is held open, or where the process looks for it. All system
-//! calls that take a name are here. This module does not know who holds a directory, or why.
+//! What a name stands for. It is looked up relative to a directory that is held open, or where the process looks
+//! for it. All system calls that take a name are here. This module does not know who holds a directory, or why.
 //!
 //! ```text
 //! RealDisk           Place { base: the current directory, name: "/data/db/00000031.log" }    the name at the time of the call
@@ -15,13 +15,13 @@ use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-/// A name in a directory. It is used for one call.
+/// A name in a directory. It is used for one call only.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'p> {
     base: BorrowedFd<'p>,
     /// Relative to the base, unless it is absolute.
     name: &'p Path,
-    /// The path as the caller knows it. It is used in messages.
+    /// The path as the caller knows it, for messages.
     pub(super) path: &'p Path,
 }
 
@@ -36,7 +36,8 @@ impl<'p> Place<'p> {
         Place { base, name, path }
     }
 
-    /// The name for a system call. An empty name means the directory itself, for which the system has another name.
+    /// The name for a system call. For an empty name, which means the directory itself, system calls need another
+    /// name.
     fn name(&self) -> &'p Path {
         if self.name.as_os_str().is_empty() { Path::new(".") } else { self.name }
     }
@@ -61,7 +62,7 @@ impl<'p> Place<'p> {
         self.open(OFlags::RDWR | OFlags::CREATE)
     }
 
-    /// Whether it is the name of the open file.
+    /// Whether this is a name of the open file.
     pub(super) fn is_name_of(&self, file: &fs::File) -> io::Result<bool> {
         let opened = rustix::fs::fstat(file)?;
         match rustix::fs::statat(self.base, self.name(), AtFlags::empty()) {
@@ -89,7 +90,8 @@ impl<'p> Place<'p> {
     }
 
     pub(super) fn link(&self, to: &Place<'_>) -> io::Result<()> {
-        // If a symbolic link got a second name, that name would stand for whatever the link leads to later.
+        // The second name is for the file to which a symbolic link leads. A second name of the link itself would
+        // stand for whatever the link leads to later.
         Ok(rustix::fs::linkat(self.base, self.name(), to.base, to.name(), AtFlags::SYMLINK_FOLLOW)?)
     }
 
@@ -99,8 +101,8 @@ impl<'p> Place<'p> {
         let copy = to.open(OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL);
         let copy = copy.map_err(|error| cannot("create", to.path, error))?;
         let copied = match rustix::fs::ioctl_ficlone(&copy, &source) {
-            // The errors of file systems without such copies, and the errors of all systems when two file systems are
-            // involved.
+            // These are the errors of file systems that cannot make such copies, and the errors of all systems if
+            // two file systems are involved.
             Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL | Errno::XDEV | Errno::NOSYS) => {
                 Err(ErrorKind::Unsupported.into())
             }
@@ -122,7 +124,8 @@ impl<'p> Place<'p> {
         Ok(rustix::fs::unlinkat(self.base, self.name(), AtFlags::REMOVEDIR)?)
     }
 
-    /// Lists the names. A name that is not UTF-8 was not given by us; it is listed with replacement characters.
+    /// Lists the names. A name that is not UTF-8 was not given by this program. It is listed with replacement
+    /// characters.
     pub(super) fn list(&self) -> io::Result<Vec<DirectoryEntry>> {
         let directory = self.open(OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut entries = Vec::new();
@@ -140,7 +143,7 @@ impl<'p> Place<'p> {
                         false => u64::try_from(stat.st_size).unwrap_or(0),
                     },
                 }),
-                // The file was removed since the directory was read.
+                // The file was removed after the directory was read.
                 Err(Errno::NOENT) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -149,7 +152,7 @@ impl<'p> Place<'p> {
         Ok(entries)
     }
 
-    /// Makes the directory and those that it is in, durably.
+    /// Makes the directory and its missing parents, durably.
     pub(super) fn create_dir(&self) -> io::Result<()> {
         self.make_dir(0o777)
     }

@@ -1,10 +1,11 @@
-//! The system's random numbers. It does not know what they are used for.
+//! The system's random numbers. This module does not know what the numbers are used for.
 
 use crate::Random;
 use rand::TryRng;
 use rand::rngs::SysRng;
 
-/// The system's random numbers. Each takes one system call, because identifiers are made rarely.
+/// The system's random numbers. Each number takes one system call. That is fast enough, because identifiers are
+/// made rarely.
 #[derive(Clone, Copy, Debug)]
 pub struct RealRandom;
 

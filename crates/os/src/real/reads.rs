@@ -1,9 +1,9 @@
 //! Reads of the real machine: through `io_uring` where the system allows it, by threads elsewhere. This module does
 //! not know what is read.
 //!
-//! A process has one engine. It is made when the first read is submitted, and dropped with its last user. The reason
-//! is that many databases share the disk, and the depth of its queue can be bounded only as a whole. `LARCH_READS`
-//! says how to read, see [`ReadsChoice`].
+//! A process has one engine. The engine is made when the first read is submitted, and dropped when nothing uses it
+//! any more. The reason is that many databases share the disk, and the depth of the disk's queue can be limited
+//! only for all of them together. The environment variable `LARCH_READS` says how to read; see [`ReadsChoice`].
 
 mod closed;
 mod hands;
@@ -18,13 +18,15 @@ use crate::{ReadRequest, Reads};
 use pool::Pool;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
-// This mutex outlives every model of a model checker, and can be made in a constant.
+// This is a mutex of `std`, because it must outlive each model that a model checker runs, and must be made in a
+// constant.
 use std::sync::{Mutex, PoisonError};
 
-/// The variable that says how to read.
+/// The environment variable that says how to read.
 const VARIABLE: &str = "LARCH_READS";
 
-/// How many reads of the disk may be under way through `io_uring`. A disk gives all it has with 32 to 128 reads.
+/// How many reads of the disk may be under way through `io_uring`. A disk reaches its full speed with 32 to 128
+/// reads.
 #[cfg(target_os = "linux")]
 const RING_DEPTH: usize = 256;
 /// The number of threads. Each has one read under way.
@@ -32,10 +34,10 @@ const POOL_DEPTH: usize = 32;
 
 /// The limits of an engine whose depth is `depth`.
 ///
-/// A disk that gives 1 GB/s is busy for 1 ms with every MB under way, and a needed read waits that long. So beside
-/// needed reads, only one run for background work and four runs for reading ahead are under way. This is enough to
-/// use the time that is left. If there are no needed reads, the limits are enough for a disk of 4 GB/s that answers
-/// after 1 ms, or for an array of several disks.
+/// At 1 GB/s, each MB under way keeps the disk busy for 1 ms, and a needed read waits for that long. So while
+/// needed reads are made, at most one run for background work and four runs for reading ahead are under way. These
+/// runs are enough to use the time that the needed reads leave. If no reads are needed, the limits are enough for a
+/// disk of 4 GB/s that answers after 1 ms, or for an array of several disks.
 fn limits(depth: usize) -> QueueLimits {
     QueueLimits {
         depth,
@@ -49,19 +51,19 @@ fn limits(depth: usize) -> QueueLimits {
 /// How to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadsChoice {
-    /// Through `io_uring`, or by threads where the system forbids `io_uring` or it has broken down. The variable is
-    /// not set.
+    /// Through `io_uring`. If the system forbids `io_uring`, or if `io_uring` has broken down, by threads. This
+    /// applies if the variable is not set.
     Best,
-    /// Through `io_uring`. Every read fails where the system forbids it. `LARCH_READS=io_uring`.
+    /// Through `io_uring`. Every read fails if the system forbids `io_uring`. `LARCH_READS=io_uring`.
     Ring,
     /// By threads. `LARCH_READS=threads`.
     Threads,
-    /// On the thread that asks, one read after the other. `LARCH_READS=caller`.
+    /// On the thread that asks for the reads, one after the other. `LARCH_READS=caller`.
     Caller,
 }
 
 impl ReadsChoice {
-    /// What the variable says. It is an error if it says something unknown.
+    /// The choice that the variable names. It is an error if the value is unknown.
     fn parse(value: Option<&OsStr>) -> Result<ReadsChoice, String> {
         match value.map(OsStr::to_str) {
             None => Ok(ReadsChoice::Best),
@@ -110,8 +112,8 @@ pub struct RealReads {
 }
 
 impl RealReads {
-    /// Reads in the way that `LARCH_READS` says. All values of the process that are made so share one engine. If the
-    /// value of the variable is invalid, every read reports this.
+    /// Reads in the way that `LARCH_READS` says. All values that this function makes in the process share one
+    /// engine. If the value of the variable is invalid, every read reports this.
     pub fn new() -> RealReads {
         RealReads::default()
     }
@@ -154,12 +156,12 @@ impl Reads for RealReads {
         self.engine().make(read);
     }
 
-    /// Decides how to read, if that was not decided yet.
+    /// The first call decides how to read, if nothing has decided it yet.
     fn name(&self) -> &'static str {
         self.engine().name()
     }
 
-    /// Decides how to read, if that was not decided yet.
+    /// The first call decides how to read, if nothing has decided it yet.
     fn overlap(&self) -> bool {
         self.engine().overlap()
     }

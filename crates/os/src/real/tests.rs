@@ -31,7 +31,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A failed test should be seen to fail for its own reason.
+        // If the test has failed, its own message must not be hidden by a failure to remove the directory.
         if let Err(error) = fs::remove_dir_all(&self.0) {
             eprintln!("{error}");
         }
@@ -48,7 +48,8 @@ fn bytes(seed: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Offsets and lengths around the edges of blocks, of the file and of the copies that unaligned reads make.
+/// Reads with offsets and lengths around the edges of blocks, of the file, and of the copies that unaligned reads
+/// make.
 fn check_reads(file: &dyn File, contents: &[u8]) {
     let len = contents.len();
     let edges = [0, 1, 511, 512, 4095, 4096, 4097, 8192, 1 << 20, (1 << 20) + 1, len - 1, len, len + 1, len + 9000];
@@ -81,7 +82,7 @@ fn reads_are_right_at_all_alignments_direct_or_not() {
 
 #[test]
 fn a_file_that_cannot_be_direct_is_read_and_written_all_the_same() {
-    // If this directory is missing or supports direct I/O as well, the test checks the same as the other tests.
+    // If this directory is missing or also supports direct I/O, this test checks no more than the other tests.
     let memory = Path::new("/dev/shm");
     if !memory.is_dir() {
         return;
@@ -249,7 +250,7 @@ fn a_lock_whose_file_its_holder_removes_excludes_the_others() {
                         Ok(lock) => {
                             assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0, "another thread has the lock, too");
                             turns.fetch_add(1, Ordering::Relaxed);
-                            // From the removal on, another thread may hold the lock of a new file. So this thread no
+                            // After the removal, another thread may hold the lock on a new file. So this thread no
                             // longer counts as a holder.
                             holders.fetch_sub(1, Ordering::SeqCst);
                             fs::remove_file(&path).expect("only the holder removes it");
@@ -300,7 +301,7 @@ fn the_clock_does_not_go_back() {
 #[test]
 fn a_pause_is_never_shorter_than_it_was_asked_for() {
     let clock = RealClock::new();
-    // The first pause is spent in a loop on the processor; the second is a sleep.
+    // The first pause is spent in a loop on the processor, and the second is a sleep.
     for time in [LONGEST_SPIN, LONGEST_SPIN + Duration::from_nanos(1)] {
         let before = clock.now();
         clock.pause(time);
@@ -323,7 +324,7 @@ fn room_that_is_allocated_ahead_changes_no_length_and_is_given_back_when_the_fil
     let scratch = Scratch::new("ahead");
     let path = scratch.path("f");
     let file = open(&path, Access::Create);
-    // If the file system does not support this, the call does nothing.
+    // If the file system cannot reserve room, the call does nothing.
     let room = || fs::metadata(&path).expect("the file is there").blocks() * 512;
     file.allocate_ahead(ROOM).expect("there is room");
     assert_eq!(file.len().expect("the file is open"), 0);

@@ -1,5 +1,5 @@
-//! A bounded number of threads that poll jobs, shared by all databases that have background work. It does not know what
-//! the jobs do.
+//! A bounded number of threads that poll jobs. All databases that have background work share them. This module does
+//! not know what the jobs do.
 //!
 //! ```text
 //! wake ──► queue of the class ──► a thread polls ──► worked: back to the end of the queue
@@ -8,17 +8,17 @@
 //! ```
 //!
 //! * Only one thread polls a job at a time. A wake during a poll causes another poll, so no wake is lost.
-//! * Of the `n` threads, at most `n - 1` poll jobs of high priority, and at most `n - 1` poll jobs of normal and low
-//!   priority together. At most `n - 2`, but at least one, poll jobs of low priority. So short jobs do not have to
-//!   wait until all long jobs are done, and long jobs do not have to wait for all short ones.
-//! * Urgent jobs have one more thread, which is started when all other threads are busy. So urgent jobs wait only for
-//!   urgent jobs, and no other job waits for them.
+//! * Of the `n` threads, at most `n - 1` poll jobs of high priority, and at most `n - 1` poll jobs of normal and
+//!   low priority together. At most `n - 2`, but at least one, poll jobs of low priority. So short jobs do not wait
+//!   until all long jobs are done, and long jobs do not wait until all short jobs are done.
+//! * For urgent jobs the pool has one more thread, which is started when all other threads are busy. So urgent jobs
+//!   wait only for urgent jobs, and no other job waits for them.
 //! * Within a class, jobs take turns, one step each. Jobs that were woken by `wake_first` go before them.
-//! * Threads are started when there is more to do than threads are idle. They end when they had nothing to do for
-//!   [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays and keeps the time. The other threads need
-//!   not look at the clock, so a timed wake ends the sleep of only one thread.
+//! * A thread is started when more work is ready than threads are idle. A thread ends when it has had nothing to do
+//!   for [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays and keeps the time. The other
+//!   threads need not look at the clock, so when a time has passed, only one thread is woken.
 //! * A job that panics is never polled again; its thread goes on.
-//! * Jobs are polled, and dropped, without a lock.
+//! * Jobs are polled and dropped while no lock is held.
 
 use crate::job::Duty;
 use crate::sync::{Arc, Condvar, Mutex};
@@ -38,7 +38,7 @@ use crate::sync::loom::thread::{self, ThreadId};
 use crate::sync::shuttle::thread::{self, ThreadId};
 
 /// How long a thread waits for work before it ends. Starting a thread costs about 50 us. So a thread that is needed
-/// once a second should rather stay.
+/// once a second should not end in between.
 const IDLE_TIME: Duration = Duration::from_secs(5);
 
 /// The least number of threads in a pool: one for each class that must go on.
@@ -56,9 +56,9 @@ struct ThreadPoolShared {
     state: Mutex<ThreadPoolState>,
     /// Notified when an idle thread has something to do.
     changed: Condvar,
-    /// Notified when the thread that keeps the time has something to do, or when the time to wait for has changed.
+    /// Notified when the thread that keeps the time has something to do, or when it has to wait for another time.
     time_changed: Condvar,
-    /// Notified when a thread has ended, or when a poll for which a thread waits has ended.
+    /// Notified when a thread has ended, or when a poll has ended for which a thread waits.
     ended: Condvar,
 }
 
@@ -111,20 +111,20 @@ enum Status {
     },
 }
 
-/// The pool of the process, while it is in use. It is a lock of std, because it outlives every model of a model
-/// checker and is made in a constant.
+/// The pool of the process, while it is in use. It is a lock of `std`, because it must outlive each model that a
+/// model checker runs, and must be made in a constant.
 static OF_PROCESS: std::sync::Mutex<Option<Weak<ThreadPool>>> = std::sync::Mutex::new(None);
 
 impl ThreadPool {
-    /// A pool of at most `threads` threads, but at least two. None of them runs yet. The pool has one more thread
-    /// while all of these are busy and commits wait for a sync in the background.
+    /// A pool of at most `threads` threads, or of two if `threads` is less. None of them runs yet. While all of
+    /// them are busy and commits wait for a background sync, the pool has one more thread.
     pub fn new(threads: usize) -> Arc<ThreadPool> {
         Arc::new(ThreadPool::with_spawn(threads, IDLE_TIME, |life| {
             thread::Builder::new().name("larch-background".to_owned()).spawn(life).map(|_| ())
         }))
     }
 
-    /// The default pool, which the whole process shares: one thread more than the machine has processors.
+    /// The default pool, which the whole process shares. It has one thread more than the machine has processors.
     pub fn of_process() -> Arc<ThreadPool> {
         let mut shared = OF_PROCESS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(pool) = shared.as_ref().and_then(Weak::upgrade) {
@@ -175,7 +175,7 @@ impl Threads for ThreadPool {
     }
 
     fn in_thread(&self, work: Box<dyn FnOnce() + Send>) {
-        // If the system refuses a thread, the work is not lost with it.
+        // The work is shared with the new thread, so that it is not lost if the system refuses the thread.
         let work = Arc::new(Mutex::new(Some(work)));
         let taken = work.clone();
         let run = move |work: &Mutex<Option<Box<dyn FnOnce() + Send>>>| {
@@ -195,8 +195,8 @@ impl Threads for ThreadPool {
 }
 
 impl Drop for ThreadPool {
-    /// Makes the threads end after the polls that they are in. It does not wait for them, because it may run on one
-    /// of them.
+    /// Makes each thread end after the poll in which it is. It does not wait for the threads, because it may run on
+    /// one of them.
     fn drop(&mut self) {
         self.shared.state.lock().closed = true;
         self.shared.changed.notify_all();
@@ -212,7 +212,7 @@ impl ThreadPoolState {
         id
     }
 
-    /// Puts a job in the queue of its class if it is in none.
+    /// Puts a job in the queue of its class, unless it is in a queue already.
     fn queue(&mut self, id: u64, first: bool) {
         let Some(entry) = self.jobs.get_mut(&id).filter(|entry| !matches!(entry.work, PoolWork::None)) else { return };
         if let Some(due) = entry.due.take() {
@@ -300,8 +300,8 @@ impl ThreadPoolState {
         }
     }
 
-    /// Takes a job out of everything except a poll that is running. Returns the job, so that it is dropped without
-    /// the lock.
+    /// Takes a job out of all tables. A poll that is running goes on. The job is returned, so that it is dropped
+    /// without the lock.
     fn stop(&mut self, id: u64) -> PoolWork {
         let Some(entry) = self.jobs.get_mut(&id) else { return PoolWork::None };
         if let Some(due) = entry.due.take() {
@@ -326,7 +326,7 @@ enum TakenWork {
 }
 
 impl TakenWork {
-    /// Does the work. `None` if it panicked, which the panic hook has reported.
+    /// Does the work. `None` if the work panicked. The panic hook has reported the panic.
     fn run(self) -> Option<Polled> {
         let run = || match self {
             TakenWork::Job(job) => job.poll(),
@@ -340,7 +340,8 @@ impl TakenWork {
 }
 
 impl ThreadPoolShared {
-    /// Makes sure that a thread, idle or new, takes what can be taken, and that a thread keeps the time.
+    /// If a job can be taken, makes sure that an idle or a new thread takes it. Also makes sure that a thread keeps
+    /// the time.
     fn hire(self: &Arc<Self>, state: &mut ThreadPoolState) {
         let class = state.next_class(self.size);
         let lacks_timekeeper = !state.due.is_empty() && !state.has_timekeeper;
@@ -381,7 +382,7 @@ impl ThreadPoolShared {
             }
             if let Some((id, taken)) = state.take_next(self.size, here) {
                 idle_since = None;
-                // There may be more than one job for one thread.
+                // More jobs may wait than this one thread can take.
                 self.hire(&mut state);
                 drop(state);
                 self.run(id, taken);
@@ -499,7 +500,7 @@ impl Drop for PoolWorker {
         self.stop();
         let mut state = self.shared.state.lock();
         match state.jobs.get_mut(&self.id) {
-            // When the running poll ends, it finds only a job that is over.
+            // When the running poll ends, it finds that the job is over.
             Some(PoolEntry { status: Status::Running { .. }, work, .. }) => *work = PoolWork::Once(None),
             _ => {
                 state.jobs.remove(&self.id);

@@ -1,10 +1,11 @@
-//! Time that stands still until a thread sleeps. It does not know the time of the system.
+//! Time that stands still until a thread sleeps. This module does not know the time of the system.
 
 use crate::Clock;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Wall time when the simulation starts: 2020-01-01, so that times look like times and not like counters.
+/// The wall time at the start of the simulation. It is 2020-01-01, so that times look like times and not like
+/// counters.
 const START: Duration = Duration::from_secs(1_577_836_800);
 
 /// A clock that only [`Clock::sleep`] and [`SimClock::advance`] move.

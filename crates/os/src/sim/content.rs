@@ -1,17 +1,18 @@
-//! The bytes of one simulated file: as the process sees them, as the platter has them, and the writes in between. It
-//! does not know the file's name.
+//! The bytes of one simulated file: as the process sees them, as the platter has them, and the writes that the
+//! platter does not have yet. This module does not know the name of the file.
 //!
-//! The file of a disk that never crashes has its bytes only once, as the process sees them.
+//! On a disk that never crashes, a file has its bytes only once, as the process sees them.
 //!
-//! Invariant: `durable` with all of `unsynced` applied is `live`, unless a failed sync lost writes.
+//! Invariant: if all of `unsynced` is applied to `durable`, the result is `live`, unless a failed sync has lost
+//! writes.
 
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 
-/// What a torn write keeps or loses as a whole.
+/// The length of the pieces that a torn write keeps or loses as a whole.
 const SECTOR_BYTES: usize = 512;
 
-/// How much a crash keeps of what was not synced.
+/// How many of the unsynced writes a crash keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spared {
     Nothing,
@@ -46,7 +47,7 @@ impl SimContent {
         self.live.len()
     }
 
-    /// Memory that the bytes take, including memory reserved for more bytes.
+    /// The memory that the bytes take, including memory reserved for more bytes.
     pub(super) fn memory_bytes(&self) -> usize {
         let unsynced = self.unsynced.iter().map(|operation| match operation {
             Operation::Write { bytes, .. } => bytes.capacity(),
@@ -93,8 +94,8 @@ impl SimContent {
         }
     }
 
-    /// Forgets a random part of the unsynced writes, while the process still sees them. A real system does this if it
-    /// drops the dirty mark of a page that it failed to write.
+    /// Forgets a random part of the unsynced writes, while the process still sees them. A real system does this if
+    /// it fails to write a page and then no longer marks the page as dirty.
     pub(super) fn lose_unsynced(&mut self, rng: &mut Xoshiro256PlusPlus) {
         self.unsynced.retain(|_| rng.random());
     }
@@ -110,8 +111,7 @@ impl SimContent {
             Spared::Nothing => operations.clear(),
             Spared::Everything => {}
             Spared::Some => {
-                // If each write were kept by the toss of a coin, all or none of many writes would almost never be
-                // kept.
+                // If a coin were tossed for each write, a crash would almost never keep all or none of many writes.
                 match rng.random_range(0..4) {
                     0 => operations.clear(),
                     1 => {}
@@ -134,7 +134,8 @@ impl SimContent {
         }
     }
 
-    /// Cuts the newest unsynced write to its first `keep` bytes on the platter. Returns whether such a write existed.
+    /// Leaves on the platter only the first `keep` bytes of the newest unsynced write. Returns whether such a write
+    /// existed.
     pub(super) fn tear_last_write(&mut self, keep: usize) -> bool {
         let last = self.unsynced.iter_mut().rev().find_map(|operation| match operation {
             Operation::Write { bytes, .. } => Some(bytes),
@@ -143,7 +144,7 @@ impl SimContent {
         last.map(|bytes| bytes.truncate(keep)).is_some()
     }
 
-    /// Flips a bit in every copy of the byte.
+    /// Flips a bit of a byte in every copy of this byte.
     pub(super) fn flip_bit(&mut self, byte: usize, bit: u32) {
         let mask = 1 << bit;
         for image in [&mut self.live, &mut self.durable] {
@@ -178,8 +179,8 @@ impl Operation {
         }
     }
 
-    /// What is left of a write that was under way: either its start, or any of its sectors, with the length as if the
-    /// write had finished. A change of length is kept completely or not at all.
+    /// What is left of a write that was under way. It is either the start of the write, or any of its sectors with
+    /// the length that the file has after the whole write. A change of length is kept completely or not at all.
     fn torn(&self, rng: &mut Xoshiro256PlusPlus) -> Vec<Operation> {
         let Operation::Write { offset, bytes } = self else { return vec![self.clone()] };
         if rng.random() {

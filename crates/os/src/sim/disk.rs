@@ -1,11 +1,12 @@
-//! A disk in memory that forgets what was not synced when it crashes. It does not know what the bytes mean.
+//! A disk in memory. When it crashes, it forgets what was not synced. This module does not know what the bytes
+//! mean.
 //!
 //! The disk promises that the following survives a crash, and nothing more:
-//! - bytes and length of a file as of its last sync. Of later writes any part may survive, and the last of them may
-//!   be torn;
-//! - names in a directory as of its last sync. Of later changes, the first few survive. Syncing a file does not save
-//!   its name, and if a name is saved but its file was not synced, the file may be empty;
-//! - a directory made by `create_dir`, at once.
+//! - the bytes and the length that a file had at its last sync. Any part of later writes may survive, and the last
+//!   of these may be torn;
+//! - the names that a directory had at its last sync. The first few of the later changes survive, too. Syncing a
+//!   file does not save its name, and if a name is saved but its file was not synced, the file may be empty;
+//! - a directory that `create_dir` has made.
 
 use super::content::Spared;
 use super::file::{SimFile, SimLock};
@@ -24,7 +25,7 @@ use std::path::{Path, PathBuf};
 /// A disk in memory. Thread safe, but repeatable only if one thread uses it.
 pub struct SimDisk {
     state: Arc<Mutex<SimDiskState>>,
-    /// The directories that are held, the last one first.
+    /// The directories that are held, the newest first.
     held: Vec<Arc<SimHeld>>,
 }
 
@@ -34,7 +35,8 @@ impl SimDisk {
         SimDisk::from(SimDiskState::new(seed))
     }
 
-    /// An empty disk that never crashes. It has each byte once, while another disk also has what a crash leaves.
+    /// An empty disk that never crashes. It keeps one copy of its bytes. A disk that can crash also keeps what a
+    /// crash leaves.
     pub fn that_never_crashes() -> Arc<SimDisk> {
         let mut state = SimDiskState::new(0);
         state.never_crashes = true;
@@ -45,18 +47,18 @@ impl SimDisk {
         Arc::new(SimDisk { state: Arc::new(Mutex::new(state)), held: Vec::new() })
     }
 
-    /// Crashes the machine and starts it again. The seed decides what is left of what was not synced. Earlier open
-    /// files and locks become invalid, and faults are taken back. The capacity stays.
+    /// Crashes the machine and starts it again. The seed decides which unsynced changes survive. Files and locks
+    /// that were open before become invalid, and faults are taken back. The capacity stays.
     pub fn crash(&self) {
         self.state.lock().crash(Spared::Some);
     }
 
-    /// As [`SimDisk::crash`], but nothing that was not synced is left.
+    /// As [`SimDisk::crash`], but no unsynced change survives.
     pub fn crash_keeping_nothing(&self) {
         self.state.lock().crash(Spared::Nothing);
     }
 
-    /// As [`SimDisk::crash`], but everything that was not synced is left, as when only the process dies.
+    /// As [`SimDisk::crash`], but all unsynced changes survive, as when only the process dies.
     pub fn crash_keeping_everything(&self) {
         self.state.lock().crash(Spared::Everything);
     }
@@ -111,15 +113,15 @@ impl SimDisk {
         self.state.lock().faults.fail_links(kind);
     }
 
-    /// Fails one look in `one_in`, as the seed says. Looks are reads, openings of existing files, listings of names
-    /// and queries of lengths.
+    /// Makes one look in `one_in` fail, as the seed decides. Looks are reads, openings of existing files, listings
+    /// of names and queries of lengths.
     pub fn fail_looks(&self, one_in: u32, kind: ErrorKind) {
         self.state.lock().faults.fail_looks(one_in, kind);
     }
 
-    /// Makes all attempts fail to make, rename, remove and lock files and directories, and to open files for writing.
-    /// A read-only file system behaves so (`ReadOnlyFilesystem`), and so does a file system where the process may
-    /// only read (`PermissionDenied`).
+    /// Makes all attempts fail that make, rename, remove or lock files and directories, or open files for writing.
+    /// So does a read-only file system (`ReadOnlyFilesystem`), or a file system where the process may only read
+    /// (`PermissionDenied`).
     pub fn fail_changes(&self, kind: ErrorKind) {
         self.state.lock().faults.fail_changes(kind);
     }
@@ -134,7 +136,7 @@ impl SimDisk {
         self.state.lock().faults.shorten_read(n);
     }
 
-    /// Fails the `n`-th sync of a file or a directory from now, and everything after it, as if the machine had
+    /// Fails the `n`-th sync of a file or a directory from now, and every operation after it, as if the machine had
     /// crashed during this sync. The crash function that is called next decides what is left on the disk.
     pub fn crash_at_sync(&self, n: u64) {
         self.state.lock().faults.crash_at_sync(n);
@@ -145,8 +147,8 @@ impl SimDisk {
         self.state.lock().faults.has_crashed()
     }
 
-    /// Makes each sync that fails by a fault lose some of the writes that it should have saved. The lost writes are
-    /// still read, but no later sync saves them. Linux behaves so.
+    /// Makes each sync that fails by a fault lose some of the writes that it should have saved. These writes can
+    /// still be read, but no later sync saves them. Linux behaves so.
     pub fn lose_writes_of_failed_syncs(&self) {
         self.state.lock().failed_syncs_lose_writes = true;
     }
@@ -158,28 +160,28 @@ impl SimDisk {
         state.failed_syncs_lose_writes = false;
     }
 
-    /// The number of open files. They stand for the descriptors of a real disk. Locks do not count.
+    /// The number of open files. On a real disk, each would have a descriptor. Locks do not count.
     pub fn open_handles(&self) -> usize {
         self.state.lock().files.values().map(|file| file.handles).sum()
     }
 
-    /// Sets the room for the contents of all files. A write beyond it fails with `StorageFull`, maybe after a part
-    /// was written.
+    /// Sets the room for the contents of all files. A write that needs more room fails with `StorageFull`, perhaps
+    /// after a part of it was written.
     pub fn set_capacity(&self, bytes: u64) {
         self.state.lock().capacity_bytes = bytes;
     }
 
-    /// Room that is taken by files that have a name or are open.
+    /// The room that files take, if they have a name or are open.
     pub fn used_bytes(&self) -> u64 {
         self.state.lock().used_bytes()
     }
 
-    /// Memory of this process that the contents of all files take.
+    /// The memory of this process that the contents of all files take.
     pub fn memory_bytes(&self) -> usize {
         self.state.lock().memory_bytes()
     }
 
-    /// Flips a bit (0 is the lowest) of a byte of a file, on the platter, too.
+    /// Flips a bit of a byte of a file, also on the platter. Bit 0 is the lowest.
     pub fn flip_bit(&self, path: impl AsRef<Path>, byte: u64, bit: u32) {
         let byte = usize::try_from(byte).expect("files in memory are addressed in memory");
         let mut state = self.state.lock();
@@ -188,8 +190,8 @@ impl SimDisk {
         content.flip_bit(byte, bit);
     }
 
-    /// Cuts the newest unsynced write of a file to its first `keep_bytes` bytes on the platter. The process still
-    /// sees all of the write.
+    /// Leaves on the platter only the first `keep_bytes` bytes of the newest unsynced write of a file. The process
+    /// still sees the whole write.
     pub fn tear_last_write(&self, path: impl AsRef<Path>, keep_bytes: usize) {
         let path = path.as_ref();
         let torn = self.state.lock().file_at(path).content.tear_last_write(keep_bytes);
@@ -225,7 +227,7 @@ impl SimDisk {
 /// What a path stands for.
 struct Place {
     path: PathBuf,
-    /// The held directory that has it.
+    /// The held directory in which the path lies.
     held: Option<Arc<SimHeld>>,
 }
 
@@ -233,16 +235,16 @@ struct Place {
 struct SimHeld {
     state: Arc<Mutex<SimDiskState>>,
     number: u64,
-    /// The start of the machine in which the directory was opened.
+    /// The number of the start of the machine in which the directory was opened.
     start: u64,
-    /// Its path when it was opened.
+    /// The path that the directory had when it was opened.
     path: PathBuf,
     /// The lock file in the directory and its name, if this process has locked it.
     guard: Mutex<Option<(PathBuf, FileId)>>,
 }
 
 impl SimHeld {
-    /// Where it is.
+    /// Where the directory is now.
     fn place(&self, state: &SimDiskState) -> io::Result<PathBuf> {
         state.check_start(self.start)?;
         state.place_of(self.number).map(Path::to_owned).ok_or_else(|| lost(&self.path))
@@ -272,7 +274,7 @@ impl SimDisk {
         Ok(Place { path, held: None })
     }
 
-    /// As [`SimDisk::look`], for a change: the lock file of the directory must have its name.
+    /// As [`SimDisk::look`], but for a change, so it also checks that the lock file of the directory has its name.
     fn find(&self, state: &SimDiskState, path: &Path) -> io::Result<Place> {
         let place = self.look(state, path)?;
         if let Some(held) = &place.held
@@ -294,12 +296,12 @@ impl SimDisk {
         act(&mut self.state.lock()).map_err(|error| cannot(action, path, error))
     }
 
-    /// Moves a directory with everything in it, as `mv` does. Whoever holds the directory stays in it.
+    /// Moves a directory with everything in it, as `mv` does. A process that holds the directory goes on in it.
     pub fn move_directory(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) {
         self.state.lock().move_directory(&normal(from.as_ref()), &normal(to.as_ref()));
     }
 
-    /// Removes a directory with everything in it, as `rm -r` does. Open files exist until they are closed.
+    /// Removes a directory with everything in it, as `rm -r` does. Open files stay until they are closed.
     pub fn remove_directory(&self, directory: impl AsRef<Path>) {
         self.state.lock().remove_directory(&normal(directory.as_ref()));
     }
@@ -338,7 +340,7 @@ impl Disk for SimDisk {
             let place = self.find(state, path)?;
             state.may_change()?.remove(&place.path)?;
             if let Some(held) = place.held {
-                // Its holder has removed it.
+                // The holder of this lock file has removed it.
                 let named = held.place(state)?;
                 held.guard.lock().take_if(|(name, _)| named.join(name) == place.path);
             }

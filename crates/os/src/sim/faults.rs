@@ -1,4 +1,4 @@
-//! What goes wrong on a simulated disk, and when. It does not know what the operations do.
+//! What goes wrong on a simulated disk, and when. This module does not know what the operations do.
 
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -20,7 +20,7 @@ pub(super) struct Faults {
     opens: Option<(String, ErrorKind)>,
     /// Fails to give files second names.
     links: Option<ErrorKind>,
-    /// Fails one look in this number of looks.
+    /// Fails one look out of this number of looks.
     looks: Option<(u32, ErrorKind)>,
     /// Fails every operation that changes names or opens a file to change it.
     changes: Option<ErrorKind>,
@@ -70,13 +70,13 @@ impl Faults {
         self.links.map_or(Ok(()), |kind| Err(injected(kind)))
     }
 
-    /// Whether names may be changed and files may be opened for changes. The operation itself is counted where it is
-    /// done.
+    /// Fails if operations that change names, or open files for changes, are to fail. The caller counts the
+    /// operation.
     pub(super) fn change(&self) -> io::Result<()> {
         self.changes.map_or(Ok(()), |kind| Err(injected(kind)))
     }
 
-    /// Counts a read, which is an operation. Returns whether the read comes short.
+    /// Counts a read, which is an operation. Returns whether the read is cut short.
     pub(super) fn read(&mut self) -> io::Result<bool> {
         self.operation()?;
         self.reads += 1;
@@ -151,7 +151,7 @@ impl Faults {
     }
 }
 
-/// The error of every use of a disk between a crash and the next start.
+/// The error of every operation between a crash of the disk and its next start.
 pub(super) fn crashed() -> io::Error {
     io::Error::other("the machine crashed")
 }

@@ -1,5 +1,5 @@
-//! An open file of a simulated disk, and a lock. They do not know what a crash does; they only notice that a crash
-//! came.
+//! An open file of a simulated disk, and a lock. Neither knows what a crash does; they only notice that the machine
+//! has crashed since they were opened.
 
 use super::names::FileId;
 use super::state::SimDiskState;
@@ -15,16 +15,16 @@ use std::path::{Path, PathBuf};
 pub(super) struct SimFile {
     state: Arc<Mutex<SimDiskState>>,
     id: FileId,
-    /// The start of the machine in which the file was opened.
+    /// The number of the start of the machine in which the file was opened.
     start: u64,
     access: Access,
     /// The path that the file had when it was opened. It is used in messages only: the file may have been renamed
     /// since.
     path: PathBuf,
-    /// The lock file that must have a name after a sync, and the directory that the lock file guards.
+    /// The lock file that must have a name after a sync, and the directory that it guards.
     guard: Option<(FileId, PathBuf)>,
-    /// One more than [the number of changes](super::names::Names::changes) when the lock file was last seen to have a
-    /// name. It is 0 before the first look.
+    /// When the lock file was last seen to have a name, [the number of changes](super::names::Names::changes) was
+    /// one less than this. It is 0 before the first look.
     named_at: AtomicU64,
 }
 
@@ -34,7 +34,7 @@ impl SimFile {
         SimFile { state, id, start, access, path: path.to_owned(), guard: None, named_at: AtomicU64::new(0) }
     }
 
-    /// The file, but a sync fails once the lock file that guards its directory is gone.
+    /// The same file, but its syncs fail once the lock file that guards its directory is gone.
     pub(super) fn guarded_by(mut self, guard: Option<(FileId, PathBuf)>) -> SimFile {
         self.guard = guard;
         self
@@ -86,7 +86,8 @@ impl File for SimFile {
         self.on_disk("sync", |state| {
             state.sync(self.id)?;
             let Some((lock, directory)) = &self.guard else { return Ok(()) };
-            // Names change seldom, but files are synced often.
+            // Names change seldom, but files are synced often. So the name is looked for only after a change of
+            // names.
             let now = state.names.changes() + 1;
             if self.named_at.load(Ordering::Relaxed) != now {
                 if !state.names.is_named(*lock) {
@@ -109,7 +110,7 @@ impl File for SimFile {
         })
     }
 
-    /// On this disk, a length also reserves room.
+    /// On this disk, setting the length also reserves the room.
     fn allocate(&self, bytes: u64) -> io::Result<()> {
         if bytes > self.len()? { self.set_len(bytes) } else { Ok(()) }
     }
@@ -140,9 +141,9 @@ fn position(bytes: u64) -> io::Result<usize> {
 pub(super) struct SimLock {
     state: Arc<Mutex<SimDiskState>>,
     id: FileId,
-    /// The start of the machine in which the lock was taken. A later start has released the lock.
+    /// The number of the start of the machine in which the lock was taken. A later start has released the lock.
     start: u64,
-    /// The path, for messages. The file may have been removed since.
+    /// The path of the lock file, for messages. The file may have been removed since.
     path: PathBuf,
 }
 

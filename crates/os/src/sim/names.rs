@@ -1,5 +1,5 @@
-//! The names of a simulated disk: as the process sees them, as the platter has them, and the changes in between. This
-//! module does not know what a file holds.
+//! The names of a simulated disk: as the process sees them, as the platter has them, and the changes that the
+//! platter does not have yet. This module does not know what a file holds.
 
 use super::content::Spared;
 use rand::RngExt;
@@ -124,8 +124,8 @@ impl Names {
         }
     }
 
-    /// Crashes. Of each directory's unsynced changes the platter has the first few, because directories are journaled
-    /// in order. If a directory is gone, everything in it is gone, too.
+    /// Crashes. The platter keeps the first few of the unsynced changes of each directory, because directories are
+    /// journaled in order. If a directory is gone, everything in it is gone, too.
     pub(super) fn crash(&mut self, spared: Spared, rng: &mut Xoshiro256PlusPlus) {
         for (_, changes) in std::mem::take(&mut self.unsynced) {
             let kept = match spared {
@@ -137,7 +137,7 @@ impl Names {
                 change.apply(&mut self.durable);
             }
         }
-        // Parents come before their children in the map.
+        // In the map, a parent comes before its children.
         self.changes += 1;
         self.live.clear();
         for (path, node) in &self.durable {
@@ -191,22 +191,22 @@ impl Change {
     }
 }
 
-/// What `path` becomes when the directory `from` becomes `to`.
+/// The new path of `path` after the directory `from` was renamed to `to`.
 pub(super) fn moved(path: &Path, from: &Path, to: &Path) -> PathBuf {
     match path.strip_prefix(from) {
-        // Joining an empty rest would add a slash.
+        // If the rest is empty, joining it would add a slash.
         Ok(rest) if rest.as_os_str().is_empty() => to.to_owned(),
         Ok(rest) => to.join(rest),
         Err(_) => path.to_owned(),
     }
 }
 
-/// The normal spelling of a path: without `.` and without doubled or trailing slashes.
+/// The normal spelling of a path: without `.`, without doubled slashes, and without a slash at the end.
 pub(super) fn normal(path: &Path) -> PathBuf {
     path.components().filter(|component| !matches!(component, Component::CurDir)).collect()
 }
 
-/// The directory that a name other than a root is in.
+/// The directory in which a name lies. The name is not a root.
 pub(super) fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }

@@ -1,11 +1,11 @@
-//! Random numbers that follow from a seed. It does not know what they are used for.
+//! Random numbers that follow from a seed. This module does not know what the numbers are used for.
 
 use crate::Random;
 use crate::sync::Mutex;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, SeedableRng};
 
-/// The same numbers for the same seed, in any build and on any platform.
+/// For the same seed, the numbers are the same in any build and on any platform.
 #[derive(Debug)]
 pub struct SimRandom(Mutex<Xoshiro256PlusPlus>);
 

@@ -1,5 +1,5 @@
-//! Reads that are under way until a thread drives them. They end in an order that follows from a seed. This module
-//! does not know what is read; the disk decides what fails.
+//! Reads that are under way until a thread drives them. The seed decides in which order they end. This module does
+//! not know what is read; the disk decides what fails.
 
 use crate::io::{ReadLoad, Usage};
 use crate::sync::{Arc, Mutex};
@@ -8,7 +8,8 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::fmt;
 
-/// Reads that are held back. A read is made as a whole when it is ended. Before that, nothing of it has happened.
+/// Reads that are held back. When a read is ended, all of it is made at once. Before that, nothing of the read has
+/// happened.
 pub struct SimReads {
     state: Mutex<SimReadsState>,
 }
@@ -27,8 +28,8 @@ impl SimReads {
         Arc::new(SimReads { state: Mutex::new(SimReadsState { rng, held: Vec::new(), reads: 0, raised: Vec::new() }) })
     }
 
-    /// Ends one read that the seed chooses, whatever its urgency. False if no read is held back. The callback of the
-    /// read runs on this thread, and may submit more reads.
+    /// Ends one read, which the seed chooses, whatever its urgency. Returns false if no read is held back. The
+    /// callback of the read runs on this thread, and may submit more reads.
     pub fn step(&self) -> bool {
         let mut state = self.state.lock();
         if state.held.is_empty() {
@@ -42,7 +43,7 @@ impl SimReads {
         true
     }
 
-    /// Ends the oldest read with this ticket. False if none exists.
+    /// Ends the oldest read with this ticket. Returns false if no read has this ticket.
     pub fn step_ticket(&self, ticket: u64) -> bool {
         let mut state = self.state.lock();
         let Some(place) = state.held.iter().position(|read| read.ticket == ticket) else {
@@ -59,12 +60,12 @@ impl SimReads {
         while self.step() {}
     }
 
-    /// How many are held back.
+    /// How many reads are held back.
     pub fn held(&self) -> usize {
         self.state.lock().held.len()
     }
 
-    /// Ticket and urgency of all that are held back, sorted.
+    /// The ticket and the urgency of each read that is held back, sorted.
     pub fn tickets(&self) -> Vec<(u64, Urgency)> {
         let mut tickets: Vec<_> = self.state.lock().held.iter().map(|read| (read.ticket, read.urgency)).collect();
         tickets.sort_unstable();

@@ -1,5 +1,5 @@
-//! What a simulated disk has, and what operations and crashes do to it. It does not know what an open file may do, or
-//! which thread asks.
+//! What a simulated disk has, and what operations and crashes do to it. This module does not know what an open file
+//! may do, or which thread asks.
 
 use super::content::{SimContent, Spared};
 use super::faults::{Faults, crashed};
@@ -35,14 +35,15 @@ pub(super) struct SimDiskState {
     pub(super) names: Names,
     pub(super) files: BTreeMap<FileId, Inode>,
     next_file: u64,
-    /// The lock files that are held now. All locks were taken since the last start. If a locked file is removed, the
-    /// file stays locked, but its name does not.
+    /// The lock files that are held now. All locks were taken since the last start. If a locked file is removed,
+    /// the file stays locked, but its former name is free.
     pub(super) locks: BTreeSet<FileId>,
     pub(super) faults: Faults,
-    /// Where the held directories are, by a number. A directory that was removed is `None`.
+    /// For each held directory, its place. The key is a number of the directory. The place is `None` if the
+    /// directory was removed.
     held: BTreeMap<u64, Option<PathBuf>>,
     next_held: u64,
-    /// How many machines had the disk.
+    /// How many machines have had the disk.
     pub(super) machines: u64,
     pub(super) failed_syncs_lose_writes: bool,
     /// Whether the files of the disk keep nothing for a crash.
@@ -55,7 +56,7 @@ pub(super) struct SimDiskState {
 #[derive(Clone, Default)]
 pub(super) struct Inode {
     pub(super) content: SimContent,
-    /// Open files of this start of the machine.
+    /// How often the file is open in this start of the machine.
     pub(super) handles: usize,
     pub(super) counts: DiskCounts,
 }
@@ -104,13 +105,13 @@ impl SimDiskState {
         if self.faults.has_crashed() { Err(crashed()) } else { Ok(()) }
     }
 
-    /// The disk, for an operation that changes names or opens a file for changes. It fails if such operations are to
-    /// fail.
+    /// Gives the disk for an operation that changes names or opens a file for changes. It fails if such operations
+    /// are to fail.
     pub(super) fn may_change(&mut self) -> io::Result<&mut Self> {
         self.faults.change().map(|()| self)
     }
 
-    /// Fails the use of something that was opened before the last start.
+    /// Fails if something was opened before the last start of the machine.
     pub(super) fn check_start(&self, start: u64) -> io::Result<()> {
         self.check_running()?;
         if start == self.start { Ok(()) } else { Err(crashed()) }
@@ -180,7 +181,7 @@ impl SimDiskState {
         self.files.values().map(|file| file.content.memory_bytes()).sum()
     }
 
-    /// Bytes that a file of `len` bytes can grow by.
+    /// How many more bytes the files of the disk may take.
     fn room(&self) -> usize {
         if self.capacity_bytes == u64::MAX {
             return usize::MAX;
@@ -329,7 +330,7 @@ impl SimDiskState {
         Ok(())
     }
 
-    /// Locks the file that has this name, or a new one.
+    /// Locks the file that has this name. If no file has it, a new file is made.
     pub(super) fn take_lock(&mut self, path: &Path) -> io::Result<FileId> {
         self.check_running()?;
         if self.names.get(path).is_none() {
@@ -348,7 +349,7 @@ impl SimDiskState {
         }
     }
 
-    /// The length of a file, for a process that asks.
+    /// The length of a file, when a process asks for it.
     pub(super) fn measure(&mut self, id: FileId) -> io::Result<u64> {
         self.faults.look(&mut self.rng)?;
         Ok(self.len(id) as u64)

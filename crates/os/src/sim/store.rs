@@ -1,6 +1,6 @@
-//! A store in memory that many clients use and that has the troubles of real stores: responses are lost or late,
-//! requests arrive twice, uploads break off, and looks are answered with an older state. One seed decides. It does
-//! not know what the objects are.
+//! A store in memory that many clients use. It has the troubles of real stores: responses are lost or late,
+//! requests arrive twice, uploads break off, and a look may be answered with an older state. One seed decides all
+//! this. This module does not know what the objects hold.
 //!
 //! The store promises the following, and nothing more:
 //! - [`Store::put_if_absent`] decides for all clients at once, whatever answer the client gets;
@@ -19,7 +19,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::time::Duration;
 
-/// How often something goes wrong, in a thousand requests for each kind, and how slow requests are.
+/// How many of a thousand requests have each kind of trouble, and how slow requests are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoreTrouble {
     /// The request is done, but the client does not learn that.
@@ -34,9 +34,9 @@ pub struct StoreTrouble {
     pub throttled: u32,
     /// An upload breaks off, and nothing of the object is ever seen.
     pub torn_uploads: u32,
-    /// The answer shows the state of an earlier moment.
+    /// The answer shows the state of an earlier time.
     pub stale_answers: u32,
-    /// The bytes of a range are damaged on their way, or end too soon. The bytes of the next range are not damaged.
+    /// The bytes of a range are damaged on their way, or end too soon. The next range that is read is not damaged.
     pub damaged: u32,
     /// How old an answer may be.
     pub stale: Duration,
@@ -45,7 +45,8 @@ pub struct StoreTrouble {
 }
 
 impl StoreTrouble {
-    /// Trouble of random kinds: `rng` gives each kind a strength up to `most`, and half of the kinds none.
+    /// Trouble of random kinds: `rng` leaves out about half of the kinds, and gives each of the others a strength
+    /// below `most`.
     pub fn drawn(rng: &mut impl Rng, most: u32, (stale, latency): (Duration, Duration)) -> StoreTrouble {
         let mut often = || if rng.random() { rng.random_range(0..most) } else { 0 };
         StoreTrouble {
@@ -74,18 +75,18 @@ pub struct SimStore {
 struct SimStoreState {
     rng: Xoshiro256PlusPlus,
     trouble: StoreTrouble,
-    /// What each name stood for, the newest last.
+    /// What each name stood for at each time, the newest last.
     objects: BTreeMap<String, Vec<Since>>,
     /// Whether a put replaces an existing object although it was asked not to.
     ignores_conditions: bool,
-    /// Whether the last range that was read was damaged.
+    /// Whether the last read of a range was damaged.
     has_damaged: bool,
     /// Puts that arrive later.
     late: Vec<Put>,
     counts: StoreCounts,
 }
 
-/// What a name stands for from a point in time on. `None` means no object.
+/// What a name stands for from a certain time on. `None` means that no object has the name.
 type Since = (Duration, Option<Arc<[u8]>>);
 
 /// A request that makes an object.
@@ -108,7 +109,7 @@ pub struct StoreCounts {
     pub lists: u64,
     /// Objects removed.
     pub removes: u64,
-    /// Requests that went wrong in any way, and answers that were old.
+    /// Requests that went wrong in any way, and answers that showed an older state.
     pub troubles: u64,
 }
 
@@ -218,7 +219,7 @@ impl SimStore {
         }
     }
 
-    /// The moment whose state an answer shows.
+    /// The time whose state an answer shows.
     fn moment(&self) -> Duration {
         let now = self.clock.now();
         let state = &mut *self.state.lock();
@@ -275,7 +276,7 @@ impl SimStoreState {
         Ok(())
     }
 
-    /// What arrives in place of `bytes`, or `None` if they arrive undamaged.
+    /// The bytes that arrive in place of `bytes`, or `None` if `bytes` arrive undamaged.
     fn damaged(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         let may_damage = !std::mem::take(&mut self.has_damaged) && !bytes.is_empty();
         if !may_damage || !self.happens(self.trouble.damaged) {
@@ -313,7 +314,7 @@ fn missing(name: &str) -> io::Error {
 #[derive(Debug)]
 pub struct SimStoreClient {
     store: Arc<SimStore>,
-    /// How many more requests it can make before it crashes.
+    /// How many more requests this client can make before it crashes.
     left: Arc<AtomicU64>,
 }
 

@@ -1,4 +1,5 @@
-//! Workers without threads: a job is polled on the thread that drives its worker. It does not know what the jobs do.
+//! Workers without threads: a job is polled on the thread that drives its worker. This module does not know what
+//! the jobs do.
 
 use crate::sim::SimClock;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ pub struct SimThreads {
 }
 
 impl SimThreads {
-    /// Workers that are woken when this clock says that it is time.
+    /// Workers whose timed wakes happen when this clock has reached the time.
     pub fn new(clock: Arc<SimClock>) -> SimThreads {
         SimThreads { clock }
     }
@@ -53,14 +54,14 @@ struct SimWorker {
     woken: AtomicBool,
     /// When the worker is to be woken.
     due: Mutex<Option<Duration>>,
-    /// Set while the job is polled. A job may drive its own worker, several calls deep, and the worker must not poll
-    /// it again then.
+    /// Set while the job is polled. A job may drive its own worker, also through several calls. The worker must not
+    /// poll the job again meanwhile.
     polling: AtomicBool,
     stopped: AtomicBool,
 }
 
 impl SimWorker {
-    /// Whether the job is to be polled. This clears the wake.
+    /// Whether the job is to be polled. It takes the wake away.
     fn take_wake(&self) -> bool {
         let mut due = self.due.lock();
         let is_due = due.is_some_and(|due| due <= self.clock.now());
@@ -109,7 +110,7 @@ impl fmt::Debug for SimWorker {
     }
 }
 
-/// Clears the mark when polling ends, also if the job panics.
+/// Clears the mark when polling ends, even if the job panics.
 struct Polling<'a>(&'a AtomicBool);
 
 impl Drop for Polling<'_> {

@@ -1,5 +1,5 @@
-//! How many requests a store got, how many bytes were moved, and what they cost at a price. It does not know who
-//! makes the requests.
+//! How many requests a store got, how many bytes were moved, and what both cost at given prices. This module does
+//! not know who makes the requests.
 
 use std::fmt;
 use std::iter::Sum;
@@ -7,7 +7,7 @@ use std::iter::Sum;
 /// Requests by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
-    /// Puts of objects, puts of parts of objects, and begins and ends of uploads in parts.
+    /// Puts of objects, puts of parts of objects, and the beginnings and ends of uploads in parts.
     pub puts: u64,
     /// Reads of ranges of objects, and queries about objects.
     pub gets: u64,
@@ -20,11 +20,11 @@ pub struct Requests {
 /// What a store was asked since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests. For a store that is reached by HTTP, every attempt that was sent counts. For other stores, the
-    /// requests that were asked for count.
+    /// Requests. If the store is reached by HTTP, every attempt that was sent is counted. If not, every request
+    /// that was asked for is counted.
     pub requests: Requests,
-    /// Attempts after the first attempt that were made because of an error. Some stores make attempts for other
-    /// reasons; these are only in `requests`.
+    /// Attempts that were made again because of an error. Some stores make further attempts for other reasons.
+    /// These are counted in `requests` only.
     pub retries: u64,
     /// Bytes of objects read.
     pub read_bytes: u64,
@@ -32,7 +32,7 @@ pub struct Counts {
     pub written_bytes: u64,
 }
 
-/// What a store costs, in any currency. The cost of storage itself is not in it.
+/// What requests to a store cost, in any currency. It does not include the cost of storage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
     /// The price of a thousand puts or listings.
@@ -44,7 +44,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// S3 Standard in the region us-east-1 in 2026, in dollars, read from within the region.
+    /// The prices of S3 Standard in the region us-east-1 in 2026, in dollars, for reads from within the region.
     pub const S3_STANDARD: Price = Price { thousand_puts: 0.005, thousand_gets: 0.0004, gigabyte_read: 0.0 };
 }
 

@@ -1,7 +1,7 @@
-//! A folder of a store, as a store of its own. It does not know what the objects are.
+//! A folder of a store, as a store of its own. This module does not know what the objects hold.
 //!
-//! Several databases of one store lie in different folders of the store. Each database has its own folder as a store,
-//! where its names are short. It sees objects of the other databases by names that begin with `/`.
+//! Several databases of one store lie in different folders of the store. For each database, its own folder is a
+//! store, in which names are short. A database names objects of the other databases by names that begin with `/`.
 
 use super::{Bill, PutDone, RangeDone, Store, StoredObject, Upload};
 use crate::sync::Arc;
@@ -12,7 +12,7 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct FolderStore {
     store: Arc<dyn Store>,
-    /// The prefix of all names: empty, or with `/` at its end.
+    /// The prefix of all names in the folder. It is empty or ends with `/`.
     folder: String,
 }
 

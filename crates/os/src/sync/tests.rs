@@ -1,10 +1,10 @@
-//! What the locks promise beyond std's.
+//! What these locks promise beyond those of std.
 
 use super::{Condvar, Mutex, RwLock};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// Panics inside `f`, and swallows it.
+/// Calls `f`, which must panic, and catches the panic.
 fn panics_in(f: impl FnOnce()) {
     assert!(catch_unwind(AssertUnwindSafe(f)).is_err());
 }

@@ -39,7 +39,7 @@ fn an_empty_buffer_has_no_room() {
 
 #[test]
 fn allocated_bytes_count_the_buffers_alive() {
-    // Other tests allocate at the same time, but nowhere near this much.
+    // Other tests allocate at the same time, but far less than this.
     const LARGE: usize = 64 << 20;
     let buffer = Buffer::zeroed(LARGE - 1);
     assert!(Buffer::allocated_bytes() >= LARGE);

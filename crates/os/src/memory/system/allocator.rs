@@ -1,10 +1,12 @@
-//! The allocator in place of mappings. It is used under Miri, which knows no mappings, and on systems without them.
+//! Takes memory from the allocator and not from mappings. This is used under Miri, which knows no mappings, and on
+//! systems without mappings.
 
 use super::HugePages;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-/// `bytes` zeros (more than none) that start at a multiple of `align`, a power of two. `None` if no memory is left.
+/// Memory of `bytes` zeros, where `bytes` is not 0. It starts at a multiple of `align`, which is a power of two.
+/// `None` if no memory is left.
 pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     // SAFETY: the size of the layout is not 0, as the caller promises.
     NonNull::new(unsafe { alloc_zeroed(layout(bytes, align)) })
@@ -19,7 +21,8 @@ pub unsafe fn unmap(start: NonNull<u8>, bytes: usize, align: usize) {
     unsafe { dealloc(start.as_ptr(), layout(bytes, align)) }
 }
 
-/// Whether [`discard`] works for each block by itself. Under Miri it does, so that Miri sees what Linux would do.
+/// Whether [`discard`] works for each block by itself. Under Miri it does, so that Miri checks the same behaviour
+/// as on Linux.
 pub fn discards_blocks() -> bool {
     cfg!(miri)
 }
@@ -28,10 +31,10 @@ pub fn discards_blocks() -> bool {
 /// returns false.
 ///
 /// # Safety
-/// The range is within something that [`map`] gave, and it is not used elsewhere meanwhile.
+/// The range lies within memory that [`map`] gave, and nothing else uses it during the call.
 pub unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
     if cfg!(miri) {
-        // SAFETY: the range is allocated and it is not used elsewhere, as the caller promises.
+        // SAFETY: the range is allocated and nothing else uses it, as the caller promises.
         unsafe { start.write_bytes(0, bytes) };
     }
     cfg!(miri)
@@ -40,7 +43,7 @@ pub unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
 /// This allocator has no huge pages.
 ///
 /// # Safety
-/// None needed: nothing is done.
+/// Nothing is needed, because nothing is done.
 pub unsafe fn advise(_start: NonNull<u8>, _bytes: usize, _huge_pages: HugePages) {}
 
 fn layout(bytes: usize, align: usize) -> Layout {

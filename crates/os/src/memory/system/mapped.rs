@@ -5,8 +5,8 @@ use crate::BLOCK_BYTES;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ptr::{NonNull, null_mut};
 
-/// `bytes` zeros, which are whole blocks and start at a multiple of `align`, a power of two. They take no memory
-/// before they are touched. `None` if the system has no memory left.
+/// Memory of `bytes` zeros. It consists of whole blocks and starts at a multiple of `align`, which is a power of
+/// two. It takes no memory before it is touched. `None` if the system has no memory left.
 pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let spare = if align > rustix::param::page_size() { align } else { 0 };
     let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
@@ -16,8 +16,8 @@ pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let after = spare - before;
     for (offset, bytes) in [(0, before), (before + bytes, after)] {
         if bytes > 0 {
-            // What cannot be cut off stays reserved; it takes no memory, since it is never touched.
-            // SAFETY: this part of the mapping just made is no part of what is returned, so no other code knows of it.
+            // If a part cannot be cut off, it stays reserved. It takes no memory, since it is never touched.
+            // SAFETY: this part of the new mapping is not returned, so no other code knows of it.
             unsafe { munmap(start.wrapping_byte_add(offset), bytes) }.ok();
         }
     }
@@ -32,8 +32,7 @@ pub unsafe fn unmap(start: NonNull<u8>, bytes: usize, _align: usize) {
     // SAFETY: a mapping of ours that is not used any more, as the caller promises.
     if unsafe { munmap(start.as_ptr().cast(), bytes) }.is_err() {
         // The system has no room to note that one mapping has become two. The addresses are lost, but the memory is
-        // not.
-        // SAFETY: as above; and the mapping has whole blocks.
+        // not. SAFETY: as above, and the mapping has whole blocks.
         unsafe { discard(start, bytes) };
     }
 }
@@ -43,44 +42,46 @@ pub fn discards_blocks() -> bool {
     cfg!(target_os = "linux") && rustix::param::page_size() == BLOCK_BYTES
 }
 
-/// Gives memory back to the system and keeps its addresses. From then on zeros are read there. False if this is not
-/// possible, for example because the memory is locked. Then the bytes may be unchanged, or zeros.
+/// Gives memory back to the system and keeps its addresses. From then on, zeros are read at these addresses.
+/// Returns false if this is not possible, for example because the memory is locked. In this case the bytes may be
+/// unchanged, or zeros.
 ///
 /// # Safety
-/// The range is whole blocks within something that [`map`] gave, and it is not used elsewhere meanwhile.
+/// The range consists of whole blocks within memory that [`map`] gave, and nothing else uses it during the call.
 #[cfg(target_os = "linux")]
 pub unsafe fn discard(start: NonNull<u8>, bytes: usize) -> bool {
-    // SAFETY: the range is not used elsewhere, as the caller promises, and zeros are valid bytes.
+    // SAFETY: nothing else uses the range, as the caller promises, and zeros are valid bytes.
     unsafe { rustix::mm::madvise(start.as_ptr().cast(), bytes, rustix::mm::Advice::LinuxDontNeed) }.is_ok()
 }
 
-/// Elsewhere the system has no such call.
+/// On other systems, no such call exists.
 ///
 /// # Safety
-/// None needed: nothing is done.
+/// Nothing is needed, because nothing is done.
 #[cfg(not(target_os = "linux"))]
 pub unsafe fn discard(_start: NonNull<u8>, _bytes: usize) -> bool {
     false
 }
 
-/// Says whether huge pages are wanted under a range. On a system without huge pages, it has no effect.
+/// Tells the system whether huge pages are wanted under a range. On a system without huge pages, this has no
+/// effect.
 ///
 /// # Safety
-/// The range is whole blocks within something that [`map`] gave.
+/// The range consists of whole blocks within memory that [`map`] gave.
 #[cfg(target_os = "linux")]
 pub unsafe fn advise(start: NonNull<u8>, bytes: usize, huge_pages: HugePages) {
     let advice = match huge_pages {
         HugePages::Wanted => rustix::mm::Advice::LinuxHugepage,
         HugePages::Refused => rustix::mm::Advice::LinuxNoHugepage,
     };
-    // The call fails if the kernel was built without huge pages. Then either advice is followed anyway.
+    // The call fails if the kernel was built without huge pages. On such a kernel, the advice is not needed.
     // SAFETY: the range is mapped, as the caller promises; the advice changes no bytes.
     unsafe { rustix::mm::madvise(start.as_ptr().cast(), bytes, advice) }.ok();
 }
 
-/// Elsewhere the system has no such call.
+/// On other systems, no such call exists.
 ///
 /// # Safety
-/// None needed: nothing is done.
+/// Nothing is needed, because nothing is done.
 #[cfg(not(target_os = "linux"))]
 pub unsafe fn advise(_start: NonNull<u8>, _bytes: usize, _huge_pages: HugePages) {}

@@ -1,5 +1,5 @@
-//! Threads that do the jobs that they are given. A thread is started when there are more jobs than idle threads, up
-//! to a bound. Threads stay until they are closed. They do not know what a job does.
+//! Threads that do the jobs that they get. A thread is started when there are more jobs than idle threads, until
+//! their number reaches a limit. The threads stay until they are closed. They do not know what a job does.
 
 use crate::job::Duty;
 use crate::sync::{Arc, Condvar, Mutex};
@@ -51,7 +51,7 @@ impl<W: HandsWork> Hands<W> {
         Hands { shared: Arc::new(HandsShared { work, bound, state: Mutex::new(state), changed: Condvar::new() }) }
     }
 
-    /// Makes the threads do these jobs. If this thread is the only one, it does them.
+    /// Makes the threads do these jobs. If no other thread can be had, this thread does them.
     pub(super) fn give(&self, jobs: Vec<W::Job>) {
         if !jobs.is_empty() {
             let left = give(&self.shared, jobs);
@@ -59,7 +59,7 @@ impl<W: HandsWork> Hands<W> {
         }
     }
 
-    /// Makes other threads do these jobs. Returns the jobs if no other thread can be had.
+    /// Makes other threads do these jobs. Returns the jobs if no other thread can be started.
     #[cfg(target_os = "linux")]
     pub(super) fn give_away(&self, jobs: Vec<W::Job>) -> Vec<W::Job> {
         if jobs.is_empty() { jobs } else { give(&self.shared, jobs) }
@@ -71,7 +71,7 @@ impl<W: HandsWork> Hands<W> {
         self.shared.work_all(jobs);
     }
 
-    /// Ends the threads once they have done everything, and waits for them. If this thread is one of them, it does
+    /// Ends the threads once all jobs are done, and waits for the threads. If this thread is one of them, it does
     /// not wait for itself.
     pub(super) fn close(&self) {
         let threads = {
@@ -82,14 +82,16 @@ impl<W: HandsWork> Hands<W> {
         self.shared.changed.notify_all();
         for thread in threads {
             if thread.thread().id() != thread::current().id() {
-                // A panic was reported when it happened, and closing goes on without the thread.
+                // If the thread has panicked, the panic was reported when it happened. Closing goes on with the
+                // other threads.
                 thread.join().unwrap_or_default();
             }
         }
     }
 }
 
-/// Makes the threads do these jobs. Returns the jobs that this thread has to do, because no other thread can be had.
+/// Makes the threads do these jobs. Returns the jobs that this thread has to do because no other thread can be
+/// started.
 fn give<W: HandsWork>(shared: &Arc<HandsShared<W>>, jobs: Vec<W::Job>) -> Vec<W::Job> {
     let mut state = shared.state.lock();
     if state.closed {
@@ -107,7 +109,7 @@ fn give<W: HandsWork>(shared: &Arc<HandsShared<W>>, jobs: Vec<W::Job>) -> Vec<W:
                 state.threads.push(thread);
             }
             Err(_) if !state.threads.is_empty() => break,
-            // The system has no thread for us, so this thread does the jobs more slowly.
+            // The system refuses a new thread, so this thread does the jobs, which takes longer.
             Err(_) => return std::mem::take(&mut state.jobs).into(),
         }
     }

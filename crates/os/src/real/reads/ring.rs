@@ -1,5 +1,5 @@
-//! Reads through `io_uring`: one thread, the reactor, submits the reads and waits in the kernel for their ends. It
-//! does not know what is read.
+//! Reads through `io_uring`: one thread, the reactor, submits the reads and waits in the kernel for their ends.
+//! This module does not know what is read.
 //!
 //! ```text
 //! callers    submit ──► queue ──► (bell, if the reactor sleeps)
@@ -10,22 +10,24 @@
 //! hands      what the kernel would not do as asked: refused, cut short, not whole blocks; everything once the ring is broken
 //! ```
 //!
-//! A ring that can no longer be entered is broken for good. Then the hands make all reads, also the reads that were
-//! under way. Each of those gets a new buffer, because the kernel may still write to the old one.
+//! If a ring can no longer be entered, it is broken for good. From then on the hands make all reads, also the reads
+//! that were under way. Each read that was under way gets a new buffer, because the kernel may still write to its
+//! old buffer.
 //!
-//! Only the reactor touches the ring, so the ring needs no lock. The kernel can leave all its work on completions
-//! until the reactor asks for them. The limits of the queue also bound the ring, so neither of the ring's two queues
-//! can overflow.
+//! Only the reactor touches the ring, so the ring needs no lock. The kernel may put off its work on completions
+//! until the reactor asks for them. The limits of the queue also bound the ring, so neither of the ring's two
+//! queues can overflow.
 //!
-//! A read by the kernel has its source open from when the read is begun until it has ended. Sometimes a source can be
-//! opened only after another source is closed. Then the reactor keeps that read, begins no other read, and tries
-//! again after the next end, because only the reactor can bring ends about. If nothing is in the kernel, the reactor
-//! waits for the source. Reads that the reactor gives to the hands are closed, and the hands open them again. So no
-//! thread waits for a source that is kept open by another waiting thread.
+//! While the kernel makes a read, from its beginning to its end, the source of the read is open. Sometimes a source
+//! can be opened only after another source is closed. Then the reactor keeps the read that needs this source,
+//! begins no other read, and tries again after the next end. It does not just wait, because only the reactor can
+//! bring ends about. If nothing is in the kernel, the reactor waits for the source. When the reactor gives reads to
+//! the hands, it closes their sources, and the hands open the sources again. So no thread waits for a source that
+//! is kept open by another waiting thread.
 //!
-//! What is unsafe: the kernel writes into memory of which it knows only the address. Memory and file belong to a
-//! [`KernelRead`]. It stays where it is in [`KernelReads`] until the kernel has reported that it is done with the
-//! read.
+//! What is unsafe: the kernel writes into memory of which it knows only the address. The memory and the file of a
+//! read belong to a [`KernelRead`]. This [`KernelRead`] stays at its place in [`KernelReads`] until the kernel has
+//! reported that it is done with the read.
 
 use super::closed::closed;
 use super::hands::{Hands, HandsWork};
@@ -45,7 +47,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 
-/// Name of the poll of the bell among the ends that the ring reports. Reads are named by their slots.
+/// The number that stands for the poll of the bell among the ends that the ring reports. The number of a read is
+/// its slot.
 const BELL: u64 = u64::MAX;
 
 /// Reads through a ring.
@@ -54,7 +57,7 @@ pub(super) struct Ring {
     hands: Arc<Hands<RingShared>>,
     /// Counts reads that callers make themselves.
     elsewhere: Arc<Elsewhere>,
-    /// Taken when dropped.
+    /// It is taken when the ring is dropped.
     reactor: Option<JoinHandle<()>>,
 }
 
@@ -69,16 +72,16 @@ struct RingState {
     /// Whether the reactor has to be woken to see what changed.
     asleep: bool,
     closed: bool,
-    /// Why the reactor has ended, so that the hands make all reads.
+    /// Why the reactor has ended. From then on the hands make all reads.
     broken: Option<String>,
 }
 
-/// Submits the entries in the submission queue, and waits for this number of ends.
+/// A function that submits the entries in the submission queue, and waits for this number of ends.
 type Enter = Box<dyn FnMut(&IoUring, usize) -> io::Result<usize> + Send>;
 
 impl Ring {
     /// A ring and its reactor. It is an error if the system gives us no ring. `by_hands` are the limits that apply
-    /// once the ring is broken; their depth is the number of hands.
+    /// once the ring is broken; its depth is the number of hands.
     pub(super) fn new(limits: QueueLimits, by_hands: QueueLimits) -> io::Result<Ring> {
         Ring::entering(limits, by_hands, Box::new(|ring, ends| ring.submit_and_wait(ends)))
     }
@@ -129,9 +132,10 @@ impl Ring {
 
 /// A ring for `depth` reads. It is an error if the ring lacks a needed operation.
 fn set_up(depth: usize) -> io::Result<IoUring> {
-    // The poll of the bell needs an entry beside the reads.
+    // Beside the reads, the poll of the bell needs an entry.
     let entries = u32::try_from(depth + 1).expect("depths are small").next_power_of_two();
-    // What work the kernel may leave to the reactor, the most first: kernel 6.1, kernel 5.19, older kernels.
+    // How much work the kernel may leave to the reactor, the most first: for kernel 6.1, for kernel 5.19, and for
+    // older kernels.
     let ring = IoUring::builder()
         .setup_single_issuer()
         .setup_defer_taskrun()
@@ -195,10 +199,11 @@ impl Drop for Ring {
             run.fail(closed);
         }
         let reactor = self.reactor.take().expect("a ring is dropped once");
-        // If the callback of a read drops the ring, the reactor cannot wait for itself. Then it ends by itself after
-        // what is under way.
+        // If the callback of a read drops the ring, this thread is the reactor, and it cannot wait for itself. In
+        // this case the reactor ends by itself when the reads under way have ended.
         if reactor.thread().id() != thread::current().id() {
-            // A panic was reported when it happened. The ends of the reads that it concerned were reported, too.
+            // A panic was reported when it happened. The ends of the reads to which the panic belonged were
+            // reported, too.
             reactor.join().unwrap_or_default();
         }
         self.hands.close();
@@ -217,7 +222,8 @@ impl fmt::Debug for Ring {
 }
 
 impl RingState {
-    /// Whether the bell has to be rung so that the reactor sees what changed. True only once until the reactor looks.
+    /// Whether the bell has to be rung so that the reactor sees what changed. It returns true only once until the
+    /// reactor looks again.
     fn wakes(&mut self) -> bool {
         let wakes = self.asleep && (self.closed || self.queue.has_next());
         self.asleep &= !wakes;
@@ -239,7 +245,7 @@ impl RingShared {
     }
 }
 
-/// The hands make reads that the kernel did not do as asked, each by itself. Once the ring is broken, they make all
+/// The hands make reads that the kernel could not make as asked, one by one. Once the ring is broken, they make all
 /// reads.
 impl HandsWork for RingShared {
     type Job = Begun<ReadRun>;
@@ -262,16 +268,16 @@ struct Reactor {
     under_way: KernelReads,
     ring: IoUring,
     enter: Enter,
-    /// Memory for the gaps between joined reads. All runs share it, and it is never looked at.
+    /// Memory for the gaps between joined reads. All runs share this memory, and nothing looks at it.
     scratch: mem::ManuallyDrop<Buffer>,
     shared: Arc<RingShared>,
     hands: Arc<Hands<RingShared>>,
-    /// Limits of what the hands do alone.
+    /// The limits for reads when the hands make all of them.
     by_hands: QueueLimits,
     ends: Vec<(usize, i32)>,
     /// A run that was begun, but whose source could not be opened yet.
     late: Option<Begun<ReadRun>>,
-    /// Runs that are for the hands, if no hands exist.
+    /// Runs for the hands that this thread must do, because no hands can be had.
     left: Vec<Begun<ReadRun>>,
     /// Why the reactor ended before its time.
     broken: Option<String>,
@@ -285,18 +291,19 @@ impl Reactor {
             if self.broken.is_none() {
                 self.enter(1);
             }
-            // A broken ring is reaped, too, so that reads which have ended are not made again.
+            // The ends are taken even from a broken ring, so that reads which have ended are not made again.
             self.reap();
         }
         if self.broken.is_some() {
             return;
         }
         assert!(self.under_way.is_empty(), "what is under way is counted");
-        // SAFETY: nothing is under way, so the kernel knows no address any more. The scratch is not used after this.
+        // SAFETY: nothing is under way, so the kernel knows no address any more. Nothing uses the scratch after
+        // this.
         unsafe { mem::ManuallyDrop::drop(&mut self.scratch) }
     }
 
-    /// Submits the entries in the submission queue, and waits for `ends` ends. False if the ring is broken.
+    /// Submits the entries in the submission queue, and waits for `ends` ends. Returns false if the ring is broken.
     fn enter(&mut self, ends: usize) -> bool {
         if let Err(error) = (self.enter)(&self.ring, ends) {
             match Errno::from_io_error(&error) {
@@ -309,9 +316,9 @@ impl Reactor {
         self.broken.is_none()
     }
 
-    /// Makes the kernel report every ring of the bell. The counter of the bell is not read: the kernel reports each
-    /// ring, but none from before this call. So this call comes before the bell may be rung, or the queue is looked
-    /// at after the call.
+    /// Makes the kernel report every ring of the bell. The counter of the bell is not read. The kernel reports each
+    /// ring of the bell from this call on, and none from before. So this call must come before the bell may be
+    /// rung, or the queue must be looked at after this call.
     fn hear_bell(&mut self) {
         let poll =
             opcode::PollAdd::new(types::Fd(self.shared.bell.as_raw_fd()), rustix::event::PollFlags::IN.bits() as u32);
@@ -321,10 +328,10 @@ impl Reactor {
         while !self.ring.submission().is_empty() && self.enter(0) {}
     }
 
-    /// Begins what may be begun. False if the ring is closed and nothing is under way.
+    /// Begins what may be begun. Returns false if the ring is closed and nothing is under way.
     fn begin(&mut self) -> bool {
         loop {
-            // There are no hands for these runs, and nothing else is begun before they are done.
+            // No hands can take these runs, so nothing else is begun before they are done.
             if !self.left.is_empty() {
                 if !self.under_way.is_empty() {
                     return true;
@@ -348,7 +355,7 @@ impl Reactor {
                 self.give_away(vec![begun]);
                 continue;
             }
-            // All reads of a run have one source. If they are joined, they have whole blocks.
+            // All reads of a run have one source. If the reads of a run are joined, they have whole blocks.
             let opened = match begun.item.try_open() {
                 Ok(None) if self.under_way.is_empty() => begun.item.open(),
                 Ok(None) => {
@@ -358,7 +365,7 @@ impl Reactor {
                 Ok(Some(open)) => Ok(open),
                 Err(error) => Err(error),
             };
-            // If there is an error or no descriptor, the hands know what to do.
+            // If the source has an error or no descriptor, the hands deal with that.
             let descriptor = |open: &OpenSource| open.file().descriptor().map(|descriptor| descriptor.as_raw_fd());
             let Some((open, descriptor)) = opened.ok().and_then(|open| descriptor(&open).map(|of_it| (open, of_it)))
             else {
@@ -366,9 +373,9 @@ impl Reactor {
                 continue;
             };
             let (slot, entry) = self.under_way.add((begun, open), types::Fd(descriptor), &mut self.scratch);
-            // SAFETY: the entry names memory of the read in `slot`, a descriptor of its file, and the scratch. The read
-            // stays until its end was reaped, or its memory is leaked; the scratch until nothing is under way, or is
-            // leaked.
+            // SAFETY: the entry names memory of the read in `slot`, a descriptor of its file, and the scratch. The
+            // read stays until its end was reaped, or its memory is leaked. The scratch stays until nothing is
+            // under way, or it is leaked.
             unsafe { self.push(&entry.user_data(slot as u64)) }
             if self.broken.is_some() {
                 return true;
@@ -376,8 +383,8 @@ impl Reactor {
         }
     }
 
-    /// Gives reads to the hands. The hands may wait for a source. The reactor must not do that while it has sources
-    /// open.
+    /// Gives reads to the hands. The hands may wait for a source. The reactor must not wait for a source while it
+    /// has other sources open.
     fn give_away(&mut self, all: Vec<Begun<ReadRun>>) {
         let left = self.hands.give_away(all);
         self.left.extend(left);
@@ -387,12 +394,12 @@ impl Reactor {
     ///
     /// # Safety
     ///
-    /// Memory and files that the entry names are valid until its end was reaped, or forever.
+    /// The memory and the files that the entry names stay valid until the end of the entry was reaped, or forever.
     unsafe fn push(&mut self, entry: &squeue::Entry) {
         // SAFETY: promised by the caller.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
-            // The queue has room for all that may be under way, unless the kernel did not take its entries at the
-            // last call.
+            // The submission queue has room for all entries that may be under way, unless the kernel did not take
+            // its entries at the last call.
             if !self.enter(0) {
                 return;
             }
@@ -453,7 +460,7 @@ impl Drop for Reactor {
     }
 }
 
-/// What the kernel reads into, in the form that it takes (`struct iovec`).
+/// Memory into which the kernel reads, in the form that the kernel takes (`struct iovec`).
 #[repr(C)]
 struct Vector {
     start: *mut u8,
@@ -463,16 +470,16 @@ struct Vector {
 /// A run that was given to the kernel, with all memory that the kernel knows of.
 struct KernelRead {
     begun: Begun<ReadRun>,
-    /// What is read from.
+    /// The open source of the reads.
     open: OpenSource,
     lengths: Lengths,
-    /// Read by the kernel when it takes the entry.
+    /// The kernel reads these when it takes the entry.
     vectors: Vec<Vector>,
 }
 
 /// How the kernel ended a read.
 enum Landed {
-    /// All is filled.
+    /// All buffers are filled.
     Well(Begun<ReadRun>),
     /// The run is to be read again in another way.
     Badly(Begun<ReadRun>),
@@ -493,7 +500,7 @@ impl KernelReads {
         self.free.len() == self.slots.len()
     }
 
-    /// Keeps a run, and returns its slot and the entry for the kernel. Gaps are read into `scratch`.
+    /// Keeps a run, and returns its slot and its entry for the kernel. Gaps are read into `scratch`.
     fn add(
         &mut self,
         (mut begun, open): (Begun<ReadRun>, OpenSource),
@@ -518,13 +525,13 @@ impl KernelReads {
         (slot, entry)
     }
 
-    /// Takes out a run that the kernel reports as ended. `result` is the number of bytes that were read, or an error
-    /// as a negative number. The run's source is closed.
+    /// Takes out a run that the kernel reports as ended. `result` is the number of bytes that were read, or an
+    /// error as a negative number. The source of the run is closed.
     fn land(&mut self, slot: usize, result: i32) -> Landed {
         let KernelRead { mut begun, open, lengths, vectors } = self.slots[slot].take().expect("a read ends once");
         self.free.push(slot);
         drop((open, vectors));
-        // The end of the file may cut the last block, behind the bytes that were asked for.
+        // The file may end within the last block, but behind the bytes that were asked for.
         let read = usize::try_from(result).unwrap_or(0);
         let run = &mut begun.item;
         let filled = if run.is_single() { read >= lengths.of_first() } else { read == run.bytes() };
@@ -535,8 +542,9 @@ impl KernelReads {
         if filled { Landed::Well(begun) } else { Landed::Badly(begun) }
     }
 
-    /// All runs, with new buffers: the old buffers are left to the kernel forever. Sources are closed, because the
-    /// ring is not entered any more, and the reads that the kernel has taken do not need their descriptors.
+    /// Takes out all runs, with new buffers. The old buffers are left to the kernel forever. The sources are
+    /// closed. This does no harm: the ring is not entered any more, and reads that the kernel has taken do not need
+    /// their descriptors.
     fn abandon(&mut self) -> Vec<Begun<ReadRun>> {
         let mut all = Vec::new();
         for KernelRead { mut begun, open, lengths, vectors } in self.slots.iter_mut().filter_map(Option::take) {
@@ -549,7 +557,7 @@ impl KernelReads {
     }
 }
 
-/// The place in memory for a part of a run.
+/// The memory into which a part of a run is read.
 fn vector(run: &mut ReadRun, part: RunPart, scratch: &mut Buffer) -> Vector {
     let slice = match part {
         RunPart::Gap(bytes) => &mut scratch[..bytes],

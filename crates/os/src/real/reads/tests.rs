@@ -36,7 +36,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A failed test should be seen to fail for its own reason.
+        // If the test has failed, its own message must not be hidden by a failure to remove the file.
         if let Err(error) = RealDisk.remove(&self.path) {
             eprintln!("{error}");
         }
@@ -51,7 +51,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// A read whose end is reported here.
+    /// A read that reports its end to this value.
     fn read(
         self: &Arc<Self>,
         file: &Arc<dyn File>,
@@ -79,7 +79,7 @@ impl Ends {
     }
 }
 
-/// Every way to read that this system has and that does not wait.
+/// Every way to read in which `submit` does not wait for the reads, as far as this system has it.
 fn engines() -> Vec<Arc<RealReads>> {
     let ring = RealReads::alone(ReadsChoice::Ring);
     let mut engines = vec![Arc::new(RealReads::alone(ReadsChoice::Threads))];
@@ -96,12 +96,12 @@ fn engines() -> Vec<Arc<RealReads>> {
     engines
 }
 
-/// A file without a descriptor that is read when a gate is open. Its bytes are 7.
+/// A file without a descriptor. Its reads wait until a gate is open, and give bytes that are all 7.
 #[derive(Debug)]
 struct Gate {
     is_open: Mutex<bool>,
     opened: Condvar,
-    /// A descriptor that claims to be the file's, although nothing can be read from it.
+    /// A descriptor that the file gives as its own, although nothing can be read from it.
     misleading: Option<std::fs::File>,
 }
 
@@ -257,8 +257,8 @@ fn neighbours_are_read_as_one_and_each_is_told_of_its_own() {
         for access in [Access::Read, Access::ReadDirect] {
             let file = scratch.open(access);
             let ends = Arc::new(Ends::default());
-            // The reads are neighbours, a read that shares a block, a read after a gap, and a read that is too far
-            // away.
+            // The second read is a neighbour of the first, the third shares a block with the second, the fourth
+            // follows after a gap, and the fifth is too far away.
             let places = [(0, 16_384), (16_384, 5000), (20_480, 8192), (36_864, 4096), (524_288, 4096)];
             let before = reads.usage().joined;
             let batch = places.iter().map(|&(at, bytes)| ends.read(&file, at, bytes, Urgency::Ahead, at as u64));
@@ -347,14 +347,14 @@ fn background_reads_stay_within_their_bytes() {
     }
 }
 
-/// Fills the limit of background reads with reads that wait at a gate. Then asks for one more read, which gets this
-/// ticket.
+/// Fills the limit of background reads with reads that wait at a gate. Then it asks for one more read, which gets
+/// this ticket.
 fn fill_background(reads: &RealReads, ends: &Arc<Ends>, gate: &Arc<Gate>, last: &Arc<dyn File>, ticket: u64) -> usize {
     let closed: Arc<dyn File> = gate.clone();
     let count = limits(32).bytes[Urgency::Background as usize] / (512 * KIB);
     reads.submit((0..count).map(|_| ends.read(&closed, 0, 512 * KIB, Urgency::Background, u64::MAX)).collect());
     reads.submit(vec![ends.read(last, 0, 4096, Urgency::Background, ticket)]);
-    // Another thread may begin them.
+    // Another thread may begin these reads, so this thread waits until they have begun.
     while reads.usage().under_way[Urgency::Background as usize].reads < count {
         thread::yield_now();
     }
@@ -456,7 +456,7 @@ fn a_panic_of_who_is_told_concerns_nobody_else() {
 #[test]
 fn who_is_told_of_a_read_may_ask_for_the_next() {
     let scratch = Scratch::new(8, MIB);
-    /// A walk through the file, a page after the other.
+    /// A walk that reads the file page after page.
     fn step(reads: &Arc<RealReads>, file: &Arc<dyn File>, ends: &Arc<Ends>, page: usize) {
         let mut read = ends.read(file, page * 16 * KIB, 16 * KIB, Urgency::Needed, page as u64);
         let (engine, file, ends, done) = (Arc::downgrade(reads), file.clone(), ends.clone(), read.done);
@@ -501,7 +501,8 @@ fn threads_go_on_where_io_uring_breaks_down_and_each_read_is_answered_once() {
     const COUNT: u64 = 48;
     let scratch = Scratch::new(9, 4 * MIB);
     let file = scratch.open(Access::ReadDirect);
-    // The ring breaks at the call with this number, before or after the kernel took what was submitted.
+    // The ring breaks at the call of `enter` with this number, either before or after the kernel has taken what was
+    // submitted.
     for (last, takes) in (1..=8).flat_map(|last| [(last, false), (last, true)]) {
         let mut calls = 0;
         let enter = move |ring: &io_uring::IoUring, ends| {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const SCHEDULES: usize = 2000;
 
-/// Takes the waiting work, one piece at each poll.
+/// Takes the waiting work, one piece in each poll.
 #[derive(Default)]
 struct Pieces {
     waiting: AtomicUsize,

@@ -162,7 +162,7 @@ fn a_job_that_panics_is_polled_no_more_and_its_thread_goes_on() {
     let panics = pool.worker(Priority::Normal, job.clone());
     let pieces = Arc::new(Pieces::default());
     let works = pool.worker(Priority::Normal, pieces.clone());
-    // This job waits behind the job that panics, because both jobs have only one thread.
+    // This job waits behind the job that panics, because only one thread is there for both.
     for round in 1..=3 {
         panics.wake();
         pieces.waiting.fetch_add(1, Ordering::AcqRel);
@@ -199,7 +199,7 @@ fn jobs_of_one_class_leave_a_thread_to_the_others() {
     check(Priority::Normal, Priority::High);
     check(Priority::Low, Priority::High);
     check(Priority::High, Priority::Normal);
-    // One of two threads is for all that is not of high priority.
+    // One of the two threads is kept for jobs that are not of high priority.
     let pool = ThreadPool::new(3);
     let door = Arc::new(Door::default());
     let _low: Vec<_> = (0..3).map(|_| pool.worker(Priority::Low, Arc::new(AtDoor(door.clone())))).collect();
@@ -318,7 +318,7 @@ fn one_thread_keeps_the_time_while_others_work() {
     let door = Arc::new(Door::default());
     let _blocks = pool.worker(Priority::Normal, Arc::new(AtDoor(door.clone())));
     door.wait_for(1);
-    // The last call counts, whether its time is later or earlier.
+    // Only the last call counts, whether its time is later or earlier than the time of the first.
     for round in 1..=3 {
         pieces.waiting.fetch_add(1, Ordering::AcqRel);
         late.wake_after(Duration::from_secs(3600));

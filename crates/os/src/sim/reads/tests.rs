@@ -1,4 +1,4 @@
-//! What held back reads promise.
+//! What reads that are held back promise.
 
 use crate::sync::{Arc, Mutex};
 use crate::{Access, Buffer, Machine, ReadRequest, Reads, Urgency};
@@ -8,7 +8,7 @@ use std::path::Path;
 
 type Told = Arc<Mutex<Vec<(u64, io::Result<usize>)>>>;
 
-/// A machine with a file of 10 pages, and a read of each.
+/// A machine with a file of 10 pages, and one read for each page.
 fn ten(seed: u64) -> (Arc<crate::sim::SimDisk>, Arc<crate::sim::SimReads>, Told) {
     let (machine, disk, reads) = Machine::simulated_with_reads(seed);
     let file = machine.disk.open(Path::new("f"), Access::Create).expect("the disk is empty");

@@ -24,7 +24,7 @@ fn file() -> Arc<dyn File> {
     file
 }
 
-/// Counts of ends by ticket.
+/// How often the end of each read was reported, by ticket.
 #[derive(Default)]
 struct Told {
     counts: [AtomicUsize; 8],
@@ -61,7 +61,7 @@ impl Told {
     }
 }
 
-/// Two threads submit and raise; `close` says how the pool ends.
+/// Two threads submit and raise reads. `close` says how the pool ends.
 fn check(close: fn(Pool, &Told)) {
     shuttle::check_random(
         move || {
