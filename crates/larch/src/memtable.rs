@@ -1,20 +1,20 @@
-//! Rows of one table in memory, ordered by key and version. It does not know which versions a reader should see, which
-//! commits are durable, or when it is flushed.
+//! Rows of one table in memory, ordered by key and version. It does not know which versions a reader should see,
+//! which commits are durable, or when the memtable is flushed.
 //!
-//! Rows lie in a skip list in an arena (decision 47), ordered by key and then from the newest version to the oldest,
-//! so that "newest version at or before `at`" is one search. Range erases lie beside the skip list, cut into
-//! fragments that do not overlap.
+//! Rows are in a skip list in an arena (decision 47). They are ordered by key, and for each key from the newest
+//! version to the oldest. So one search finds "the newest version at or before `at`". Range erases are kept beside
+//! the skip list, cut into fragments that do not overlap.
 //!
 //! Invariants:
-//! - Nothing is removed. But a row hides an earlier one with the same key and version, because one batch may write a
-//!   key twice.
-//! - When a reader asks at a version, every commit up to this version has been applied. So what a reader sees at a
+//! - Nothing is removed. But a row hides an earlier row with the same key and version, because one batch may write
+//!   a key twice.
+//! - When a reader asks at a version, all commits up to this version have been applied. So what a reader sees at a
 //!   version does not change, even if more commits are applied meanwhile.
-//! - At equal versions a put wins over a range erase; see [`crate::base::ops::BatchOps::resolve`].
+//! - If a put and a range erase have the same version, the put wins; see [`crate::base::ops::BatchOps::resolve`].
 //!
-//! Thread safety: any number of threads may apply batches, each batch by one thread, and any number of threads may
-//! read meanwhile. Looking up a row takes no lock and allocates nothing, and the filter of the set denies most
-//! absent keys (decision 68). Asking for range erases takes a read lock if any exist.
+//! Thread safety: any number of threads may apply batches, and any number of threads may read at the same time.
+//! Each batch is applied by one thread. Looking up a row takes no lock and allocates nothing. The filter of the set
+//! denies most absent keys (decision 68). Asking for range erases takes a read lock, but only if there are any.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, RwLock};
@@ -43,25 +43,25 @@ use node::{Content, Node};
 use set_filter::TableFilter;
 use skip_list::{Probe, SkipList};
 
-/// How many range erases are listed under one lock.
+/// How many range erases are listed before the lock is released.
 const LISTED_ERASES: usize = 64;
 
 /// Rows of one table in memory.
 #[derive(Debug)]
 pub struct Memtable {
     rows: SkipList,
-    /// Knows the keys of the rows. A memtable has no filter if its set has none.
+    /// Knows which keys the rows have. It is `None` if the set of this memtable has no filter.
     filter: Option<TableFilter>,
     range_erases: RwLock<Fragments>,
-    /// Rows that were applied and not replaced.
+    /// The number of rows that were applied and not replaced.
     row_count: AtomicU64,
-    /// Erases of single rows that were applied.
+    /// The number of erases of single rows that were applied.
     erase_count: AtomicU64,
-    /// Range erases that were applied. While it is 0, readers need not take the lock.
+    /// The number of range erases that were applied. While it is 0, readers need not take the lock.
     range_erase_count: AtomicU64,
     /// The memory of the rows in the arena.
     row_bytes: AtomicU64,
-    /// The estimated memory of the range erases; a copy of what `range_erases` knows.
+    /// The estimated memory of the range erases. It is a copy of the number in `range_erases`.
     range_erase_bytes: AtomicU64,
 }
 
@@ -72,7 +72,7 @@ pub struct Rows<'m> {
     inserter: skip_list::Inserter<'m>,
 }
 
-/// The memory that most rows take besides key and value, in bytes: a header and a link.
+/// The memory that most rows take in addition to key and value, in bytes: a header and a link.
 pub const ROW_BYTES: u64 = node::SMALLEST_BYTES as u64;
 
 impl Default for Memtable {
@@ -82,7 +82,7 @@ impl Default for Memtable {
 }
 
 impl Memtable {
-    /// An empty memtable, whose rows will lie in `arena`, and whose keys `filter` will know.
+    /// An empty memtable. Its rows will be in `arena`, and `filter` will know its keys.
     fn in_arena(arena: Arc<Arena>, filter: Option<TableFilter>) -> Self {
         Self {
             rows: SkipList::new(arena),
@@ -107,13 +107,13 @@ impl Memtable {
         self.batch().apply(key, version, kind, value);
     }
 
-    /// What adds rows, one after the other. Rows in ascending order cost less.
+    /// An object that adds rows, one after the other. It is faster for rows in ascending order.
     pub fn batch(&self) -> Rows<'_> {
         Rows { memtable: self, inserter: self.rows.inserter() }
     }
 
-    /// Erases the keys in `start..end` as of `version`; if `end` is empty, all keys from `start` on. Returns the bytes
-    /// of all range erases before and after it.
+    /// Erases the keys in `start..end` as of `version`. If `end` is empty, erases all keys from `start` on. Returns
+    /// the bytes of all range erases before and after this call.
     pub fn remove_range(&self, start: &[u8], end: &[u8], version: Version) -> (u64, u64) {
         let mut fragments = self.range_erases.write();
         let before = fragments.memory_bytes();
@@ -125,8 +125,8 @@ impl Memtable {
         (before, fragments.memory_bytes())
     }
 
-    /// As [`Memtable::get`], but `at` must be a visible version, because a row that is still being applied may be
-    /// missing.
+    /// As [`Memtable::get`], but `at` must be a visible version: the filter may not know a row yet that is still
+    /// being applied.
     #[inline]
     pub fn look_up(&self, key: &SoughtKey<'_>, at: Version) -> Option<MemRow> {
         let is_denied = self.filter.as_ref().is_some_and(|filter| !filter.may_have(key.hash()));
@@ -148,16 +148,16 @@ impl Memtable {
         self.range_erases.read().cover(key, at)
     }
 
-    /// Whether any range was erased. One atomic load.
+    /// Whether any range was erased. It costs one atomic load.
     pub fn has_range_erases(&self) -> bool {
         self.range_erase_count.load(Ordering::Acquire) != 0
     }
 
-    /// The range erases in fragments: sorted, not overlapping, each with all its versions. Range erases that are
-    /// applied meanwhile may be missing, as a whole or in part.
+    /// The range erases in fragments. Fragments are sorted and do not overlap, and each has all its versions. Range
+    /// erases that are applied during the walk may be missing, as a whole or in part.
     pub fn range_erases(&self) -> impl Iterator<Item = RangeErase<Arc<[u8]>>> + '_ {
         let mut chunk = Vec::new().into_iter();
-        // Fragments that begin before this key were listed.
+        // All fragments that begin before this key were listed already.
         let mut next = self.has_range_erases().then(|| Arc::from([]));
         std::iter::from_fn(move || {
             if chunk.len() == 0 {
@@ -170,17 +170,18 @@ impl Memtable {
         })
     }
 
-    /// The newest range erase at or before `at` that covers `key`, and how far the same is true for other keys.
+    /// The newest range erase at or before `at` that covers `key`, and how far around `key` the same answer holds.
     pub fn cover_around(&self, key: &[u8], at: Version, direction: Direction) -> CoverAround {
         self.range_erases.read().cover_around(key, at, direction)
     }
 
-    /// Every row, sorted by key and from the newest to the oldest version. Rows may be added meanwhile.
+    /// Every row, sorted by key and from the newest to the oldest version. Other threads may add rows during the
+    /// walk.
     pub fn all_versions(&self) -> impl Iterator<Item = MemRow> + '_ {
         self.rows_from(self.rows.first())
     }
 
-    /// Every row from `start` on, in the same order. Rows may be added meanwhile.
+    /// Every row from `start` on, in the same order. Other threads may add rows during the walk.
     pub fn versions_from<'m>(&'m self, start: &[u8]) -> impl Iterator<Item = MemRow> + use<'m> {
         self.rows_from(self.rows.first_from(&Probe::before(start)))
     }
@@ -189,7 +190,7 @@ impl Memtable {
         std::iter::from_fn(move || {
             let here = next?;
             next = self.rows.following(here);
-            // A row that a later row of the same batch has replaced.
+            // A later row of the same batch has replaced this row.
             while let Some(replaced) = next.filter(|next| next.version() == here.version() && next.has_key_of(here)) {
                 next = self.rows.following(replaced);
             }
@@ -197,18 +198,18 @@ impl Memtable {
         })
     }
 
-    /// How much memory its rows and its range erases take, in bytes. The memory of the rows is exact; `fragments` shows
-    /// the arithmetic of the rest.
+    /// The memory that the rows and the range erases take, in bytes. The memory of the rows is exact; `fragments`
+    /// shows how the rest is estimated.
     pub fn bytes(&self) -> u64 {
         self.row_bytes.load(Ordering::Relaxed) + self.range_erase_bytes.load(Ordering::Relaxed)
     }
 
-    /// The number of rows, all versions counted.
+    /// The number of rows. All versions of a key count.
     pub fn rows(&self) -> u64 {
         self.row_count.load(Ordering::Relaxed)
     }
 
-    /// How many erases of single rows were applied.
+    /// The number of erases of single rows that were applied.
     pub fn erases(&self) -> u64 {
         self.erase_count.load(Ordering::Relaxed)
     }

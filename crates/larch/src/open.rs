@@ -1,5 +1,5 @@
-//! Opens a database: reads the manifest, recovers commits from logs, and begins the background work. It reads no page
-//! of any SST, and does not know how a log is read.
+//! Opens a database: reads the manifest, recovers commits from logs, and begins the background work. It reads no
+//! page of any SST. It does not know how a log is read.
 
 mod begin;
 pub mod idle;
@@ -34,12 +34,12 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Opens the database in `directory`, with `cache` or with a cache of its own.
+/// Opens the database in `directory`, with the given `cache` or with a new cache of its own.
 ///
 /// # Errors
 ///
-/// [`Error::NotADatabase`], [`Error::Locked`], [`Error::NoThreads`], [`Error::BadOptions`]; damage of the manifest or
-/// of a log; what the disk refuses.
+/// [`Error::NotADatabase`], [`Error::Locked`], [`Error::NoThreads`], [`Error::BadOptions`]; damage to the manifest
+/// or to a log; what the disk refuses.
 pub fn open(
     machine: Machine,
     directory: PathBuf,
@@ -60,8 +60,8 @@ pub fn open(
     if !has_database {
         check_outside(&*machine.disk, &directory)?;
     }
-    // A writer looks again under the lock. This first look only avoids making a directory that is refused
-    // afterwards.
+    // A writer looks a second time, when it holds the lock. This first look only avoids making a directory for an
+    // open that is refused afterwards.
     if (options.read_only || !options.create) && !has_database {
         return Err(Error::NotADatabase(directory));
     }
@@ -72,8 +72,8 @@ pub fn open(
     }
 }
 
-/// Opens the files that the manifest names, without lock, threads and logs. Commits that are not in files yet are not
-/// visible, unless the database is to follow its writer.
+/// Opens the files that the manifest names, without a lock, threads or logs. Commits that are not in files yet are
+/// not visible, unless the database follows its writer.
 fn open_read_only(machine: Machine, directory: PathBuf, options: Options, cache: Arc<PageCache>) -> Result<Arc<Core>> {
     let begin_time = machine.clock.now();
     let machine = hold(&machine, &directory)?;
@@ -97,15 +97,15 @@ fn open_read_only(machine: Machine, directory: PathBuf, options: Options, cache:
     Ok(core)
 }
 
-/// Saves which pages are in memory, if the next open is to load them.
+/// Saves which pages are in memory, if the options say that the next open loads them.
 fn save_warm_state(core: &Core) {
     if core.env.options.warm_from_last {
-        // Best effort: losing it costs only time.
+        // An error is ignored: without this state, the next open is only slower.
         state::save(&core.env, &core.views.newest()).ok();
     }
 }
 
-/// How many files the tables of a database have.
+/// The number of files that the tables of a database have.
 fn file_count(core: &Core) -> u64 {
     core.views.newest().files.tables.values().map(|table| table.files().count() as u64).sum()
 }
@@ -130,10 +130,10 @@ fn open_follower(
 
 fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Arc<PageCache>) -> Result<Arc<Core>> {
     let begin_time = machine.clock.now();
-    // This comes before anything is made: without threads writers would wait for flushes for ever.
+    // Threads are started before anything else is made: without them, writers would wait for flushes forever.
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
     machine.disk.create_dir(&directory).map_err(|error| Error::io("create", &directory, error))?;
-    // From here on every file of the database is a file of the locked directory.
+    // From here on, the machine finds all files of the database in the locked directory.
     let machine = hold(&machine, &directory)?;
     let lock = lock(&machine, &directory)?;
     let opener = opener(&machine, &directory, &options, cache);
@@ -141,13 +141,13 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     let mut files = if ManifestLog::exists(&machine, &directory)? {
         ManifestLog::read(&machine, &ManifestLog::current(&machine, &directory)?, &opener)?
     } else if ManifestLog::is_unfinished_copy(&machine, &directory)? {
-        // The copy was begun after the first look, and its process has ended since.
+        // The copy was begun after the first look, and the process that made it has ended since.
         return Err(Error::UnfinishedCopy(directory));
     } else if machine.disk.exists(&directory.join(LIST)).map_err(|error| Error::io("look in", &directory, error))? {
-        // Files that were built for other databases are not what is left of one.
+        // Files that were built for other databases are not the rest of a database.
         return Err(Error::NotADatabase(directory));
     } else if listed.iter().any(|name| !matches!(name, ListedFile::Manifest(_))) {
-        // The creation of a database that was not finished leaves only manifests.
+        // If the creation of a database was not finished, only manifests are left.
         return Err(ManifestLog::current_is_missing(&directory));
     } else if !options.create {
         return Err(Error::NotADatabase(directory));
@@ -158,11 +158,11 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     let dropped = drop_unfinished_indexes(&mut files, &opener);
     files.check_readable_by(options.compat)?;
     files.written_for = Some(options.compat.to_string());
-    // On a store, another process may open the database at the same time. That process gets another epoch, so that
-    // its files have other names.
+    // In a store, another process may open the database at the same time. That process gets another epoch, so its
+    // files have other names.
     files.epoch = lock.holder().map_or(files.epoch + 1, |holder| holder.max(files.epoch + 1));
-    // This skips the numbers of all files that an earlier writer may have left behind, so that no such file is
-    // overwritten.
+    // The next number is greater than the numbers of all files that an earlier writer may have left. So no such
+    // file is overwritten.
     files.next_number =
         listed.iter().filter_map(ListedFile::number).map(|number| number + 1).fold(files.next_number, u64::max);
     let last = files.last_version;
@@ -174,7 +174,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     }
     let tables: Vec<TableId> = dropped.iter().map(|(table, _)| *table).collect();
     let begun = Beginning { core: &core, listed: &listed, dropped: &tables }.begin()?;
-    // The old manifest still names the files of a dropped index until the first edit is written to it.
+    // The old manifest still names the files of a dropped index, until the first edit is written to this manifest.
     let kept = dropped.into_iter().flat_map(|(_, names)| names).filter(|_| begun.is_old_manifest);
     remove_orphans(&core, listed, kept.collect(), &begun);
     core.env.report(|| Event::Opened {
@@ -189,7 +189,7 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     jobs::begin(&core);
     core.at_close.set(save_warm_state).expect("a database is opened once");
     if core.views.newest().memory.len() > 1 {
-        // The first try is made here, so that a process that ends soon does not leave all the work to the next
+        // The first flush is tried here, so that a process that ends soon does not leave all the work to the next
         // process.
         flush::attempt(&core);
     }
@@ -203,8 +203,8 @@ fn open_writer(machine: Machine, directory: PathBuf, options: Options, cache: Ar
     Ok(core)
 }
 
-/// Drops the indexes that were being built when the database was closed, or the process ended, and returns their tables
-/// and the names of their files. The manifest of this open does not have them.
+/// Drops the indexes whose build was not finished when the database was closed or the process ended. Returns the
+/// tables of their entries and the names of their files. The manifest of this open does not contain these indexes.
 fn drop_unfinished_indexes(files: &mut FileSet, opener: &FileOpener) -> Vec<(TableId, Vec<String>)> {
     let unfinished = |files: &FileSet| {
         let mut indexes = files.tables.indexes();
@@ -214,7 +214,7 @@ fn drop_unfinished_indexes(files: &mut FileSet, opener: &FileOpener) -> Vec<(Tab
     };
     let mut dropped = Vec::new();
     while let Some((table, names)) = unfinished(files) {
-        // Their files are removed as orphans.
+        // Their files are removed later as orphans.
         let outcome = files.apply(&Edit::DropTable(table), opener, &mut Vec::new());
         outcome.expect("the index is there, and has no index itself");
         dropped.push((table, names));
@@ -222,7 +222,8 @@ fn drop_unfinished_indexes(files: &mut FileSet, opener: &FileOpener) -> Vec<(Tab
     dropped
 }
 
-/// Takes the lock of the directory. If a close in this process is about to release the lock, waits for this close.
+/// Takes the lock of the directory. If this process is closing the database and will soon release the lock, waits
+/// for that.
 fn lock(machine: &Machine, directory: &Path) -> Result<Box<dyn Lock>> {
     let path = directory.join(LOCK);
     loop {
@@ -239,7 +240,7 @@ fn lock(machine: &Machine, directory: &Path) -> Result<Box<dyn Lock>> {
     }
 }
 
-/// Of the `listed` files, removes those that earlier writers left behind: SSTs that the manifest does not name and
+/// Removes those of the `listed` files that earlier writers left behind: SSTs that the manifest does not name and
 /// that are not `kept`, and manifests and logs that nothing uses any more.
 fn remove_orphans(core: &Core, listed: Vec<ListedFile>, kept: Vec<String>, begun: &Begun) {
     let view = core.views.newest();

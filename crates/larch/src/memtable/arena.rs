@@ -5,16 +5,17 @@
 //!                                                                  ▲ current: pieces come from here, one after the other
 //! ```
 //!
-//! A chunk has an eighth of the memory of the chunks before it, but at least 4 KiB. Once this would be 256 KiB,
-//! chunks have 1 MiB. So a thousand small arenas stay small, and a large arena has few chunks. A piece of more than
-//! a quarter of the current chunk has a chunk of its own, so that few bytes are lost at the end of a chunk.
+//! A new chunk has an eighth of the memory of all chunks before it, but at least 4 KiB. As soon as an eighth is 256
+//! KiB, new chunks have 1 MiB. So a thousand small arenas stay small, and a large arena has few chunks. A piece of
+//! more than a quarter of the current chunk gets a chunk of its own, so that few bytes are lost at the end of a
+//! chunk.
 //!
 //! Invariants:
-//! - A piece stays where it is as long as the arena lives, and no two pieces share a byte.
-//! - If one thread allocates the same sizes in the same order, the arena uses as many bytes: a simulated run can be
-//!   repeated.
+//! - A piece does not move as long as the arena lives, and no two pieces share a byte.
+//! - If one thread allocates the same sizes in the same order again, the arena uses the same number of bytes. So a
+//!   simulated run can be repeated.
 //!
-//! Thread safe. A piece costs one atomic addition; a chunk takes a lock.
+//! Thread safe. A piece costs one atomic addition. A chunk takes a lock.
 
 use super::row_memory::{POOL_CHUNK_BYTES, RowMemory};
 use os::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
@@ -22,16 +23,16 @@ use os::sync::{Arc, Mutex};
 use os::{BLOCK_BYTES, Buffer};
 use std::ptr::{self, NonNull};
 
-/// Pieces begin at multiples of this.
+/// Pieces begin at multiples of this number.
 pub(super) const ALIGNMENT: usize = 8;
 
-/// Where chunks stop growing little by little.
+/// When an eighth of the arena is this large, chunks stop growing little by little.
 const LARGE_CHUNK: usize = 256 << 10;
 
 /// Memory for pieces.
 #[derive(Debug)]
 pub struct Arena {
-    /// The chunk that pieces come from; null before the first piece.
+    /// The chunk from which pieces are taken; null before the first piece.
     current: AtomicPtr<Chunk>,
     /// The bytes of all chunks.
     bytes: AtomicU64,
@@ -42,27 +43,27 @@ pub struct Arena {
     is_flushed: AtomicBool,
 }
 
-/// A run of memory of which a prefix is handed out.
+/// A run of memory whose bytes are handed out from the start on.
 #[derive(Debug)]
 struct Chunk {
-    /// Start of the bytes of the buffer, which is aligned to blocks.
+    /// The start of the buffer's bytes. It is aligned to blocks.
     start: NonNull<u8>,
     capacity: usize,
-    /// How many bytes were asked for. More than `capacity` once the chunk is full.
+    /// How many bytes were asked for so far. It is more than `capacity` when the chunk is full.
     asked: AtomicUsize,
-    /// Not touched while the chunk lives.
+    /// It keeps the memory. Nobody touches this field while the chunk lives.
     #[expect(dead_code, reason = "it frees the memory when it is dropped")]
     buffer: Buffer,
 }
 
-// SAFETY: the chunks belong to the arena alone. Only their atomic counter changes, and the arena hands out each byte
-// once.
+// SAFETY: the chunks belong only to the arena. Only their atomic counter changes, and the arena hands out each byte
+// only once.
 unsafe impl Send for Arena {}
 // SAFETY: as above.
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// An arena that gets its chunks from `memory`, and has none yet.
+    /// An arena that gets its chunks from `memory`. It has no chunks yet.
     pub fn new(memory: Arc<RowMemory>) -> Self {
         Self {
             current: AtomicPtr::new(ptr::null_mut()),
@@ -73,8 +74,8 @@ impl Arena {
         }
     }
 
-    /// A piece of `bytes` bytes with any content, aligned to [`ALIGNMENT`]. It belongs to the caller as long as the
-    /// arena lives.
+    /// A piece of `bytes` bytes with undefined content, aligned to [`ALIGNMENT`]. It belongs to the caller as long
+    /// as the arena lives.
     #[inline]
     pub(super) fn allocate(&self, bytes: usize) -> NonNull<u8> {
         let bytes = bytes.next_multiple_of(ALIGNMENT);
@@ -94,7 +95,8 @@ impl Arena {
         }
     }
 
-    /// Adds a chunk, unless another thread has added one after `seen`. Returns the piece if it has a chunk of its own.
+    /// Adds a chunk, unless another thread has added one after `seen`. If the piece needs a chunk of its own, makes
+    /// this chunk and returns the piece.
     #[cold]
     fn grow(&self, seen: *mut Chunk, bytes: usize) -> Option<NonNull<u8>> {
         let mut chunks = self.chunks.lock();
@@ -126,24 +128,25 @@ impl Arena {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The memory without the rest of the current chunk. It grows with each piece.
+    /// The memory of all chunks in bytes, without the unused rest of the current chunk. It grows with every piece.
     pub fn used_bytes(&self) -> u64 {
         // SAFETY: as in `allocate`.
         let chunk = unsafe { self.current.load(Ordering::Acquire).as_ref() };
         let rest = chunk.map_or(0, |chunk| chunk.capacity.saturating_sub(chunk.asked.load(Ordering::Relaxed)));
-        // The bytes of a chunk were added before the chunk became the current one, so this is not negative.
+        // The bytes of a chunk are added before the chunk becomes the current one, so this difference is not
+        // negative.
         self.bytes() - rest as u64
     }
 
-    /// Notes that no view has the rows any more, so that only readers keep the arena. From now on nobody asks for
-    /// pieces.
+    /// Notes that no view has the rows any more, so that only readers keep the arena in memory. After this call,
+    /// nobody asks for pieces.
     pub(super) fn note_flushed(&self) {
         if !self.is_flushed.swap(true, Ordering::Relaxed) {
             self.memory.keep(self.bytes());
         }
     }
 
-    /// Whether a value may keep the arena for an unlimited time.
+    /// Whether a value may keep the arena in memory for an unlimited time.
     #[inline]
     pub(super) fn may_be_kept(&self) -> bool {
         self.memory.may_lend()
@@ -168,10 +171,10 @@ impl Chunk {
         Self { start, capacity, asked: AtomicUsize::new(0), buffer }
     }
 
-    /// The next `bytes` bytes, a multiple of [`ALIGNMENT`], if the chunk has as many.
+    /// The next `bytes` bytes, if the chunk has this many left. `bytes` is a multiple of [`ALIGNMENT`].
     #[inline]
     fn take(&self, bytes: usize) -> Option<NonNull<u8>> {
-        // Relaxed: the number alone decides to which thread the bytes belong.
+        // Relaxed: the old number alone decides which thread gets the bytes.
         let before = self.asked.fetch_add(bytes, Ordering::Relaxed);
         if before + bytes > self.capacity {
             return None;

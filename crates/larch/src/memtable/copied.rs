@@ -1,8 +1,9 @@
-//! Copies of some rows of a memtable. A range takes these rows one after the other without holding the memtable. It
-//! does not know other sources.
+//! Copies of some rows of a memtable. A range takes these rows one after the other, and does not keep the memtable
+//! in memory. It does not know the other sources of the range.
 //!
-//! A range that is idle between two rows must not keep the memory of a write buffer, so it copies some rows instead.
-//! It copies only a few small rows, because rows in memory mostly lie far apart between the rows of files.
+//! If a range is idle between two rows, it must not keep the memory of a write buffer. So it copies some rows
+//! instead. It copies only a few small rows, because rows in memory are mostly far apart, with many rows of files
+//! between them.
 
 use super::{MemCursor, MemRow};
 use sst::{Direction, RowKind, StreakRow, StreakStart, Version};
@@ -13,7 +14,7 @@ use std::ops::Bound;
 pub struct CopiedRows {
     direction: Direction,
     start: StreakStart,
-    /// Keys and values.
+    /// The keys and values of all copied rows.
     bytes: Vec<u8>,
     rows: Vec<CopiedRow>,
     /// The row that comes next.
@@ -23,7 +24,7 @@ pub struct CopiedRows {
     is_cut: bool,
 }
 
-/// One row: its key lies in the bytes up to `key_end`, before the description of the row.
+/// One row. Its key is in `bytes` from `key_start` to `key_end`.
 #[derive(Debug)]
 struct CopiedRow {
     key_start: u32,
@@ -31,16 +32,16 @@ struct CopiedRow {
     says: StreakRow,
 }
 
-/// The most rows that are copied, and how many bytes are enough.
+/// A copy ends when it has the first number of rows or at least the second number of bytes.
 const MAX_ROWS: usize = 32;
 const ENOUGH_BYTES: usize = 8 << 10;
 
-/// A longer value is not copied: the walk goes on in the memtable there.
+/// A longer value is not copied: at its row, the walk goes on in the memtable.
 const MAX_VALUE_BYTES: usize = 1 << 10;
 
 impl CopiedRows {
-    /// At most `most` rows from the place of `cursor` on, as long as `is_before_end` is true for their keys. Rows
-    /// that a range erase of version `erased` hides are copied without a value.
+    /// Copies at most `most` rows, beginning at the place of `cursor`, while `is_before_end` is true for their
+    /// keys. Rows that a range erase with the version `erased` hides are copied without a value.
     pub fn new(
         cursor: &MemCursor,
         start: StreakStart,
@@ -60,7 +61,8 @@ impl CopiedRows {
                 break;
             }
             copies.copy(cursor.row(), erased);
-            // The search ends with the last copied row, because an old snapshot may see only one row in many.
+            // No further row is looked for after the last copied row, because an old snapshot may see only one row
+            // in many.
             if copies.rows.len() >= most.min(MAX_ROWS) || copies.bytes.len() >= ENOUGH_BYTES || copies.ends_elsewhere()
             {
                 break;
@@ -70,7 +72,7 @@ impl CopiedRows {
         copies
     }
 
-    /// Whether the walk goes on in the memtable at the row copied last.
+    /// Whether the walk has to go on in the memtable at the row that was copied last.
     fn ends_elsewhere(&self) -> bool {
         self.rows.last().is_some_and(|row| row.says == StreakRow::Elsewhere)
     }
@@ -91,7 +93,7 @@ impl CopiedRows {
         self.rows.push(CopiedRow { key_start, key_end, says });
     }
 
-    /// What all keys begin with.
+    /// The bytes with which all copied keys begin.
     pub fn prefix(&self) -> &[u8] {
         let (Some(first), Some(last)) = (self.rows.first(), self.rows.last()) else { return &[] };
         let (first, last) = (self.key_of(first), self.key_of(last));
@@ -99,7 +101,7 @@ impl CopiedRows {
         &first[..shared]
     }
 
-    /// Which way they go.
+    /// The direction in which the rows were copied.
     pub fn direction(&self) -> Direction {
         self.direction
     }
@@ -109,17 +111,18 @@ impl CopiedRows {
         self.rows.is_empty()
     }
 
-    /// Whether the memtable has no row after the last one within the walk. Otherwise it may have more.
+    /// Whether the memtable has no row after the last copied row that belongs to the walk. If not, it may have more
+    /// such rows.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// The row that comes next, if one exists.
+    /// The number of the row that comes next, if there is one.
     pub fn row(&self) -> Option<usize> {
         (self.next < self.rows.len()).then_some(self.next)
     }
 
-    /// What the memtable says about the row that comes next. `None` if no row is left.
+    /// What the memtable says about the row that comes next; `None` if no row is left.
     pub fn read(&self) -> Option<StreakRow> {
         self.rows.get(self.next).map(|row| row.says)
     }
@@ -129,13 +132,13 @@ impl CopiedRows {
         self.key_of(&self.rows[self.next])
     }
 
-    /// Replaces `key` with the key of a row.
+    /// Replaces the content of `key` with the key of the row `row`.
     pub fn read_key(&self, row: usize, key: &mut Vec<u8>) {
         key.clear();
         key.extend_from_slice(self.key_of(&self.rows[row]));
     }
 
-    /// The bytes between two places that [`CopiedRows::read`] has answered with.
+    /// The value between two places, which an answer of [`CopiedRows::read`] contains.
     pub fn value(&self, start: u32, end: u32) -> &[u8] {
         &self.bytes[start as usize..end as usize]
     }
@@ -145,15 +148,15 @@ impl CopiedRows {
         self.next += 1;
     }
 
-    /// Whether it has gone past a row.
+    /// Whether it has gone past at least one row.
     pub fn has_advanced(&self) -> bool {
         self.next > 0
     }
 
-    /// Moves `cursor`, from whose place on the rows were copied, to the last row that was passed.
+    /// Moves `cursor` to the last row that was passed. `cursor` is at the place from which the rows were copied.
     pub fn resume(&self, cursor: &mut MemCursor) {
         let there = usize::from(self.start == StreakStart::At);
-        // Backward, a step takes two searches.
+        // A step backward takes two searches, so one search for the key is cheaper than several steps.
         if self.direction == Direction::Backward && self.next > there + 1 {
             cursor.seek_back(Bound::Included(self.key_of(&self.rows[self.next - 1])));
             return;
@@ -163,12 +166,12 @@ impl CopiedRows {
         }
     }
 
-    /// Whether all copied rows were passed, and the memtable may have more rows.
+    /// Whether all copied rows were passed and the memtable may have more rows.
     pub fn is_used_up(&self) -> bool {
         !self.is_cut && self.next == self.rows.len()
     }
 
-    /// The memory that they take, in bytes.
+    /// The memory that the copies take, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         (self.bytes.capacity() + self.rows.capacity() * size_of::<CopiedRow>()) as u64
     }

@@ -1,15 +1,15 @@
-//! Walks the keys of a memtable as of a version, in both directions. It does not hide erased keys, because the merge
-//! above needs them, and does not know range erases, because the merge asks the memtable for them.
+//! Walks through the keys of a memtable as of a version, in both directions. It does not hide erased keys, because
+//! the merge above needs them. It does not know range erases, because the merge asks the memtable for them.
 //!
-//! The cursor keeps its memtable and stands on a row of the skip list. Going forward follows the links of the lowest
-//! level. Going back costs two searches for each row, because the skip list is linked in one direction only.
+//! The cursor keeps its memtable in memory and stands on a row of the skip list. A step forward follows the links
+//! of the lowest level. A step back costs two searches, because the skip list is linked in only one direction.
 //!
 //! Invariants:
-//! - A row at which the cursor stands is the newest visible version of its key. Which rows are visible as of a version
-//!   does not change, and no row leaves the list, so the cursor can go on from there at any time.
+//! - The row at which the cursor stands is the newest visible version of its key. The set of rows that are visible
+//!   as of a version does not change, and no row leaves the list. So the cursor can go on from its row at any time.
 //! - `Before` and `After` are the two ends of the table.
 //!
-//! Thread safety: belongs to one thread; others may apply newer versions meanwhile.
+//! Thread safety: a cursor belongs to one thread. Other threads may apply newer versions at the same time.
 
 use super::node::Node;
 use super::skip_list::{Probe, SkipList};
@@ -18,7 +18,7 @@ use os::sync::Arc;
 use sst::{Direction, Version};
 use std::ops::Bound;
 
-/// After skipping this many rows one by one, another search is cheaper: a key may have thousands of versions.
+/// A key may have thousands of versions. After skipping this many rows one by one, another search is cheaper.
 const SKIPPED_ROWS: usize = 8;
 
 /// A position among the keys of a memtable as of a version.
@@ -42,13 +42,13 @@ impl MemCursor {
         Self { table, at, place: CursorPlace::Before }
     }
 
-    /// The version that the cursor sees.
+    /// The version as of which the cursor sees rows.
     #[cfg(test)]
     pub fn at(&self) -> Version {
         self.at
     }
 
-    /// Goes to the first key at or after the bound, or after it if the bound is excluded.
+    /// Goes to the first key at or after the bound. If the bound is excluded, goes to the first key after it.
     pub fn seek(&mut self, bound: Bound<&[u8]>) {
         let rows = &self.table.rows;
         let first = match bound {
@@ -60,7 +60,7 @@ impl MemCursor {
         self.place.set(rows, visible, CursorPlace::After);
     }
 
-    /// Goes to the last key at or before the bound, or before it if the bound is excluded.
+    /// Goes to the last key at or before the bound. If the bound is excluded, goes to the last key before it.
     pub fn seek_back(&mut self, bound: Bound<&[u8]>) {
         let rows = &self.table.rows;
         let last = match bound {
@@ -72,8 +72,8 @@ impl MemCursor {
         self.place.set(rows, visible, CursorPlace::Before);
     }
 
-    /// Goes to the next key. From before the first key it goes to the first, and from the last key to after it, where
-    /// it stays.
+    /// Goes to the next key. A cursor before the first key goes to the first key. From the last key it goes to the
+    /// place after it, and stays there.
     pub fn next(&mut self) {
         match &self.place {
             CursorPlace::After => {}
@@ -86,8 +86,8 @@ impl MemCursor {
         }
     }
 
-    /// Goes to the previous key. From after the last key it goes to the last, and from the first key to before it,
-    /// where it stays.
+    /// Goes to the previous key. A cursor after the last key goes to the last key. From the first key it goes to
+    /// the place before it, and stays there.
     pub fn prev(&mut self) {
         match &self.place {
             CursorPlace::Before => {}
@@ -109,7 +109,7 @@ impl MemCursor {
         }
     }
 
-    /// The key at the position; `None` before the first and after the last.
+    /// The key at the cursor; `None` before the first key and after the last key.
     pub fn key(&self) -> Option<&[u8]> {
         match &self.place {
             CursorPlace::On(row) => Some(row.key()),
@@ -117,11 +117,11 @@ impl MemCursor {
         }
     }
 
-    /// The newest visible version of the key at the position, which may be an erase.
+    /// The newest visible version of the key at the cursor. This version may be an erase.
     ///
     /// # Panics
     ///
-    /// If no key is at the position.
+    /// It panics if the cursor is at no key.
     pub fn row(&self) -> &MemRow {
         match &self.place {
             CursorPlace::On(row) => row,
@@ -131,7 +131,7 @@ impl MemCursor {
 }
 
 impl CursorPlace {
-    /// Goes to `row`, or to `end` if there is no row. All rows of the cursor come from the same `rows`.
+    /// Goes to `row`, or to `end` if `row` is `None`. All rows of the cursor come from the same `rows`.
     fn set(&mut self, rows: &SkipList, row: Option<Node<'_>>, end: Self) {
         match (row, self) {
             (Some(node), Self::On(row)) => row.set(node),
@@ -153,8 +153,8 @@ fn after_key<'l>(rows: &'l SkipList, node: Node<'_>) -> Option<Node<'l>> {
     rows.first_from(&Probe::after(node.key()))
 }
 
-/// The first row from `node` on that is visible as of `at`. `node` is the newest version of its key, or newer than
-/// `at`.
+/// The first row at or after `node` that is visible as of `at`. `node` must be the newest version of its key, or
+/// newer than `at`.
 fn first_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version) -> Option<Node<'l>> {
     let mut skipped = 0;
     loop {
@@ -171,9 +171,9 @@ fn first_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version
     }
 }
 
-/// The newest visible row of the key of `node`. If this key has no visible row, that of the nearest key before it
-/// which has one. Going back, the first row of a key is its oldest version. If this version is visible, another
-/// search finds the newest visible version of the key.
+/// The newest visible row of the key of `node`. If this key has no visible row, it is the newest visible row of the
+/// nearest key before it that has one. In a walk backward, the first row of a key is its oldest version. If this
+/// oldest version is visible, another search finds the newest visible version of the key.
 fn last_visible<'l>(rows: &'l SkipList, mut node: Option<Node<'l>>, at: Version) -> Option<Node<'l>> {
     loop {
         let here = node?;

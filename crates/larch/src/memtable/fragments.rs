@@ -1,5 +1,5 @@
-//! The range erases of a memtable, cut at each other's ends, so that each key lies in at most one fragment. It does not
-//! know rows.
+//! The range erases of a memtable, cut at each other's ends, so that each key is in at most one fragment. It does
+//! not know rows.
 //!
 //! ```text
 //! erase @5       a ──────────── m
@@ -8,8 +8,8 @@
 //!                 [5]   [9, 5]     [9]
 //! ```
 //!
-//! A fragment lists every version that erased it, because readers at different versions share it. So n overlapping
-//! range erases may take memory for n² versions, which the estimate of memory counts.
+//! A fragment lists all versions at which it was erased, because readers at different versions share it. So n
+//! overlapping range erases may take memory for n² versions. The estimate of memory includes these versions.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -22,30 +22,32 @@ use super::allocated::allocated_bytes;
 /// All range erases of a memtable.
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
-    /// By start; they do not overlap.
+    /// The fragments by their starts. They do not overlap.
     by_start: BTreeMap<Arc<[u8]>, Fragment>,
     memory_bytes: u64,
 }
 
 #[derive(Debug)]
 struct Fragment {
-    /// An empty end is the end of all keys.
+    /// An empty end stands for the end of all keys.
     end: Arc<[u8]>,
-    /// From oldest to newest, so that a new one goes last.
+    /// The versions from the oldest to the newest, so that a new version is appended.
     versions: Vec<Version>,
 }
 
-/// The memory of a fragment in the tree. A node of std's B-tree has 11 places, and a fragment takes 56 bytes: 11 × 56 +
-/// 16 = 632, for which the allocator takes 640. After a split at least 5 places are used, so that a fragment takes at
-/// most 128 bytes. Inner nodes come on top, but most leaves are fuller.
+/// The memory that a fragment takes in the tree. A node of std's B-tree has 11 places, and a fragment takes 56
+/// bytes: 11 × 56 + 16 = 632. For this, the allocator takes 640 bytes. After a split, at least 5 places of a node
+/// are used. So a fragment takes at most 128 bytes. Inner nodes are not included, but most leaves are fuller than
+/// that.
 const PLACE_BYTES: u64 = 128;
-/// The memory of the first node, which is there from the first fragment on.
+/// The memory of the first node, which exists as soon as there is a fragment.
 const NODE_BYTES: u64 = 640;
 /// The two counts of an `Arc`.
 const SHARED_BYTES: usize = 16;
 
 impl Fragments {
-    /// Adds a range erase of `start..end`. An empty `end` is the end of all keys. The range is not empty.
+    /// Adds a range erase of `start..end`. An empty `end` stands for the end of all keys. The range must not be
+    /// empty.
     pub(super) fn insert(&mut self, start: &[u8], end: &[u8], version: Version) {
         assert!(end.is_empty() || start < end, "the caller drops empty ranges");
         let start: Arc<[u8]> = start.into();
@@ -56,7 +58,7 @@ impl Fragments {
         }
         let upper = if end.is_empty() { Bound::Unbounded } else { Bound::Excluded(&*end) };
         let mut gaps = Vec::new();
-        // The start of the part that no fragment covers yet; `None` after a fragment without end.
+        // The start of the part that no fragment covers yet; `None` after a fragment that has no end.
         let mut open = Some(start.clone());
         for (inside, fragment) in self.by_start.range_mut::<[u8], _>((Bound::Included(&*start), upper)) {
             let gap = open.take().expect("a fragment without end is the last");
@@ -83,7 +85,7 @@ impl Fragments {
         }
     }
 
-    /// If `key` lies inside a fragment, cuts it in two there.
+    /// If `key` is inside a fragment, cuts this fragment in two at `key`.
     fn split_at(&mut self, key: &Arc<[u8]>) {
         let before = self.by_start.range_mut::<[u8], _>((Bound::Unbounded, Bound::Excluded(&**key))).next_back();
         let Some((_, fragment)) = before else { return };
@@ -113,7 +115,7 @@ impl Fragments {
         fragment.newest(at)
     }
 
-    /// The newest range erase at or before `at` that covers `key`, and how far the same is true for other keys.
+    /// The newest range erase at or before `at` that covers `key`, and how far around `key` the same answer holds.
     pub(super) fn cover_around(&self, key: &[u8], at: Version, direction: Direction) -> CoverAround {
         let before = self.by_start.range::<[u8], _>((Bound::Unbounded, Bound::Included(key))).next_back();
         let at_key = before.filter(|(_, fragment)| fragment.end.is_empty() || key < &*fragment.end);
@@ -154,7 +156,7 @@ impl Fragments {
         found.next().map(|(start, _)| start.to_vec())
     }
 
-    /// How much memory this takes, in bytes.
+    /// The memory that the fragments take, in bytes.
     pub(super) fn memory_bytes(&self) -> u64 {
         self.memory_bytes
     }
@@ -167,7 +169,8 @@ impl Fragment {
         self.versions[..visible].last().copied()
     }
 
-    /// Adds a version. Versions come in ascending order, and one batch may erase a range twice.
+    /// Adds a version of an erase. Versions come in ascending order. The same version may come twice, because one
+    /// batch may erase a range twice.
     fn note(&mut self, version: Version) {
         if let Err(place) = self.versions.binary_search(&version) {
             self.versions.insert(place, version);

@@ -1,4 +1,4 @@
-//! How a row lies in the arena. It does not know the order of rows, or which of them are linked.
+//! The layout of a row in the arena. It does not know the order of rows, or which rows are linked.
 //!
 //! ```text
 //! link n-1 | … | link 1 | link 0 | version u64 | value bytes u32 | key bytes, height, kind u32 | key | value
@@ -6,12 +6,13 @@
 //! ```
 //!
 //! The *head* is the first eight bytes of the key as a number. Most comparisons on the way down a skip list need
-//! only the head. They read one number, 16 bytes after the lowest links. For this reason a key of fewer than eight
-//! bytes is filled with zeros. A node takes 24 bytes plus the key and the value, plus 8 bytes for each link after
-//! the first (a third of a link on average), rounded up to a multiple of 8.
+//! only the head. Such a comparison reads one number, which is 16 bytes after the lowest link. For this reason, a
+//! key of fewer than eight bytes is padded with zeros. A node takes 24 bytes plus the key and the value. Each link
+//! after the first adds 8 bytes; an average node has a third of such a link. The sum is rounded up to a multiple of
+//! 8.
 //!
-//! Invariants: after a node was written, only its links change. A link is null or leads to a node of the same arena
-//! that was written before it was linked.
+//! Invariants: after a node was written, nothing in it changes except its links. A link is null or leads to a node
+//! of the same arena. That node was written before the link was set.
 
 use super::arena::{ALIGNMENT, Arena};
 use os::sync::atomic::AtomicPtr;
@@ -20,7 +21,7 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 use std::slice;
 
-/// Most links of a node. Among 4^12 (16 million) rows the top level has one node on average.
+/// The most links that a node has. Among 4^12 (16 million) rows, one node on average is on the top level.
 pub(super) const MAX_HEIGHT: usize = 12;
 
 const HEAD_BYTES: usize = size_of::<u64>();
@@ -30,7 +31,7 @@ const HEADER_BYTES: usize = size_of::<Header>();
 /// The memory of a node with one link, an empty key and an empty value.
 pub(super) const SMALLEST_BYTES: usize = LINK_BYTES + HEADER_BYTES;
 
-/// The bits of the length of a key, and those of the height, in their common number.
+/// How many bits the length of a key and the height of a node have in the number that holds both.
 const KEY_BITS: u32 = 17;
 const HEIGHT_BITS: u32 = 4;
 
@@ -38,16 +39,18 @@ const _: () = assert!(MAX_KEY_BYTES < 1 << KEY_BITS && MAX_HEIGHT < 1 << HEIGHT_
 const _: () = assert!(align_of::<Header>() <= ALIGNMENT && align_of::<Link>() <= ALIGNMENT);
 const _: () = assert!(LINK_BYTES.is_multiple_of(align_of::<Header>()));
 
-/// Leads to the next node of a level.
+/// A link to the next node of a level.
 pub(super) type Link = AtomicPtr<Header>;
 
-/// What all nodes have. The links lie before it, the key and the value after it.
+/// The part that all nodes have in the same form. The links are before it in memory, and the key and the value are
+/// after it.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Header {
     version: u64,
     value_bytes: u32,
-    /// `KEY_BITS` bits for the length of the key, `HEIGHT_BITS` for the height, then the kind.
+    /// From the lowest bit on: `KEY_BITS` bits for the length of the key, `HEIGHT_BITS` bits for the height, then
+    /// the kind.
     key_height_kind: u32,
 }
 
@@ -55,12 +58,12 @@ pub(super) struct Header {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node<'a>(NonNull<Header>, PhantomData<&'a Arena>);
 
-// SAFETY: a node does not change, but for its links, which are atomic.
+// SAFETY: nothing in a node changes except its links, and the links are atomic.
 unsafe impl Send for Node<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Node<'_> {}
 
-/// What a node holds.
+/// The content of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Content<'c> {
     pub key: &'c [u8],
@@ -96,7 +99,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The node at an address that [`Node::address`] gave.
+    /// The node at an address that is the result of [`Node::address`].
     ///
     /// # Safety
     ///
@@ -106,7 +109,7 @@ impl<'a> Node<'a> {
         Self(address, PhantomData)
     }
 
-    /// Where it is.
+    /// The address of the node.
     #[inline]
     pub(super) fn address(self) -> NonNull<Header> {
         self.0
@@ -121,12 +124,12 @@ impl<'a> Node<'a> {
     /// The first eight bytes of the key.
     #[inline]
     pub(super) fn head(self) -> u64 {
-        // SAFETY: a node has room for a key of `HEAD_BYTES` or more, and `write` has written all of these bytes. They
-        // do not change while the arena lives.
+        // SAFETY: a node has room for a key of at least `HEAD_BYTES` bytes, and `write` has written all of these
+        // bytes. They do not change while the arena lives.
         u64::from_be_bytes(unsafe { self.bytes().cast::<[u8; HEAD_BYTES]>().read() })
     }
 
-    /// The commit that wrote the row.
+    /// The version of the commit that wrote the row.
     #[inline]
     pub(super) fn version(self) -> Version {
         Version(self.header().version)
@@ -144,7 +147,7 @@ impl<'a> Node<'a> {
         (self.header().key_height_kind & ((1 << KEY_BITS) - 1)) as usize
     }
 
-    /// How many links it has.
+    /// The number of links that the node has.
     #[inline]
     pub(super) fn height(self) -> usize {
         (self.header().key_height_kind >> KEY_BITS & ((1 << HEIGHT_BITS) - 1)) as usize
@@ -153,7 +156,7 @@ impl<'a> Node<'a> {
     /// The key.
     #[inline]
     pub(super) fn key(self) -> &'a [u8] {
-        // SAFETY: the key has this length and lies behind the header, in the same piece; `write` has written it. It
+        // SAFETY: the key has this length and is behind the header, in the same piece; `write` has written it. It
         // does not change while the arena lives.
         unsafe { slice::from_raw_parts(self.bytes(), self.key_bytes()) }
     }
@@ -168,7 +171,7 @@ impl<'a> Node<'a> {
     #[inline]
     pub(super) fn value(self) -> &'a [u8] {
         let value_bytes = self.header().value_bytes as usize;
-        // SAFETY: as in `key`: the value comes after it.
+        // SAFETY: as in `key`. The value comes after the key.
         unsafe { slice::from_raw_parts(self.bytes().add(key_room(self.key_bytes())), value_bytes) }
     }
 
@@ -179,11 +182,11 @@ impl<'a> Node<'a> {
         unsafe { self.0.as_ptr().cast::<u8>().add(HEADER_BYTES) }
     }
 
-    /// The link of a level. Level 0 has all nodes.
+    /// The link of the node on `level`. All nodes are on level 0.
     ///
     /// # Safety
     ///
-    /// The level is below the height of the node.
+    /// `level` must be below the height of the node.
     #[inline]
     pub(super) unsafe fn link(self, level: usize) -> &'a Link {
         debug_assert!(level < self.height(), "a node has links up to its height");
@@ -191,13 +194,13 @@ impl<'a> Node<'a> {
         unsafe { self.0.cast::<Link>().sub(level + 1).as_ref() }
     }
 
-    /// The memory that it takes in the arena, in bytes.
+    /// The memory that the node takes in the arena, in bytes.
     pub(super) fn memory_bytes(self) -> u64 {
         node_bytes(self.height(), self.key_bytes(), self.header().value_bytes as usize) as u64
     }
 
-    /// Asks the processor to load the node into its cache. The result is correct even if the processor does not do
-    /// it.
+    /// Asks the processor to load the node into its cache. The processor may ignore this. The results of later
+    /// reads are the same.
     #[inline]
     pub(super) fn prefetch(self) {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -213,7 +216,7 @@ fn node_bytes(height: usize, key_bytes: usize, value_bytes: usize) -> usize {
     (height * LINK_BYTES + HEADER_BYTES + key_room(key_bytes) + value_bytes).next_multiple_of(ALIGNMENT)
 }
 
-/// The bytes from the start of a key to the value.
+/// The number of bytes from the start of a key to the value after it.
 #[inline]
 fn key_room(key_bytes: usize) -> usize {
     key_bytes.max(HEAD_BYTES)

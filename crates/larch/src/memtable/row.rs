@@ -7,26 +7,26 @@ use sst::{RowKind, Version};
 use std::fmt;
 use std::ptr::NonNull;
 
-/// One version of a key. It keeps the arena that the row lies in, so it may live longer than the memtable.
+/// One version of a key. It keeps the arena of the row in memory, so it may live longer than the memtable.
 #[derive(Clone)]
 pub struct MemRow {
     node: NonNull<Header>,
     arena: Arc<Arena>,
 }
 
-// SAFETY: it is a node, which is Send and Sync, and the arena that the node lies in.
+// SAFETY: a row is a node, which is Send and Sync, together with the arena that has the node.
 unsafe impl Send for MemRow {}
 // SAFETY: as above.
 unsafe impl Sync for MemRow {}
 
 impl MemRow {
-    /// The row at `node`, which lies in `arena`.
+    /// The row at `node`, which is in `arena`.
     #[inline]
     pub(super) fn new(node: Node<'_>, arena: &Arc<Arena>) -> Self {
         Self { node: node.address(), arena: arena.clone() }
     }
 
-    /// Becomes the row at `node`, which lies in the same arena.
+    /// Makes this value the row at `node`, which must be in the same arena.
     #[inline]
     pub(super) fn set(&mut self, node: Node<'_>) {
         self.node = node.address();
@@ -34,7 +34,7 @@ impl MemRow {
 
     #[inline]
     pub(super) fn node(&self) -> Node<'_> {
-        // SAFETY: the node lies in the arena, which the row keeps.
+        // SAFETY: the node is in the arena, and this row keeps the arena.
         unsafe { Node::at(self.node) }
     }
 
@@ -56,7 +56,7 @@ impl MemRow {
         self.node().kind()
     }
 
-    /// The commit that wrote it.
+    /// The version of the commit that wrote the row.
     #[inline]
     pub fn version(&self) -> Version {
         self.node().version()
@@ -67,7 +67,7 @@ impl MemRow {
         self.node().memory_bytes()
     }
 
-    /// Whether a reader may keep the row for an unlimited time, although the row keeps the arena; see
+    /// Whether a reader may keep the row for an unlimited time, although this keeps the whole arena in memory; see
     /// [`super::row_memory`].
     pub fn may_be_kept(&self) -> bool {
         self.arena.may_be_kept()

@@ -1,15 +1,16 @@
-//! Memory for the rows of one database: gives chunks to its arenas, and counts the memory that only values keep. It
-//! does not know rows.
+//! The memory for the rows of one database. It gives chunks to arenas, and counts the memory that only values keep.
+//! It does not know rows.
 //!
-//! Large chunks come from a pool on huge pages, which takes chunks back after a flush and gives them to the next
-//! memtables: so the system need not zero their memory again. (A search follows about 25 pointers to as many pages, and
-//! with pages of 4 KiB the processor would have to look most of them up.) A database that never had many rows in memory
-//! has no pool.
+//! Large chunks come from a pool on huge pages. After a flush, the pool takes chunks back and gives them to the
+//! next memtables, so the system need not zero their memory again. (A search follows about 25 pointers to as many
+//! pages, and with pages of 4 KiB the processor would have to look most of them up.) A database that never had many
+//! rows in memory has no pool.
 //!
-//! A value that was read from a memtable lends its bytes from the arena, so it keeps the whole arena, even after its
-//! rows are in files. A program may keep such values as long as it likes. While they keep more than a part of the
-//! write buffer, further values are copies. So values never keep more than this part plus the arenas that were in
-//! use when the part was exceeded, which are at most one write buffer.
+//! A value that was read from a memtable borrows its bytes from the arena. So the value keeps the whole arena in
+//! memory, even when the rows of the arena are in files. A program may keep such values as long as it likes. While
+//! such values keep more than a certain part of the write buffer, further values are copies. So values never keep
+//! more than this part plus the arenas that were in use when they exceeded it. These arenas take at most one write
+//! buffer.
 //!
 //! Thread safe.
 
@@ -17,10 +18,11 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, OnceLock};
 use os::{Arena as Pool, Buffer};
 
-/// Chunks of this size come from the pool: half of a huge page, the longest run that the pool has.
+/// Chunks of this size come from the pool. It is half of a huge page, which is the longest run that the pool has.
 pub(super) const POOL_CHUNK_BYTES: usize = 1 << 20;
 
-/// The memory of one database. By default it has no pool, and values are lent until something is kept.
+/// The memory for the rows of one database. By default there is no pool, and values borrow bytes until some flushed
+/// arena is kept.
 #[derive(Debug, Default)]
 pub struct RowMemory {
     pool: OnceLock<Arc<Pool>>,
@@ -30,20 +32,20 @@ pub struct RowMemory {
 }
 
 impl RowMemory {
-    /// The memory of a database with this write buffer.
+    /// The memory for a database with a write buffer of `write_buffer_bytes` bytes.
     pub fn new(write_buffer_bytes: u64) -> Self {
         Self { pool_bytes: write_buffer_bytes, lending_bytes: write_buffer_bytes / 4, ..Self::default() }
     }
 
-    /// Memory of at least `bytes` bytes.
+    /// A buffer of at least `bytes` bytes.
     pub(super) fn chunk(&self, bytes: usize) -> Buffer {
         let is_pooled = bytes == POOL_CHUNK_BYTES && self.pool_bytes > 0;
         let pooled = is_pooled.then(|| self.pool.get_or_init(|| Pool::new(self.pool_bytes)).buffer(bytes)).flatten();
-        // The pool is used up while values keep flushed rows.
+        // The pool may be empty while values keep flushed rows.
         pooled.unwrap_or_else(|| Buffer::zeroed(bytes))
     }
 
-    /// Gives memory that no arena uses back to the system.
+    /// Returns pool memory that no arena uses to the system.
     pub fn give_back(&self) {
         if let Some(pool) = self.pool.get() {
             pool.set_limit(0);
@@ -51,7 +53,7 @@ impl RowMemory {
         }
     }
 
-    /// All other row memory of the database, in bytes: without the arenas whose rows are not in files yet.
+    /// The row memory of the database in bytes, without the arenas whose rows are not in files yet.
     pub fn other_bytes(&self) -> u64 {
         let spare = |pool: &Arc<Pool>| pool.backed_bytes().saturating_sub(pool.used_bytes()) + pool.overhead_bytes();
         self.kept_bytes() + self.pool.get().map_or(0, spare)
@@ -62,7 +64,7 @@ impl RowMemory {
         self.kept_bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether values may keep more.
+    /// Whether values may keep more memory.
     #[inline]
     pub(super) fn may_lend(&self) -> bool {
         self.kept_bytes() <= self.lending_bytes

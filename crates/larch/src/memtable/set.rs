@@ -1,11 +1,12 @@
 //! The memtables of all tables that belong to one log. It does not know how the log is written.
 //!
-//! The rows of all memtables lie in one arena, so that the memory of a set is exact, and ten thousand tables take no
-//! more memory than one with as many rows. If look-ups ask the set, one filter knows the keys of all its memtables.
-//! The memtables are the nodes of a tree. Each node lies under a node whose number ends in the same bits; a level
-//! stands for two bits. Nodes are only added, so a reader finds its memtable without a lock or a reference count.
+//! The rows of all memtables are in one arena. So the memory of a set is known exactly, and the rows of ten
+//! thousand tables take no more memory than the same rows in one table. If look-ups ask the set, one filter knows
+//! the keys of all memtables in it. The memtables are the nodes of a tree. The spread bits of a table's number say
+//! where its node is: each level of the tree stands for two bits. Nodes are added and never removed, so a reader
+//! finds its memtable without a lock or a reference count.
 //!
-//! Thread safe. Any number of threads adds memtables and reads.
+//! Thread safe. Any number of threads may add memtables and read at the same time.
 
 use super::Memtable;
 use super::arena::Arena;
@@ -16,20 +17,22 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, OnceLock};
 use sst::Version;
 
-/// The memtables that are filled while one log is written: one for each table, made by the first write to the table.
+/// The memtables that are filled while one log is written. Each table that is written has one memtable, which the
+/// first write makes.
 #[derive(Debug)]
 pub struct MemSet {
     /// The number of the log that holds the same rows.
     pub log: u64,
-    /// The numbers of older logs that hold rows of the set, too: a recovery reads several logs into one set.
+    /// The numbers of older logs that also hold rows of this set. There are some after a recovery, which reads
+    /// several logs into one set.
     pub older_logs: Vec<u64>,
     arena: Arc<Arena>,
-    /// Denies absent keys, in a set that look-ups ask.
+    /// Denies absent keys. It exists only in a set that look-ups ask.
     filter: Option<Arc<SetFilter>>,
     tables: OnceLock<Box<TableNode>>,
-    /// The memory of the memtables outside the arena: of the tree and of range erases.
+    /// The memory of the memtables outside the arena, in bytes: the tree and the range erases.
     other_bytes: AtomicU64,
-    /// What commits that are being applied are going to take, in bytes.
+    /// The bytes that commits will take that are still being applied.
     reserved_bytes: AtomicU64,
     /// The oldest version in any memtable.
     oldest: AtomicU64,
@@ -46,7 +49,7 @@ struct TableNode {
 }
 
 impl MemSet {
-    /// No memtables yet, and no filter. The memory of their rows comes from `memory`.
+    /// A set without memtables and without a filter. The memory of their rows comes from `memory`.
     pub fn new(log: u64, memory: Arc<RowMemory>) -> Self {
         Self {
             log,
@@ -61,7 +64,7 @@ impl MemSet {
         }
     }
 
-    /// The set with a filter: for one that look-ups will ask.
+    /// The same set with a filter, for a set that look-ups will ask.
     pub fn with_filter(mut self) -> Self {
         self.filter = Some(Arc::default());
         self
@@ -86,7 +89,7 @@ impl MemSet {
         }
     }
 
-    /// The memtable of a table, which is made if none exists.
+    /// The memtable of a table. It is made if it does not exist.
     pub fn table_or_new(&self, table: TableId) -> &Arc<Memtable> {
         let mut place = &self.tables;
         let mut bits = spread(table);
@@ -122,48 +125,48 @@ impl MemSet {
         self.arena.bytes() + self.filter_bytes() + self.other_bytes.load(Ordering::Relaxed)
     }
 
-    /// The bytes that are used or reserved: without the memory of the arena that no row uses yet, but with the bytes
-    /// that commits have reserved.
+    /// The bytes that are used or reserved. Memory of the arena that no row uses yet is left out. Bytes that
+    /// commits have reserved are included.
     pub fn used_bytes(&self) -> u64 {
         let outside = self.other_bytes.load(Ordering::Relaxed) + self.reserved_bytes.load(Ordering::Relaxed);
         self.arena.used_bytes() + self.filter_bytes() + outside
     }
 
-    /// Notes that a commit of `version` is going to be applied and takes about `bytes`. Commits are noted in the order
-    /// of their versions.
+    /// Notes that a commit with `version` is going to be applied and takes about `bytes` bytes. Commits are noted
+    /// in the order of their versions.
     pub fn note_commit(&self, version: Version, bytes: u64) {
         self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.oldest.fetch_min(version.0, Ordering::Relaxed);
         self.newest.fetch_max(version.0, Ordering::Relaxed);
     }
 
-    /// Notes that a commit that was to take `bytes` is applied.
+    /// Notes that a commit was applied for which `bytes` bytes were reserved.
     pub fn note_applied(&self, bytes: u64) {
         self.reserved_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Notes that the range erases of a memtable took `before` bytes and take `now` bytes.
+    /// Notes that the range erases of a memtable took `before` bytes until now, and take `now` bytes from now on.
     pub fn note_range_erases(&self, (before, now): (u64, u64)) {
-        // The difference may be negative: range erases that meet become one.
+        // The difference may be negative, because range erases that touch may become one.
         self.other_bytes.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    /// The oldest version that was noted; the greatest possible version if none exists.
+    /// The oldest version of a noted commit; the greatest possible version if no commit was noted.
     pub fn oldest(&self) -> Version {
         Version(self.oldest.load(Ordering::Relaxed))
     }
 
-    /// The newest version that was noted; 0 if none exists.
+    /// The newest version of a noted commit; 0 if no commit was noted.
     pub fn newest(&self) -> Version {
         Version(self.newest.load(Ordering::Relaxed))
     }
 
-    /// Whether it has erases, of rows or of ranges.
+    /// Whether the set has erases of rows or of ranges.
     pub fn has_erases(&self) -> bool {
         self.all().iter().any(|(_, memtable)| memtable.erases() > 0 || memtable.has_range_erases())
     }
 
-    /// Whether nothing was committed to it.
+    /// Whether nothing was committed to the set.
     pub fn is_empty(&self) -> bool {
         self.oldest() == Version(u64::MAX)
     }
@@ -175,11 +178,12 @@ impl Drop for MemSet {
     }
 }
 
-/// The memory of a memtable beside its rows: itself, the counts of its `Arc`, and the headers of the allocator.
+/// The memory of a memtable besides its rows: the value itself, the counts of its `Arc`, and the headers of the
+/// allocator.
 const TABLE_BYTES: u64 = size_of::<Memtable>() as u64 + 2 * 8 + 2 * 16;
 
-/// The number of a table with its bits spread, so that the tree is balanced: an odd multiplier makes no two numbers
-/// equal.
+/// Spreads the bits of a table's number, so that the tree is balanced. The multiplier is odd, so no two numbers
+/// become equal.
 fn spread(table: TableId) -> u32 {
     table.0.wrapping_mul(0x9e37_79b1).reverse_bits()
 }

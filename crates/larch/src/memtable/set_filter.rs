@@ -1,5 +1,5 @@
-//! Denies most keys of which a memory set has no row, so that a look-up need not search the memtables for them. It does
-//! not know the rows.
+//! Denies most keys that have no row in a memory set, so that a look-up need not search the memtables for these
+//! keys. It does not know the rows.
 //!
 //! ```text
 //! part           0       | 1       | 2       | …  6        | 7        | …       each is made when the first key is noted in it
@@ -8,27 +8,28 @@
 //! block          64 bytes, a line of the processor's cache; a key sets three bits in each of two words of one block
 //! ```
 //!
-//! A byte stands for 64 bytes of rows. So the key of a row of 160 bytes has twenty bits, and one in two hundred
-//! absent keys is let through. Rows with hardly any value have eight bits or fewer, and one in six absent keys is
-//! let through. The parts grow with the rows: ten thousand databases with a few rows each stay small, and nearly all
-//! keys of a large set are in the last two parts. Blocks of Bloom filters are by Putze, Sanders and Singler,
-//! "Cache-, hash- and space-efficient Bloom filters" (2009).
+//! One byte of a part stands for 64 bytes of rows. So the key of a row of 160 bytes has twenty bits, and the filter
+//! lets one in two hundred absent keys through. A row with hardly any value has eight bits or fewer, and the filter
+//! lets one in six absent keys through. The filter grows with the rows. So the filters of ten thousand databases
+//! with a few rows each stay small, and nearly all keys of a large set are in its last two parts. Such blocks of
+//! Bloom filters are described by Putze, Sanders and Singler, "Cache-, hash- and space-efficient Bloom filters"
+//! (2009).
 //!
-//! Thread safe. A key is noted before its commit is visible, so a reader that asks at a visible version finds the bits
-//! of all rows that it may see.
+//! Thread safe. A key is noted before its commit becomes visible. So a reader that asks at a visible version finds
+//! the bits of all rows that it may see.
 
 use crate::base::table::TableId;
 use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, OnceLock};
 
 const FIRST_BYTES: usize = size_of::<Block>();
-/// How much larger a part is than the one before.
+/// How many times as large as the part before it a part is.
 const GROWTH: usize = 4;
-/// The memory of rows for which a byte of a part stands.
+/// How many bytes of rows stand behind one byte of a part.
 const ROW_BYTES_EACH: u64 = 64;
-/// The last part, 16 MiB, takes all keys from 340 MiB of rows on.
+/// The number of parts. The last part has 16 MiB, and takes all further keys when the rows have 340 MiB.
 const PARTS: usize = 10;
-/// Bits of a key in a word.
+/// A key sets this many bits in a word.
 const WORD_BITS: u32 = 3;
 const WORDS: usize = 8;
 
@@ -47,11 +48,11 @@ struct Block([AtomicU64; WORDS]);
 #[derive(Debug)]
 pub(super) struct TableFilter {
     filter: Arc<SetFilter>,
-    /// Makes the hashes of one key in two tables different.
+    /// Makes the hashes of the same key in two tables different.
     salt: u64,
 }
 
-/// The words of a key in its block, and its bits in them.
+/// The two words of a block in which a key sets bits, and these bits.
 struct Bits([(usize, u64); 2]);
 
 impl SetFilter {
@@ -60,7 +61,7 @@ impl SetFilter {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Notes a key with this hash while the rows of the set take `row_bytes`.
+    /// Notes a key with the hash `hash` while the rows of the set take `row_bytes` bytes.
     fn note(&self, hash: u64, row_bytes: u64) {
         let number = part_at(row_bytes);
         let part = self.parts[number].get_or_init(|| {
@@ -70,15 +71,16 @@ impl SetFilter {
         });
         let block = block_of(part, hash);
         for (word, bits) in Bits::of(hash).0 {
-            // Most rows are new versions of keys that are already noted. Then the cache line need not move to this
-            // processor. Relaxed: whatever makes the commit visible to a reader makes these bits visible, too.
+            // Most rows are new versions of keys that were noted before. For them, nothing is written, so the cache
+            // line need not move to this processor. Relaxed: the step that makes the commit visible to a reader
+            // also makes these bits visible.
             if block.0[word].load(Ordering::Relaxed) & bits != bits {
                 block.0[word].fetch_or(bits, Ordering::Relaxed);
             }
         }
     }
 
-    /// Whether a key with this hash may have been noted.
+    /// Whether a key with the hash `hash` may have been noted.
     #[inline]
     fn may_have(&self, hash: u64) -> bool {
         let Bits([(first, first_bits), (second, second_bits)]) = Bits::of(hash);
@@ -92,18 +94,18 @@ impl SetFilter {
 }
 
 impl TableFilter {
-    /// For the keys of `table` in `filter`.
+    /// The part of `filter` that is for the keys of `table`.
     pub(super) fn new(filter: Arc<SetFilter>, table: TableId) -> Self {
         Self { filter, salt: u64::from(table.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) }
     }
 
-    /// Notes the key with this hash while the rows of all tables take `row_bytes`.
+    /// Notes the key with the hash `hash` while the rows of all tables take `row_bytes` bytes.
     #[inline]
     pub(super) fn note(&self, hash: u64, row_bytes: u64) {
         self.filter.note(hash ^ self.salt, row_bytes);
     }
 
-    /// Whether the key with this hash may have been noted.
+    /// Whether the key with the hash `hash` may have been noted.
     #[inline]
     pub(super) fn may_have(&self, hash: u64) -> bool {
         self.filter.may_have(hash ^ self.salt)
@@ -113,7 +115,7 @@ impl TableFilter {
 impl Bits {
     #[inline]
     fn of(hash: u64) -> Self {
-        // These bits are not the uppermost ones, which have chosen the block.
+        // These bits exclude the uppermost bits, because those have chosen the block.
         let mut fields = hash.wrapping_mul(0xd6e8_feb8_6659_fd93) >> 16;
         let mut next = |values: u64| {
             let field = fields % values;
@@ -134,8 +136,8 @@ fn block_of(part: &[Block], hash: u64) -> &Block {
     &part[(((hash >> 32) * part.len() as u64) >> 32) as usize]
 }
 
-/// The part that keys are noted in while the rows take this memory. All parts before part `i` together have (4^i - 1) /
-/// 3 times the size of the first one.
+/// The part in which keys are noted while the rows take `row_bytes` bytes. All parts before part `i` together have
+/// (4^i - 1) / 3 times the size of the first part.
 #[inline]
 fn part_at(row_bytes: u64) -> usize {
     let firsts = row_bytes / (ROW_BYTES_EACH * FIRST_BYTES as u64);

@@ -7,20 +7,22 @@
 //! level 0    head ▶ a@1 ──▶ b@9 ▶ b@4 ─▶ d@3 ──▶ e@7 ▶ f@2 ──▶ g@5 ─▶ null
 //! ```
 //!
-//! A quarter of the nodes of a level are in the level above, too. A search goes to the right on a level as long as the
-//! next node comes before its place, and then down. An insert writes the node, and then links it from level 0 upwards:
-//! it sets the link of the new node to the next node, and changes the link of the node before by a compare-and-swap. If
-//! another thread was there first, it walks on from the node before and tries again, on this level only.
+//! On average, a quarter of the nodes of a level are also in the level above. A search starts at the top. On each
+//! level, it goes to the right as long as the next node comes before its place. Then it goes down a level. An
+//! insert writes the node, and then links it from level 0 upwards. On each level, it sets the link of the new node
+//! to the next node, and changes the link of the node before by a compare-and-swap. If another thread has changed
+//! that link first, the insert walks on from the node before and tries again, on this level only.
 //!
 //! Invariants:
-//! - A node that is linked stays linked, and links only change to nodes in between. So a reader that holds a node can
+//! - A linked node stays linked. A link only changes to a node that comes between. So a reader that has a node can
 //!   always go on from it.
-//! - A node on a level is higher than the level, and is on all levels below. A node is linked with release after it
-//!   was written, and links are followed with acquire, so every node that a thread reaches is whole.
-//! - Among rows with the same key and version, the row that was inserted last comes first. One thread inserts all
-//!   these rows.
+//! - A node that is on a level has a height above this level, and is on all levels below it, too. A node is written
+//!   first and then linked with release, and links are followed with acquire. So every node that a thread reaches
+//!   is complete.
+//! - If rows have the same key and version, the row that was inserted last comes first. One thread inserts all rows
+//!   of one version.
 //!
-//! Thread safe: any number of threads insert and read at the same time, without locks.
+//! Thread safe: any number of threads may insert and read at the same time, without locks.
 
 use super::MemRow;
 use super::arena::Arena;
@@ -35,14 +37,14 @@ use std::ptr::{self, NonNull};
 /// Rows, sorted.
 #[derive(Debug)]
 pub(super) struct SkipList {
-    /// The head of the list: a node in `arena` with all links, whose key counts as before all others.
+    /// The head of the list. It is a node in `arena` with links on all levels, and it comes before all keys.
     start: NonNull<Header>,
-    /// The levels that may have nodes.
+    /// The number of levels that may have nodes.
     height: AtomicUsize,
     arena: Arc<Arena>,
 }
 
-// SAFETY: what `start` points to lives in the arena and is shared only as a node, which is Send and Sync.
+// SAFETY: the node at `start` lives in the arena and is shared only as a node, which is Send and Sync.
 unsafe impl Send for SkipList {}
 // SAFETY: as above.
 unsafe impl Sync for SkipList {}
@@ -53,12 +55,13 @@ pub(super) struct Probe<'k> {
     head: u64,
     key: &'k [u8],
     version: Version,
-    /// Whether it is after all versions of the key.
+    /// Whether this place is after all versions of the key.
     is_after: bool,
 }
 
 impl<'k> Probe<'k> {
-    /// The place of `version` of `key`. The newest version at or before it is the first row from there on.
+    /// The place of the version `version` of `key`. The first row from there on is the newest version at or before
+    /// `version`.
     pub(super) fn new(key: &'k [u8], version: Version) -> Self {
         Self { head: head(key), key, version, is_after: false }
     }
@@ -88,33 +91,34 @@ impl<'k> Probe<'k> {
     }
 }
 
-/// The nodes around a place, on each level. Each node before it is on the level, and comes before the place.
+/// For each level, the two nodes around a place. The first node of a pair is on the level and comes before the
+/// place.
 type Splice<'l> = [(Node<'l>, Option<Node<'l>>); MAX_HEIGHT];
 
-/// Inserts rows one after the other. It begins each search where the last one ended, so that rows of one batch in
-/// ascending order cost little more than their bytes.
+/// Inserts rows one after the other. Each search begins where the last search ended. So rows of one batch in
+/// ascending order cost little more than copying their bytes.
 #[derive(Debug)]
 pub(super) struct Inserter<'l> {
     list: &'l SkipList,
     splice: Splice<'l>,
-    /// How many levels of the splice are set.
+    /// The number of levels of the splice that are set.
     height: usize,
 }
 
 impl SkipList {
-    /// An empty list, whose rows will lie in `arena`.
+    /// An empty list. Its rows will be in `arena`.
     pub(super) fn new(arena: Arc<Arena>) -> Self {
         let nothing = Content { key: &[], version: Version(0), kind: RowKind::Erase, value: &[] };
         let start = Node::write(&arena, MAX_HEIGHT, &nothing).address();
         Self { start, height: AtomicUsize::new(1), arena }
     }
 
-    /// Where its rows lie.
+    /// The arena with the rows of the list.
     pub(super) fn arena(&self) -> &Arena {
         &self.arena
     }
 
-    /// What inserts rows.
+    /// An inserter for this list.
     pub(super) fn inserter(&self) -> Inserter<'_> {
         Inserter { list: self, splice: [(self.start(), None); MAX_HEIGHT], height: 0 }
     }
@@ -124,10 +128,10 @@ impl SkipList {
         MemRow::new(node, &self.arena)
     }
 
-    /// The row after one of this list.
+    /// The row after `node`, which is a row of this list.
     #[inline]
     pub(super) fn following(&self, node: Node<'_>) -> Option<Node<'_>> {
-        // SAFETY: the next node lies in the arena of the list, as all of its nodes do.
+        // SAFETY: the next node is in the arena of the list, as are all nodes of the list.
         next(node, 0).map(|next| unsafe { Node::at(next.address()) })
     }
 
@@ -166,12 +170,13 @@ impl SkipList {
 
     #[inline]
     fn height(&self) -> usize {
-        // Relaxed: a new level that is not known yet is just not used, and a level that is known too early has only
-        // null links.
+        // Relaxed: if a thread does not know a new level yet, it just does not use it. If it knows a level too
+        // early, the level has only null links.
         self.height.load(Ordering::Relaxed)
     }
 
-    /// The nodes around a place on level 0. On the way down, `note` gets the nodes around the place on each level.
+    /// Returns the nodes around a place on level 0. On the way down, it calls `note` with the nodes around the
+    /// place on each level.
     #[inline]
     fn search<'l>(
         &'l self,
@@ -182,7 +187,7 @@ impl SkipList {
     }
 }
 
-/// The node after `node` on a level that `node` is on.
+/// The node after `node` on `level`. `node` must be on this level.
 #[inline]
 fn next(node: Node<'_>, level: usize) -> Option<Node<'_>> {
     // SAFETY: a node that is on a level is higher than the level; the start has all levels.
@@ -192,8 +197,8 @@ fn next(node: Node<'_>, level: usize) -> Option<Node<'_>> {
     Some(unsafe { Node::at(address) })
 }
 
-/// Goes down `levels` from known nodes around a place, or from the start and the end of the level. Returns the nodes
-/// around the place on level 0.
+/// Goes down through `levels`. It begins with known nodes around a place, or with the start and the end of the
+/// level. Returns the nodes around the place on level 0.
 #[inline]
 fn descend<'l>(
     (mut before, mut after): (Node<'l>, Option<Node<'l>>),
@@ -205,7 +210,7 @@ fn descend<'l>(
         if level > 0
             && let Some(below) = next(before, level - 1)
         {
-            // This node is loaded while the next node on the level above is compared.
+            // This node is loaded while a node of the level above is compared.
             below.prefetch();
         }
         (before, after) = walk((before, after), level, probe);
@@ -214,8 +219,8 @@ fn descend<'l>(
     (before, after)
 }
 
-/// The nodes around a place on a level. It walks from `before`, which is on the level and comes before the place, and
-/// does not compare with `after`, which does not come before it.
+/// Finds the nodes around a place on a level. It walks from `before`, which is on the level and comes before the
+/// place. It does not compare with `after`, which is known not to come before the place.
 #[inline]
 fn walk<'l>(
     (mut before, after): (Node<'l>, Option<Node<'l>>),
@@ -234,7 +239,7 @@ fn walk<'l>(
 
 impl<'l> Inserter<'l> {
     /// Adds a row. If there is a row with the same key and version, the new row comes before it. Returns the memory
-    /// of the row in bytes, and whether the list was empty.
+    /// of the row in bytes, and whether the list had no row with the same key and version.
     pub(super) fn insert(&mut self, content: &Content<'_>) -> (u64, bool) {
         let list = self.list;
         let height = random_height(&list.arena);
@@ -257,8 +262,9 @@ impl<'l> Inserter<'l> {
                 around.0 = node;
             }
         } else {
-            // Another thread inserted next to the place. Its row is in the splice on some levels, but not on others.
-            // Then the levels are not nested, although the next search relies on that.
+            // Another thread has inserted a row next to the place. On some levels, the splice has this other row,
+            // and on others it does not have it. So the levels are not nested, but the next search would rely on
+            // nested levels. For this reason, the splice starts anew.
             *self = list.inserter();
         }
         (node.memory_bytes(), is_new)
@@ -271,7 +277,7 @@ impl<'l> Inserter<'l> {
             (around.0.address() == list.start || probe.follows(around.0))
                 && around.1.is_none_or(|after| !probe.follows(after))
         };
-        // Only up to the lowest level on which the new place lies between the same nodes as the last place.
+        // The search starts at the lowest level on which the new place is between the same nodes as the last place.
         let known = splice[..*height].iter().position(fits).unwrap_or(*height);
         let (from, known) = match splice[..*height].get(known) {
             Some(around) => (*around, known),
@@ -281,17 +287,17 @@ impl<'l> Inserter<'l> {
         *height = levels.max(*height);
     }
 
-    /// Links the node on a level. Returns whether nothing was inserted next to it since it was located.
+    /// Links the node on `level`. Returns whether no other row was inserted next to it since it was located.
     fn link(&mut self, node: Node<'l>, level: usize, probe: &Probe<'_>) -> bool {
-        // SAFETY: the caller links a node up to its height.
+        // SAFETY: the caller links a node only on levels below its height.
         let own = unsafe { node.link(level) };
         let mut was_alone = true;
         loop {
             let (before, after) = self.splice[level];
             let address = |node: Option<Node<'_>>| node.map_or(ptr::null_mut(), |node| node.address().as_ptr());
-            // Relaxed: the compare-and-swap below shows it to other threads.
+            // Relaxed: the compare-and-swap below makes this link visible to other threads.
             own.store(address(after), Ordering::Relaxed);
-            // SAFETY: the node before is on this level, so it is higher.
+            // SAFETY: `before` is on this level, so its height is above the level.
             let link: &Link = unsafe { before.link(level) };
             let change =
                 link.compare_exchange(address(after), address(Some(node)), Ordering::Release, Ordering::Relaxed);
@@ -304,9 +310,10 @@ impl<'l> Inserter<'l> {
     }
 }
 
-/// The height of the next node: 2 or more for a quarter of them, 3 or more for a sixteenth, and so on. It is drawn from
-/// the number of bytes that were used before, which grows with each node. So threads share no generator, and a
-/// simulated run can be repeated. Two threads that see the same number get the same height, which does no harm.
+/// A height for the next node: 2 or more for a quarter of the nodes, 3 or more for a sixteenth, and so on. It is
+/// computed from the number of bytes that the arena has used so far, which grows with each node. So threads share
+/// no random generator, and a simulated run can be repeated. Two threads that read the same number get the same
+/// height. This does no harm.
 fn random_height(arena: &Arena) -> usize {
     // The finalizer of SplitMix64, which spreads each bit over all others.
     let mut bits = arena.used_bytes().wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -316,8 +323,8 @@ fn random_height(arena: &Arena) -> usize {
     (1 + bits.trailing_zeros() as usize / 2).min(MAX_HEIGHT)
 }
 
-/// Checks that each level is a part of the level below, in the same order, and that nodes are on as many levels as
-/// their height says.
+/// Checks two things: each level is a part of the level below, in the same order; and each node is on as many
+/// levels as its height says.
 #[cfg(test)]
 fn check_levels(list: &SkipList) {
     let level_nodes = |level: usize| {
@@ -331,7 +338,7 @@ fn check_levels(list: &SkipList) {
     };
     let all = level_nodes(0);
     for level in 0..MAX_HEIGHT {
-        // SAFETY: the addresses are those of nodes in the arena of the list.
+        // SAFETY: the addresses belong to nodes in the arena of the list.
         let high = all.iter().filter(|&&address| unsafe { Node::at(address) }.height() > level);
         assert_eq!(level_nodes(level), high.copied().collect::<Vec<_>>());
     }

@@ -1,4 +1,4 @@
-//! What a memtable promises, against a model that keeps every version in a sorted map.
+//! Compares a memtable with a model that keeps every version in a sorted map.
 
 #![allow(clippy::disallowed_methods, reason = "readers beside a writer are what is tested")]
 
@@ -23,9 +23,9 @@ use crate::base::table::TableId;
 #[global_allocator]
 static COUNTING: Counting<Thread> = Counting::new();
 
-/// A row as the model has it: key, version, kind, value.
+/// A row in the model: its key, version, kind and value.
 type Seen = (Vec<u8>, u64, RowKind, Vec<u8>);
-/// Key, then newest version first.
+/// Places are ordered by key. For the same key, the newest version comes first.
 type Place = (Vec<u8>, Reverse<u64>);
 type Content = (RowKind, Vec<u8>);
 
@@ -33,7 +33,7 @@ fn seen(row: &MemRow) -> Seen {
     (row.key().to_vec(), row.version().0, row.kind(), row.value().to_vec())
 }
 
-/// Rows and range erases, kept in the plainest way.
+/// Rows and range erases, kept in the simplest way.
 #[derive(Default)]
 struct Model {
     rows: BTreeMap<Place, Content>,
@@ -62,7 +62,8 @@ impl Model {
     }
 }
 
-/// Short keys over few letters, so that they meet; sometimes with a long common start, so that heads tie.
+/// A short key with only a few different letters, so that many keys are equal. Some keys have a long common start,
+/// so that their heads are equal.
 fn random_key(random: &mut StdRng) -> Vec<u8> {
     let mut key = if random.random_bool(0.3) { b"prefix--".to_vec() } else { Vec::new() };
     let length = random.random_range(0..3);
@@ -70,7 +71,7 @@ fn random_key(random: &mut StdRng) -> Vec<u8> {
     key
 }
 
-/// A memtable and its model after random commits; the newest version.
+/// A memtable and its model after random commits, and their newest version.
 fn random_table(random: &mut StdRng, commits: u64) -> (Arc<Memtable>, Model, u64) {
     let (table, mut model) = (Arc::new(Memtable::new()), Model::default());
     let mut version = random.random_range(0..3);
@@ -175,9 +176,9 @@ fn a_later_write_of_one_batch_replaces_an_earlier_one() {
     assert!(table.get(b"k", Version(2)).is_none());
 }
 
-/// Walks at random and compares every position with a list.
+/// Moves the cursor at random, and compares every position with `visible`.
 fn walk(cursor: &mut MemCursor, visible: &[Seen], random: &mut StdRng, seed: u64) {
-    // 0 is before the first, n + 1 after the last.
+    // 0 is the place before the first row, and n + 1 the place after the last row.
     let mut place = 0;
     for _ in 0..150 {
         let key = random_key(random);
@@ -307,7 +308,8 @@ fn readers_at_a_version_are_not_disturbed_by_newer_commits() {
                         let key = random_key(&mut random);
                         let cover = table.cover(&key, Version(at)).map(|version| version.0);
                         assert_eq!(cover, model.cover(&key, at), "seed {seed}");
-                        // Every commit rewrites this key, so its newest version is at least what was published.
+                        // Every commit rewrites this key. So its newest version is at least the version that was
+                        // published.
                         let newest = published.load(Ordering::Acquire);
                         if newest > at {
                             let row = table.get(b"every commit", Version(newest)).expect("it was published");
@@ -353,10 +355,11 @@ fn a_read_allocates_nothing() {
     assert_eq!(Thread::so_far().count - before.count, 0);
 }
 
-/// What a row of 20 and 100 bytes takes besides its bytes: a header and a link, and a third of a link on average.
+/// A row of 20 and 100 bytes takes the following in addition to its own bytes: a header, a link, and a third of a
+/// link on average.
 #[test]
 fn a_row_takes_less_than_40_bytes_besides_its_own() {
-    // So few that all chunks are on the heap.
+    // There are so few rows that all chunks are on the heap.
     const ROWS: u64 = 4000;
     for (key_bytes, value_bytes) in [(20, 100), (19, 100), (8, 1)] {
         let before = Thread::so_far();
@@ -376,19 +379,19 @@ fn a_row_takes_less_than_40_bytes_besides_its_own() {
         assert!(each <= 40.0, "{each}");
         let rows: u64 = memtable.all_versions().map(|row| row.memory_bytes()).sum();
         assert_eq!(memtable.bytes(), rows);
-        // The filter, and what the ends of chunks lose.
+        // The difference is the filter, and the bytes that are lost at the ends of chunks.
         assert!(set.used_bytes() - rows <= set.bytes() / 12, "{} bytes are used for rows of {rows}", set.used_bytes());
     }
 }
 
-/// The estimate lies between 5 % below and 40 % above what the range erases take.
+/// The estimate must be between 5 % less and 40 % more than the memory that the range erases take.
 fn check_estimate(what: &str, table: &Memtable, real: u64) {
     let excess_percent = (table.bytes() as f64 / real as f64 - 1.0) * 100.0;
     println!("{what}: {real} bytes, estimate {} ({excess_percent:+.1} %)", table.bytes());
     assert!((-5.0..=40.0).contains(&excess_percent), "{what}: {excess_percent:+.1} %");
 }
 
-/// Range erases leave temporaries behind, which are freed on the spot; the rows have no part in them.
+/// Range erases also allocate temporary values, which are freed at once. Rows do not share this memory.
 fn check_range_erases_estimate(what: &str, range_erases: &[(u64, u64)]) {
     let key = |number: u64| format!("{number:016}").into_bytes();
     let range_erases: Vec<_> = range_erases.iter().map(|(start, end)| (key(*start), key(*end))).collect();

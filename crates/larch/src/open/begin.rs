@@ -1,7 +1,7 @@
 //! Begins the manifest and the log of a writer, and shows what was recovered from older logs. It does not know how a
 //! log is read.
 //!
-//! An open takes little room on the disk, and none if the disk is full:
+//! An open needs little room on the disk, and none if the disk is full:
 //!
 //! ```text
 //!                  with room                          on a full disk
@@ -10,7 +10,8 @@
 //! log              a new one                          with the room of the reserve; else the first commit begins it
 //! ```
 //!
-//! Rows that stay in memory are flushed like any frozen memtables: the flush is tried again until the disk has room.
+//! Rows that stay in memory are flushed like all frozen memtables: the flush is tried again until the disk has
+//! room.
 
 use super::idle::IDLE_TIME;
 use crate::base::error::{Error, Result};
@@ -29,7 +30,7 @@ use sst::Version;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What an open has begun, and what it has recovered.
+/// What an open has begun and what it has recovered.
 pub struct Begun {
     /// The number of the manifest.
     pub manifest: u64,
@@ -37,30 +38,30 @@ pub struct Begun {
     pub is_old_manifest: bool,
     /// The numbers of the logs that are needed, including the log that takes commits.
     pub logs: BTreeSet<u64>,
-    /// How many logs were read.
+    /// The number of logs that were read.
     pub logs_read: u64,
-    /// How many commits were in them.
+    /// The number of commits in these logs.
     pub commits: u64,
-    /// How many files their rows were written to.
+    /// The number of files to which the recovered rows were written.
     pub files: u64,
 }
 
 /// A database whose manifest and log are about to begin.
 pub struct Beginning<'c> {
-    /// The database, with its file set in view.
+    /// The database. Its view has its file set.
     pub core: &'c Arc<Core>,
-    /// The files that were in its directory.
+    /// The files that were found in its directory.
     pub listed: &'c [ListedFile],
     /// The unfinished indexes that this open has dropped from the file set.
     pub dropped: &'c [TableId],
 }
 
 impl Beginning<'_> {
-    /// Recovers what is in logs, and begins manifest and log.
+    /// Recovers the commits in logs, and begins the manifest and the log.
     ///
     /// # Errors
     ///
-    /// A log that is needed is missing or corrupt; what the disk refuses, except room.
+    /// A log that is needed is missing or corrupt; any refusal of the disk except that it is full.
     pub fn begin(&self) -> Result<Begun> {
         match self.with_files() {
             Err(error) if error.is_disk_full() => self.in_memory(),
@@ -68,9 +69,9 @@ impl Beginning<'_> {
         }
     }
 
-    /// Begins with the recovered rows in files. After an error all is as before, except that the manifest may be a
-    /// new one with the same file set. But after [`Error::OutcomeUnknown`] all written files stay, and the next open
-    /// finds out which of them count.
+    /// Begins with the recovered rows written to files. After an error, everything is as before, except that the
+    /// manifest may be a new one with the same file set. But after [`Error::OutcomeUnknown`], all written files
+    /// stay, and the next open finds out which of them belong to the database.
     fn with_files(&self) -> Result<Begun> {
         let core = self.core;
         let recovered = replay(core, &core.env.directory, self.listed, &core.env.place())?;
@@ -90,7 +91,7 @@ impl Beginning<'_> {
         let mut edits: Vec<Edit> = files.into_iter().map(Edit::AddFile).collect();
         edits.extend([Edit::OldestLog(numbers.log), Edit::LastVersion(newest), Edit::FlushedVersion(newest)]);
         let installed = core.install(&edits, fresh, |_| {});
-        // If the outcome is unknown, the manifest may name the new log as the oldest.
+        // If the outcome is unknown, the manifest may already name the new log as the oldest log.
         let may_be_named = matches!(installed, Err(Error::OutcomeUnknown { .. }));
         installed.inspect_err(|_| {
             if !may_be_named {
@@ -101,7 +102,7 @@ impl Beginning<'_> {
         Ok(begun)
     }
 
-    /// Begins with the recovered rows in memory, and takes as little room on the disk as it can.
+    /// Begins with the recovered rows in memory, and uses as little room on the disk as it can.
     fn in_memory(&self) -> Result<Begun> {
         let core = self.core;
         core.writes.reserve.give_back_left();
@@ -116,7 +117,8 @@ impl Beginning<'_> {
             commits: recovered.commits,
             files: 0,
         };
-        // Without rows nothing has to be flushed. Then the old logs are removed with the first flush of the new log.
+        // Without recovered rows, there is nothing to flush. Then the first flush of the new log also removes the
+        // old logs.
         let older_logs = if recovered.rows.is_empty() { std::mem::take(&mut recovered.needed) } else { Vec::new() };
         let (writer, memory) = match (self.create_log(numbers.log, recovered.previous, newest, older_logs), recovered) {
             (Ok((writer, active)), Recovered { rows, .. }) => {
@@ -137,8 +139,8 @@ impl Beginning<'_> {
         Ok(begun)
     }
 
-    /// Returns numbers for a manifest and a log; the file set in view, with the next number after these; and the
-    /// newest version. `recovered` is the version of the newest recovered commit.
+    /// Returns three things: numbers for a manifest and a log; the file set in view, whose next number follows
+    /// these numbers; and the newest version. `recovered` is the version of the newest recovered commit.
     fn numbered(&self, recovered: Version) -> (Numbers, FileSet, Version) {
         let writes = &self.core.writes;
         let numbers = Numbers { manifest: writes.new_number(), log: writes.new_number() };
@@ -148,7 +150,7 @@ impl Beginning<'_> {
         (numbers, files, newest)
     }
 
-    /// A new manifest. After an error nothing is left of it, unless `CURRENT` may name it.
+    /// Creates a new manifest. After an error, nothing of it is left, unless `CURRENT` may name it.
     fn create_manifest(&self, number: u64, files: &FileSet) -> Result<ManifestLog> {
         let env = &self.core.env;
         let manifest = ManifestLog::create(&env.log_machine, &env.directory, number, files, env.options.compat);
@@ -160,8 +162,8 @@ impl Beginning<'_> {
         })
     }
 
-    /// A new manifest or, if the disk has no room for it, the manifest of an earlier process. The second value is
-    /// true for the manifest of an earlier process.
+    /// Creates a new manifest. If the disk has no room for it, continues the manifest of an earlier process. The
+    /// second value is true if it continues the manifest of an earlier process.
     fn manifest_without_room(&self, number: u64, files: &FileSet) -> Result<(ManifestLog, bool)> {
         let env = &self.core.env;
         let old = self.current_manifest()?;
@@ -170,7 +172,8 @@ impl Beginning<'_> {
                 old.iter().for_each(|old| env.opener.leftovers.remove(old));
                 return Ok((manifest, false));
             }
-            // If `CURRENT` names the new manifest, it is unknown which of them it names after a crash.
+            // If `CURRENT` already named the new manifest, nobody would know which of the two manifests it names
+            // after a crash.
             (Err(error), Some(old)) if error.is_disk_full() && self.current_manifest()?.as_ref() == Some(&old) => {
                 let mut pending = vec![Edit::Epoch(files.epoch), Edit::NextNumber(files.next_number)];
                 pending.extend(files.written_for.clone().map(Edit::WrittenFor));
@@ -192,7 +195,8 @@ impl Beginning<'_> {
         is_there.then(|| ManifestLog::current(machine, directory)).transpose()
     }
 
-    /// Creates log `number`, which continues `previous`, with memtables whose flush makes `older_logs` useless.
+    /// Creates log `number`, which continues `previous`, and the memtables for it. A flush of these memtables makes
+    /// `older_logs` useless.
     fn create_log(
         &self,
         number: u64,
@@ -212,7 +216,7 @@ impl Beginning<'_> {
         self.core.env.opener.leftovers.remove(&log_path(&self.core.env.directory, number));
     }
 
-    /// Shows `files` and `memory`. From now on commits go to `writer` and edits go to `manifest`.
+    /// Makes `files` and `memory` visible. From now on, commits go to `writer` and edits go to `manifest`.
     fn show(&self, files: FileSet, manifest: ManifestLog, writer: Writer, memory: Vec<Arc<MemSet>>, newest: Version) {
         let core = self.core;
         let (leftovers, weak) = (&core.env.opener.leftovers, Arc::downgrade(core));

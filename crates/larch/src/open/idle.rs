@@ -1,7 +1,7 @@
-//! The job of an idle database. It closes the log and the manifest, and releases buffers. It freezes memtables that
-//! have many erased rows or that may hide much of the files, so that a flush and a compaction give this space back.
-//! It also removes files that followers do not read any more. It does not know how that is done, and never waits for
-//! a lock.
+//! The job of a database that is idle. It closes the log and the manifest, and releases buffers. It freezes
+//! memtables that have many erased rows, or that may hide much of the files. A flush and a compaction can then give
+//! this space back. It also removes files that no follower reads any more. It does not know how these things are
+//! done, and never waits for a lock.
 
 use crate::base::error::Error;
 use crate::core::{Core, StopOnPanic};
@@ -11,22 +11,22 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use os::{Job, Polled};
 use std::time::Duration;
 
-/// A database is idle after this time without a write. Opening its log and manifest again takes about 10 us.
+/// A database is idle after this time without a write. Opening the log and the manifest again takes about 10 us.
 pub const IDLE_TIME: Duration = Duration::from_secs(1);
 
-/// The job of an idle database.
+/// The job of a database that is idle.
 #[derive(Debug)]
 pub struct IdleJob {
     core: Weak<Core>,
     /// How often the files had been used at the last poll.
     seen: AtomicU64,
-    /// When freezing memtables failed last, this was the next version. Freezing is not tried again before a new
-    /// commit.
+    /// If freezing memtables failed, this was the next version at that time. Freezing is not tried again until
+    /// there is a new commit.
     failed_at: AtomicU64,
 }
 
 impl IdleJob {
-    /// For this database.
+    /// The idle job of the database `core`.
     pub fn new(core: Weak<Core>) -> Self {
         Self { core, seen: AtomicU64::new(u64::MAX), failed_at: AtomicU64::new(u64::MAX) }
     }
@@ -38,7 +38,7 @@ impl Job for IdleJob {
         let leftovers = &core.env.opener.leftovers;
         if leftovers.held() > 0 {
             leftovers.retry();
-            // Removing files does not count as a use of the database: no read and no write sees it.
+            // Removing files does not count as a use of the database, because it affects no read and no write.
             if leftovers.held() > 0 {
                 core.background.wake_idle_after(IDLE_TIME);
             }
@@ -52,7 +52,7 @@ impl Job for IdleJob {
             return Polled::Idle;
         }
         if let Err(error) = core.env.log_disk.rest() {
-            // As after every failed sync of a log, the last writes may be lost.
+            // As after every failed sync of a log, the writes before it may be lost.
             core.stop_writes(Error::io("sync the log or manifest of", &core.env.directory, error));
         }
         Polled::Idle
@@ -60,21 +60,21 @@ impl Job for IdleJob {
 }
 
 impl IdleJob {
-    /// Freezes memtables that give space back, and releases buffers that only writes need. Returns false if a lock is
-    /// held: its holder may be waiting for background work, so this job must not wait for the lock.
+    /// Freezes memtables that give space back, and releases buffers that only writes need. Returns false if a lock
+    /// is held. The holder of the lock may be waiting for background work, so this job must not wait for the lock.
     fn tidy_up(&self, core: &Core) -> bool {
         let Some(mut writer) = core.writes.writer.try_lock() else { return false };
-        // The guard is dropped before the locks, so that a thread that waits for a lock sees that writes are
-        // refused.
+        // The guard is dropped before the locks are released. So a thread that waits for a lock sees that writes
+        // are refused.
         let _guard = StopOnPanic::new(core);
         if let Some(writer) = writer.as_mut() {
             let next = writer.next_version().0;
-            // If it fails nothing is lost: the next commit makes the log and the memtables that it needs.
+            // If this fails, nothing is lost: the next commit makes the log and the memtables that it needs.
             if self.failed_at.load(Ordering::Relaxed) != next && freeze_idle(core, writer).is_err() {
                 self.failed_at.store(next, Ordering::Relaxed);
             }
-            // The job that synced the beginning of the log may have failed to get the lock. If the note fails, no
-            // commit is lost.
+            // The job that synced the beginning of the log may not have got the lock. If this note fails, no commit
+            // is lost.
             writer.prove_begin().ok();
             writer.give_back();
             core.env.held.log.store(0, Ordering::Relaxed);

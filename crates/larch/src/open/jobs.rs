@@ -1,4 +1,4 @@
-//! Begins the jobs of a database. It is the only file that knows all jobs, and it does not know what they do.
+//! Begins the jobs of a database. It is the only file that knows all jobs. It does not know what they do.
 
 use super::idle::{IDLE_TIME, IdleJob};
 use crate::compact::CompactJob;
@@ -16,7 +16,7 @@ use os::process::ProcessOrigin;
 use os::sync::Arc;
 use std::time::Duration;
 
-/// The maximum number of compactions of a database that run at the same time. The pool keeps a thread free for
+/// The maximum number of compactions that one database runs at the same time. The pool keeps a thread free for
 /// flushes, so fewer compactions run on a machine with few processors.
 const MOST_COMPACTIONS: usize = 4;
 
@@ -37,7 +37,8 @@ pub fn begin(core: &Arc<Core>) {
         idle: threads.worker(Priority::Low, Arc::new(IdleJob::new(weak()))),
         waiting: threads.sleeping_worker(Priority::Urgent, Arc::new(WakeJob(weak()))),
     };
-    // A reader may end after the last handle, or in a child process. Then no job can be woken.
+    // A reader may end after the last handle is dropped, or in a forked child process. In both cases, no job can be
+    // woken.
     let (compact, origin) = (Arc::downgrade(&workers.compact), ProcessOrigin::here());
     core.views.snapshots.on_gone(move || {
         if let Some(compact) = compact.upgrade().filter(|_| origin.is_here()) {

@@ -1,4 +1,4 @@
-//! Opening databases on disks that fail.
+//! Opens databases on disks that fail.
 
 mod full_disk;
 mod read_only;

@@ -1,4 +1,4 @@
-//! What an arena promises of its pieces and of its size.
+//! Tests what an arena promises about its pieces and about its size.
 
 #![allow(clippy::disallowed_methods, reason = "threads that allocate at the same time are what is tested")]
 
@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::thread;
 
-/// Fills pieces of random sizes, each with a byte of its own.
+/// Allocates pieces of random sizes, and fills each piece with the byte `mark`.
 fn fill(arena: &Arena, pieces: usize, mark: u8, random: &mut StdRng) -> Vec<(NonNull<u8>, usize)> {
     let all = (0..pieces).map(|_| {
         let bytes = if random.random_bool(0.02) { random.random_range(1..9000) } else { random.random_range(1..300) };

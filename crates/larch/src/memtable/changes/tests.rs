@@ -1,4 +1,4 @@
-//! What changed after a version, against a model that looks at every write.
+//! Finds what changed after a version, and compares it with a model that looks at every write.
 
 use super::*;
 use crate::base::record::tests::seeds;

@@ -1,4 +1,4 @@
-//! What a memory set promises of its tables.
+//! Tests what a memory set promises about its tables.
 
 #![allow(clippy::disallowed_methods, reason = "threads that add tables at the same time are what is tested")]
 

@@ -5,7 +5,7 @@ fn hash(number: u64) -> u64 {
     SoughtKey::new(&number.to_be_bytes()).hash()
 }
 
-/// The keys `0..count`, each of a row that takes `row_bytes`.
+/// A filter with the keys `0..count`. Each key has a row that takes `row_bytes` bytes.
 fn filled(count: u64, row_bytes: u64) -> SetFilter {
     let filter = SetFilter::default();
     (0..count).for_each(|key| filter.note(hash(key), key * row_bytes));
@@ -20,8 +20,8 @@ fn no_key_that_was_noted_is_denied() {
 
 #[test]
 fn most_other_keys_are_denied_whatever_the_size() {
-    // How many of ten thousand absent keys may be let through: for rows with small values, and for rows with hardly
-    // any value.
+    // `most` of ten thousand absent keys may be let through. The first check is for rows with small values, the
+    // second for rows with hardly any value.
     let check = |count: u64, row_bytes: u64, most: usize| {
         let filter = filled(count, row_bytes);
         let passed = (0..10_000).filter(|key| filter.may_have(hash(1 << 40 | key))).count();

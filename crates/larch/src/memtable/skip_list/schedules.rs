@@ -1,5 +1,5 @@
-//! What a skip list promises whatever the order in which its threads run: under shuttle several threads in random
-//! schedules, under loom two in all of them.
+//! Tests what a skip list promises, whatever the order in which its threads run. Under shuttle, several threads run
+//! in random schedules. Under loom, two threads run in all schedules.
 
 use super::*;
 #[cfg(loom)]
@@ -12,7 +12,7 @@ fn insert(inserter: &mut Inserter<'_>, key: &[u8], version: u64) {
     inserter.insert(&content);
 }
 
-/// Checks that rows are in order and whole; returns their number.
+/// Checks that all rows are in order and complete, and returns their number.
 fn check_rows(list: &SkipList) -> usize {
     let mut count = 0;
     let mut next = list.first();
@@ -29,7 +29,8 @@ fn check_rows(list: &SkipList) -> usize {
     count
 }
 
-/// Threads that insert between, before and after the same rows, each in one batch, and one that reads.
+/// Runs threads that insert rows between, before and after the same rows, each in one batch, and one thread that
+/// reads.
 fn check(threads: u64, keys: &'static [&'static [u8]]) {
     let list = Arc::new(SkipList::new(Arc::new(Arena::new(Arc::default()))));
     insert(&mut list.inserter(), b"m", 1);

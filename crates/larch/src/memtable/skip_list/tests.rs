@@ -1,4 +1,4 @@
-//! What a skip list promises, against a sorted map, and with several threads that insert and read.
+//! Compares a skip list with a sorted map, and tests it with several threads that insert and read.
 
 #![allow(clippy::disallowed_methods, reason = "threads that insert at the same time are what is tested")]
 
@@ -14,10 +14,11 @@ fn list() -> SkipList {
     SkipList::new(Arc::new(Arena::new(Arc::default())))
 }
 
-/// Key and version, value.
+/// The key and the version of a row, and its value.
 type ModelRow<'m> = (&'m (Vec<u8>, Reverse<u64>), &'m Vec<u8>);
 
-/// Keys that meet, and whose heads tie: of any length around that of a head, over few letters.
+/// A key of a length near the length of a head, with only a few different letters. So many keys are equal, or have
+/// equal heads.
 fn random_key(random: &mut StdRng) -> Vec<u8> {
     let mut key = if random.random_bool(0.3) { b"prefix--".to_vec() } else { Vec::new() };
     let length = random.random_range(0..4);
@@ -25,7 +26,7 @@ fn random_key(random: &mut StdRng) -> Vec<u8> {
     key
 }
 
-/// Key, version, value of every row, first to last.
+/// Key, version and value of every row, from the first to the last.
 fn rows(list: &SkipList) -> Vec<(Vec<u8>, u64, Vec<u8>)> {
     let mut next = list.first();
     let mut rows = Vec::new();
@@ -43,7 +44,7 @@ fn rows_lie_as_in_a_sorted_map_however_they_are_inserted() {
         let (list, mut model) = (list(), BTreeMap::new());
         let mut version = 0;
         for _ in 0..random.random_range(0..if cfg!(miri) { 15 } else { 60 }) {
-            // A batch: one inserter, one version, keys at random or in order.
+            // Each batch has one inserter and one version. Its keys are in random or in ascending order.
             version += random.random_range(1..4);
             let mut keys: Vec<_> = (0..random.random_range(1..20)).map(|_| random_key(&mut random)).collect();
             if random.random() {
@@ -118,7 +119,8 @@ fn rows_of_several_threads_are_all_there_and_in_order_at_any_time() {
                     let mut random = StdRng::seed_from_u64(seed * 10 + writer);
                     let mut inserter = list.inserter();
                     for number in 0..ROWS {
-                        // Half of the keys in order, so that writers meet at one end; others anywhere.
+                        // Half of the keys are in ascending order, so that writers meet at one end. The other keys
+                        // are anywhere.
                         let at = if random.random() { number } else { random.random_range(0..ROWS) };
                         let (key, version) = ((at * 3 + writer).to_be_bytes(), Version(number));
                         let content = Content { key: &key, version, kind: RowKind::Put, value: &key };

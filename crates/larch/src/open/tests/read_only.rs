@@ -1,4 +1,4 @@
-//! Opening a database read-only where nothing can be written.
+//! Opens a database read-only where nothing can be written.
 
 use crate::{Database, Follow};
 use os::sim::SimDisk;
@@ -9,7 +9,8 @@ use std::io;
 use std::io::ErrorKind::ReadOnlyFilesystem;
 use std::path::Path;
 
-/// A file system that only reads, as seen by one process, and how often something was to be written to it.
+/// A file system as one process sees it that can only read it, and the number of times that something was to be
+/// written.
 #[derive(Debug)]
 struct ReadOnlyDisk(Arc<SimDisk>, AtomicU64);
 
@@ -62,7 +63,7 @@ impl Disk for ReadOnlyDisk {
     }
 }
 
-/// A database with 100 rows in files and 100 in its log, on a file system that only reads.
+/// A database with 100 rows in files and 100 rows in its log, on a file system that can only be read.
 fn read_only() -> (Arc<ReadOnlyDisk>, Machine) {
     let disk = SimDisk::new(1);
     let machine = Machine::simulated_on(disk.clone(), 1);
