@@ -1,4 +1,4 @@
-//! A database opened read-only can follow the process that writes to it: it shows new files and, if asked, the
+//! Lets a read-only database follow the process that writes to it. The follower shows new files and, if asked, the
 //! commits in the logs.
 //!
 //! ```text
@@ -7,7 +7,8 @@
 //!              removes a file  ◀── looks at ── lease: the oldest file set that the follower shows
 //! ```
 //!
-//! Writer and follower exchange nothing but files in the directory `followers`, see `docs/format/followers.md`.
+//! The writer and the follower communicate only through files in the directory `followers`, see
+//! `docs/format/followers.md`.
 
 pub mod jobs;
 pub mod replaced;

@@ -1,4 +1,4 @@
-//! A door for the fuzz targets to decoders that are private otherwise. Compiled only with `--cfg fuzzing`.
+//! Gives the fuzz targets access to decoders that are otherwise private. It is compiled only with `--cfg fuzzing`.
 
 pub use crate::base::ops::{BatchOps, Op};
 pub use crate::base::record::{

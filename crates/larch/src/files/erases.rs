@@ -1,7 +1,7 @@
-//! The range erases of several files as one sorted stream of fragments, and a place in such a stream that follows
-//! sorted rows. It does not know what is done with the fragments. For each file that has range erases around the
-//! place of the stream, the stream holds one range erase and one page. This does not depend on how many range erases
-//! the files have.
+//! Merges the range erases of several files into one sorted stream of fragments. Also has a position in such a
+//! stream that moves along with sorted rows. This module does not know what is done with the fragments. For each
+//! file with range erases around the current key, the stream holds one range erase and one page. So its memory does
+//! not depend on how many range erases the files have.
 //!
 //! ```text
 //! file 1     a ─── @5 ─────── m                 p ── @6 ── s
@@ -10,7 +10,7 @@
 //!              [5]     [9, 5]  [9] [9, 6]  [9]
 //! ```
 //!
-//! If no reader can tell some versions of a fragment apart, only the newest of them is kept, see [`keep`].
+//! If no reader can distinguish some versions of a fragment, only the newest of them is kept, see [`keep`].
 
 use super::keep;
 use crate::base::error::Result;
@@ -20,30 +20,32 @@ use os::sync::Arc;
 use pages::{PageKind, Session, retry};
 use sst::{EraseCursor, KeyRange, RangeErase, Readahead, Version};
 
-/// The fragments of the range erases of several files, in order.
+/// The fragments of the range erases of several files, in key order.
 pub struct EraseMerge<'s> {
     session: &'s Session,
     boundaries: &'s [Version],
     readahead: Readahead,
     all_bytes: u64,
-    /// Files whose range erases lie after the fragments given so far. The file with the least bound is the last.
+    /// Files whose range erases all lie after the fragments that were returned so far. They are sorted, and the file
+    /// with the least bound is the last.
     to_come: Vec<Arc<DbFile>>,
     open: Vec<OpenErases>,
     /// The memory of `open`.
     memory: Holding,
 }
 
-/// A file whose range erases have begun.
+/// A file from which range erases were already read.
 struct OpenErases {
     file: Arc<DbFile>,
     cursor: EraseCursor,
-    /// The part of the range erase at the cursor that is in no fragment yet.
+    /// The part of the cursor's range erase that is not in any fragment yet.
     rest: RangeErase,
 }
 
 impl<'s> EraseMerge<'s> {
-    /// The range erases of all files of `sources`, for readers at `boundaries`. Reads nothing yet. Everything that
-    /// shares `readahead` has `all_bytes` together; the range erases get a share in proportion to their bytes.
+    /// Merges the range erases of all files of `sources`, for readers at `boundaries`. Nothing is read yet.
+    /// `all_bytes` is the size of all that shares `readahead`. The range erases of each file get a share in
+    /// proportion to their bytes.
     pub fn new(
         session: &'s Session,
         sources: &[Level],
@@ -58,14 +60,13 @@ impl<'s> EraseMerge<'s> {
         Self { session, boundaries, readahead, all_bytes, to_come, open: Vec::new(), memory }
     }
 
-    /// The next fragment; `None` after the last.
+    /// The next fragment, or `None` after the last fragment.
     ///
     /// # Errors
     ///
-    /// A page that cannot be read, or range erases that are out of order.
+    /// Fails if a page cannot be read, or if range erases are out of order.
     pub fn next(&mut self) -> Result<Option<RangeErase>> {
-        // Opens files until no file that is not open can have a range erase that begins before the end of the
-        // fragment.
+        // Opens files until every unopened file begins at or after the end of the next fragment.
         let (start, end) = loop {
             let Some(start) = self.open.iter().map(|open| &open.rest.keys.start).min() else {
                 if self.open_next()? { continue } else { return Ok(None) }
@@ -105,7 +106,7 @@ impl<'s> EraseMerge<'s> {
         Ok(Some(RangeErase { keys: KeyRange { start, end }, versions }))
     }
 
-    /// Opens the next file of `to_come`; false if none exists.
+    /// Opens the next file of `to_come`. Returns false if there is none.
     fn open_next(&mut self) -> Result<bool> {
         let Some(file) = self.to_come.pop() else { return Ok(false) };
         let bytes = file.sst.meta.range_erases.tree().map_or(0, |tree| tree.totals.bytes);
@@ -122,7 +123,7 @@ impl<'s> EraseMerge<'s> {
 }
 
 impl OpenErases {
-    /// Goes to the next range erase of the file; false if none exists.
+    /// Goes to the next range erase of the file. Returns false if there is none.
     fn step(&mut self, session: &Session) -> Result<bool> {
         let Some(next) = retry(session, || self.cursor.next(session))? else { return Ok(false) };
         if self.rest.keys.ends_after(&next.keys.start) {
@@ -138,36 +139,36 @@ impl OpenErases {
     }
 }
 
-/// The error about a range erase of `file` that no valid file has.
+/// The error for a range erase of `file` that cannot be in a valid file.
 #[cold]
 fn out_of_order(file: &DbFile, why: &str) -> crate::base::error::Error {
     let at = file.sst.meta.range_erases.tree().map_or(0, |tree| tree.root(false).address.offset);
     file.sst.file.corrupt(PageKind::RangeErase, at, format!("a range erase {why}")).into()
 }
 
-/// A place in a stream of range erases that follows sorted rows.
+/// A position in a stream of range erases that moves along with sorted rows.
 #[derive(Debug)]
 pub struct CoverStream<N> {
-    /// Gives the next range erase. They are sorted and disjoint.
+    /// Returns the next range erase of the stream. The range erases are sorted and do not overlap.
     next: N,
-    /// The first range erase that ends after the key asked about last.
+    /// The first range erase that ends after the key that was asked for last.
     here: Option<RangeErase>,
     is_ended: bool,
 }
 
 impl<N: FnMut() -> Result<Option<RangeErase>>> CoverStream<N> {
-    /// A place before the first range erase that `next` gives.
+    /// A position before the first range erase.
     pub fn new(next: N) -> Self {
         Self { next, here: None, is_ended: false }
     }
 
-    /// If the range erase at the place ends before or at `key`, goes to the next range erase and returns it. Returns
-    /// `None` once the place is right for `key`, or the stream has ended. Without a key it always goes to the next
-    /// range erase.
+    /// If the current range erase ends before or at `key`, goes to the next range erase and returns it. Returns
+    /// `None` as soon as the position is right for `key`, or the stream has ended. If there is no `key`, it always
+    /// goes to the next range erase.
     ///
     /// # Errors
     ///
-    /// The error of `next`.
+    /// Fails if `next` fails.
     pub fn advance(&mut self, key: Option<&[u8]>) -> Result<Option<&RangeErase>> {
         let is_right = |here: &RangeErase| key.is_some_and(|key| here.keys.ends_after(key));
         if self.is_ended || self.here.as_ref().is_some_and(is_right) {
@@ -178,14 +179,14 @@ impl<N: FnMut() -> Result<Option<RangeErase>>> CoverStream<N> {
         Ok(self.here.as_ref())
     }
 
-    /// Whether no range erase lies over any key from the key of the place up to `last`. The place must be right for
-    /// its key, and no range erase lies over this key, see [`CoverStream::advance`].
+    /// Whether no range erase covers any key from the current key up to `last`. [`CoverStream::advance`] must have
+    /// moved the position to the current key, and no range erase may cover this key.
     pub fn is_clear_to(&self, last: &[u8]) -> bool {
         self.here.as_ref().is_none_or(|here| here.keys.start.as_slice() > last)
     }
 
-    /// Versions of the range erases over `key`, newest first. The place must be right for `key`, see
-    /// [`CoverStream::advance`].
+    /// The versions of the range erases that cover `key`, the newest first. [`CoverStream::advance`] must have moved
+    /// the position to `key`.
     pub fn of(&self, key: &[u8]) -> &[Version] {
         self.here.as_ref().filter(|here| here.keys.contains(key)).map_or(&[], |here| &here.versions)
     }

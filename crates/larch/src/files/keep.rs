@@ -1,23 +1,24 @@
-//! Decides which versions a reader may still see. It knows only versions: neither rows nor files. All functions are
-//! pure.
+//! Decides which versions some reader may still see. This module knows only versions, and neither rows nor files.
+//! All functions are pure.
 //!
-//! Readers read at the *boundaries*: the pinned versions and the newest version. The versions between two neighbouring
-//! boundaries are a stripe. If a key has several versions in one stripe, readers can see only the newest of them.
+//! Readers read at the *boundaries*, which are the pinned versions and the newest version. The versions between two
+//! neighbouring boundaries form a stripe. If a key has several versions in a stripe, readers can see only the newest
+//! of these versions.
 
 use sst::Version;
 
-/// The stripe of `version`: the number of boundaries that are less than it. Versions newer than all boundaries are
-/// in the last stripe.
+/// The number of the stripe of `version`, which is the number of boundaries less than `version`. Versions newer than
+/// all boundaries belong to the last stripe.
 fn stripe(boundaries: &[Version], version: Version) -> usize {
     boundaries.partition_point(|&boundary| boundary < version)
 }
 
-/// Whether every boundary is at or after `version`: no reader sees what was there before it.
+/// Whether all boundaries are at or after `version`, so that no reader sees anything older than `version`.
 pub fn is_in_oldest_stripe(boundaries: &[Version], version: Version) -> bool {
     stripe(boundaries, version) == 0
 }
 
-/// The newest version of each stripe among `versions`, which are sorted from newest to oldest.
+/// From `versions`, which are sorted from newest to oldest, takes the newest version of each stripe.
 pub fn newest_of_each_stripe(boundaries: &[Version], versions: &[Version]) -> Vec<Version> {
     let mut kept: Vec<Version> = Vec::new();
     for &version in versions {
@@ -28,22 +29,22 @@ pub fn newest_of_each_stripe(boundaries: &[Version], versions: &[Version]) -> Ve
     kept
 }
 
-/// Decides which versions of one key are kept. It is asked about them from newest to oldest.
+/// Decides which versions of a key are kept. The versions must be asked about from newest to oldest.
 #[derive(Debug, Default)]
 pub struct KeyFilter {
-    /// The stripe of the last version.
+    /// The stripe of the version that was asked about last.
     last: Option<usize>,
 }
 
 impl KeyFilter {
-    /// Whether a reader can see `version` of the key. `covers` are the versions of the range erases over the key,
-    /// sorted from newest to oldest. They contain at least the newest version of each stripe.
+    /// Whether some reader can see `version` of the key. `covers` are the versions of the range erases that cover
+    /// the key, from newest to oldest. It has at least the newest such version of each stripe.
     pub fn keep(&mut self, boundaries: &[Version], version: Version, covers: &[Version]) -> bool {
         let stripe_here = stripe(boundaries, version);
         if self.last.replace(stripe_here) == Some(stripe_here) {
             return false;
         }
-        // Among the covers that are newer than the version, the oldest is the first that hides it.
+        // Of all covers newer than the version, the oldest one was the first to hide it.
         let hidden_by = covers.iter().rev().find(|&&cover| cover > version);
         hidden_by.is_none_or(|&cover| stripe(boundaries, cover) != stripe_here)
     }
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn agrees_with_asking_every_reader() {
-        // All sets of versions, covers and readers within six commits.
+        // Tries all sets of versions, covers and readers within six commits.
         for bits in 0u32..1 << 18 {
             let set = |shift: u32| (1..=6u64).filter(move |n| bits >> (shift + *n as u32 - 1) & 1 != 0);
             let versions: Vec<u64> = set(0).collect::<Vec<_>>().into_iter().rev().collect();

@@ -1,9 +1,9 @@
-//! Decides which input files a merge may leave as they are. It knows their metas and reads nothing; whether no other
-//! input has keys between theirs is found out by the merge.
+//! Decides which input files a merge may leave as they are. This module knows only the metas of the files, and reads
+//! nothing. Only the merge finds out whether another input has keys between the keys of a file.
 //!
-//! A merge *takes over* a file, which means that it leaves the file as it is, if no other input has keys between those
-//! of the file (decision 55). Such a file lies between two of the outputs. So its bounds must be exact, and a merge
-//! that rewrote it would find nothing in it to remove.
+//! If no other input has keys between the keys of a file, a merge *takes over* this file: it leaves the file as it
+//! is (decision 55). The file then lies between two outputs of the merge. So the bounds of the file must be exact,
+//! and rewriting the file would not remove anything from it.
 
 use crate::base::table::TableInfo;
 use crate::files::output::is_fair_length;
@@ -17,8 +17,8 @@ use std::collections::HashSet;
 pub struct KeptFiles(HashSet<u64>);
 
 impl KeptFiles {
-    /// The kept files among `sources`, the inputs of a merge of `table` into files of `file_bytes`. `bottom` says
-    /// that no deeper level has keys in the range of the inputs, so that the merge removes erases.
+    /// Chooses such files from `sources`, the inputs of a merge of `table` into files of `file_bytes`. `bottom`
+    /// means that no deeper level has keys in the range of the inputs, so the merge drops erases.
     pub fn among(table: &TableInfo, sources: &[Level], file_bytes: u64, bottom: bool) -> Self {
         let files = || sources.iter().flat_map(|level| level.iter());
         let is_erased = |file: &DbFile| {
@@ -40,20 +40,20 @@ impl KeptFiles {
         Self(files().filter(|file| may_stay(file) && !is_erased(file)).map(|file| file.number).collect())
     }
 
-    /// Whether it has none.
+    /// Whether no file may be left as it is.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether `file` is one of them.
+    /// Whether `file` may be left as it is.
     pub fn may_keep(&self, file: &DbFile) -> bool {
         self.0.contains(&file.number)
     }
 }
 
-/// Whether `key` comes after `file`, which is one of [`KeptFiles`], and the bounds of a file that begins at `key`
-/// come after it, too.
+/// Whether `key` comes after `file`, and so do the bounds of a file that begins at `key`. `file` is one of the
+/// [`KeptFiles`].
 pub fn is_after(key: &[u8], file: &DbFile) -> bool {
     file.sst.bounds().high.as_deref().is_some_and(|high| &key[..key.len().min(MAX_BOUND_BYTES)] > high)
 }

@@ -1,5 +1,5 @@
-//! Merges all versions of sorted inputs into new files: reads around the cache and leaves out the versions that no
-//! reader can see. It does not know why the inputs are merged, and installs nothing.
+//! Merges all versions of sorted inputs into new files. It reads around the cache and drops the versions that no
+//! reader can see. This module does not know why the inputs are merged, and installs nothing.
 
 use super::erases::{CoverStream, EraseMerge};
 use super::keep::{self, KeyFilter};
@@ -18,38 +18,38 @@ use sst::{
     CopiedPage, Direction, Groups, LoadedValue, RangeErase, Readahead, Row, RowKind, SstCursor, StoredValue, Version,
 };
 
-/// After this many bytes of values a merge asks again whether to go on.
+/// Each time a merge has copied this many bytes of values, it asks whether to go on.
 const ASK_BYTES: u64 = 1 << 20;
 
-/// What each version and each range erase adds to the bytes of [`ASK_BYTES`], in addition to its value.
+/// In addition to its value, each version and each range erase counts as this many bytes towards [`ASK_BYTES`].
 const ROW_WORK_BYTES: u64 = 128;
 
-/// What is merged, and into what.
+/// The inputs of a merge, and how to merge them.
 pub struct MergePlan {
-    /// Sorted inputs, newest first.
+    /// The sorted inputs, the newest first.
     pub sources: Vec<Level>,
-    /// Whether no deeper level has keys in their range.
+    /// Whether no deeper level has keys in the range of the inputs.
     pub bottom: bool,
-    /// Target size of an output, in bytes.
+    /// The size that outputs should have, in bytes.
     pub file_bytes: u64,
-    /// The next deeper level that has files. Outputs end where its files begin.
+    /// The next deeper level that has files. An output ends where a file of this level begins.
     pub below: Level,
-    /// Files of the inputs that stay as they are if no other input has keys between theirs.
+    /// The input files that may stay as they are if no other input has keys between their keys.
     pub kept: KeptFiles,
-    /// Which versions are taken, and what they become. `None` takes all versions as they are.
+    /// Which versions the merge takes, and what they become. `None` means that it takes all versions unchanged.
     pub rewrite: Option<Rewrite>,
-    /// Whether the outputs have rows of a transaction that has not committed.
+    /// Whether the outputs contain rows of a transaction that has not committed.
     pub is_run: bool,
     /// Where the outputs are written.
     pub target: Target,
 }
 
-/// How a merge takes versions, see [`MergePlan::rewrite`].
+/// Which versions a merge takes and how it changes them, see [`MergePlan::rewrite`].
 #[derive(Clone, Copy, Debug)]
 pub struct Rewrite {
-    /// Newer versions are left out. It is one of the boundaries.
+    /// The merge leaves out all versions newer than this one. This version must be one of the boundaries.
     pub through: Version,
-    /// All versions become this one. The merge has only one boundary then.
+    /// If this is set, every version becomes this version. The merge must then have only one boundary.
     pub into: Option<Version>,
 }
 
@@ -63,20 +63,21 @@ impl Rewrite {
     }
 }
 
-/// What a merge made of its inputs.
+/// The result of a merge.
 pub struct MergeResult {
-    /// New files.
+    /// The new files.
     pub outputs: Outputs,
-    /// Inputs that belong beside the new files as they are.
+    /// The inputs that stay beside the new files without being rewritten.
     pub taken_over: Vec<Arc<DbFile>>,
 }
 
-/// Merges all versions of all inputs into files that are not part of a table yet. `None` if `go_on`, which receives the
-/// bytes that were read and the bytes to read in all, returned false, or if the database is closing.
+/// Merges all versions of all inputs into files that are not part of a table yet. `go_on` is called with the number
+/// of bytes read so far and the number to read in all. Returns `None` if `go_on` returned false, or if the database
+/// is closing.
 ///
 /// # Errors
 ///
-/// An input that cannot be read, or an output that cannot be written.
+/// Fails if an input cannot be read, or if an output cannot be written.
 pub fn merge_files(
     core: &Arc<Core>,
     table: &Arc<TableInfo>,
@@ -84,17 +85,18 @@ pub fn merge_files(
     boundaries: &[Version],
     go_on: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<MergeResult>> {
-    // Compactions read into half of the working memory; files are built in the other half. This memory is not part
-    // of the cache, so a compaction neither waits for readers nor takes their room. A quarter of this half is for
-    // the pages that are needed now, one page of each input. Compactions under way share the rest when they begin.
-    // If the others have taken the memory, a compaction does not read ahead.
+    // Compactions read pages into one half of the memory for work; the other half is for building files. This memory
+    // is not part of the cache. So a compaction neither waits for readers nor takes room from them. A quarter of the
+    // first half is for the pages that are needed at the moment, one for each input. The rest is for reading ahead.
+    // A compaction that begins gets an equal share of it with the others under way. If other compactions have used
+    // up the memory, this compaction does not read ahead.
     let memory = &core.env.held.compactions;
     let ahead_bytes = memory.budget_bytes() / 4 * 3 / core.writes.picks.under_way_count().max(1) as u64;
     let session = Session::new(&core.env.cache, Reason::Compaction, Admit::Pass)
         .with_own_memory(memory)
         .with_ahead_bytes(ahead_bytes);
     let groups = table.options.groups.len().max(1);
-    // A quarter of the rest is for what is read besides the data pages of the window: index nodes further ahead, and
+    // A quarter of this share is not for data pages of the window. It is for index nodes further ahead, and for
     // parts and values of rows.
     let readahead = Readahead::full(ahead_bytes / 4 * 3);
     let outputs = Outputs::new(core, table, plan.file_bytes, plan.bottom)
@@ -106,7 +108,7 @@ pub fn merge_files(
     let memory = core.env.held.builders.holding();
     let mut erases = EraseMerge::new(&session, &plan.sources, boundaries, (readahead, progress.total_bytes), memory);
     let mut covers = CoverStream::new(|| erases.next());
-    // At the bottom nothing lies deeper, so an erase that all readers see has nothing left to hide and is dropped.
+    // At the bottom no deeper level has rows to hide. So an erase that all readers see is dropped.
     let rewrite = plan.rewrite;
     let kept_version = |version: Version| {
         let is_dropped = plan.bottom && keep::is_in_oldest_stripe(boundaries, version);
@@ -120,7 +122,7 @@ pub fn merge_files(
         let newest = match merge.next_place(&session, &mut key)? {
             Place::Key(newest) => newest,
             Place::File(input, file) => {
-                // Erases that end before the file belong to the output that ends before the file.
+                // Range erases that end before this file belong to the output before this file.
                 if !copy_erases(&mut covers, Some(&key), &kept_version, &mut copier.outputs, &mut progress)? {
                     return Ok(None);
                 }
@@ -182,8 +184,8 @@ pub fn merge_files(
     Ok(is_done.then_some(MergeResult { outputs: copier.outputs, taken_over }))
 }
 
-/// Copies the range erases with the versions that are kept, up to the range erase over `key`. Without a key it
-/// copies all that are left. Returns whether to go on.
+/// Copies the range erases up to the one that covers `key`, with the versions that are kept. Without a `key` it
+/// copies all remaining range erases. Returns whether to go on.
 fn copy_erases<N: FnMut() -> Result<Option<RangeErase>>>(
     covers: &mut CoverStream<N>,
     key: Option<&[u8]>,
@@ -203,18 +205,18 @@ fn copy_erases<N: FnMut() -> Result<Option<RangeErase>>>(
     Ok(true)
 }
 
-/// How far a merge is, and whether it goes on.
+/// How far a merge has come, and whether it goes on.
 struct MergeProgress<'w> {
     core: &'w Core,
     go_on: &'w mut dyn FnMut(u64, u64) -> bool,
-    /// Rows and fragments of range erases that were taken from the inputs. A range erase that is cut counts once for
-    /// each fragment, so that there may be more than `total_items`.
+    /// How many rows and fragments of range erases were taken from the inputs. A range erase that is cut into
+    /// fragments counts once for each fragment. So this number may exceed `total_items`.
     items: u64,
-    /// Rows and range erases of all inputs.
+    /// How many rows and range erases all inputs have.
     total_items: u64,
-    /// Bytes of all inputs that the table sees.
+    /// How many bytes of all inputs the table sees.
     total_bytes: u64,
-    /// Bytes of work since `go_on` was asked last.
+    /// Bytes of work since the last call of `go_on`.
     unasked_bytes: u64,
 }
 
@@ -227,7 +229,7 @@ impl<'w> MergeProgress<'w> {
         Self { core, go_on, items: 0, total_items, total_bytes, unasked_bytes: 0 }
     }
 
-    /// Adds `bytes` of work and returns whether to go on; asks `go_on` once in [`ASK_BYTES`].
+    /// Adds `bytes` of work and returns whether to go on. Calls `go_on` once every [`ASK_BYTES`].
     fn goes_on(&mut self, bytes: u64) -> bool {
         self.unasked_bytes += bytes;
         if self.unasked_bytes < ASK_BYTES {
@@ -240,20 +242,20 @@ impl<'w> MergeProgress<'w> {
     }
 }
 
-/// Copies versions unchanged.
+/// Copies versions without changing their values.
 struct VersionCopier<'s> {
     session: &'s Session,
     outputs: Outputs,
-    /// How many parts a row has, including the part beside its key.
+    /// The number of parts of a row, including the part that is stored beside its key.
     groups: usize,
-    /// The parts of the row being copied that are not beside its key, as they are stored.
+    /// The parts of the current row that are not stored beside its key, as they are stored.
     others: Vec<StoredValue>,
-    /// All parts of the row being copied, in memory.
+    /// All parts of the current row, loaded into memory.
     parts: Vec<LoadedValue>,
 }
 
 impl VersionCopier<'_> {
-    /// Copies a version of the row at the cursor and returns the length of its value in bytes.
+    /// Copies one version of the cursor's row. Returns the length of its value in bytes.
     fn version(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row) -> Result<u64> {
         let Self { session, outputs, groups, .. } = self;
         if row.kind == RowKind::Erase {
@@ -284,14 +286,14 @@ impl VersionCopier<'_> {
         let parts = &parts[..self.groups];
         let bytes = parts.iter().map(|part| part.len() as u64).sum();
         let outcome = self.outputs.add(key, row.version, row.kind, parts);
-        // These parts pin pages that the next row does not need.
+        // These parts keep pages in memory that the next row does not need.
         self.others.clear();
         self.parts.clear();
         outcome.map(|()| bytes)
     }
 
-    /// Loads all parts of `row`. It is a step: its first fetch brings the missing pages of all groups together, and
-    /// the next fetch brings the missing values outside pages.
+    /// Loads all parts of `row`. This is a step. Its first fetch loads the missing pages of all groups together, and
+    /// the next fetch loads the missing values that are outside of pages.
     fn load(&mut self, cursor: &mut SstCursor, row: &Row) -> Result<(), Stop> {
         self.others.clear();
         self.parts.clear();
@@ -312,37 +314,39 @@ impl VersionCopier<'_> {
     }
 }
 
-/// The inputs side by side, key after key. The caller takes all versions of a key before it asks for the next one.
+/// Goes through the inputs side by side, key after key. The caller takes all versions of a key before it asks for
+/// the next key.
 struct VersionMerge {
     inputs: Frontier<Input, ()>,
     kept: KeptFiles,
-    /// Files with this number, and later ones, were written under the present options of the table.
+    /// A file with this number or a greater one was written under the current options of the table.
     since: u64,
 }
 
-/// Where a merge is.
+/// The current position of a merge.
 enum Place {
-    /// At a key, and this is the newest input that has it.
+    /// At a key. The number is that of the newest input that has this key.
     Key(usize),
-    /// Before this file of this input. The file may be taken over. The key is its low bound.
+    /// Before this file of the input with this number. The file may be taken over. The current key is the low bound
+    /// of the file.
     File(usize, Arc<DbFile>),
-    /// No input has a key any more.
+    /// All inputs have ended.
     End,
 }
 
 struct Input {
     cursor: LevelCursor,
-    /// Whether the cursor has moved.
+    /// Whether the cursor has moved since the beginning.
     has_begun: bool,
-    /// The input stands before this file while it is undecided whether the merge takes the file over. Until then the
-    /// file is not read.
+    /// The file before which the input stands, until the merge has decided whether it takes the file over. Nothing
+    /// of the file is read until then.
     border: Option<Arc<DbFile>>,
-    /// Whether the next move enters a file that may be taken over.
+    /// Whether the next move goes into a file that could have been taken over.
     enters: bool,
 }
 
 impl Input {
-    /// Goes to the next key, or before a file that may be taken over. A step.
+    /// Goes to the next key, or stops before a file that may be taken over. This is a step.
     #[inline]
     fn go(&mut self, session: &Session, kept: &KeptFiles) -> Result<bool, Stop> {
         if !kept.is_empty() && !self.enters {
@@ -380,7 +384,7 @@ impl VersionMerge {
         Self { inputs: Frontier::new(Direction::Forward, inputs, || ()), kept, since }
     }
 
-    /// Replaces `key` with the least key that no input has passed yet, and says what is at this key.
+    /// Sets `key` to the least key that no input has passed yet. Returns what is at this key.
     fn next_place(&mut self, session: &Session, key: &mut Vec<u8>) -> Result<Place> {
         let Self { inputs, kept, .. } = self;
         retry(session, || inputs.arrive(false, |input, ()| input.go(session, kept)))?;
@@ -398,9 +402,9 @@ impl VersionMerge {
         Ok(Place::Key(newest))
     }
 
-    /// The page of input `i`, if the input stands at the first row of the page, no other input has a key up to the
-    /// last key of the page, and the output can take the page as it is. Replaces `last` with the last key of the
-    /// page.
+    /// The page at which input `i` stands, if it can be copied as a whole. For this the input must stand at the
+    /// first row of the page, no other input may have a key up to the last key of the page, and the output must be
+    /// able to take the page as it is. Sets `last` to the last key of the page.
     fn page_alone(&mut self, i: usize, last: &mut Vec<u8>) -> Option<CopiedPage> {
         let cursor = self.inputs.cursor_mut(i).cursor.versions();
         if !cursor.is_at_page_start() || !cursor.read_last_of_page(last) {
@@ -413,19 +417,19 @@ impl VersionMerge {
         self.inputs.cursor_mut(i).cursor.versions().copied_page()
     }
 
-    /// Moves input `i` behind the page in which it stands.
+    /// Moves input `i` to the end of its current page.
     fn pass_page(&mut self, i: usize) {
         self.inputs.cursor_mut(i).cursor.versions().go_to_page_end();
         self.inputs.send(i, ());
     }
 
-    /// Input `i` stands before `file`. Whether the next keys of all other inputs lie after the bounds of `file`.
+    /// Whether the next keys of all other inputs lie after the bounds of `file`. Input `i` stands before this file.
     fn is_apart(&self, i: usize, file: &DbFile) -> bool {
         let others = (0..self.inputs.len()).filter(|&other| other != i);
         others.filter_map(|other| self.inputs.key(other)).all(|key| is_after(key, file))
     }
 
-    /// Leaves the border at which input `i` stands: past the file if it `is_taken_over`, else into the file.
+    /// Moves input `i` on from the border before a file: past the file if it `is_taken_over`, or else into the file.
     fn pass_border(&mut self, i: usize, is_taken_over: bool) {
         let input = self.inputs.cursor_mut(i);
         input.border = None;

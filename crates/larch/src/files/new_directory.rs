@@ -1,5 +1,5 @@
-//! A directory that is filled with files, and counts only after the last step: as a database, or as files for one. It
-//! does not know where the files come from.
+//! A directory that is being filled with files. It becomes valid only in its last step, as a database or as built
+//! files. This module does not know where the files come from.
 //!
 //! ```text
 //! LOCK                 held until the end, as by an open database
@@ -8,12 +8,13 @@
 //! CURRENT              UNFINISHED with another name; for files of no database that of their list
 //! ```
 //!
-//! A crash leaves a directory with `UNFINISHED`, which no open takes for a database. The next copy into it removes
-//! what is there. After an error the directory is as it was before, except that `LOCK` stays if the directory
-//! existed. If restoring it fails, too, it is left as after a crash.
+//! A crash leaves a directory with the file `UNFINISHED`, which no open accepts as a database. The next copy into
+//! this directory first removes what is left. After an error, the directory is as it was before, except that `LOCK`
+//! stays if the directory existed already. If the files cannot be removed after an error, the directory stays as it
+//! would be after a crash.
 //!
-//! In a store the directory is always left as after a crash, and has to be dropped: a store removes a file some time
-//! after the request, and meanwhile no other file may have its name.
+//! In a store, the directory always stays as after a crash and has to be dropped. The reason is that a store removes
+//! a file some time after the request, and until then no other file may have its name.
 
 use super::outside::check_outside;
 use crate::base::error::{Error, Result};
@@ -26,23 +27,25 @@ use os::{Access, Disk, Lock};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// A directory that is being filled. If it is dropped before it is finished, what was written to it is removed.
+/// A directory that is being filled. If this value is dropped before the last step, all that was written to the
+/// directory is removed.
 #[derive(Debug)]
 pub struct NewDirectory {
     place: Place,
-    /// Whether the directory was not there before.
+    /// Whether the directory did not exist before.
     is_made: bool,
     is_finished: bool,
     lock: Option<Box<dyn Lock>>,
 }
 
 impl NewDirectory {
-    /// Begins with a directory that does not exist yet, is empty, or has files that an earlier attempt has left.
+    /// Begins to fill a directory. It must not exist yet, be empty, or have only files of an earlier attempt.
     ///
     /// # Errors
     ///
-    /// [`Error::CopyTarget`] if other files are in it; [`Error::UnfinishedCopy`] if an earlier attempt has left files
-    /// in a store; [`Error::WithinDatabase`]; [`Error::CopyLocked`]; what the disk refuses.
+    /// [`Error::CopyTarget`] if the directory has other files; [`Error::UnfinishedCopy`] if an earlier attempt has
+    /// left files and the directory is in a store; [`Error::WithinDatabase`]; [`Error::CopyLocked`]; an error if the
+    /// disk refuses something.
     pub fn begin(disk: &Arc<dyn Disk>, directory: &Path) -> Result<Self> {
         let io = |action| move |error| Error::io(action, directory, error);
         check_outside(&**disk, directory)?;
@@ -50,12 +53,12 @@ impl NewDirectory {
         if is_made {
             disk.create_dir(directory).map_err(io("create directory"))?;
         } else {
-            // No lock file is made beside other files.
+            // This check comes first so that no lock file is made in a directory with other files.
             check_left(&**disk, directory)?;
         }
-        // From here on `disk` uses this directory, even if another one gets its name.
+        // From here on `disk` uses this directory, even if another directory gets its path.
         let disk = &os::hold(disk, directory).map_err(io("open"))?;
-        // Not the leftovers of the database: a later copy may have files with the same names.
+        // The place must not share the leftovers of the database: a later copy may write files with the same names.
         let place = Place::outside(disk, directory);
         let mut new = Self { place, is_made, is_finished: false, lock: None };
         let lock = directory.join(LOCK);
@@ -63,7 +66,7 @@ impl NewDirectory {
             ErrorKind::WouldBlock => Error::CopyLocked(directory.to_owned()),
             _ => Error::io("lock", &lock, error),
         })?);
-        // Another process may have been there before this one got the lock.
+        // Another process may have written files before this process got the lock.
         check_left(&**disk, directory)?;
         clear(&**disk, directory)?;
         let mark = directory.join(UNFINISHED);
@@ -72,26 +75,29 @@ impl NewDirectory {
         Ok(new)
     }
 
-    /// Where its files are written. The disk of this place stays with the directory, even if the directory is moved.
+    /// Where the files of the directory are written. The disk of this place keeps using the directory even if the
+    /// directory is moved.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Makes it a database with the manifest of this name. The bytes of all files are durable.
+    /// Makes the directory a database whose manifest has this name. The bytes of all files must be durable.
     ///
     /// # Errors
     ///
-    /// As [`NewDirectory::finish_as`].
+    /// Fails as [`NewDirectory::finish_as`] does.
     pub fn finish(self, manifest: &str) -> Result<()> {
         self.finish_as(CURRENT, current_text(manifest).as_bytes())
     }
 
-    /// Ends the filling with a last file of this name and with these bytes. The bytes of all other files are durable.
+    /// Writes the last file, with this name and these bytes. This makes the directory valid. The bytes of all other
+    /// files must be durable.
     ///
     /// # Errors
     ///
-    /// What the disk refuses. Then the directory is as it was before. If the last sync fails and the step cannot be
-    /// taken back either, the directory may be finished after a crash, with all its files.
+    /// Fails if the disk refuses something. After an error, the directory is as it was before. There is one
+    /// exception: if the last sync fails and the rename cannot be undone, the directory may be complete and valid
+    /// after a crash.
     pub fn finish_as(mut self, name: &str, bytes: &[u8]) -> Result<()> {
         let Place { disk, directory, .. } = &self.place;
         let (mark, last) = (directory.join(UNFINISHED), directory.join(name));
@@ -102,7 +108,7 @@ impl NewDirectory {
         disk.sync_dir(directory).map_err(io("sync"))?;
         disk.rename(&mark, &last).map_err(|error| Error::io("rename", &mark, error))?;
         if let Err(error) = disk.sync_dir(directory) {
-            // The directory becomes unfinished again, so that the error for the caller is true.
+            // The rename is undone, so that the directory is unfinished, as the error says.
             disk.rename(&last, &mark).ok();
             return Err(io("sync")(error));
         }
@@ -117,7 +123,8 @@ impl Drop for NewDirectory {
             return;
         }
         let Place { disk, directory, .. } = &self.place;
-        // What cannot be removed is removed by the next copy into this directory. An empty directory does no harm.
+        // If this fails, the next copy into this directory removes the files. An empty directory that stays does no
+        // harm.
         if self.lock.is_some() && clear(&**disk, directory).is_err() {
             return;
         }
@@ -130,30 +137,31 @@ impl Drop for NewDirectory {
     }
 }
 
-/// Refuses a directory in which another attempt may not begin.
+/// Refuses a directory in which no new attempt may begin.
 ///
 /// # Errors
 ///
-/// [`Error::CopyTarget`] if other files than those of an attempt are in it; [`Error::UnfinishedCopy`] if any are, in a
-/// store; what the disk refuses.
+/// [`Error::CopyTarget`] if the directory has files that no attempt writes; [`Error::UnfinishedCopy`] if it is in a
+/// store and has files of an attempt; an error if the disk refuses something.
 fn check_left(disk: &dyn Disk, directory: &Path) -> Result<()> {
     let is_empty = left_files(disk, directory)?.is_empty();
     if is_empty || disk.keeps_removed().is_none() { Ok(()) } else { Err(Error::UnfinishedCopy(directory.to_owned())) }
 }
 
-/// Removes what an attempt that was not finished has left in `directory`. The mark is removed last: as long as any
-/// file is left, the mark says what it is.
+/// Removes what an unfinished attempt has left in `directory`. The file `UNFINISHED` is removed last, so that the
+/// directory counts as unfinished as long as it has any files.
 ///
 /// # Errors
 ///
-/// [`Error::CopyTarget`] if anything else is in it; what the disk refuses.
+/// [`Error::CopyTarget`] if the directory has other files; an error if the disk refuses something.
 fn clear(disk: &dyn Disk, directory: &Path) -> Result<()> {
     let io = |action| move |error| Error::io(action, directory, error);
     let names = left_files(disk, directory)?;
     if names.is_empty() {
         return Ok(());
     }
-    // The files are removed now. So a crash must not bring back a `CURRENT` that was taken back.
+    // The files are removed below. So it must be durable that there is no `CURRENT`: otherwise a crash could bring
+    // back a `CURRENT` whose rename was undone.
     disk.sync_dir(directory).map_err(io("sync"))?;
     let remove = |name: &str| {
         let path = directory.join(name);
@@ -164,11 +172,11 @@ fn clear(disk: &dyn Disk, directory: &Path) -> Result<()> {
     remove(UNFINISHED)
 }
 
-/// The names of the files that an unfinished attempt has left in `directory`, without the lock.
+/// The names of the files that an unfinished attempt has left in `directory`, except the lock.
 ///
 /// # Errors
 ///
-/// As [`clear`].
+/// Fails as [`clear`] does.
 fn left_files(disk: &dyn Disk, directory: &Path) -> Result<Vec<String>> {
     let listed = disk.list(directory).map_err(|error| Error::io("list", directory, error))?;
     let names: Vec<String> = listed.into_iter().map(|entry| entry.name).filter(|name| name != LOCK).collect();

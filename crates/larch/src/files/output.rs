@@ -1,6 +1,6 @@
-//! Writes sorted rows and range erases to files of a bounded size, each of which ends between two keys. A row comes
-//! in parts, one for each column group of the table. It does not know where rows come from. The files are removed
-//! unless they are installed (see `install.rs`).
+//! Writes sorted rows and range erases to files of limited size. Each file ends between two keys. A row has one part
+//! for each column group of the table. This module does not know where the rows come from. The files are removed
+//! again unless they are installed (see `install.rs`).
 
 use crate::base::error::{Error, Result};
 use crate::base::parts::Slices;
@@ -22,12 +22,12 @@ use std::path::PathBuf;
 /// The memory of the builder is measured each time the file has grown by this many bytes.
 const MEASURE_BYTES: u64 = 64 << 10;
 
-/// A file that ends at a border of the deeper level has at least this part of the length of other files: 4 stands
-/// for 1/4.
+/// A file may end early at the border of a file in the deeper level. It then has at least this part of the usual
+/// length: 4 stands for 1/4.
 const LEAST_SHARE: u64 = 4;
 
-/// One file for the rows of several tables, each in a part of its own that is an SST. It is made when the first part
-/// begins. No manifest can name it.
+/// One file with the rows of several tables. Each table has a part of the file, which is an SST. The file is created
+/// when the first part begins. A manifest cannot name such a file.
 pub struct OneFile {
     place: Place,
     begun: Mutex<Option<BegunFile>>,
@@ -43,16 +43,16 @@ struct BegunFile {
 }
 
 impl OneFile {
-    /// A file at `place`.
+    /// A file that will be created at `place`.
     pub fn at(place: &Place) -> Arc<Self> {
         Arc::new(Self { place: place.clone(), begun: Mutex::default() })
     }
 
-    /// Makes all parts readable by others and durable, if any exist.
+    /// Makes all parts durable, so that others can read them. Does nothing if there are no parts.
     ///
     /// # Errors
     ///
-    /// What the disk refuses.
+    /// Fails if the disk refuses something.
     pub fn sync(&self) -> Result<()> {
         let begun = self.begun.lock();
         let Some(begun) = &*begun else { return Ok(()) };
@@ -67,12 +67,12 @@ pub enum Target {
     Database,
     /// Files at a place.
     Place(Place),
-    /// The next parts of a file.
+    /// As the next parts of one file.
     One(Arc<OneFile>),
 }
 
 impl Target {
-    /// The place, of a database on `env`.
+    /// The place of the outputs, for a database with the environment `env`.
     pub fn place(&self, env: &Environment) -> Place {
         match self {
             Self::Database => env.place(),
@@ -82,38 +82,38 @@ impl Target {
     }
 }
 
-/// Files being written for one table.
+/// The files that are being written for one table.
 pub struct Outputs {
     core: Arc<Core>,
     table: Arc<TableInfo>,
     place: Place,
-    /// The one file whose parts are written, if the outputs are not separate files.
+    /// The file to whose parts everything is written, if the outputs are not separate files.
     one: Option<Arc<OneFile>>,
     file_bytes: u64,
-    /// Files of a deeper level, in the order of their keys. If an output has a fair length when one of these files
-    /// begins, it ends there. So it overlaps few of these files when it is merged into their level.
+    /// The files of a deeper level, in key order. An output of a fair length ends where one of these files begins.
+    /// So the output overlaps only few of these files when it is merged into their level later.
     below: Level,
-    /// How many files of `below` begin at the last key or before it.
+    /// How many files of `below` begin at or before the last key.
     passed_below: usize,
-    /// The range erase that was added last, or the part of it that is in no file yet. The next range erase may continue
-    /// it, and the end of the file may cut it, so it is not written at once.
+    /// The last added range erase, or the part of it that was not written to a file yet. It is not written at once,
+    /// because the next range erase may continue it and the end of the file may cut it.
     erase: Option<RangeErase>,
-    /// Whether no deeper level has keys in the range, so that an erase that hides nothing is left out. It also decides
-    /// which filter the files get.
+    /// Whether no deeper level has keys in the range. If so, erases that hide nothing are left out. This also
+    /// decides which filter the files get.
     bottom: bool,
-    /// Whether other threads write to the disk while rows are added.
+    /// Whether other threads write to the disk while this thread adds rows.
     writes_behind: bool,
-    /// Whether the rows are of a transaction that has not committed.
+    /// Whether the rows belong to a transaction that has not committed.
     is_run: bool,
-    /// Erases of the current key, which are written only if an older version follows.
+    /// Erases of the current key. They are written only if an older version of the key follows.
     held_back: Vec<Version>,
     held_key: Vec<u8>,
     open: Option<OpenFile>,
-    /// Numbers and metas of finished files.
+    /// The numbers and metas of finished files.
     written: Vec<(u64, Meta)>,
-    /// The open file and the finished ones.
+    /// The paths of the open file and of the finished files.
     fresh: FreshFiles,
-    /// The memory of all these fields.
+    /// The memory that these fields take.
     memory: Holding,
 }
 
@@ -125,7 +125,7 @@ struct OpenFile {
 }
 
 impl Outputs {
-    /// For files of about `file_bytes`. `bottom` says that no deeper level has keys in their range.
+    /// Writes files of about `file_bytes`. `bottom` means that no deeper level has keys in the range of the rows.
     pub fn new(core: &Arc<Core>, table: &Arc<TableInfo>, file_bytes: u64, bottom: bool) -> Self {
         let place = core.env.place();
         Self {
@@ -149,23 +149,23 @@ impl Outputs {
         }
     }
 
-    /// From now on other threads write to the disk while rows are added. It is for a caller that is not one of these
+    /// From now on, other threads write to the disk while the caller adds rows. The caller must not be one of these
     /// threads.
     pub fn with_writes_behind(self) -> Self {
         Self { writes_behind: true, ..self }
     }
 
-    /// The same files, with rows of a transaction that has not committed, if `is_run`.
+    /// If `is_run`, the rows of these outputs belong to a transaction that has not committed.
     pub fn of_run(self, is_run: bool) -> Self {
         Self { is_run, ..self }
     }
 
-    /// The same files, written to `place`.
+    /// Writes the files to `place`.
     pub fn at(self, place: &Place) -> Self {
         Self { fresh: FreshFiles::new(&place.leftovers), place: place.clone(), ..self }
     }
 
-    /// The same files, written to `target`.
+    /// Writes the outputs to `target`.
     pub fn to(self, target: &Target) -> Self {
         match target {
             Target::Database => self,
@@ -174,16 +174,18 @@ impl Outputs {
         }
     }
 
-    /// The same files, which also end where the files of the deeper level `below` begin.
+    /// Lets files also end where files of the deeper level `below` begin.
     pub fn with_borders(self, below: Level) -> Self {
         Self { below, ..self }
     }
 
-    /// Adds a version whose value is in one piece, as log and memory have it. The order is that of [`Outputs::add`].
+    /// Adds a version whose value is in one piece. The log and the memtables have values in this form. The versions
+    /// must come in the order that [`Outputs::add`] requires.
     ///
     /// # Errors
     ///
-    /// [`Error::BadParts`] if the value is not made of the parts that the table has; as [`Outputs::add`].
+    /// Fails with [`Error::BadParts`] if the value does not consist of the parts that the table has, and as
+    /// [`Outputs::add`] does.
     pub fn add_joined(&mut self, key: &[u8], version: Version, kind: RowKind, value: &[u8]) -> Result<()> {
         let count = self.table.options.groups.len();
         match kind {
@@ -196,12 +198,12 @@ impl Outputs {
         }
     }
 
-    /// Adds a put, whose key comes after all others, if [`Outputs::take_back`] can take it out again. If not, it
-    /// adds nothing and returns false.
+    /// Adds a put whose key comes after all other keys, but only if [`Outputs::take_back`] can remove it again.
+    /// Otherwise it adds nothing and returns false.
     ///
     /// # Errors
     ///
-    /// A file could not be created or written.
+    /// Fails if a file cannot be created or written.
     #[inline]
     pub fn try_add(&mut self, key: &[u8], version: Version, value: &[u8]) -> Result<bool> {
         let builder = self.builder_at(key)?;
@@ -212,23 +214,23 @@ impl Outputs {
         Ok(can_take_back)
     }
 
-    /// Takes out the row that [`Outputs::try_add`] added last.
+    /// Removes the row that the last [`Outputs::try_add`] added.
     pub fn take_back(&mut self) {
         self.open.as_mut().expect("it is in the open file").builder.take_back();
     }
 
-    /// Key of the last row of the open file, if it has one.
+    /// The key of the last row in the open file, if it has rows.
     #[inline]
     pub fn last_key(&self) -> Option<&[u8]> {
         self.open.as_ref().filter(|open| open.builder.rows() > 0).map(|open| open.builder.last_key())
     }
 
-    /// Adds a version of a row. Keys come in ascending order, and the versions of a key from the newest to the oldest.
-    /// A put has a part for each group, an erase has none.
+    /// Adds a version of a row. Keys must come in ascending order. The versions of a key must come from the newest
+    /// to the oldest. A put has one part for each column group, and an erase has no parts.
     ///
     /// # Errors
     ///
-    /// A file could not be created or written.
+    /// Fails if a file cannot be created or written.
     pub fn add(&mut self, key: &[u8], version: Version, kind: RowKind, parts: &[&[u8]]) -> Result<()> {
         if self.bottom {
             if !self.held_back.is_empty() && self.held_key != key {
@@ -248,13 +250,13 @@ impl Outputs {
         self.write(key, version, kind, parts)
     }
 
-    /// Adds a whole page of another file, with keys from `first` to `last`, which come after all keys so far. Adds
-    /// nothing and returns false if the rows of the page have to be added one after the other: if erases are to be
-    /// left out, if the file may end at one of the rows, or for the reasons of [`SstBuilder::add_page`].
+    /// Adds a whole page of another file. Its keys are from `first` to `last`, and come after all keys added so far.
+    /// Adds nothing and returns false if the rows have to be added one by one. This is so if erases should be left
+    /// out, if the file might end at one of the rows, or for the reasons of [`SstBuilder::add_page`].
     ///
     /// # Errors
     ///
-    /// A file could not be created or written.
+    /// Fails if a file cannot be created or written.
     pub fn add_page(&mut self, first: &[u8], last: &[u8], page: &CopiedPage) -> Result<bool> {
         if self.bottom && page.erased() > 0 {
             return Ok(false);
@@ -273,12 +275,12 @@ impl Outputs {
         Ok(self.builder_at(key)?.add(key, version, kind, parts)?)
     }
 
-    /// Adds a range erase. They are sorted and disjoint, and each is added before the rows from its start on. A range
-    /// erase without versions is ignored.
+    /// Adds a range erase. Range erases must be sorted and must not overlap. Each is added before the rows at and
+    /// after its start. A range erase without versions is ignored.
     ///
     /// # Errors
     ///
-    /// A file could not be created or written.
+    /// Fails if a file cannot be created or written.
     pub fn add_erase(&mut self, erase: RangeErase) -> Result<()> {
         if erase.versions.is_empty() {
             return Ok(());
@@ -295,14 +297,14 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes the whole of the range erase that waits, if one exists.
+    /// Writes all of the range erase in `erase`, if there is one.
     fn write_erase(&mut self) -> Result<()> {
         let Some(RangeErase { keys, versions }) = self.erase.take() else { return Ok(()) };
         Ok(self.builder_at(&keys.start)?.add_range_erase(&keys, &versions)?)
     }
 
-    /// The builder of the file to which a row or range erase at `key` is added. If the open file is long enough,
-    /// this is a new file, which begins at `key`.
+    /// The builder of the file to which a row or a range erase at `key` should be added. If the open file is long
+    /// enough, this is the builder of a new file that begins at `key`.
     fn builder_at(&mut self, key: &[u8]) -> Result<&mut SstBuilder> {
         let mut bytes = self.open.as_ref().map_or(0, |open| open.builder.file_bytes());
         if is_long_enough(bytes, self.file_bytes, self.crosses_border(key))
@@ -323,7 +325,8 @@ impl Outputs {
         Ok(&mut open.builder)
     }
 
-    /// Whether a file of the deeper level begins after the last key and not after `key`, the next one.
+    /// Whether a file of the deeper level begins after the last key, and at or before `key`. This `key` is the next
+    /// one.
     fn crosses_border(&mut self, key: &[u8]) -> bool {
         let before = self.passed_below;
         while self.below.get(self.passed_below).is_some_and(|file| file.sst.bounds().low.as_slice() <= key) {
@@ -346,7 +349,7 @@ impl Outputs {
         Ok(self.begin(builder, number))
     }
 
-    /// The next part of `one`, whose file is created before the first.
+    /// Begins the next part of `one`. Creates the file before the first part.
     fn create_part(&mut self, one: &OneFile) -> Result<OpenFile> {
         let mut begun = one.begun.lock();
         if begun.is_none() {
@@ -364,14 +367,15 @@ impl Outputs {
         self.core.writes.check_number(number)?;
         let path = self.place.directory.join(sst_name(number, self.core.env.epoch));
         let file = self.place.disk.open(&path, Access::CreateDirect);
-        // A file that was there before is not removed, whoever made it.
+        // If the file existed before, it is not removed, whoever made it.
         if !file.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists) {
             self.fresh.add(path.clone());
         }
         Ok((file.map_err(|error| Error::io("create", &path, error))?, path))
     }
 
-    /// How the table is stored `now`. Without `now`, how it was stored when these outputs began.
+    /// The options for building files, taken from `now`. Without `now`, they are those that the table had when these
+    /// outputs began.
     fn build_options(&self, now: Option<&Arc<TableInfo>>) -> BuildOptions {
         let options = &now.unwrap_or(&self.table).options;
         let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
@@ -387,16 +391,17 @@ impl Outputs {
         OpenFile { builder, number, measure_at: 0 }
     }
 
-    /// Finishes the open file if a file that begins at `low` may follow it. For this it must have a fair length, and
-    /// its bounds must end before `low`, too. Returns whether the other file may follow; this is also so without an
-    /// open file. All rows so far lie before `low`.
+    /// Finishes the open file if another file that begins at `low` may follow it. For this the open file must have a
+    /// fair length, and its bounds must end before `low`. Returns whether the other file may follow. If no file is
+    /// open, it may, unless a range erase that begins at or before `low` was not written yet. All rows added so far
+    /// lie before `low`.
     ///
     /// # Errors
     ///
-    /// A file could not be written.
+    /// Fails if a file cannot be written.
     pub fn end_before(&mut self, low: &[u8]) -> Result<bool> {
         let Some(open) = &self.open else {
-            // A range erase that is in no file yet would be the beginning of the next file.
+            // A range erase that is not in a file yet would begin the next file.
             return Ok(self.erase.as_ref().is_none_or(|erase| erase.keys.start.as_slice() > low));
         };
         let ends_before = KeyBounds::cut(low, open.builder.last_key()).high.is_some_and(|high| high.as_slice() < low);
@@ -407,7 +412,7 @@ impl Outputs {
         Ok(true)
     }
 
-    /// Finishes the open file, which ends before `cut`. Without a `cut` it is the last file.
+    /// Finishes the open file. It must end before `cut`. Without a `cut`, it is the last file.
     fn close(&mut self, cut: Option<&[u8]>) -> Result<()> {
         let Some(mut open) = self.open.take() else { return Ok(()) };
         self.cut_erase(&mut open.builder, cut)?;
@@ -420,7 +425,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes the part before `cut` of the range erase that waits.
+    /// Writes the part of the range erase in `erase` that lies before `cut`.
     fn cut_erase(&mut self, builder: &mut SstBuilder, cut: Option<&[u8]>) -> Result<()> {
         let Some(erase) = self.erase.take_if(|erase| cut.is_none_or(|cut| erase.keys.start.as_slice() < cut)) else {
             return Ok(());
@@ -436,12 +441,12 @@ impl Outputs {
         Ok(())
     }
 
-    /// Finishes the last file and returns all files, for `level`. `version_offset` will be added to the versions in
-    /// them.
+    /// Finishes the last file, and returns all files as files of `level`. Readers of the files will add
+    /// `version_offset` to all versions in them.
     ///
     /// # Errors
     ///
-    /// A file could not be written, or the directory could not be synced.
+    /// Fails if a file cannot be written, or if the directory cannot be synced.
     pub fn finish(mut self, level: u8, version_offset: u64) -> Result<NewFiles> {
         self.write_erase()?;
         self.close(None)?;
@@ -455,23 +460,23 @@ impl Outputs {
     }
 }
 
-/// Whether a file of `bytes` ends before the next key. `at_border` says that a file of the deeper level begins between
-/// the two.
+/// Whether a file that has `bytes` now should end before the next key. `at_border` means that a file of the deeper
+/// level begins between the last key and the next key.
 pub fn is_long_enough(bytes: u64, file_bytes: u64, at_border: bool) -> bool {
     bytes >= file_bytes || (at_border && is_fair_length(bytes, file_bytes))
 }
 
-/// Whether a file of `bytes` has a fair length, so that it need not be made longer. Files have about `file_bytes`.
+/// Whether a file that has `bytes` is long enough to end at a border. A usual file has about `file_bytes`.
 pub fn is_fair_length(bytes: u64, file_bytes: u64) -> bool {
     bytes >= file_bytes / LEAST_SHARE
 }
 
-/// The memory of a range erase that waits, in bytes.
+/// The memory of a range erase that was not written yet, in bytes.
 fn erase_bytes(erase: &RangeErase) -> u64 {
     (erase.keys.heap_bytes() + erase.versions.capacity() * size_of::<Version>()) as u64
 }
 
-/// The memory of what is known of finished files, in bytes.
+/// The memory of the numbers and metas of finished files, in bytes.
 fn written_bytes(written: &[(u64, Meta)]) -> u64 {
     written.iter().map(|(_, meta)| (size_of::<(u64, Meta)>() + meta.heap_bytes()) as u64).sum()
 }

@@ -1,18 +1,18 @@
-//! Whether a new directory lies within a database. Files there would belong to that database: moving, copying or
-//! removing the database would also affect the new directory, and a repair of the database would find files of
-//! another database. It does not know what the new directory is for.
+//! Checks that a new directory does not lie within a database. If it did, its files would belong to that database.
+//! Moving, copying or removing the database would affect them, and a repair of the database would find files of
+//! another database. This module does not know what the new directory is for.
 
 use crate::base::error::{Error, Result};
 use crate::manifest::directory::names::CURRENT;
 use os::Disk;
 use std::path::{Path, PathBuf, absolute};
 
-/// Refuses a directory that lies in the directory of a database. A store has no directories, only names, and
-/// databases lie beside each other.
+/// Refuses a directory that lies in the directory of a database. A store has only names and no directories, and the
+/// names of databases are not nested, so everything is allowed there.
 ///
 /// # Errors
 ///
-/// [`Error::WithinDatabase`]; the disk cannot be looked at.
+/// Fails with [`Error::WithinDatabase`], or if the disk cannot be read.
 pub fn check_outside(disk: &dyn Disk, directory: &Path) -> Result<()> {
     if disk.keeps_removed().is_some() {
         return Ok(());
@@ -26,12 +26,12 @@ pub fn check_outside(disk: &dyn Disk, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// As [`check_outside`]. It also refuses a directory in the directory of `database`, even if little is left of that
-/// database.
+/// As [`check_outside`], but also refuses a directory within `database`. It does so even if little is left of the
+/// database there.
 ///
 /// # Errors
 ///
-/// As [`check_outside`].
+/// Fails as [`check_outside`] does.
 pub fn check_outside_of(disk: &dyn Disk, directory: &Path, database: &Path) -> Result<()> {
     check_outside(disk, directory)?;
     let is_database =
@@ -42,8 +42,8 @@ pub fn check_outside_of(disk: &dyn Disk, directory: &Path, database: &Path) -> R
     }
 }
 
-/// The directories in which a directory lies: first as its path names them, then those in which a relative path
-/// begins.
+/// The directories that contain a directory. First come those that its path names. If the path is relative, those
+/// above the current directory follow.
 fn directories_above(directory: &Path) -> Vec<PathBuf> {
     let named = directory.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).map(Path::to_owned);
     let begin = if directory.is_relative() { absolute(directory).ok() } else { None };

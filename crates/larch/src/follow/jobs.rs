@@ -1,9 +1,9 @@
-//! The jobs of a follower: one takes notice of what the writer does, some hundred times a second, and one shows new
-//! files once their pages are loaded. They do not know how that is done.
+//! The jobs of a follower. One job looks at what the writer has done, some hundred times a second. The other job
+//! shows new files after their pages were loaded. This module does not know how the jobs' work is done.
 //!
-//! A look costs ten calls of the system. A follower of commits looks again after a millisecond while commits come,
-//! and after [`LONGEST_PAUSE`] when no commits came for a while. A follower of files looks again after
-//! [`FILES_PAUSE`]. On a store, where a look costs three requests, both kinds of followers look again after
+//! Each look costs ten system calls. While commits come, a follower of commits looks again after a millisecond. If
+//! no commits have come for a while, it looks again after [`LONGEST_PAUSE`]. A follower of files looks again after
+//! [`FILES_PAUSE`]. In a store, each look costs three requests. So both kinds of followers look again after
 //! [`STORE_PAUSE`].
 
 use crate::base::error::Error;
@@ -19,7 +19,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(4);
 const FILES_PAUSE: Duration = Duration::from_millis(50);
 const STORE_PAUSE: Duration = Duration::from_millis(200);
 
-/// Begins the jobs of a database that follows another process.
+/// Starts the jobs of a follower.
 pub fn begin(core: &Arc<Core>) {
     let threads = &core.env.machine.threads;
     let weak = || Arc::downgrade(core);
@@ -28,7 +28,7 @@ pub fn begin(core: &Arc<Core>) {
         look: threads.sleeping_worker(Priority::High, Arc::new(look)),
         show: threads.sleeping_worker(Priority::Normal, Arc::new(ShowJob(weak()))),
     });
-    // The job is woken only now, because from here on it can be woken again.
+    // The job is woken here and not earlier, because before this point it could not be woken again.
     core.background.wake_look_after(Duration::ZERO);
 }
 
@@ -36,7 +36,7 @@ pub fn begin(core: &Arc<Core>) {
 #[derive(Debug)]
 struct LookJob {
     core: Weak<Core>,
-    /// How long it waited before this look, in nanoseconds.
+    /// The pause before this look, in nanoseconds.
     pause_nanos: AtomicU64,
 }
 
@@ -50,7 +50,7 @@ impl Job for LookJob {
         let pause = match core.look_at_writer(following) {
             Err(error) => note_failure(&core, &error),
             Ok(seen) => {
-                // As long as files wait to be shown, only showing them is a success.
+                // If files wait to be shown, the look is no success yet: only showing the files is one.
                 if !seen.has_files {
                     troubles.follow_succeeded();
                 } else if troubles.follow_waits(core.env.machine.clock.now()).is_none() {
@@ -93,17 +93,17 @@ impl Job for ShowJob {
         match core.show_next_files(following) {
             Ok(()) => {
                 core.background.troubles.follow_succeeded();
-                // Commits may have waited for the files.
+                // Commits may have been waiting for these files.
                 core.background.wake_look_after(Duration::ZERO);
             }
-            // A look after this time wakes the job again.
+            // The next look wakes this job again, when the pause after the failure is over.
             Err(error) => _ = note_failure(&core, &error),
         }
         Polled::Idle
     }
 }
 
-/// Remembers and reports a failure, and returns the time until the next try.
+/// Remembers and reports a failure. Returns the time until the next try.
 fn note_failure(core: &Core, error: &Error) -> Duration {
     let trouble = core.background.troubles.follow_failed(error, core.env.machine.clock.now());
     core.env.report(|| trouble.event());

@@ -1,8 +1,10 @@
-//! Loads pages of new files before a follower shows them, so that its reads still find these rows in memory. It
-//! loads index pages of the files that replace others, pages that were hot in the replaced files, and rows that the
-//! writer has just put in files. It does not know how the new files became known.
+//! Loads pages of new files before a follower shows the files. So reads that found their rows in memory still do so
+//! afterwards. It loads three kinds of pages: index pages of files that replace other files, new pages for those
+//! that were hot in the replaced files, and pages with rows that the writer has just flushed. This module does not
+//! know how the follower learns of new files.
 //!
-//! The writer loads pages for its own traffic, in the memory of its process. A follower does the same for its traffic.
+//! The writer loads the pages that its own reads need, into the memory of its own process. The follower does the
+//! same for its own reads.
 
 use crate::core::Core;
 use crate::manifest::{DbFile, FileSet, Level, TableFiles};
@@ -11,7 +13,8 @@ use crate::warm::install::{is_read, load_flushed};
 use os::sync::Arc;
 use std::collections::HashSet;
 
-/// Loads pages of the files that `next` has and `shown` has not. Returns what is to be loaded once `next` is shown.
+/// Loads pages of the files that are in `next` but not in `shown`. Returns what should be loaded after `next` is
+/// shown.
 pub fn load(core: &Core, shown: &FileSet, next: &FileSet) -> Vec<Rest> {
     let mut rest = Vec::new();
     for new in next.tables.values() {
@@ -33,7 +36,7 @@ pub fn load(core: &Core, shown: &FileSet, next: &FileSet) -> Vec<Rest> {
     rest
 }
 
-/// Whether a table has other files, or sees other parts of them.
+/// Whether a table has other files than before, or sees other parts of its files.
 fn is_changed(old: &TableFiles, new: &TableFiles) -> bool {
     old.levels.iter().zip(&new.levels).any(|(old, new)| !Arc::ptr_eq(old, new))
 }
@@ -42,7 +45,7 @@ fn numbers(table: &TableFiles) -> HashSet<u64> {
     table.files().map(|(_, file)| file.number).collect()
 }
 
-/// The files of `old` that are not among those of `now`, as runs of files that do not overlap.
+/// The files of `old` whose numbers are not in `now`, as runs. The files of a run do not overlap.
 fn replaced_runs(old: &TableFiles, now: &HashSet<u64>) -> Vec<Level> {
     let replaced = |level: &Level| -> Vec<Arc<DbFile>> {
         level.iter().filter(|file| !now.contains(&file.number)).cloned().collect()

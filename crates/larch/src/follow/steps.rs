@@ -1,14 +1,15 @@
-//! What a follower does: it looks at what the writer has done, and shows it. It does not know when it is called.
+//! The steps of a follower: it looks at what the writer has done, and shows it. This module does not know when the
+//! steps are called.
 //!
 //! Invariants:
-//! - At a version, every commit up to it is shown, and no commit after it. The version only grows, also after
-//!   errors: a file set and logs that were opened anew are shown only when they have every commit that was shown
-//!   before. Until then the old ones are shown.
-//! - A commit is read from its log before the manifest is looked at. So a change of tables that came before the commit
-//!   is known when the commit is applied, and the commit waits until the change is shown.
-//! - A file set is shown together with the commits in the logs that came before its last change. By then these
-//!   commits are in the logs.
-//! - The lease is not newer than any file set that a reader uses, or that is about to be shown.
+//! - Each shown version has every commit up to it, and no commit after it. The shown version only grows, also after
+//!   errors. If the file set and the logs were opened again, they are shown only when they have every commit that
+//!   was shown before. Until then the old file set and the old logs are shown.
+//! - The follower reads a commit from its log before it looks at the manifest. So when it applies the commit, it
+//!   knows every change of tables before the commit. The commit waits until this change is shown.
+//! - A file set is shown together with all commits in the logs that came before its last change. When the file set
+//!   is shown, these commits are already in the logs.
+//! - The lease names a file set that is not newer than any file set in use or about to be shown.
 
 use super::replaced;
 use crate::base::error::Result;
@@ -27,37 +28,39 @@ use crate::manifest::directory::listing::log_numbers;
 use crate::view::View;
 use sst::Version;
 
-/// How often opening the logs is tried. Each try fails only if the writer has put a log into files meanwhile.
+/// Opening the logs is tried at most this many times. A try fails only if the writer has meanwhile written the rows
+/// of a log to files.
 const ATTEMPTS: u32 = 20;
 
-/// How often [`Core::catch_up`] looks. Each look after the first finds what the writer has done since the call.
+/// [`Core::catch_up`] looks at most this many times. The first look finds all that the writer did before the call.
+/// Later looks find what it has done since then.
 const LOOKS: u32 = 8;
 
-/// What a look has found.
+/// The result of a look.
 #[derive(Debug)]
 pub struct Seen {
-    /// Whether readers see more than before.
+    /// Whether readers now see more than before the look.
     pub has_more: bool,
-    /// Whether a file set is to be shown.
+    /// Whether there is a file set that should be shown.
     pub has_files: bool,
 }
 
-/// How logs that have begun are found.
+/// How the follower finds new logs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Find {
-    /// The writer says which log takes commits now.
+    /// The writer tells which log takes commits now.
     Told,
-    /// The logs are looked for in the directory. This finds all of them, whatever the writer says.
+    /// The follower looks for logs in the directory. This finds all logs, whatever the writer has told.
     Listed,
 }
 
 impl Core {
-    /// Begins to follow the database that was opened from `manifest`, whose files are shown. `lease` was made before
-    /// the manifest was read.
+    /// Begins to follow the database that was opened from `manifest`. Its files are shown already. `lease` must have
+    /// been made before the manifest was read.
     ///
     /// # Errors
     ///
-    /// The logs cannot be read.
+    /// Fails if the logs cannot be read.
     pub fn begin_to_follow(&self, follow: Follow, lease: Option<Lease>, manifest: ManifestTail) -> Result<()> {
         let with_log = follow == Follow::Commits;
         let following = Following::new(lease, with_log, manifest, self.views.newest().files.clone());
@@ -65,12 +68,12 @@ impl Core {
         self.catch_up().map(drop)
     }
 
-    /// Reads what the writer has written by now, shows it, and returns the newest version that reads see. In a database
-    /// that follows no other process, it only returns that version.
+    /// Reads and shows what the writer has written so far. Returns the newest version that reads see then. If the
+    /// database is no follower, only returns this version.
     ///
     /// # Errors
     ///
-    /// The manifest or a log cannot be read. What was shown before is shown on.
+    /// Fails if the manifest or a log cannot be read. Reads then go on seeing what was shown before.
     pub fn catch_up(&self) -> Result<Version> {
         self.env.check_origin()?;
         if let Some(following) = self.following.get() {
@@ -84,11 +87,12 @@ impl Core {
         Ok(self.views.now().1)
     }
 
-    /// Takes notice of what the writer has done, and shows its commits. Files are shown by [`Core::show_next_files`].
+    /// Looks at what the writer has done, and shows its commits. New files are shown later, by
+    /// [`Core::show_next_files`].
     ///
     /// # Errors
     ///
-    /// The manifest or a log cannot be read. The next look opens them again.
+    /// Fails if the manifest or a log cannot be read. The next look then opens the manifest and the logs again.
     pub fn look_at_writer(&self, following: &Following) -> Result<Seen> {
         self.look(following, Find::Told)
     }
@@ -98,13 +102,15 @@ impl Core {
         let before = self.views.now().1;
         let mut outcome = self.look_in(following, &mut state, find);
         if outcome.is_err() && !state.is_broken {
-            // If a file was shortened or removed while it was read, this is no damage.
+            // The writer may have shortened or removed a file during the look, which is no damage. So everything is
+            // opened again once.
             state.is_broken = true;
             outcome = self.look_in(following, &mut state, find);
         }
         state.is_broken |= outcome.is_err();
         outcome?;
-        // If it cannot be written, the writer keeps more files. The next look tries again.
+        // If the lease cannot be written, the writer keeps more files than necessary. The next look tries to write
+        // the lease again.
         following.renew_lease(&mut state).ok();
         Ok(Seen { has_more: self.views.now().1 > before, has_files: state.next.is_some() })
     }
@@ -118,7 +124,7 @@ impl Core {
             state.is_broken = false;
         }
         if !following.with_log && !self.writers_tell() {
-            // On a store, this is what learns of the newest state.
+            // In a store, listing the logs also makes the newest state known.
             log_numbers(&self.env.machine, &self.env.directory)?;
         }
         if following.with_log && (state.log.is_none() || self.look_at_logs(state, find)? == Linked::Gap) {
@@ -128,24 +134,26 @@ impl Core {
             state.prepare_next();
         }
         if state.has_new_tables() {
-            // Commits may be on a table that is not shown yet.
+            // The next commits may write to a table that is not shown yet.
             return Ok(());
         }
         self.show_commits(state)
     }
 
-    /// Whether writer and followers exchange files beside the files of the database. On a store they do not.
+    /// Whether the writer and its followers exchange files of their own, in addition to the files of the database.
+    /// In a store they do not.
     fn writers_tell(&self) -> bool {
         self.env.machine.disk.keeps_removed().is_none()
     }
 
-    /// Whether the writer tells this follower of new logs. A follower that could not make a lease does not ask for
-    /// this, because nobody would remove its file. Each time it looks for logs in the directory of the database.
+    /// Whether the writer tells this follower about new logs. A follower that could not make a lease does not ask
+    /// for this, because nobody would remove the file that asks. Such a follower looks for logs in the directory of
+    /// the database each time.
     fn is_told(&self) -> bool {
         self.writers_tell() && self.following.get().is_some_and(Following::has_lease)
     }
 
-    /// Takes notice of what was appended to the logs, and of new logs.
+    /// Looks for new logs, and for new commits in the logs.
     fn look_at_logs(&self, state: &mut State, find: Find) -> Result<Linked> {
         let (disk, directory) = (&*self.env.machine.disk, &self.env.directory);
         let Some(log) = &mut state.log else { return Ok(Linked::Yes) };
@@ -166,22 +174,23 @@ impl Core {
         Ok(linked)
     }
 
-    /// Shows the commits that have come, up to one that has to wait for files.
+    /// Shows the new commits, up to the first commit that has to wait for files.
     fn show_commits(&self, state: &mut State) -> Result<()> {
         let (files, may_skip) = (state.shown.files.clone(), state.next.is_none());
         let known = files.last_version;
         let Some(log) = &mut state.log else { return Ok(()) };
         let version = log.apply(Version::MAX, known, may_skip)?.max(known);
-        // Logs that have begun since the last look have memory sets of their own.
+        // The view needs the memory sets of all logs, because logs that began since the last look have new memory
+        // sets.
         let view = View { memory: log.memory(), files, generation: self.views.generation() };
         self.views.renew(Filled { view, version }).map_err(|behind| self.fell_behind(behind))
     }
 
-    /// Opens the logs whose rows are not in files, and shows them with the newest files.
+    /// Opens the logs whose rows are not in files, and shows their commits with the newest files.
     fn open_logs(&self, state: &mut State) -> Result<()> {
         let (machine, directory) = (&self.env.machine, &self.env.directory);
         if self.is_told() {
-            // A log that begins from here on is either told or listed.
+            // After this call, the writer tells about each new log, or the listing of the directory finds it.
             newest_log(&*machine.disk, directory)?;
         }
         let mut attempts = 0;
@@ -194,12 +203,12 @@ impl Core {
             let opened = opened.and_then(|log| log.ok_or_else(|| oldest_is_missing(&log_path(directory, oldest))));
             match opened {
                 Ok(log) => state.log = Some(log),
-                // The rows of the logs are in files now, or a log had not begun and was removed.
+                // Either the rows of the logs are in files now, or a log was removed before it had begun.
                 Err(error) if (is_changed || is_gone(&error)) && attempts < ATTEMPTS => continue,
                 Err(error) => return Err(error.into()),
             }
             let next = state.prepare_next();
-            // All commits that came before the last change of the files are in the logs by now.
+            // At this point, the logs have all commits that came before the last change of the files.
             if self.look_at_logs(state, Find::Listed)? == Linked::Yes && next.files.oldest_log == oldest {
                 return self.show(state, &next);
             }
@@ -211,11 +220,11 @@ impl Core {
         }
     }
 
-    /// Loads pages of the files that are to be shown, and shows them.
+    /// Loads pages of the files that should be shown next, and then shows the files.
     ///
     /// # Errors
     ///
-    /// A log cannot be read.
+    /// Fails if a log cannot be read.
     pub fn show_next_files(&self, following: &Following) -> Result<()> {
         let turn = following.switching.lock();
         let begin = self.env.machine.clock.now();
@@ -224,7 +233,7 @@ impl Core {
             let Some(next) = state.next.clone() else { return Ok(()) };
             (state.shown.files.clone(), next)
         };
-        // Meanwhile commits are shown with the old files.
+        // While the pages are loaded, commits are shown with the old files.
         let rest = match self.env.options.follow_preloads {
             true => replaced::load(self, &shown, &next.files),
             false => Vec::new(),
@@ -238,7 +247,7 @@ impl Core {
             outcome?;
             following.renew_lease(&mut state).ok();
         } else {
-            // It is shown already.
+            // This file set or a newer one is shown already.
             state.next.take_if(|waiting| waiting.position <= next.position);
         }
         drop((state, turn));
@@ -261,7 +270,7 @@ impl Core {
         }
     }
 
-    /// Shows a file set, with the commits in the logs that came before its last change.
+    /// Shows a file set, together with all commits in the logs that came before its last change.
     fn show(&self, state: &mut State, next: &ShownFiles) -> Result<()> {
         let files = &next.files;
         let mut filled = Filled {
@@ -273,9 +282,9 @@ impl Core {
                 state.log = None;
                 return self.open_logs(state);
             }
-            // Readers do not see these commits before the files, because the visible version is still the old one.
-            // If the logs were opened anew, they must have every commit that readers have seen. If such a commit was
-            // a change of tables, it was in the manifest when it was shown.
+            // Until the files are shown, readers do not see these commits, because the visible version is still the
+            // old one. If the logs were opened again, they must have every commit that readers have seen. If such a
+            // commit was a change of tables, the manifest had it when it was shown.
             let most = files.last_version.max(self.views.visible());
             filled.version = log.apply(most, files.last_version, true)?.max(files.last_version);
             filled.view.memory = log.memory();

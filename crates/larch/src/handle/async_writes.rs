@@ -1,5 +1,5 @@
-//! Writes as futures, which wait for room without a thread. This module checks nothing. Committing is done by
-//! `write/`.
+//! Writes as futures. They wait for room without blocking a thread. This module does not check arguments. The
+//! commits themselves are done by `write/`.
 
 use super::attempt::Attempt;
 use super::attempts::{transact, transact_async};
@@ -21,11 +21,12 @@ use crate::write::{commit, limits};
 use os::sync::Arc;
 use sst::{KeyRange, Version};
 
-/// Commits `ops` on `tables`, and returns when reads see them. Other tasks run while the operations have no room.
+/// Commits `ops`, which write to `tables`, and returns when reads see them. While there is no room for the
+/// operations, other tasks run.
 ///
 /// # Errors
 ///
-/// As [`Batch::submit`](crate::Batch::submit).
+/// Fails as [`Batch::submit`](crate::Batch::submit) does.
 pub(super) async fn submit_ops(
     handle: &Arc<DatabaseHandle>,
     mut ops: BatchOps,
@@ -49,7 +50,7 @@ pub(super) async fn submit_ops(
     Ok(version)
 }
 
-/// Commits `ops` on `tables`. A thread is started for this, because these operations read or write many pages.
+/// Commits `ops`, which write to `tables`. This starts a thread, because these operations read or write many pages.
 async fn submit_in_thread(
     handle: &Arc<DatabaseHandle>,
     mut ops: BatchOps,
@@ -68,13 +69,13 @@ async fn submit_in_thread(
     .await?
 }
 
-/// The options of a commit that nothing waits for.
+/// Options of a commit that does not wait until it is durable.
 fn buffered() -> TransactionOptions {
     TransactionOptions::with_durability(Some(Durability::Buffered))
 }
 
 impl Table {
-    /// Commits `ops`.
+    /// Commits `ops`, and waits until they are durable if the database is set to do so.
     async fn write_async(&self, ops: Result<BatchOps>) -> Result<()> {
         let handle = &self.inner().handle;
         let version = submit_ops(handle, ops?, vec![self.identity().clone()]).await?;
@@ -84,12 +85,12 @@ impl Table {
         Ok(())
     }
 
-    /// As [`Table::insert`], as a future. It does not stop its thread. Other tasks run until the row is durable.
-    /// They also run while commits are slowed, or wait because the write buffer, or level 0 of the table, is full.
-    /// Commits of other tasks share the sync.
+    /// As [`Table::insert`], but returns a future. The future does not block its thread. Other tasks run until the
+    /// row is durable. Other tasks also run while commits are slowed down, or while they wait because the write
+    /// buffer or level 0 of the table is full. The commits of several tasks share one sync.
     ///
-    /// The future can be dropped at any time, and leaves nothing behind: either the row is written or not. The row
-    /// is copied when this function is called, and written when the future is polled.
+    /// The future can be dropped at any time and leaves nothing half done: the row is either written or not. This
+    /// function copies the row when it is called. The row is written when the future is polled.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -103,17 +104,17 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`].
+    /// Fails as [`Table::insert`] does.
     pub fn insert_async(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> impl Future<Output = Result<()>> {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.write_async(self.check_row(key, value).map(|()| ops(|ops| ops.put(self.id().0, key, value))))
     }
 
-    /// As [`Table::insert_parts`], as a future, see [`Table::insert_async`].
+    /// As [`Table::insert_parts`], but returns a future, see [`Table::insert_async`].
     ///
     /// # Errors
     ///
-    /// As [`Table::insert_parts`].
+    /// Fails as [`Table::insert_parts`] does.
     pub fn insert_parts_async(
         &self,
         key: impl AsRef<[u8]>,
@@ -123,21 +124,21 @@ impl Table {
         self.write_async(self.check_parts(key, parts).map(|()| ops(|ops| ops.put_parts(self.id().0, key, parts))))
     }
 
-    /// As [`Table::remove`], as a future, see [`Table::insert_async`].
+    /// As [`Table::remove`], but returns a future, see [`Table::insert_async`].
     ///
     /// # Errors
     ///
-    /// As [`Table::remove`].
+    /// Fails as [`Table::remove`] does.
     pub fn remove_async(&self, key: impl AsRef<[u8]>) -> impl Future<Output = Result<()>> {
         let key = key.as_ref();
         self.write_async(limits::check_key(key).map(|()| ops(|ops| ops.erase(self.id().0, key))))
     }
 
-    /// As [`Table::remove_range`], as a future, see [`Table::insert_async`].
+    /// As [`Table::remove_range`], but returns a future, see [`Table::insert_async`].
     ///
     /// # Errors
     ///
-    /// As [`Table::remove_range`].
+    /// Fails as [`Table::remove_range`] does.
     pub fn remove_range_async(&self, range: impl IntoKeyRange) -> impl Future<Output = Result<()>> {
         let keys = bounds::keys(&range);
         async move {
@@ -150,20 +151,20 @@ impl Table {
         }
     }
 
-    /// As [`Table::replace`], as a future: the thread waits neither for the disk nor for room.
+    /// As [`Table::replace`], but returns a future, whose thread waits neither for the disk nor for room.
     ///
     /// # Errors
     ///
-    /// As [`Table::replace`].
+    /// Fails as [`Table::replace`] does.
     pub async fn replace_async(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<Option<Value>> {
         self.change_async(key.as_ref(), Some(value.as_ref())).await
     }
 
-    /// As [`Table::take`], as a future: the thread waits neither for the disk nor for room.
+    /// As [`Table::take`], but returns a future, whose thread waits neither for the disk nor for room.
     ///
     /// # Errors
     ///
-    /// As [`Table::take`].
+    /// Fails as [`Table::take`] does.
     pub async fn take_async(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         self.change_async(key.as_ref(), None).await
     }
@@ -183,7 +184,7 @@ impl Table {
     }
 }
 
-/// The operations that `fill` gives.
+/// A list with the operations that `fill` adds.
 fn ops(fill: impl FnOnce(&mut BatchOps)) -> BatchOps {
     let mut ops = BatchOps::new();
     fill(&mut ops);

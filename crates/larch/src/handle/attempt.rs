@@ -1,9 +1,10 @@
-//! A transaction that is lent to a future by value. It comes back when the future lets it go. This module does not
+//! A transaction that is lent by value to a future. It is given back when the future drops it. This module does not
 //! know what is done with the transaction.
 //!
-//! A closure that borrows its transaction makes a future of another type for each lifetime. No bound can say that
-//! the futures of all these types can be sent to another thread. A closure that gets its transaction by value makes
-//! futures of one type. They can be sent if everything that they hold can be sent.
+//! There is a reason for lending by value. If a closure borrows its transaction, its future has a different type for
+//! each lifetime. No bound can state that the futures of all these types can be sent to another thread. If a closure
+//! gets its transaction by value, its futures all have one type. Such a future can be sent to another thread if
+//! everything that it holds can be.
 
 use super::readable::Readable;
 use super::selection::Selection;
@@ -15,22 +16,22 @@ use crate::view::value::Parts;
 use os::sync::{Arc, Mutex};
 use std::ops::{Deref, DerefMut};
 
-/// The transaction of one attempt of [`Database::transact_async`](crate::Database::transact_async). It has
-/// everything that a [`Transaction`] has. It commits when the future that got it has returned without an error.
+/// The transaction in one attempt of [`Database::transact_async`](crate::Database::transact_async). It can do
+/// everything that a [`Transaction`] can. It is committed after its future has returned without an error.
 #[derive(Debug)]
 #[must_use = "the attempt is committed when the future that got it has returned"]
 pub struct Attempt {
-    /// `Some` until the attempt is dropped.
+    /// It is `Some` until the attempt is dropped.
     transaction: Option<Transaction>,
     back: Arc<Mutex<Option<Transaction>>>,
 }
 
-/// Where the transaction of an attempt comes back.
+/// Where an attempt gives its transaction back.
 #[derive(Debug)]
 pub(super) struct Back(Arc<Mutex<Option<Transaction>>>);
 
 impl Attempt {
-    /// Lends `transaction`.
+    /// Lends `transaction` to an attempt.
     pub(super) fn lend(transaction: Transaction) -> (Self, Back) {
         let back = Arc::default();
         (Self { transaction: Some(transaction), back: Arc::clone(&back) }, Back(back))
@@ -38,11 +39,11 @@ impl Attempt {
 }
 
 impl Back {
-    /// The transaction that was lent.
+    /// Takes the transaction after the attempt has given it back.
     ///
     /// # Errors
     ///
-    /// [`Error::AttemptKept`] if the attempt still lives.
+    /// Fails with [`Error::AttemptKept`] if the attempt was not dropped yet.
     pub fn take(self) -> Result<Transaction> {
         self.0.lock().take().ok_or(Error::AttemptKept)
     }

@@ -1,17 +1,17 @@
-//! Runs a transaction again until it commits. What a transaction conflicts with is decided elsewhere.
+//! Runs a transaction again and again until it commits. Other modules decide what a transaction conflicts with.
 //!
-//! After a conflict the transaction waits a random time between nothing and a bound that doubles with each conflict
-//! (full jitter: M. Brooker, "Exponential Backoff and Jitter", 2015). After the first conflict it does not wait:
-//! mostly the other commit is already over. Each attempt gets more help than the one before it. So the work ends
-//! beside other writers, however long it takes:
+//! After a conflict, the transaction waits a random time between zero and a bound. The bound doubles with each
+//! conflict (full jitter: M. Brooker, "Exponential Backoff and Jitter", 2015). After the first conflict it does not
+//! wait, because in most cases the other commit is already done. Each attempt gets more help than the attempt before
+//! it. So the work ends at some point, whatever other writers do and however long it takes:
 //!
-//! 1. Each attempt says which tables the last attempt used. So the keys of commits to these tables are kept from the
-//!    beginning of the attempt on.
-//! 2. After [`RESERVES_AFTER`] conflicts the transaction reserves the keys that it needs before it begins again, so
-//!    that others let it commit.
-//! 3. The transaction holds the writer after [`HOLDS_AFTER`] conflicts, when it was too old twice, or when it has
-//!    worked for nothing for [`LONGEST_LOST`]. Then all others wait while it runs, for at most twice the time that
-//!    the last attempt took.
+//! 1. Each attempt says which tables the last attempt has used. So the keys of commits to these tables are kept from
+//!    the start of the attempt on.
+//! 2. After [`RESERVES_AFTER`] conflicts, the transaction reserves the keys that it needs before it begins again.
+//!    Then other commits let it go first.
+//! 3. The transaction holds the writer in three cases: after [`HOLDS_AFTER`] conflicts, if it was too old twice, or
+//!    if its failed attempts have taken [`LONGEST_LOST`]. While it holds the writer, all other commits wait, but at
+//!    most for twice the time that the last attempt took.
 
 use super::attempt::Attempt;
 use super::give_way::{give_way, give_way_until};
@@ -25,28 +25,29 @@ use os::sync::Arc;
 use sst::Version;
 use std::time::Duration;
 
-/// After this many conflicts a transaction reserves its keys.
+/// After this many conflicts, a transaction reserves its keys.
 const RESERVES_AFTER: u32 = 8;
 
-/// The number of conflicts after which a transaction holds the writer.
+/// After this many conflicts, a transaction holds the writer.
 const HOLDS_AFTER: u32 = 16;
 
-/// A transaction that has conflicted more than once holds the writer once its attempts have taken this long together.
+/// If a transaction has conflicted more than once and its attempts have taken this long together, it holds the
+/// writer.
 const LONGEST_LOST: Duration = Duration::from_secs(1);
 
-/// The shortest and the longest time that other commits wait for a transaction that holds the writer.
+/// The shortest and the longest time for which other commits wait while a transaction holds the writer.
 const SHORTEST_HOLD: Duration = Duration::from_millis(100);
 const LONGEST_HOLD: Duration = Duration::from_secs(60);
 
-/// The bound of the first wait, about the time of a few transactions, and the greatest bound.
+/// The bound of the first wait, which is about the time of a few transactions, and the greatest bound.
 const FIRST_WAIT: Duration = Duration::from_micros(20);
 const GREATEST_BOUND: Duration = Duration::from_millis(10);
 
-/// Runs `body` in transactions until one commits. Returns the version of this commit, too.
+/// Runs `body` in a transaction, again and again until one commits. Also returns the version of this commit.
 ///
 /// # Errors
 ///
-/// As [`Database::transact`](crate::Database::transact).
+/// Fails as [`Database::transact`](crate::Database::transact) does.
 pub(crate) fn transact<T, E: From<Error>>(
     handle: &Arc<DatabaseHandle>,
     options: &TransactionOptions,
@@ -63,11 +64,11 @@ pub(crate) fn transact<T, E: From<Error>>(
     }
 }
 
-/// As [`transact`], as a future, for a `body` that awaits.
+/// As [`transact`], but returns a future and takes a `body` that awaits.
 ///
 /// # Errors
 ///
-/// As [`Database::transact_async`](crate::Database::transact_async).
+/// Fails as [`Database::transact_async`](crate::Database::transact_async) does.
 pub(crate) async fn transact_async<T, E: From<Error>, F: Future<Output = Result<T, E>>>(
     handle: &Arc<DatabaseHandle>,
     options: &TransactionOptions,
@@ -84,26 +85,26 @@ pub(crate) async fn transact_async<T, E: From<Error>, F: Future<Output = Result<
     }
 }
 
-/// The attempts at one piece of work.
+/// All attempts at one piece of work.
 pub(crate) struct Attempts<'h> {
     handle: &'h Arc<DatabaseHandle>,
     options: &'h TransactionOptions,
     failed: u32,
-    /// How many of the failed attempts failed because the transaction was too old.
+    /// How many attempts failed because the transaction was too old.
     too_old: u32,
-    /// What the next attempt has reserved.
+    /// The reservation for the next attempt.
     reservation: Reservation,
     /// The tables that the last attempt used.
     tables: Tables,
-    /// When the work began, and when the last attempt began. `None` before the second attempt.
+    /// When the work began and when the last attempt began, or `None` before the second attempt.
     begun: Option<(Duration, Duration)>,
 }
 
-/// What is done for the next attempt before it begins.
+/// How the next attempt is helped.
 enum Help {
     Nothing,
     Reserves,
-    /// The attempt holds the writer for at most this time.
+    /// The attempt holds the writer, at most for this time.
     Holds(Duration),
 }
 
@@ -117,16 +118,16 @@ impl<'h> Attempts<'h> {
     ///
     /// # Errors
     ///
-    /// As [`Database::begin`](crate::Database::begin).
+    /// Fails as [`Database::begin`](crate::Database::begin) does.
     pub fn begin(&mut self) -> Result<Transaction> {
         Transaction::begin(self.handle, self.options, std::mem::take(&mut self.reservation), self.tables)
     }
 
-    /// Prepares the next attempt, after `tx` has conflicted, and waits.
+    /// Prepares the next attempt after `tx` had a conflict, and waits.
     ///
     /// # Errors
     ///
-    /// [`Error::TooManyConflicts`] if no attempt is left.
+    /// Fails with [`Error::TooManyConflicts`] if no attempt is left.
     pub fn failed(&mut self, mut tx: Transaction, conflict: Conflict) -> Result<()> {
         let help = self.count(&tx, conflict)?;
         let core = self.handle.core();
@@ -145,18 +146,18 @@ impl<'h> Attempts<'h> {
             (Help::Holds(time), Some(clock)) => {
                 core.writes.reserved.hold_writer(&mut self.reservation, time, clock);
             }
-            // On a machine without threads no other commit can run meanwhile.
+            // On a machine without threads, no other commit can run during a wait, so there is no wait.
             (Help::Holds(_) | Help::Reserves, _) => {}
         }
         self.next_begins();
         Ok(())
     }
 
-    /// As [`Attempts::failed`], for a task: other tasks run meanwhile.
+    /// As [`Attempts::failed`], but for a task: other tasks run while it waits.
     ///
     /// # Errors
     ///
-    /// As [`Attempts::failed`].
+    /// Fails as [`Attempts::failed`] does.
     pub async fn failed_async(&mut self, mut tx: Transaction, conflict: Conflict) -> Result<()> {
         let help = self.count(&tx, conflict)?;
         if !matches!(help, Help::Nothing) {
@@ -174,7 +175,7 @@ impl<'h> Attempts<'h> {
         Ok(())
     }
 
-    /// Counts a conflict of `tx`. Returns what is done for the next attempt.
+    /// Counts a conflict of `tx`. Returns how the next attempt is helped.
     fn count(&mut self, tx: &Transaction, conflict: Conflict) -> Result<Help> {
         self.failed += 1;
         self.too_old += u32::from(matches!(conflict, Conflict::TooOld { .. }));
@@ -193,7 +194,7 @@ impl<'h> Attempts<'h> {
         })
     }
 
-    /// Notes the time at which the next attempt begins.
+    /// Notes when the next attempt begins.
     fn next_begins(&mut self) {
         let now = self.handle.core().env.machine.clock.now();
         self.begun = Some((self.begun.map_or(now, |(first, _)| first), now));
@@ -206,7 +207,7 @@ impl Drop for Attempts<'_> {
     }
 }
 
-/// The wait after `conflicts` conflicts, drawn by a `random` number.
+/// How long to wait after `conflicts` conflicts. The `random` number chooses the time.
 fn jitter(conflicts: u32, random: u64) -> Duration {
     let Some(doublings) = conflicts.checked_sub(2) else { return Duration::ZERO };
     let bound = FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(GREATEST_BOUND);

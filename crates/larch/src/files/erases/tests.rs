@@ -1,5 +1,5 @@
-//! What a merge of range erases does besides merging: it stops when it is told to, and refuses a damaged file. Other
-//! tests check the merged range erases with whole databases.
+//! Tests two things besides the merging of range erases: a merge stops when it is told to, and it refuses a damaged
+//! file. Other tests compare merged range erases with whole databases.
 
 use crate::compact::execute;
 use crate::levels::pick;
@@ -14,7 +14,7 @@ fn key(i: u32) -> Vec<u8> {
     format!("{i:08}").into_bytes()
 }
 
-/// A merge of everything that `table` has, as long as `go_on` says.
+/// Merges all files of `table`, as long as `go_on` returns true.
 fn merge_while(table: &Table, go_on: &mut dyn FnMut(u64, u64) -> bool) -> Result<bool, Error> {
     let core = table.core();
     let files = core.views.newest().files.tables[&table.id()].clone();

@@ -1,5 +1,5 @@
-//! Compactions leave files as they are where no other file has keys between theirs, and what readers see stays the
-//! same.
+//! Tests that compactions leave a file as it is if no other file has keys between its keys. What readers see must
+//! not change.
 
 use crate::options::LevelOptions;
 use crate::{Database, Readable, Snapshot, Table, TableOptions};
@@ -16,7 +16,7 @@ fn database(disk: &Arc<SimDisk>, levels: LevelOptions) -> Database {
     Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1)).levels(levels).open().expect("it opens")
 }
 
-/// Two files in level 0 begin a compaction, and files have about 16 KiB.
+/// With these options, two files in level 0 start a compaction, and a file has about 16 KiB.
 fn small_levels() -> LevelOptions {
     LevelOptions { level0_files: 2, slow_files: 100, file_bytes: 16 << 10, base_bytes: 64 << 10, growth: 4 }
 }
@@ -72,7 +72,7 @@ fn a_merge_rewrites_only_the_files_between_whose_keys_it_has_some() {
     table.compact().expect("the disk works");
     let before = db.metrics().compaction_bytes;
     assert!(before > 400_000, "{before}");
-    // Two files with keys at both ends, so that their bounds meet all others.
+    // These two files have keys at both ends of the table, so their bounds overlap those of all other files.
     for value in 0..2 {
         [3, 5, 3990, 3995].into_iter().for_each(|i| put(&table, &mut rows, i, value));
         flush(&db);
@@ -100,7 +100,8 @@ fn a_file_under_a_range_erase_is_rewritten() {
     check(&db, &table, &rows);
 }
 
-/// Writes in clusters, erases, range erases and snapshots on many small files, beside a map.
+/// Writes clusters of rows, erases and range erases to many small files, with snapshots, and compares the database
+/// with a map.
 fn clusters(seed: u64) {
     let random = &mut StdRng::seed_from_u64(seed);
     let disk = SimDisk::new(seed);
@@ -156,7 +157,8 @@ fn writes_in_clusters_beside_files_and_pages_that_stay_as_they_are_change_no_row
     (0..6).for_each(clusters);
 }
 
-/// A page that is refused after its file was begun, where files are shorter than an empty one.
+/// Here all files are longer than they should be, even an empty one. So a page may be refused after its file has
+/// begun.
 #[test]
 fn no_file_is_empty_however_short_files_are() {
     let db = database(&SimDisk::new(1), LevelOptions { file_bytes: 1, ..small_levels() });

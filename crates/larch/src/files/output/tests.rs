@@ -1,4 +1,4 @@
-//! Where files end.
+//! Tests where files end.
 
 use super::is_long_enough;
 use crate::Database;

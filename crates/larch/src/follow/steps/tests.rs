@@ -1,4 +1,4 @@
-//! What a follower shows when its looks and its shows of files come in any order between the steps of the writer.
+//! Tests what a follower shows if it looks and shows files at any point between the steps of the writer.
 
 use crate::base::options::{Durability, Follow, LevelOptions};
 use crate::{Database, Readable as _};
@@ -19,7 +19,7 @@ fn builder(machine: &Machine) -> crate::Builder {
     builder.write_buffer_bytes(8 << 10).cache_bytes(256 << 10).manifest_slack_bytes(2 << 10)
 }
 
-/// One step of the writer. Some steps create tables. Imports leave rows of other tables in memory.
+/// Does one random step of the writer. Some steps create tables. Imports leave the rows of other tables in memory.
 fn write(db: &Database, random: &mut Xoshiro256PlusPlus, rows: &mut Rows) {
     let name = format!("table {}", random.random_range(0..6));
     let table = db.table(&name).expect("the disk works");
@@ -41,13 +41,13 @@ fn write(db: &Database, random: &mut Xoshiro256PlusPlus, rows: &mut Rows) {
     }
 }
 
-/// A writer that has made ten steps, and its follower.
+/// A writer that has done ten steps, with a follower.
 struct Begun {
     random: Xoshiro256PlusPlus,
     disk: Arc<SimDisk>,
     writer: Database,
     follower: Database,
-    /// What the writer shows.
+    /// The rows that the writer has now.
     rows: Rows,
 }
 
@@ -116,7 +116,7 @@ fn whatever_errors_pass_a_follower_shows_a_prefix_and_never_an_older_one() {
                     history.insert(writer.version(), rows.clone());
                 }
                 5 => {
-                    // A part of the commit may be in the log, until the next commit takes its place.
+                    // A part of this commit may stay in the log until the next commit replaces it.
                     disk.set_capacity(disk.used_bytes() + random.random_range(0..60));
                     let table = writer.table("table 0");
                     let outcome = table.and_then(|table| table.insert("key", vec![7; 200]));
@@ -155,7 +155,7 @@ fn a_commit_that_takes_the_place_of_one_that_was_cut_back_is_seen_at_once() {
         table.insert("first", "value").expect("the disk works");
         let follower = builder(&machine).follow(Follow::Commits).open().expect("the disk works");
         disk.set_capacity(disk.used_bytes() + bytes);
-        // The writer cannot cut back the part of the commit that is there before the next one.
+        // The writer has written a part of the commit, and cannot cut it off before the next commit.
         disk.fail_operation(failing, ErrorKind::Other);
         table.insert("second", vec![7; 300]).expect_err("the disk is full");
         disk.clear_faults();
@@ -183,7 +183,7 @@ fn a_look_that_fails_and_finds_nothing_new_leaves_nothing_to_show() {
     }
 }
 
-/// What a system says where a process may read files, and not make any.
+/// The errors that a system may return if a process may read files but cannot create any.
 const TAKES_NO_FILE: [ErrorKind; 4] =
     [ErrorKind::ReadOnlyFilesystem, ErrorKind::PermissionDenied, ErrorKind::StorageFull, ErrorKind::QuotaExceeded];
 
@@ -238,7 +238,7 @@ fn a_follower_says_of_damaged_logs_what_a_writer_says() {
         let durability = if random.random() { Durability::Synced } else { Durability::Buffered };
         let writer = builder(&machine).durability(durability).open().expect("the disk works");
         let table = writer.table("t").expect("the disk works");
-        // Memory sets are not flushed, so their logs stay.
+        // Flushes fail, so the logs of all memory sets stay.
         disk.fail_opens(".sst", ErrorKind::Other);
         let logs = || {
             let listed = disk.list("db".as_ref()).expect("the disk works").into_iter().map(|entry| entry.name);

@@ -1,4 +1,5 @@
-//! What writes as futures promise: they never stop their thread, and a future that is dropped leaves nothing behind.
+//! Tests what writes as futures promise: they never block their thread, and a future that is dropped leaves nothing
+//! behind.
 #![allow(clippy::disallowed_methods, reason = "the database lies on the machine's disk, and has threads")]
 
 use crate::base::event::{Event, StallReason};
@@ -13,10 +14,11 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use tempfile::TempDir;
 
-/// How often a thread looks for what a task of another thread does, before the test counts the task as stopped.
+/// If a thread has looked this many times in vain for what a task of another thread should do, the test counts that
+/// task as stopped.
 const PATIENCE: u32 = 3_000_000;
 
-/// A database whose flushes wait until they may go on.
+/// A database whose flushes wait until the test lets them go on.
 struct Held {
     _directory: TempDir,
     db: Database,
@@ -46,7 +48,7 @@ impl Held {
         self.db.core().background.stalls.totals(StallReason::WriteBuffer).0
     }
 
-    /// Polls `write` until it is done or waits for room.
+    /// Polls `write` until it is done or has to wait for room.
     fn poll<T>(&self, mut write: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         let before = self.stalled();
         loop {
@@ -58,14 +60,14 @@ impl Held {
         }
     }
 
-    /// Fills the write buffer, and returns the number of the first row that has no room.
+    /// Fills the write buffer. Returns the number of the first row that has no room.
     fn fill(&self) -> u32 {
         let full =
             (0_u32..1000).find(|i| self.poll(pin!(self.table.insert_async(i.to_be_bytes(), [7; 4000]))).is_none());
         full.expect("the write buffer has room for 16 of them")
     }
 
-    /// How many tasks wait for a time and for progress.
+    /// How many tasks wait for a time, and how many wait for progress.
     fn waiting(&self) -> (usize, usize) {
         let tasks = self.db.core().background.waiting.0.lock();
         (tasks.by_time.len(), tasks.for_progress.len())
@@ -95,7 +97,7 @@ fn a_write_that_is_dropped_while_it_waits_leaves_nothing_behind() {
         let mut dropped = pin!(batch.submit_async());
         assert!(held.poll(dropped.as_mut()).is_none());
         let mut other = pin!(held.table.remove_async(0_u32.to_be_bytes()));
-        // An erase has the room that a row of 4000 bytes does not have, or waits as well.
+        // This erase may have enough room where a row of 4000 bytes does not, or it waits, too.
         held.poll(other.as_mut());
         assert!(held.waiting().1 >= 1);
     }
@@ -152,7 +154,7 @@ fn a_batch_that_is_tried_comes_back_while_there_is_no_room() {
     assert_eq!(held.db.version(), commit.version());
 }
 
-/// A database whose writes are slowed, because level 0 has many files.
+/// A database whose writes are slowed down because level 0 has many files.
 fn slowed() -> (TempDir, Database, Table) {
     let directory = tempfile::tempdir().expect("a directory");
     let levels = LevelOptions { level0_files: 1000, slow_files: 1, ..LevelOptions::default() };
@@ -230,14 +232,14 @@ fn a_batch_that_is_larger_than_the_write_buffer_is_committed_by_a_thread_of_its_
     (0..1000_u32).for_each(|i| batch.insert(&table, i.to_be_bytes(), [7; 100]));
     let levels = db.core().writes.levels.own();
     let mut commit = pin!(batch.commit_async());
-    // Files cannot be installed while somebody has the levels.
+    // The commit cannot install its files while this thread holds the lock of levels.
     assert!(commit.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     drop(levels);
     smol::block_on(commit).expect("the disk works");
     assert_eq!(table.iter().count(), 1000);
 }
 
-/// The whole value is the key.
+/// Makes the whole value the key in the index.
 struct Whole;
 
 impl IndexKeys for Whole {
@@ -256,7 +258,7 @@ impl IndexKeys for Whole {
     }
 }
 
-/// A database on this machine's simulation, or a real one, whose table has a unique index.
+/// A database whose table has a unique index. `builder` decides whether its machine is simulated or real.
 fn indexed(builder: crate::Builder) -> (Database, Table) {
     let builder = builder.extractors(|_: &[u8]| Ok(Box::new(Whole) as Box<dyn IndexKeys>));
     let db = builder.write_buffer_bytes(64 << 10).open().expect("the disk works");
