@@ -84,21 +84,22 @@ pub enum Request<'a> {
         /// Its key.
         key: &'a [u8],
     },
-    /// A request for rows in partitions. Only stores that were opened for partitions take it; the others answer with
-    /// [`no_partitions`].
+    /// A request for rows in partitions. Only stores that were opened for partitions take this request. Other
+    /// stores answer with [`no_partitions`].
     Partition(PartitionRequest<'a>),
     /// A transaction over several tables. Its bytes have a meaning that the workload and the store agree on. Only
-    /// stores that were opened for such transactions take it; the others answer with [`no_transactions`].
+    /// stores that were opened for such transactions take this request. Other stores answer with
+    /// [`no_transactions`].
     Transaction(&'a [u8]),
 }
 
-/// The answer to [`Request::Partition`] of a store that was opened for rows without partitions.
+/// How a store that was opened for rows without partitions answers [`Request::Partition`].
 #[cold]
 pub fn no_partitions() -> Failure {
     Failure::request("no_partitions", "the store was not opened for rows in partitions")
 }
 
-/// The answer to [`Request::Transaction`] of a store that was not opened for such transactions.
+/// How a store that was not opened for such transactions answers [`Request::Transaction`].
 #[cold]
 pub fn no_transactions() -> Failure {
     Failure::request("no_transactions", "the store was not opened for transactions over several tables")

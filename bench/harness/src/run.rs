@@ -1,8 +1,8 @@
 //! Runs a workload on a store and measures it.
 //!
-//! Operations of an open loop are *unsent* if they were due in the window but were not sent before it ended. A client
-//! thread is *pausing* while it waits for a time of its schedule or before a new attempt. This processor time is part
-//! of the client's own cost (decision 44).
+//! Operations of an open loop are *unsent* if they were due in the window but were not sent before it ended. A
+//! client thread is *pausing* while it waits for a time of its schedule or before a new attempt. The processor time
+//! of pausing is part of the client's own cost (decision 44).
 //!
 //! Each thread counts in its own memory. Once an interval, the calling thread gathers what the threads hand over, and
 //! shows it. It also ends the run. If sessions block, every client has a thread, and a run has at most
@@ -237,8 +237,8 @@ impl<'r, W: Workload> Crew<'r, W> {
         }
     }
 
-    /// Starts the threads and waits until each has its session. The first session shows of what kind the sessions
-    /// are. This decides the number of threads.
+    /// Starts the threads and waits until each has its session. The first session shows which kind of session the
+    /// store has. This decides the number of threads.
     fn start<'scope>(
         self,
         scope: &'scope Scope<'scope, 'r>,
@@ -360,7 +360,7 @@ impl<'r, W: Workload> Crew<'r, W> {
         self.end(recorder, driven);
     }
 
-    /// Whether the plan allows that operations are late, so that response times are counted too.
+    /// Whether operations can be late under this plan. If they can, response times are counted, too.
     fn queued(&self) -> bool {
         self.plan.pace != Pace::Closed || !self.plan.slack.is_zero()
     }
@@ -514,7 +514,7 @@ impl<'r, W: Workload> Crew<'r, W> {
         }
     }
 
-    /// Looks at the store's counters and at what the machine's processes have used up to now.
+    /// Looks at the store's counters, and at what the processes have used up to now.
     fn look(&self) -> Look {
         let (counters, used) = (self.store.counters(), self.store.used());
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

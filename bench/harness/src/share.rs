@@ -1,5 +1,5 @@
-//! A share of a run that several processes do together. It decides which clients, operations and things belong to
-//! this process. Together, the shares do what one process would do. This module knows no workload.
+//! The share of one process in a run that several processes do together. It decides which clients, operations and
+//! things belong to this process. Together, the shares do what one process would do. This module knows no workload.
 
 #[cfg(test)]
 mod tests;
@@ -52,7 +52,7 @@ impl Share {
         self.of == 1
     }
 
-    /// Its part of `count` things, which is a range of neighbours.
+    /// The share's part of `count` things, as a range of their numbers.
     pub fn stretch(self, count: usize) -> Range<usize> {
         let begin = |number: usize| number * (count / self.of) + number.min(count % self.of);
         begin(self.number)..begin(self.number + 1)
@@ -62,7 +62,7 @@ impl Share {
     ///
     /// # Errors
     ///
-    /// The whole run has fewer clients or operations than shares.
+    /// Returns an error if the whole run has fewer clients or operations than shares.
     pub fn plan(self, whole: &Plan) -> Result<Plan, String> {
         let clients = self.stretch(whole.clients);
         if clients.is_empty() {

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 /// A database that is measured.
 pub trait Store: Send + Sync {
-    /// The engine and the settings with which the store really works, even if others were asked for: version,
-    /// durability, cache, compression, page size, …
+    /// The engine, and the settings with which the store really works, even if other settings were asked for:
+    /// version, durability, cache, compression, page size, …
     fn settings(&self) -> Vec<Setting>;
 
     /// A session for the calling thread.
@@ -142,14 +142,14 @@ pub enum Outcome {
     Ok,
     /// No such row exists.
     NotFound,
-    /// The store keeps the insert, to write it together with others.
+    /// The store keeps the insert and writes it later, together with other inserts.
     Batched,
 }
 
 /// One setting of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// `durability`, `cache`, …: the same name for the same thing in every store.
+    /// `durability`, `cache`, …: every store uses the same name for the same thing.
     pub name: &'static str,
     /// The value as people read it: `64 MiB`, `buffered: log written, not synced`.
     pub value: String,
@@ -165,7 +165,7 @@ impl Setting {
 /// A count that a store keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// `page reads`, `cache hits`, `bytes written`, …: the same name for the same thing in every store.
+    /// `page reads`, `cache hits`, `bytes written`, …: every store uses the same name for the same thing.
     pub name: &'static str,
     /// Its value since the store was opened.
     pub value: u64,
@@ -189,11 +189,11 @@ impl Counter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreUse {
-    /// In this process, whose use is counted anyway.
+    /// In this process. What this process uses is counted anyway.
     InProcess,
     /// In separate processes on this machine.
     Server(ServerUse),
-    /// On another machine, or where this process cannot see it.
+    /// On another machine, or in a place that this process cannot see.
     Unknown,
 }
 

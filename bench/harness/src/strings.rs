@@ -1,10 +1,10 @@
-//! Byte strings in one buffer: the fields of a row, the keys of a read of many.
+//! Byte strings in one buffer, for example the fields of a row, or the keys of a request that reads many rows.
 
 #[cfg(test)]
 mod tests;
 
-/// Byte strings in one buffer, one after the other, numbered from 0. If a value is kept and filled again, nothing is
-/// allocated.
+/// Byte strings in one buffer. They lie one after another and are numbered from 0. A value that is kept and filled
+/// again allocates nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strings {
     bytes: Vec<u8>,
@@ -44,7 +44,7 @@ impl Strings {
         self.ends.push(end(self.bytes.len()));
     }
 
-    /// Adds what `fill` appends to the buffer as one string. `fill` must not remove anything.
+    /// Lets `fill` append bytes to the buffer, and adds these bytes as one string. `fill` must not remove anything.
     #[inline]
     pub fn push_with(&mut self, fill: impl FnOnce(&mut Vec<u8>)) {
         let before = self.bytes.len();
@@ -100,7 +100,7 @@ impl Strings {
         out.extend_from_slice(&self.bytes);
     }
 
-    /// Adds the fields of a row. [`Strings::encode`] has made `value` from these `fields` fields.
+    /// Adds the fields of a row. [`Strings::encode`] has made `value` from a row of `fields` fields.
     #[inline]
     pub fn decode(&mut self, value: &[u8], fields: usize) -> Result<(), NotARow> {
         if fields == 1 {

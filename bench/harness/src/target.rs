@@ -20,7 +20,7 @@ pub struct Scheme {
     pub about: &'static str,
     /// Options after the question mark: the name, and a text that explains the option and its default.
     pub options: &'static [(&'static str, &'static str)],
-    /// Whether the store is another process, so that its processor time is not in the client's.
+    /// Whether the store runs in another process. Then the client's processor time does not include the store's.
     pub networked: bool,
     /// Opens such a store.
     pub open: Open,
@@ -62,8 +62,8 @@ impl Target {
             .split_once(':')
             .ok_or_else(|| bad("has no scheme; write `larch:DIR`, or see `larch bench targets`"))?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        // A password may be cut in two here. Then one part of it would be taken for a host or a database, and would
-        // be shown.
+        // A password may be cut in two here. Then a part of the password would be taken for a host or a database,
+        // and would be shown.
         let behind = |address: &str| address.find(['/', '?']).is_some_and(|end| address[end..].contains('@'));
         if rest.strip_prefix("//").is_some_and(behind) {
             return Err(bad(
@@ -93,7 +93,7 @@ impl Target {
         }
     }
 
-    /// The target as it may be shown, which is without a password.
+    /// The target without its password, so that it may be shown.
     pub fn shown(&self) -> String {
         without_password(&self.text)
     }
@@ -105,7 +105,7 @@ impl Target {
     }
 }
 
-/// The options of a target. An option that was not taken in the end is a mistake of the user.
+/// The options of a target. If the store has not taken an option in the end, that option is a mistake of the user.
 #[derive(Debug)]
 pub struct Options {
     target: String,
@@ -165,7 +165,7 @@ impl Options {
 ///
 /// # Errors
 ///
-/// The text is no size. The error says how a size is written.
+/// The text is no size. The error says how to write a size.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u32); 4] = [("K", 10), ("M", 20), ("G", 30), ("T", 40)];
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

@@ -1,8 +1,8 @@
 //! The interface of stores whose users can read and write in transactions, or have many commits in flight. This
 //! module does not know what is measured with them.
 //!
-//! Keys and values are bytes, as the engine has them. A counter is a key whose value is a number of eight bytes,
-//! lowest byte first. A key without a value is a counter at 0.
+//! Keys and values are bytes, as in the engine. A counter is a key whose value is a number of eight bytes, lowest
+//! byte first. A key without a value is a counter at 0.
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// What the commit of a transaction compares with other commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
-    /// The rows that the transaction writes. Others may have changed the rows that it has read.
+    /// The rows that the transaction writes. Other transactions may have changed the rows that it has read.
     Writes,
     /// The rows that it writes and the rows that it has read. So transactions have the same result as if they ran one
     /// after the other.
@@ -35,7 +35,7 @@ pub trait Transactions {
     ///
     /// # Errors
     ///
-    /// `key` has no value, or the store failed.
+    /// Returns an error if `key` has no value or the store failed.
     fn apart(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure>;
 
     /// Does the same as [`Transactions::apart`] in one transaction, which is tried once.
@@ -45,51 +45,52 @@ pub trait Transactions {
     /// The errors of [`Transactions::apart`].
     fn together(&mut self, key: &[u8], value: &[u8]) -> Result<Ended, Failure>;
 
-    /// Adds 1 to the counter `key`. A transaction that conflicts is begun again, in the way that the store's users do
-    /// this. Returns how many transactions were needed: at least 1.
+    /// Adds 1 to the counter `key`. A transaction that conflicts is begun again. This is done in the way in which
+    /// users of this store would do it. Returns how many transactions were needed: at least 1.
     ///
     /// # Errors
     ///
-    /// The store failed, or gave up. The counter has not changed.
+    /// Returns an error if the store failed or gave up. In both cases, the counter has not changed.
     fn increment(&mut self, key: &[u8]) -> Result<u64, Failure>;
 
     /// The value of the counter `key`.
     ///
     /// # Errors
     ///
-    /// The value is no number, or the store failed.
+    /// Returns an error if the value is no number or the store failed.
     fn count(&mut self, key: &[u8]) -> Result<u64, Failure>;
 }
 
 /// One thread's commits. Some of them are in flight: reads see them, but they become durable later.
 pub trait Commits {
-    /// Sets `key` to `value`. If the greatest allowed number of commits is in flight, it first waits until the oldest
-    /// is durable.
+    /// Sets `key` to `value`. If the greatest allowed number of commits is in flight, it first waits until the
+    /// oldest commit is durable.
     ///
     /// # Errors
     ///
-    /// The store failed, perhaps with an earlier commit.
+    /// Returns an error if the store failed, perhaps in an earlier commit.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure>;
 
     /// Waits until all commits are durable.
     ///
     /// # Errors
     ///
-    /// The store failed: some of the commits may be lost.
+    /// Returns an error if the store failed. Then some of the commits may be lost.
     fn finish(&mut self) -> Result<(), Failure>;
 }
 
-/// How often a transaction is tried before the store gives up, if the store has no function for this. It is the same
-/// number as in Larch's `transact`.
+/// How often a transaction is tried before the store gives up. It is used for stores that have no function of their
+/// own for this. It is the same number as in Larch's `transact`.
 pub const MOST_ATTEMPTS: u64 = 100;
 
 /// The bound of the first random wait, and the greatest bound.
 const FIRST_WAIT: Duration = Duration::from_micros(20);
 const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
-/// How long a store waits after `conflicts` conflicts before it tries the transaction again, if the store has no
-/// function for this. `random` decides. Larch's `transact` waits in the same way, so that stores are compared with
-/// the same waits: there is no wait after the first conflict, and then a random wait below a bound that doubles.
+/// How long a store waits after `conflicts` conflicts before it tries the transaction again. It is used for stores
+/// that have no function of their own for this. `random` decides. Larch's `transact` waits in the same way, so that
+/// all stores are compared with the same waits. After the first conflict, there is no wait. After each later
+/// conflict, there is a random wait below a bound that doubles each time.
 pub fn wait_after(conflicts: u64, random: u64) -> Duration {
     let Some(doublings) = conflicts.checked_sub(2) else { return Duration::ZERO };
     let bound = FIRST_WAIT.saturating_mul(1 << doublings.min(16)).min(LONGEST_WAIT);
@@ -100,7 +101,7 @@ pub fn wait_after(conflicts: u64, random: u64) -> Duration {
 ///
 /// # Errors
 ///
-/// The value is no number.
+/// Returns an error if the value is no number.
 pub fn number(value: Option<&[u8]>) -> Result<u64, Failure> {
     let Some(value) = value else { return Ok(0) };
     let bytes = value.try_into().map_err(|_| {

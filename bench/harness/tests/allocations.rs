@@ -74,7 +74,8 @@ struct Quiet {
     allocations: AtomicU64,
 }
 
-/// The number of requests before counting begins, and how many requests follow. By then all kept memory has its size.
+/// The number of requests before counting begins, and how many requests follow. After these requests, all memory
+/// that is kept has its final size.
 const FIRST: u64 = 10_000;
 const COUNTED: u64 = 190_000;
 
@@ -164,8 +165,9 @@ impl Flights for QuietSession<'_> {
     }
 }
 
-/// The only allocations left are groups of buckets into which no time has fallen before. A group is a page, for each
-/// kind, and for service, response and waiting. When a thread is put aside, a new group may be needed.
+/// The only allocations left are groups of buckets into which no time has fallen before. A group takes a page of
+/// memory. Each kind has groups for service times, for response times and for waits. When the system interrupts a
+/// thread, the thread may need a new group.
 const GROUPS: u64 = 100;
 
 fn check(flights: bool, clients: usize, pace: Pace) {

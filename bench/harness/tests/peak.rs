@@ -46,7 +46,7 @@ fn greatest_bytes() -> u64 {
 #[test]
 fn a_run_does_not_reset_what_others_read_of_the_process() {
     const BYTES: u64 = 128 << 20;
-    // This is so large that the allocator returns it to the system.
+    // This vector is so large that the allocator returns its memory to the system.
     drop(black_box(vec![1_u8; BYTES as usize]));
     let before = greatest_bytes();
     assert!(before >= BYTES, "{before}");

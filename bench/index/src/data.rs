@@ -77,7 +77,7 @@ pub struct DataSet {
     directory: PathBuf,
 }
 
-/// The data as a reader has them, by one kind of index.
+/// The data as a reader has opened them, for one kind of index.
 pub struct Opened {
     /// What they look like.
     pub shape: Shape,
@@ -153,7 +153,7 @@ impl DataSet {
             .filter(|entry| entry.name.ends_with(".sst"))
             .map(|entry| self.directory.join(entry.name))
             .collect();
-        // Names begin with the number of the file, which grows.
+        // Names begin with the number of the file, and each new file has a greater number.
         paths.sort();
         let open = |path: PathBuf| -> Result<Arc<Sst>> {
             let meta = sst::read_footer(&*disk.open(&path, Access::Read)?, &path)?;
@@ -173,7 +173,7 @@ impl Opened {
     }
 
     /// The levels of index pages above a data page, the bytes of index, and the bytes of data pages with newest
-    /// versions. All are over all files and groups.
+    /// versions. The levels are the most of any file. The bytes are sums over all files and groups.
     pub fn index(&self) -> (u8, u64, u64) {
         let trees =
             || self.files.iter().flat_map(|sst| sst.meta.trees().map(|(kind, tree)| (kind, tree, sst.prefer_flat)));

@@ -1,4 +1,4 @@
-//! Single SSTs: built by the engine's own builder, and opened over a cache that the caller chooses.
+//! Single SSTs: the engine's own builder builds them, and they are opened over a cache that the caller chooses.
 
 use crate::Result;
 use kit::Scratch;
@@ -13,12 +13,13 @@ use std::path::PathBuf;
 pub struct Lone {
     /// Where it lies.
     pub path: PathBuf,
-    /// What a manifest would say of it.
+    /// What a manifest would say of the file.
     pub meta: Meta,
 }
 
 impl Lone {
-    /// Builds the file `name` of rows `0..rows`; the number of a row gives its key and its value. Keys must grow.
+    /// Builds the file `name` with rows `0..rows`. The number of a row decides its key and its value. Keys must
+    /// grow.
     pub fn build<K: AsRef<[u8]>, V: AsRef<[u8]>>(
         scratch: &Scratch,
         name: &str,
@@ -51,13 +52,13 @@ impl Lone {
     }
 }
 
-/// A reader of single keys that the cache serves like any other.
+/// A reader of single keys. The cache serves it like any other reader.
 pub fn point_session(cache: &Arc<PageCache>) -> Session {
     Session::new(cache, Reason::Point, Admit::Keep)
 }
 
-/// Brings the nodes of `sst` down to `lowest_level` levels above the data pages into the cache, and returns their
-/// number. Leaves of the index are level 1.
+/// Brings the upper nodes of `sst` into the cache, down to `lowest_level` levels above the data pages. Returns how
+/// many nodes these are. Leaves of the index are level 1.
 pub fn load_nodes(session: &Session, sst: &Sst, lowest_level: u8) -> Result<u64> {
     let root = sst.meta.main.and_then(|tree| tree.btree).ok_or("the file has no B-tree")?;
     let mut level = vec![root.address];

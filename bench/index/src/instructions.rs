@@ -1,5 +1,5 @@
-//! Counts of instructions: by the processor if it can, otherwise by valgrind, otherwise there are none. They are
-//! never estimated.
+//! Counts instructions. The processor counts them if it can, and otherwise valgrind. If neither can, there are no
+//! counts. They are never estimated.
 
 use crate::Result;
 use perf_event::events::Hardware;
@@ -34,7 +34,7 @@ impl Counter {
 }
 
 impl Processor {
-    /// Instructions of this thread while `work` runs, outside the system.
+    /// The instructions of this thread while `work` runs, without instructions of the system.
     pub fn count(&self, work: impl FnOnce() -> Result<u64>) -> Result<u64> {
         let mut counter =
             perf_event::Builder::new(Hardware::INSTRUCTIONS).exclude_kernel(true).exclude_hv(true).build()?;

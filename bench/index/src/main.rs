@@ -1,5 +1,5 @@
-//! The benchmark of the index, `cargo x bench index`: what its parts cost, B-tree beside flat index, and the goals
-//! beside what is measured.
+//! The benchmark of the index, `cargo x bench index`. It shows what the parts of the index cost with the B-tree and
+//! with the flat index, and each goal beside its measurement.
 //!
 //! This file has the arguments and the order of the measurements. `operations` are measured on `data`; `measure`
 //! takes the times, and `instructions` counts the instructions. `goals` has a file for each subject. Files lie on the
@@ -45,7 +45,7 @@ static COUNTING: Counting<Thread> = Counting::new();
 #[derive(Parser)]
 #[command(name = "cargo x bench index")]
 struct Arguments {
-    /// A tenth of the rows and of the time: to see that everything works, not for results to keep.
+    /// Takes a tenth of the rows and of the time. This shows that everything works, but gives no results to keep.
     #[arg(long)]
     quick: bool,
     /// Goals only.
@@ -54,13 +54,13 @@ struct Arguments {
     /// Times and instructions of the parts only.
     #[arg(long)]
     parts: bool,
-    /// Only these goals; may be given again. A name that is none lists all.
+    /// Only these goals; may be given again. If a name is not the name of a goal, all names are listed.
     #[arg(long, value_name = "NAME", conflicts_with = "parts")]
     only: Vec<String>,
     /// Writes the results as JSON, too.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Where the temporary directory is made. Without it: beside the programs that cargo built.
+    /// Where the temporary directory is made. By default, it is made beside the programs that cargo built.
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
     /// Runs every operation on the data in this directory, for valgrind to count.

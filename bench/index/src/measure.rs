@@ -1,9 +1,10 @@
 //! Times of two or more ways to do the same, in turns: A, B, A, B, … It does not know what is timed.
 //!
-//! The timed code waits for nothing, so its time is processor time: the time that other programs take on the
+//! The timed code waits for nothing. So its time is processor time, and the time that other programs take on the
 //! processor is not counted. Their effect on the caches changes with time. Turns spread this effect over all sides,
 //! and the median leaves out the worst. Every side gets the same inputs, which are made before the clock starts.
-//! Every side must return the same sum of what it read: a side that did nothing, or something else, is an error.
+//! Every side must return the same sum over what it read. So it is an error if a side did nothing, or something
+//! else.
 
 use crate::Result;
 use kit::{median, spread};
@@ -32,7 +33,7 @@ pub struct Timed {
 /// found.
 pub type Side<'s, P> = &'s mut dyn FnMut(&[P]) -> Result<u64>;
 
-/// Most operations of a turn: their inputs are in memory.
+/// The most operations of a turn, because their inputs are in memory.
 const MAX_COUNT: usize = 1 << 18;
 
 /// Times `sides` on the inputs that `inputs` makes from a seed and a count.
@@ -80,7 +81,7 @@ fn time<P>(side: &mut Side<'_, P>, probes: &[P]) -> Result<(Duration, u64)> {
     Ok((processor_time() - start, std::hint::black_box(sum)))
 }
 
-/// What this thread has had of the processor.
+/// The processor time that this thread has used.
 pub fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)

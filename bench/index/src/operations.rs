@@ -20,7 +20,7 @@ use std::hint::black_box;
 /// What is done for each probe.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Nothing: what looking at the probe costs.
+    /// Nothing. This shows what looking at the probe costs.
     Nothing,
     /// A cursor goes to a row of its file by the row's id.
     SeekRow,
@@ -28,21 +28,21 @@ pub enum Operation {
     SeekKey,
     /// A row is found by its key, in all files that may have it.
     Get,
-    /// A row of one file, in its older version.
+    /// A cursor reads a row of one file in its older version.
     GetOlder,
     /// A range goes to the next row, over all files.
     Next,
-    /// A range goes to the row before, over all files.
+    /// A range goes to the previous row, over all files.
     Prev,
     /// Reads this many rows from a key on, over all files.
     Read(u64),
-    /// Walks the index ahead of reading this many rows from a key on.
+    /// Walks the index ahead of a read of this many rows from a key on.
     Precharge(u64),
-    /// About how many rows and bytes a range has, in all files.
+    /// Estimates how many rows and bytes a range has in all files.
     Count,
-    /// How many rows a range has, in all files.
+    /// Counts exactly how many rows a range has in all files.
     CountExact,
-    /// All rows of all files in some buckets.
+    /// Spreads all rows of all files over some buckets.
     Histogram,
 }
 
@@ -73,7 +73,7 @@ pub struct Part {
     pub operation: String,
     /// By the B-tree.
     pub btree: Cost,
-    /// By the flat list, of the same pages in the same turns.
+    /// The cost by the flat list, for the same pages and in the same turns.
     pub flat: Cost,
 }
 
@@ -109,7 +109,8 @@ impl Operation {
         self != Self::GetOlder || data.shape.history
     }
 
-    /// The number of probes for counts of instructions: few, because valgrind interprets them, and enough for a mean.
+    /// How many probes are used to count instructions: few, because valgrind interprets the program, but enough for
+    /// a mean.
     fn counted_probes(self) -> usize {
         match self {
             Self::Read(1000) | Self::Precharge(1000) | Self::Histogram => 20,
@@ -156,7 +157,7 @@ impl<'d> Runner<'d> {
         }
     }
 
-    /// Does the operation for each of `probes`, and returns the sum of the stamps of what was read.
+    /// Does the operation for each of `probes`, and returns the sum of the stamps of the rows that were read.
     fn run(&mut self, operation: Operation, probes: &[Probe]) -> Result<u64> {
         let data = self.data;
         let session = &data.session;

@@ -1,5 +1,5 @@
-//! A data page in the form that many engines have, to compare with our form: a slot array, and a binary search that
-//! compares whole keys by memcmp.
+//! A data page in the form that many engines have. It is compared with our form. It has a slot array, and a binary
+//! search compares whole keys by memcmp.
 //!
 //! ```text
 //!  0  rows u16
@@ -23,7 +23,7 @@ impl<const BYTES: usize> SlotPageBuilder<BYTES> {
         Self { page: Box::new([0; BYTES]), rows: 0, free_end: BYTES }
     }
 
-    /// Adds a row, whose key must be greater than all keys before it; false if the row does not fit.
+    /// Adds a row, whose key must be greater than all keys before it. Returns false if the row does not fit.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> bool {
         let record_bytes = RECORD_HEAD_BYTES + key.len() + value.len();
         let slot_at = SLOTS_AT + self.rows * 2;

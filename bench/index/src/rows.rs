@@ -18,7 +18,7 @@ pub fn mix(number: u64) -> u64 {
     bits ^ bits >> 31
 }
 
-/// A number below `end`, the `i`-th for `seed`.
+/// The `i`-th random number for `seed`. It is below `end`.
 pub fn random(seed: u64, i: u64, end: u64) -> u64 {
     mix(mix(seed) ^ i) % end
 }
@@ -69,7 +69,8 @@ pub fn value(number: u64) -> [u8; VALUE_BYTES] {
     value
 }
 
-/// The first eight bytes of a value, or of its first part. Checks add these numbers up over the rows read.
+/// The first eight bytes of a value, or of its first part. Checks add up these numbers over the rows that they
+/// read.
 pub fn stamp(value: &[u8]) -> u64 {
     u64::from_le_bytes(*value.first_chunk().expect("a value has more than eight bytes"))
 }
@@ -79,7 +80,7 @@ pub fn stamp_of(number: u64) -> u64 {
     mix(!number)
 }
 
-/// A row to look for. Made before the clock runs, and read in order while it does.
+/// A row to look for. A probe is made before the clock runs. While the clock runs, probes are read in order.
 #[derive(Clone, Copy)]
 pub struct Probe {
     /// Its number.

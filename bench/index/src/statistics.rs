@@ -11,7 +11,8 @@ use std::ops::Bound;
 /// Buckets of a histogram.
 pub const BUCKETS: u64 = 10;
 
-/// The ranges between neighbouring probes: two random keys, so a third of the rows on average.
+/// The ranges between neighbouring probes. The ends of a range are two random keys, so a range has a third of the
+/// rows on average.
 fn ranges(probes: &[Probe]) -> impl Iterator<Item = (Bound<&[u8]>, Bound<&[u8]>)> {
     probes.iter().zip(probes.iter().cycle().skip(1)).map(|(one, other)| {
         let (low, high) = if one.key <= other.key { (one, other) } else { (other, one) };

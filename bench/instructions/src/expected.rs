@@ -15,7 +15,7 @@ fn path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("expected.txt")
 }
 
-/// Writes `counted` as what is expected.
+/// Writes `counted` as the expected counts.
 pub fn write(counted: &[(&str, u64)]) -> Result<()> {
     let lines = counted.iter().map(|(name, count)| format!("{count:>7}  {name}\n"));
     let head = "# Instructions of an operation; `cargo x instructions --write` writes them.\n";
@@ -25,7 +25,7 @@ pub fn write(counted: &[(&str, u64)]) -> Result<()> {
     Ok(())
 }
 
-/// Prints each count beside the expected one; fails if a count is too far from it.
+/// Prints each count beside the expected count. Fails if a count is too far from the expected count.
 pub fn compare(counted: &[(&str, u64)]) -> Result<ExitCode> {
     let text = fs::read_to_string(path()).map_err(|error| format!("cannot read {}: {error}", path().display()))?;
     let expected = parse(&text)?;

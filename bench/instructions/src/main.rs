@@ -1,7 +1,7 @@
 //! Compares the instructions of the hot paths with the expected counts, `cargo x instructions`. A change that makes a
 //! path longer fails the check, on a busy machine as well as on a quiet one.
 //!
-//! The database lies on the simulated machine, where one thread does everything in an order that does not change.
+//! The database lies on the simulated machine, where one thread does all the work in an order that does not change.
 
 #![allow(
     clippy::disallowed_types,
@@ -18,10 +18,10 @@ use std::process::ExitCode;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Counts the instructions of the hot paths with valgrind and compares them with those that are expected.
+/// Counts the instructions of the hot paths with valgrind and compares the counts with the expected counts.
 #[derive(Parser)]
 struct Arguments {
-    /// Writes what is counted as what is expected from now on.
+    /// Writes the counts as the expected counts from now on.
     #[arg(long)]
     write: bool,
     /// Runs every path, for valgrind to count.

@@ -1,4 +1,4 @@
-//! The hot paths and the data they run on. It does not know what they are expected to take.
+//! The hot paths and the data they run on. This module does not know the expected counts.
 
 use crate::Result;
 use kit::callgrind::counted_region;
@@ -16,7 +16,7 @@ const OVERLAPPING_ROWS: u64 = 10_000;
 const CLUSTERED_ROWS: u64 = 40_000;
 /// Rows that are written, and flushed after that.
 const WRITTEN_ROWS: u64 = 20_000;
-/// Looked up or sought in one path.
+/// The number of rows that one path looks up or seeks.
 const PROBES: u64 = 1_000;
 /// Rows of a short scan.
 const SHORT_ROWS: u64 = 50;
@@ -75,7 +75,8 @@ pub const ALL: [Path; 28] = [
         repeats: true,
     },
     Path { name: "first row of a new range", operations: PROBES, run: first_rows, repeats: true },
-    // This path runs after the other reads of this table: filters are asked in places where look-ups found nothing.
+    // This path runs after the other reads of this table, because filters are asked in places where look-ups found
+    // nothing.
     Path { name: "get, absent", operations: PROBES, run: |tables| get(&tables.one, ROWS, 1), repeats: true },
     Path {
         name: "full scan, four files, a row",
@@ -118,7 +119,7 @@ pub const ALL: [Path; 28] = [
     Path { name: "compaction, a row", operations: 4 * OVERLAPPING_ROWS, run: compact, repeats: false },
     Path { name: "compaction of clusters, a row", operations: CLUSTERED_ROWS, run: compact_clusters, repeats: false },
     Path { name: "import, a row", operations: ROWS, run: import, repeats: false },
-    // Last: it writes the rows again that other paths read.
+    // This path is the last, because it writes rows again that other paths read.
     Path { name: "transaction of a get and an insert", operations: WRITTEN_ROWS, run: transact, repeats: false },
 ];
 
@@ -126,9 +127,9 @@ struct Tables {
     db: Database,
     /// One file.
     one: Table,
-    /// Four files of level 0 whose keys lie between each other.
+    /// Four files of level 0. The keys of each file lie between the keys of the other files.
     four: Table,
-    /// A file, and one of level 0 with clusters of its keys.
+    /// One file, and a file of level 0 that has clusters of its keys.
     clustered: Table,
     /// What is inserted.
     written: Table,
@@ -250,7 +251,7 @@ fn scan(table: &Table) -> Result<u64> {
     Ok(bytes)
 }
 
-/// As [`scan`], of rows that are looked at where they lie.
+/// Like [`scan`], but looks at the rows where they lie.
 fn scan_lent(table: &Table) -> Result<u64> {
     lent(table.iter())
 }
@@ -291,7 +292,7 @@ fn handed_over(mut rows: Range) -> Result<u64> {
     Ok(bytes)
 }
 
-/// As [`handed_over`], of batches, whose keys are not looked at.
+/// Like [`handed_over`], but takes batches and does not look at their keys.
 fn batches(mut rows: Range) -> Result<u64> {
     let mut bytes = 0;
     while let Some(batch) = rows.next_batch(usize::MAX)? {
@@ -301,7 +302,7 @@ fn batches(mut rows: Range) -> Result<u64> {
     Ok(bytes)
 }
 
-/// As [`scan_lent`], by a cursor.
+/// Like [`scan_lent`], but uses a cursor.
 fn walk(table: &Table) -> Result<u64> {
     let (mut cursor, mut bytes) = (table.cursor(), 0);
     while cursor.next()? {
@@ -321,7 +322,7 @@ fn seeks(tables: &Tables, seek: fn(&mut Cursor, [u8; 20]) -> larch::Result<bool>
     Ok(bytes)
 }
 
-/// What seeks of a cursor do, by a new range each time.
+/// Does what seeks of a cursor do, but makes a new range each time.
 fn first_rows(tables: &Tables) -> Result<u64> {
     let mut bytes = 0;
     for i in 0..PROBES {
@@ -351,7 +352,7 @@ fn insert(tables: &Tables, together: u64) -> Result<u64> {
     Ok(WRITTEN_ROWS)
 }
 
-/// As [`get`], each in a transaction of its own.
+/// Like [`get`], but makes each get in its own transaction.
 fn transact_get(tables: &Tables) -> Result<u64> {
     let mut bytes = 0;
     for i in 0..PROBES {

@@ -1,5 +1,5 @@
-//! Counts instructions with valgrind's callgrind. The program that asks is run a second time for this. This module
-//! does not know what is counted.
+//! Counts instructions with valgrind's callgrind. For this, the program that asks for counts is run a second time.
+//! This module does not know what is counted.
 //!
 //! Counts do not depend on other work of the machine, so two versions of a program can be compared on any machine.
 
@@ -20,13 +20,13 @@ pub fn counted_region(work: &mut dyn FnMut()) {
 ///
 /// # Errors
 ///
-/// Valgrind is missing, or the program failed under it. The error is a sentence.
+/// Returns an error if valgrind is missing or the program failed under it. The error is a sentence.
 pub fn count(arguments: &[&OsStr], scratch: &Scratch) -> Result<Vec<u64>, String> {
     const NAME: &str = "callgrind";
     let region = concat!(module_path!(), "::counted_region");
     let program = std::env::current_exe().map_err(|error| format!("this program is not found: {error}"))?;
-    // Valgrind 3.19 lets no other thread run while one thread waits for a ring. The counted work reads nothing from
-    // disk.
+    // Under Valgrind 3.19, no other thread runs while one thread waits for an io_uring. The counted work reads
+    // nothing from disk.
     let output = Command::new("valgrind")
         .env("LARCH_READS", "caller")
         .arg("--tool=callgrind")

@@ -1,5 +1,5 @@
-//! What a client costs: how many operations it did, and the processor time that it used for them. Another client does
-//! the same operations in turns with it and is measured, too. This module knows no client.
+//! What a client costs: how many operations it did, and the processor time that it used for them. Another client
+//! does the same operations and is measured, too. The two clients take turns. This module knows no client.
 
 #[cfg(test)]
 mod tests;
@@ -91,9 +91,10 @@ pub fn processor_time() -> Duration {
 ///
 /// # Errors
 ///
-/// The system refused a call, or does not report the times of processes.
+/// Returns an error if the system refused a call or does not report the times of processes.
 pub fn processor_time_at_end(child: &Child) -> io::Result<Duration> {
-    // The system keeps the processor time of an ended process until its parent takes the exit status. NOWAIT leaves it.
+    // The system keeps the processor time of an ended process until its parent takes the exit status. With NOWAIT,
+    // the exit status is not taken.
     waitid(WaitId::Pid(Pid::from_child(child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))?;
     processor_time_of(&stat).ok_or_else(|| io::Error::other(format!("no processor time in `{stat}`")))

@@ -1,5 +1,5 @@
 //! A goal is a bound for a figure. For each goal, the report says whether it is reached. It ends with the number of
-//! goals that are not.
+//! goals that are not reached.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// Whether `figure` is within the bound. A figure that is NaN is not.
+    /// Whether `figure` is within the bound. A figure that is NaN is not within any bound.
     pub fn is_reached(self, figure: f64) -> bool {
         match self {
             Self::AtLeast(bound) => figure >= bound,

@@ -7,7 +7,7 @@ mod tests;
 ///
 /// # Panics
 ///
-/// If it is given no figures.
+/// Panics if it is given no figures.
 pub fn median(figures: &[f64]) -> f64 {
     middle(&sorted(figures))
 }
@@ -16,7 +16,7 @@ pub fn median(figures: &[f64]) -> f64 {
 ///
 /// # Panics
 ///
-/// If it is given no figures.
+/// Panics if it is given no figures.
 pub fn spread(figures: &[f64]) -> f64 {
     let sorted = sorted(figures);
     let quarter = sorted.len() / 4;

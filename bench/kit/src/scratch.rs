@@ -18,7 +18,7 @@ impl Scratch {
     ///
     /// # Panics
     ///
-    /// If it cannot be made.
+    /// Panics if the directory cannot be made.
     pub fn new(name: &str) -> Self {
         Self::new_in(&std::env::temp_dir(), name).unwrap_or_else(|why| panic!("{why}"))
     }
@@ -27,7 +27,7 @@ impl Scratch {
     ///
     /// # Errors
     ///
-    /// The directory cannot be made. The error is a sentence that names it.
+    /// Returns an error if the directory cannot be made. The error is a sentence that names the directory.
     pub fn new_in(parent: &Path, name: &str) -> Result<Self, String> {
         for number in 0.. {
             let path = parent.join(format!("larch-{name}-{}-{number}", process::id()));
@@ -41,9 +41,9 @@ impl Scratch {
         unreachable!("some number is free")
     }
 
-    /// Makes a directory for a benchmark in `parent`, which is made if it is missing. Without `parent`, the directory
-    /// is made beside the directory of this program, which is inside the directory of cargo's build. ^C calls
-    /// `first`, removes the directory and ends the process.
+    /// Makes a directory for a benchmark in `parent`. If `parent` is missing, it is made, too. Without `parent`,
+    /// the directory is made beside the directory of this program, so it is inside cargo's build directory. ^C
+    /// calls `first`, removes the directory and ends the process.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl Scratch {
     ///
     /// # Errors
     ///
-    /// What the system refused.
+    /// Returns an error if the system refused this.
     pub fn clear(&self) -> io::Result<()> {
         fs::remove_dir_all(&self.path)?;
         fs::create_dir(&self.path)
@@ -90,7 +90,7 @@ impl Scratch {
     ///
     /// # Errors
     ///
-    /// What the system refused.
+    /// Returns an error if the system refused this.
     pub fn remove(self) -> io::Result<()> {
         fs::remove_dir_all(&self.path)
     }
@@ -98,7 +98,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // If an error came before this, it is reported already. After `remove`, nothing is left to remove.
+        // If an error came before this, it was already reported. After `remove`, nothing is left to remove.
         fs::remove_dir_all(&self.path).unwrap_or_default();
     }
 }
@@ -113,7 +113,8 @@ pub fn remove_in_use(path: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// The disk has too little room. The error is a sentence that says how much room is left, and ends with `advice`.
+/// Returns an error if the disk has too little room. The error is a sentence that says how much room is left, and
+/// ends with `advice`.
 pub fn check_room(place: &Path, needed_bytes: u64, advice: &str) -> Result<(), String> {
     let disk = rustix::fs::statvfs(place).map_err(|error| format!("{}: {error}: {advice}", place.display()))?;
     let room_bytes = disk.f_bavail * disk.f_frsize;

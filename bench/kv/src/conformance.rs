@@ -17,7 +17,7 @@ type Given = Vec<(i64, Vec<u8>)>;
 ///
 /// # Panics
 ///
-/// The database does not keep a promise.
+/// Panics if the database does not keep a promise.
 pub fn check(scheme: &Scheme, target: &str) {
     let target = Target::parse(target).expect("a good target");
     for threads in [1, 2] {
@@ -95,7 +95,7 @@ fn check_values(scheme: &Scheme, target: &Target, threads: usize) {
     database.close().expect("it closes");
 }
 
-/// Reads the rows of a partition, which has [`CKS`], in all ways.
+/// Reads the rows of a partition in all ways. The partition has the clustering keys [`CKS`].
 fn check_reads(session: &mut Flown<'_>, pk: i64, value: &dyn Fn(i64) -> Vec<u8>) {
     let all: Given = CKS.iter().map(|ck| (*ck, value(*ck))).collect();
     for order in [None, Some(Order::Ascending), Some(Order::Descending)] {

@@ -13,7 +13,8 @@ use std::time::Duration;
 pub struct Scheme {
     /// The text before the colon of a target.
     pub name: &'static str,
-    /// Whether the database is another process, so that its processor time is not in the client's.
+    /// Whether the database runs in another process. Then the client's processor time does not include the
+    /// database's.
     pub networked: bool,
     /// Options of the driver that have no meaning for this database, by their names (`consistency-level`). Each comes
     /// with the reason as a clause: `Larch has one copy of the data`.
@@ -134,13 +135,13 @@ pub trait Database: Store {
     ///
     /// # Errors
     ///
-    /// The database cannot do this.
+    /// Returns an error if the database cannot do this.
     fn truncate(&self) -> Result<(), Failure>;
 
     /// Removes the table. After this, only [`Store::close`] is called.
     ///
     /// # Errors
     ///
-    /// The database cannot do this.
+    /// Returns an error if the database cannot do this.
     fn drop_table(&self) -> Result<(), Failure>;
 }

@@ -1,4 +1,4 @@
-//! The rows that an operation works on: the workloads of scylla-bench, and one more.
+//! The rows that an operation works on. The workloads are the workloads of scylla-bench and one more.
 //!
 //! * sequential: all rows, in order. Each client has a range of them.
 //! * uniform: any row.

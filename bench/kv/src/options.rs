@@ -101,7 +101,7 @@ pub enum Restriction {
     LowerBound,
     /// This number of rows, from the first row on.
     NoLowerBound,
-    /// From a given row on, up to a key that is greater by this number.
+    /// The rows from a given row on, up to a key that is greater by this number.
     UpperBound,
     /// This number of single rows.
     In,
@@ -123,7 +123,7 @@ impl Retries {
     ///
     /// # Errors
     ///
-    /// The text is not one time or two.
+    /// Returns an error if the text is neither one time nor two times.
     pub fn parse_interval(text: &str) -> Result<(Duration, Duration), String> {
         let (min, max) = text.split_once(',').unwrap_or((text, text));
         let (min, max) = (duration(min.trim())?, duration(max.trim())?);
@@ -138,7 +138,7 @@ impl Retries {
 ///
 /// # Errors
 ///
-/// The text is no time.
+/// Returns an error if the text is no time.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let bad = || format!("`{text}` is no time: write 500ms, 10s or 1m30s");
     let mut rest = text;

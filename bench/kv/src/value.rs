@@ -47,7 +47,7 @@ impl RowSize {
     ///
     /// # Errors
     ///
-    /// The text is none of these forms.
+    /// Returns an error if the text has none of these forms.
     pub fn parse(text: &str) -> Result<Self, String> {
         let bad =
             || format!("`{text}` is no size of a row: write 4, fixed:4 or uniform:1..100, of at most {MOST_BYTES}");

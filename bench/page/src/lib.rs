@@ -1,8 +1,9 @@
 //! A result as one HTML page: text, tables and charts. The page needs no other file, so it opens without a network
 //! and can be sent as one file. This crate knows no measurement.
 //!
-//! On a chart *by the clock*, each run lies where it was in time, and does not begin at 0. A *lane* is a strip below
-//! the axis with the events of one kind. A *shade* marks a time that is different, for example the warm-up.
+//! On a chart *by the clock*, each run stands at the time at which it ran, and does not begin at 0. A *lane* is a
+//! strip below the axis with the events of one kind. A *shade* marks a time that is different, for example the
+//! warm-up.
 //!
 //! Charts are drawn by [uPlot](https://github.com/leeoniya/uPlot), whose code is part of the page (`vendor/uplot`,
 //! version 1.6.32, MIT). Beside each chart, a table has its points, for screen readers, keyboards and browsers

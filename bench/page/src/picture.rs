@@ -1,5 +1,5 @@
-//! Charts of a page as pictures for documents: SVG, on a light or on a dark ground. The charts are read from the page
-//! itself, so every page of a result can give its charts, whatever program made it.
+//! Charts of a page as pictures for documents: SVG, on a light or on a dark ground. The charts are read from the
+//! page itself. So the charts of every result page can be drawn, whatever program made the page.
 
 #[cfg(test)]
 mod tests;
@@ -48,7 +48,7 @@ const END: &str = "</script>";
 ///
 /// # Errors
 ///
-/// The page has no such chart.
+/// Returns an error if the page has no such chart.
 pub fn svg(html: &str, title: Option<&str>, ground: Ground) -> Result<String, PictureError> {
     let json = html.split_once(BEGIN).and_then(|(_, rest)| rest.split_once(END)).ok_or(PictureError::NoCharts)?.0;
     let charts: Vec<Drawn> = serde_json::from_str(json).map_err(|_| PictureError::NoCharts)?;
@@ -108,7 +108,7 @@ fn drawn(chart: &Drawn, ground: Ground, svg: &mut String) -> Result<(), PictureE
     }
 }
 
-/// If both ends of an axis are equal, makes the axis longer, because it would have no length.
+/// If both ends of an axis are equal, makes the axis longer, because otherwise the axis would have no length.
 fn widened((from, to): (f64, f64)) -> (f64, f64) {
     if from < to { (from, to) } else { (from, if from > 0.0 { from * 2.0 } else { from + 1.0 }) }
 }

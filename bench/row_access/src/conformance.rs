@@ -1,4 +1,4 @@
-//! What every database promises, as a test that each database calls.
+//! Tests what every database promises. Each database calls this test.
 
 use crate::database::{
     Access, Counted, Database, Inside, JOBS_TABLE, Opening, ReadWay, Scheme, Seen, Statement, TableForm,
@@ -17,7 +17,7 @@ const ROWS: u64 = 500;
 ///
 /// # Panics
 ///
-/// The database does not keep a promise.
+/// Panics if the database does not keep a promise.
 pub fn check(scheme: &Scheme, target: &str) {
     let target = Target::parse(target).expect("a good target");
     let open = |opening| (scheme.open)(&target, opening).expect("it opens");

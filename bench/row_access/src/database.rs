@@ -95,7 +95,7 @@ pub enum ReadWay {
 pub struct Seen {
     /// The number of rows.
     pub rows: u64,
-    /// The greatest `scratch`. If only the index was read, the greatest key.
+    /// The greatest `scratch`, or the greatest key if only the index was read.
     pub max: Option<i64>,
 }
 
@@ -141,8 +141,8 @@ pub trait Database: Send + Sync {
     /// The engine, and the settings with which it works.
     fn settings(&self) -> Vec<Setting>;
 
-    /// Makes the table and its index, both empty. If the table exists, it is dropped first if `recreate`, and is kept
-    /// otherwise. Returns a sentence for each wish that the database does not fulfil.
+    /// Makes the table and its index, both empty. If the table exists, it is dropped first if `recreate` is set,
+    /// and kept otherwise. Returns a sentence for each wish that the database does not fulfil.
     fn create(&self, form: &TableForm, recreate: bool) -> Result<Vec<String>, Failure>;
 
     /// A loader that inserts rows into a table that was made.
@@ -154,8 +154,8 @@ pub trait Database: Send + Sync {
     /// A session for the calling thread.
     fn session(&self, access: &Access) -> Result<Box<dyn Session + '_>, Failure>;
 
-    /// A session that reads in another way than the database would, for comparison. It can only read. `None`: the
-    /// database does not have this way.
+    /// A session that reads in another way than the database would. Its results are compared with the database's
+    /// own way. It can only read. `None`: the database does not have this way.
     fn session_reading(&self, table: &str, way: ReadWay) -> Result<Option<Box<dyn Session + '_>>, Failure> {
         let _ = (table, way);
         Ok(None)
@@ -177,8 +177,8 @@ pub trait Database: Send + Sync {
         StoreUse::InProcess
     }
 
-    /// Makes the table of runs if it does not exist. If several processes begin together, one process calls this
-    /// before, because some databases cannot make a table several times at once.
+    /// Makes the table of runs if it does not exist. If several processes begin together, one of them calls this
+    /// first, because some databases cannot make the same table several times at once.
     fn make_jobs(&self) -> Result<(), Failure> {
         Ok(())
     }

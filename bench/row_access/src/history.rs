@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 #[cfg(test)]
 mod tests;
 
-/// A row of the table of runs. Its columns are the same as in ybio. The end is missing if the session goes on or has
-/// died.
+/// A row of the table of runs. Its columns are the same as in ybio. The end is missing if the session still runs or
+/// has died.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// Its number; 0 before the number is given.

@@ -112,7 +112,7 @@ impl SetupParameters {
     ///
     /// # Errors
     ///
-    /// There is no such parameter, or it cannot have this value.
+    /// Returns an error if no such parameter exists, or if it cannot have this value.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), Failure> {
         let value = Value { name, text };
         match name {
@@ -185,7 +185,7 @@ impl RunParameters {
     ///
     /// # Errors
     ///
-    /// There is no such parameter, or it cannot have this value.
+    /// Returns an error if no such parameter exists, or if it cannot have this value.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), Failure> {
         let value = Value { name, text };
         match name {
@@ -232,7 +232,7 @@ pub fn table_name(prefix: &str, number: u32) -> String {
 ///
 /// # Errors
 ///
-/// The argument has another form.
+/// Returns an error if the argument has another form.
 pub fn pairs(argument: &str) -> Result<Vec<(String, String)>, Failure> {
     let bad = |what: &str| usage(format!("`{argument}`: {what}; write tab_rows=>1e6, or --tab-rows 1e6"));
     let mut text = argument.trim().trim_end_matches(';').trim_end();

@@ -52,13 +52,13 @@ impl Default for Accessed {
 /// How often a batch is begun again at most, if another transaction interferes.
 const MOST_REPEATS: u64 = 1000;
 
-/// Accesses rows until the time is over or `stop` is set, but at least one batch. `say` receives the lines that ybio
-/// prints.
+/// Accesses rows until the time is over or `stop` is set. It accesses at least one batch. `say` receives the lines
+/// that ybio prints.
 ///
 /// # Errors
 ///
-/// The errors of the database. It is also an error if the rows were counted, and the table has fewer rows than
-/// `tab_rows`. After an error, the row of the history has no end.
+/// Returns the errors of the database. Also returns an error if the rows were counted and the table has fewer rows
+/// than `tab_rows`. After an error, the row of the history has no end.
 pub fn run(
     database: &dyn Database,
     parameters: &RunParameters,
@@ -86,7 +86,7 @@ pub struct BatchDone {
 ///
 /// # Errors
 ///
-/// The errors of [`run`].
+/// Returns the errors of [`run`].
 pub fn run_watched(
     database: &dyn Database,
     parameters: &RunParameters,
@@ -261,7 +261,7 @@ impl Accessed {
         self.rows as f64 * 1e9 / self.nanos.max(1) as f64
     }
 
-    /// Accesses ranges until the time of `parameters` is over or `stop` is set, but at least one range.
+    /// Accesses ranges until the time of `parameters` is over or `stop` is set. It accesses at least one range.
     ///
     /// # Errors
     ///
@@ -293,9 +293,9 @@ impl Accessed {
         }
     }
 
-    /// The statement for the next batch. A batch is an update if, with half of it counted as updated, still fewer
-    /// rows would have been updated than the percentage asks for. So the percentage is right in the long run, and no
-    /// random number is needed.
+    /// The statement for the next batch. Half of the next batch is first counted as updated. If the updated rows
+    /// are still fewer than the percentage asks for, the batch is an update. So the percentage is right in the long
+    /// run, and no random number is needed.
     fn next_statement(&self, parameters: &RunParameters) -> Statement {
         let batch = parameters.batch_rows() as f64;
         let share = 100.0 * (self.updated as f64 + 0.5 * batch) / (self.rows as f64 + batch);

@@ -41,7 +41,7 @@ pub struct LateReads {
 
 /// A read that has ended and is to be reported.
 struct Ended {
-    /// By the clock.
+    /// The time at which it is to be reported, by the clock.
     due: Duration,
     buffer: Buffer,
     outcome: io::Result<usize>,
@@ -49,7 +49,7 @@ struct Ended {
 }
 
 impl LateReads {
-    /// `reads`, each reported `delay` late.
+    /// Makes `reads` report each of their reads `delay` late.
     pub fn new(reads: Arc<dyn Reads>, clock: Arc<dyn Clock>, delay: Duration) -> Self {
         let (ended, received) = channel();
         let of_thread = clock.clone();

@@ -1,6 +1,6 @@
-//! Results as an interval log of HdrHistogram, which its own tools and many other tools can show. The log has a line
-//! for each interval of the window and each kind; the tag of the line is the kind. Values are nanoseconds, but the
-//! column of greatest values is in milliseconds, as the tools expect.
+//! Results as an interval log of HdrHistogram. The tools of HdrHistogram and many other tools can show such a log.
+//! The log has a line for each interval of the window and each kind; the tag of the line is the kind. Values are
+//! nanoseconds, but the column of greatest values is in milliseconds, as the tools expect.
 
 use super::Run;
 use crate::measured::Interval;

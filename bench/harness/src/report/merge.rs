@@ -1,10 +1,10 @@
 //! Combines runs that several processes made together into one run. Times are added as histograms, so that the
 //! quantiles are the quantiles of all requests.
 //!
-//! What clients count and use adds up. All processes use the same server, and each process has seen all of the
-//! server's work. So the greatest value that any process saw stands for all. If the stores are inside the processes,
-//! their values add up. Intervals are added if they begin at the same time since the run of their process began. This
-//! is the same moment if the processes were started together.
+//! The counts of the clients and the resources that they use are added up. All processes use the same server, and
+//! each process has seen all of the server's work. So the greatest value that any process saw stands for all
+//! processes. If the stores are inside the processes, their values add up. Intervals are added if they begin at the
+//! same time since the run of their process began. This is the same moment if the processes were started together.
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +28,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// The error says how runs differ that should be the same.
+    /// If runs differ in what should be the same, the error says how they differ.
     pub fn merged(parts: &[(String, Report)]) -> Result<Report, String> {
         let [(first_name, first), others @ ..] = parts else {
             return Err("no result is given to merge; name at least one".to_owned());
@@ -72,7 +72,8 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// The runs differ in what must be the same: name, kind of target, workload, or the way they were run.
+    /// Returns an error if the runs differ in what must be the same: name, kind of target, workload, or the way
+    /// they were run.
     pub fn merged(parts: &[(&str, &Run)]) -> Result<Run, String> {
         let [(first_name, first), others @ ..] = parts else {
             return Err("no result is given to merge; name at least one".to_owned());
@@ -197,11 +198,11 @@ fn of_pace(pace: Pace) -> &'static str {
     }
 }
 
-/// The error about shares that are missing.
+/// The warnings about shares that are missing.
 ///
 /// # Errors
 ///
-/// A share occurs twice, or the shares belong to different runs.
+/// Returns an error if a share occurs twice, or if the shares belong to different runs.
 pub fn shares(parts: &[(&str, Option<Share>)]) -> Result<Vec<String>, String> {
     let known: Vec<(&str, Share)> = parts.iter().filter_map(|(name, share)| Some((*name, (*share)?))).collect();
     let without: Vec<&str> = parts.iter().filter(|(_, share)| share.is_none()).map(|(name, _)| *name).collect();
@@ -351,7 +352,7 @@ fn intervals<'i>(all: impl Iterator<Item = &'i Interval>) -> Vec<Interval> {
 }
 
 impl Interval {
-    /// Merges the same piece of a run from several processes, at least one.
+    /// Merges the same piece of a run as several processes have measured it. At least one process is needed.
     pub fn together(pieces: &[&Self]) -> Self {
         let first = pieces.first().expect("there is one at least");
         Self {

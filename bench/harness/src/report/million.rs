@@ -130,7 +130,8 @@ impl Million {
             let counts: Vec<u64> = found.filter_map(Change::counted).collect();
             (!counts.is_empty()).then(|| counts.iter().sum::<u64>())
         };
-        // A store counts what it meant to read and write. If a store does not count, the system's counts are used.
+        // A store counts the bytes that it meant to read and write. If a store does not count, the system's counts
+        // are used.
         let (read, written) = match used.store {
             StoreUse::InProcess => (counted(READ).or(used.disk.0), counted(WRITTEN).or(used.disk.1)),
             StoreUse::Server(server) => (server.read_bytes, server.written_bytes),
@@ -148,7 +149,7 @@ impl Million {
         .priced(price)
     }
 
-    /// These figures, and the money that the processors cost if an hour of a processor costs `price`.
+    /// Adds to these figures the money that the processors cost, if an hour of a processor costs `price`.
     pub fn priced(self, price: Option<f64>) -> Self {
         Self { money: self.cpu_seconds.zip(price).map(|(seconds, price)| seconds / 3600.0 * price), ..self }
     }

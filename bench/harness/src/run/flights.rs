@@ -28,7 +28,8 @@ struct Seat<C> {
     due: u64,
     /// The next client in a list of clients that wait for a time.
     next: Link,
-    /// Whether the current operation was answered but is not over. Then the operation is in `Seats::operations`.
+    /// Whether the current operation has got an answer but has more requests. Then the operation is in
+    /// `Seats::operations`.
     goes_on: bool,
 }
 
@@ -45,7 +46,7 @@ impl<C> Waiter for Seat<C> {
     }
 }
 
-/// An operation whose last request was answered, and which has another request.
+/// An operation that goes on: its latest request was answered, and it has another request.
 #[derive(Clone, Copy)]
 struct Operation {
     begun: Begun,
@@ -228,8 +229,8 @@ impl<C: Client> Seats<C> {
     }
 }
 
-/// Drives the clients of `seats` until they have no operation left, the window is over, or the run is stopped. The
-/// error for a lost session comes with the number of a client that used the session.
+/// Drives the clients of `seats` until they have no operation left, the window is over, or the run is stopped. If a
+/// session is lost, the error comes with the number of a client that used the session.
 pub(crate) fn drive<C: Client>(
     session: &mut dyn Flights,
     mut seats: Seats<C>,

@@ -43,7 +43,7 @@ pub(crate) struct Gathered {
     open: BTreeMap<usize, Sum>,
     /// The store's counters at the ends of intervals.
     counted: BTreeMap<usize, Counted>,
-    /// What came for shown intervals after the last interval was shown.
+    /// The counts that came late, after the last interval was shown, for intervals that were shown before.
     told_late: Vec<Interval>,
     pub(crate) warmed: u64,
     pub(crate) cut: u64,
@@ -67,7 +67,8 @@ impl Gathered {
         }
     }
 
-    /// Keeps the store's counters, which were read at `now`, for interval `number`, which ended before `now`.
+    /// Keeps the store's counters for interval `number`. The interval ended before `now`, and the counters were
+    /// read at `now`.
     pub(crate) fn count(&mut self, number: usize, now: u64, counters: &[Counter]) {
         let (_, _, warming) = self.timeline.bounds(number);
         let zero = if warming { self.timeline.origin } else { self.timeline.start };
@@ -147,7 +148,8 @@ impl Gathered {
         Some(Interval { late: late as u64, told_late: std::mem::take(&mut self.told_late), ..interval })
     }
 
-    /// All intervals of a run whose window was `nanos` long, and the position from which on they were not shown yet.
+    /// All intervals of a run whose window was `nanos` long, and the position of the first interval that was not
+    /// shown yet.
     pub(crate) fn finish(mut self, nanos: u64) -> (Vec<Interval>, usize) {
         let shown = self.shown.len();
         let last = self.open.keys().next_back().map_or(0, |last| last + 1);

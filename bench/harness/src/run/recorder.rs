@@ -145,7 +145,7 @@ pub(crate) struct Parcel {
 /// Why a thread stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Its clients have done the operations that they had to do, or have none left.
+    /// Its clients have done the operations that they had to do, or have no operation left.
     Done,
     /// The window is over.
     Over,
@@ -207,7 +207,7 @@ impl Desk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Like [`Desk::state`], but waits until something has come or the time is over.
+    /// Like [`Desk::state`], but first waits until something has come or the time is over.
     pub(crate) fn wait(&self, time: Duration, ready: impl Fn(&DeskState) -> bool) -> MutexGuard<'_, DeskState> {
         let state = self.state();
         let waited = self.changed.wait_timeout_while(state, time, |state| !ready(state));
@@ -266,7 +266,7 @@ impl Desk {
         self.state().ended.push(end);
     }
 
-    /// Takes tallies back for the next thread that needs some.
+    /// Takes tallies back. The next thread that needs tallies gets them.
     pub(crate) fn give_back(&self, mut tallies: Tallies) {
         tallies.clear();
         self.state().spare.push(tallies);
@@ -297,7 +297,7 @@ pub(crate) struct Recorder<'d> {
 pub(crate) struct Finish {
     /// The time of the last answer that the thread got inside the window.
     pub(crate) last: u64,
-    /// Operations of an open loop that should have begun in the window and never did.
+    /// Operations of an open loop that should have begun in the window but never began.
     pub(crate) unsent: u64,
 }
 
@@ -326,11 +326,11 @@ pub(crate) struct Begun {
 /// How a client goes on after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
-    /// With another request of the same operation, at once.
+    /// The client makes another request of the same operation at once.
     More,
-    /// With another request of the same operation, at this time.
+    /// The client makes another request of the same operation at this time.
     Wait(u64),
-    /// The operation has ended. `counts`: whether it is an operation that the run has to measure.
+    /// The operation has ended. `counts` says whether the run has to measure this operation.
     End { counts: bool },
 }
 
@@ -411,7 +411,7 @@ impl<'d> Recorder<'d> {
     ///
     /// # Errors
     ///
-    /// A failure after which the session cannot be used.
+    /// Returns the failure if the session can no longer be used after it.
     #[inline]
     pub(crate) fn answered<C: Client>(
         &mut self,
@@ -561,9 +561,9 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// Sleeps until `until`. If the plan has a slack, sleeps until the next time after `until` at which the thread is
-    /// to wake up. `Some`: no operation may begin any more; the value says why. The processor time of this wait is
-    /// counted separately, because it is not the store's.
+    /// Sleeps until `until`. If the plan has a slack, sleeps until the next time after `until` at which the thread
+    /// is to wake up. Returns `Some` if no operation may begin any more. The value says why. The processor time of
+    /// this wait is counted separately, because the store did not use it.
     pub(crate) fn pause(&mut self, until: u64) -> Option<Why> {
         if self.halted() {
             return Some(Why::Halted);
@@ -611,12 +611,12 @@ impl<'d> Recorder<'d> {
         self.queued
     }
 
-    /// Counts an operation that was due at `due`, had not begun at `now`, and never will.
+    /// Counts an operation that was due at `due`, had not begun at `now`, and will never begin.
     pub(crate) fn unsent(&mut self, due: u64, now: u64) {
         self.unsent += u64::from((self.timeline.start..now.min(self.timeline.end)).contains(&due));
     }
 
-    /// Counts all operations that are left on `schedule`: they had not begun at `now`, and never will.
+    /// Counts all operations that are left on `schedule`: they had not begun at `now`, and will never begin.
     pub(crate) fn all_unsent(&mut self, schedule: &Schedule, now: u64) {
         self.unsent += schedule.left_between(self.timeline.start, now.min(self.timeline.end));
     }

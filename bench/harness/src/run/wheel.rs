@@ -13,9 +13,10 @@
 //!   coming  (time, 4), (time, 1), …               a heap of those whose tick has come
 //! ```
 //!
-//! To add a client takes one write into the wheel. When the tick of a slot comes, the slot is emptied into the heap.
-//! So the heap, which keeps times exact to the nanosecond, holds only the clients of about a millisecond. A client
-//! that waits longer than a revolution stays in its slot until its tick comes.
+//! Adding a client takes one write into the wheel. When the tick of a slot comes, the slot is emptied into the
+//! heap. So the heap, which keeps times exact to the nanosecond, holds only clients whose times lie in about one
+//! millisecond. A client that waits longer than a revolution of the wheel stays in its slot until the client's own
+//! tick comes.
 //!
 //! Invariants: a client whose tick is at most `reached` is in `coming`, and every other client is in the slot of its
 //! tick. A bit of `filled` is set exactly if its slot has a list.
@@ -33,7 +34,7 @@ const TICK_BITS: u32 = 20;
 /// The number of slots. With these ticks, a revolution takes 34.4 s, which is longer than most think times of TPC-C.
 const SLOTS: usize = 1 << 15;
 
-/// The first capacity of the heap: 16 KiB. A thread with 13,000 operations a second has 14 of them in a tick.
+/// The first capacity of the heap: 16 KiB. A thread with 13,000 operations a second has 14 operations in a tick.
 const COMING: usize = 1024;
 
 /// The next client in a list: its index plus one, or `None` if there is no next client. An empty slot is zero, so an
@@ -81,7 +82,7 @@ impl Wheel {
         self.count == 0
     }
 
-    /// Lets `index` wait. It does not wait yet, and its time may have passed already.
+    /// Lets `index` wait. The client `index` does not wait yet. Its time may have passed already.
     pub(crate) fn add<W: Waiter>(&mut self, waiters: &mut [W], index: u32) {
         let waiter = &mut waiters[index as usize];
         let due = waiter.due();
@@ -176,7 +177,8 @@ impl Wheel {
         next
     }
 
-    /// The earliest time in the slot of `at` that lies in this tick. If there is none, the beginning of the tick.
+    /// The earliest time in the slot of `at` that lies in this tick. If no client's time lies in this tick, the
+    /// beginning of the tick.
     fn first_of<W: Waiter>(&self, waiters: &mut [W], at: u64) -> u64 {
         let mut first = None;
         let mut rest = self.slots[slot(at)];

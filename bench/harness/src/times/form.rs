@@ -93,7 +93,7 @@ fn encode(times: &Times) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Decodes the times. The error says why it cannot, as the end of a sentence.
+/// Decodes the times. If it cannot be decoded, the error says why, as the end of a sentence.
 pub(super) fn decode(bytes: &[u8]) -> Result<Times, &'static str> {
     let (header, mut rest) = bytes.split_at_checked(HEADER).ok_or("ends within its header")?;
     let word = |at: usize| u32::from_be_bytes(header[at..at + 4].try_into().expect("four bytes"));
@@ -132,8 +132,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Times, &'static str> {
     Ok(times)
 }
 
-/// Reads the next number. It has seven bits a byte, low bits first, but all eight bits of a ninth byte; then zigzag
-/// is undone.
+/// Reads the next number. Each byte holds seven bits of the number, low bits first, but a ninth byte holds eight
+/// bits. Then zigzag is undone.
 fn number(rest: &mut &[u8]) -> Option<i64> {
     let mut value = 0u64;
     for index in 0..9 {

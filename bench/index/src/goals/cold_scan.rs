@@ -1,5 +1,6 @@
-//! How often a scan of a large file waits for the disk when nothing of the file is in memory: in both directions, and
-//! without admission to the cache. Readahead and cache are the same as for a range of a table with a cache of 1 GiB.
+//! Measures how often a scan of a large file waits for the disk when nothing of the file is in memory. The scan
+//! runs in both directions, and without admission to the cache. Readahead and cache are the same as for a range of
+//! a table with a cache of 1 GiB.
 
 use super::Line;
 use crate::digits::count;
@@ -12,15 +13,15 @@ use sst::{BuildOptions, Readahead, SstCursor};
 use std::time::Instant;
 
 const CACHE_BYTES: u64 = 1 << 30;
-/// The window is an eighth of the cache, but at most this: the same as for a range.
+/// The readahead window is an eighth of the cache, but at most this size. A range has the same window.
 const WINDOW_BYTES: u64 = 128 << 20;
 /// Bytes of a row's key and value in a page.
 const ROW_BYTES: u64 = 24 + 150;
-/// The most rounds of waiting for a file of up to 2 GB: one for each window, for each doubling of the window before,
-/// and for the way down.
+/// The most rounds of waiting for a file of up to 2 GB. There is one round for each window, one for each doubling
+/// of the window before, and some for the way down.
 const MOST_ROUNDS: u64 = 35;
 
-/// Each way with a cursor and a cache of its own.
+/// Each way to scan has its own cursor and its own cache.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let data_bytes: u64 = if size.quick { 256 << 20 } else { 2 << 30 };
     let rows = data_bytes / ROW_BYTES;

@@ -1,4 +1,4 @@
-//! A seek to the first of 100,000 neighbouring rows that were erased one by one.
+//! Measures a seek to the first of 100,000 neighbouring rows that were erased one by one.
 
 use super::Line;
 use crate::rows::{sequential_key, stamp, stamp_of, value};
@@ -13,7 +13,7 @@ const FIRST: u64 = 100_000;
 const ROWS: u64 = 300_000;
 const SEEKS: usize = 101;
 
-/// Median over seeks after a compaction; before it, for comparison.
+/// The median over seeks after a compaction. The median before the compaction is shown for comparison.
 pub fn measure(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
     let database = Database::builder(scratch.join("database")).durability(Durability::Buffered).open()?;
     let table = database.table("t")?;

@@ -1,10 +1,10 @@
 //! The cost of evicting an index page: the time to admit a page into a full cache, minus the time to admit a page
 //! into a cache with room.
 //!
-//! Both caches hold equally many pages, all of them index nodes. In the cache with room, the places of the new pages
-//! were freed before the clock starts. So that cache grows no table and asks the system for no memory. The disk is in
-//! memory and pages are not validated, so the two times contain little else. Both include the copy of the page and
-//! the check of its checksum.
+//! Both caches hold equally many pages, all of them index nodes. In the cache with room, the places of the new
+//! pages were freed before the clock starts. So that cache grows no table and asks the system for no memory. The
+//! disk is in memory and pages are not validated, so the two times contain little other work. Both times include
+//! the copy of the page and the check of its checksum.
 
 use super::Line;
 use crate::measure::processor_time;
@@ -61,7 +61,7 @@ fn of_nodes(node_bytes: usize, turns: usize) -> Result<Figures> {
     let addresses = write_nodes(&*disk, node_bytes)?;
     let (stay, come) = addresses.split_at(HELD - ADMISSIONS);
     let register = |cache: &Arc<PageCache>| cache.register(FILE, FILE_ID, disk.clone());
-    // What a page costs with what stands around it.
+    // The memory that a page takes in the cache, including the memory around it.
     let wide = PageCache::new(1 << 30, 4, |_, _| Ok(()));
     let resident = register(&wide);
     admit(&wide, &resident, &addresses[..1])?;
@@ -72,7 +72,8 @@ fn of_nodes(node_bytes: usize, turns: usize) -> Result<Figures> {
     let residents = [register(&full), register(&roomy)];
     admit(&full, &residents[0], stay)?;
     admit(&roomy, &residents[1], stay)?;
-    // If a file is gone, its pages leave by themselves. These files stay, so their pages stay until they are evicted.
+    // If a file is gone, its pages leave the cache by themselves. These files are kept, so their pages stay until
+    // they are evicted.
     let mut files_of_full = vec![register(&full)];
     admit(&full, &files_of_full[0], come)?;
     let (mut of_full, mut of_room) = (Vec::new(), Vec::new());
@@ -92,7 +93,7 @@ fn of_nodes(node_bytes: usize, turns: usize) -> Result<Figures> {
             return Err(format!("a full cache came to hold {usage:?}").into());
         }
         files_of_full.push(file);
-        // In the first turn, the places in the cache with room are new.
+        // In the first turn, the cache with room has no places that were freed before.
         if turn > 0 {
             of_room.push(room.as_nanos() as f64 / come.len() as f64);
             of_full.push(into_full.as_nanos() as f64 / come.len() as f64);
@@ -110,7 +111,7 @@ fn of_nodes(node_bytes: usize, turns: usize) -> Result<Figures> {
     Ok(Figures { full: median(&of_full), room: median(&of_room), shrink })
 }
 
-/// Index pages back to back, whatever is in them.
+/// Writes index pages back to back. Their contents do not matter.
 fn write_nodes(disk: &dyn Disk, node_bytes: usize) -> Result<Vec<Address>> {
     let file = disk.open(Path::new(FILE), Access::Create)?;
     let mut offset = 0;
@@ -126,7 +127,7 @@ fn write_nodes(disk: &dyn Disk, node_bytes: usize) -> Result<Vec<Address>> {
     Ok(addresses)
 }
 
-/// Brings every page in, one at a time, each missing.
+/// Brings the pages into the cache one at a time. Each page is missing before.
 fn admit(cache: &Arc<PageCache>, file: &Arc<PagedFile>, addresses: &[Address]) -> Result<()> {
     let session = Session::new(cache, Reason::Point, Admit::Keep);
     for address in addresses {

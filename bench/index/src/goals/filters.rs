@@ -1,4 +1,5 @@
-//! Page reads of gets in a table of several levels, with and without filters. The cache is smaller than the data.
+//! Measures how many pages gets read in a table of several levels, with and without filters. The cache is smaller
+//! than the data.
 
 use super::Line;
 use crate::digits::count;
@@ -12,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 /// Files of level 0.
 const FLUSHES: u64 = 6;
-/// Seeds for writes; gets have other seeds, or they would find the rows of one flush.
+/// Seeds for writes. Gets have other seeds, because with the same seeds they would find the rows of one flush.
 const FLUSH_SEED: u64 = 100;
-/// Page reads of an absent key, at most.
+/// The most pages that a get of an absent key may read.
 const MOST_ABSENT: f64 = 0.01;
 /// The number of rows that are looked for: once to bring filters and pages into memory, and once while reads are
 /// counted. A quick run takes [`QUICK_GETS`].
@@ -30,8 +31,9 @@ fn absent_key(number: u64) -> [u8; 24] {
     sequential_key(number * 2 + 1)
 }
 
-/// Builds a table with a level, a level above it with a twelfth of its keys, and files of level 0 with a hundredth
-/// each. No compaction changes the table, so both tables are the same except for the filters.
+/// Builds a table of three parts: a level, a level above it with a twelfth of its keys, and files of level 0 with a
+/// hundredth of its keys each. No compaction changes the table, so the table with filters and the table without
+/// differ only in the filters.
 fn build(directory: &Path, rows: u64, filters: Filters) -> Result<()> {
     let levels =
         LevelOptions { level0_files: 1000, slow_files: 1000, base_bytes: rows * 20, ..LevelOptions::default() };
@@ -55,8 +57,8 @@ fn build(directory: &Path, rows: u64, filters: Filters) -> Result<()> {
     Ok(())
 }
 
-/// The number of pages that are read when `gets` random keys of `table` are looked for, and how many of these pages
-/// are of filters.
+/// Looks for `gets` random keys of `table`. Returns how many pages are read, and how many of these pages are filter
+/// pages.
 fn reads(database: &Database, table: &Table, seed: u64, gets: u64, rows: u64, is_absent: bool) -> Result<(u64, u64)> {
     let before = database.metrics();
     for i in 0..gets {
@@ -104,7 +106,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
         count(stats.index_bytes)
     );
 
-    // Filters and indexes and a twentieth of the data.
+    // The cache has room for twice the filters and indexes, and for a twentieth of the data.
     let cache_bytes = 2 * (stats.filter_bytes + stats.index_bytes) + stats.data_bytes / 20;
     eprintln!("  absent keys");
     let mut absent = Vec::new();
@@ -121,8 +123,8 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
             "page reads of an absent key, filters resident",
             format!("<= {MOST_ABSENT}"),
             format!("{:.5}", a_key(warm.0)),
-            // The goal does not ask for all filter pages in the cache: a page is not read where the rows that it covers
-            // stay in memory.
+            // The goal does not need all filter pages in the cache: a filter page is not read if the rows that it
+            // covers stay in memory.
             a_key(warm.0) <= MOST_ABSENT,
         )
         .note(data)

@@ -22,7 +22,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
         let root = tree.root(false);
         let share = root.index_bytes as f64 / tree.totals.bytes as f64;
         worst = worst.max(share);
-        // Nodes of the lowest level. The root is one more, and shorter.
+        // The number of nodes of the lowest level. The root is one more node, which is shorter.
         let nodes = root.index_bytes.div_ceil(16 << 10);
         notes.push(format!(
             "{name}: {:.4} %, {} bytes of index for {} data pages in {} levels, {:.1} bytes a data page, about {} children a node",

@@ -1,9 +1,9 @@
-//! What one more level of index costs: the time of a get in a tree of two levels, minus the time in a tree of one
-//! level whose nodes have equally many children. All pages are in memory.
+//! What one more level of index costs. It is the time of a get in a tree of two levels, minus the time in a tree of
+//! one level. All nodes have the same number of children. All pages are in memory.
 //!
-//! Gets in the larger tree go to eight data pages below each of its 32 leaves. Gets in the smaller tree go to all of
-//! its 256 data pages. So both trees touch the same number of data pages. The additional level is 32 nodes of
-//! together 160 KB, which fit L2 but not L1.
+//! Gets in the larger tree go to eight data pages below each of its 32 leaves. Gets in the smaller tree go to all
+//! of its 256 data pages. So both trees touch the same number of data pages. The additional level has 32 nodes.
+//! Together they have 160 KB, so they fit into L2 but not into L1.
 
 use super::Line;
 use crate::digits::count;
@@ -22,7 +22,7 @@ const FAN_OUT: u64 = 256;
 /// Leaves that are read in the larger tree.
 const LEAVES: u64 = 32;
 
-/// Differences of medians of the same turns.
+/// A result is the difference between two medians of the same turns.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let options = BuildOptions { max_page_rows: 1, max_node_children: FAN_OUT as usize, ..BuildOptions::default() };
     // A page holds one row, so each row has its own place in the index.
@@ -66,7 +66,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
         let mut high = |probes: &[(Key, Key)]| gets(&resident, &high, probes.iter().map(|(_, high)| high));
         in_turns(size.effort(), &inputs, &mut [&mut low, &mut high])?
     };
-    // The bare step: searching one of the 32 leaves, and reading the address of the child found.
+    // The bare step searches one of the 32 leaves, and reads the address of the child that it found.
     let root = two.main().root(false).address;
     let root = retry(&session, || session.page(high.file.at(&root, PageKind::Index)))?;
     let addresses = (0..LEAVES).map(|leaf| IndexNode::new(&root).address((leaf * FAN_OUT / LEAVES) as usize));

@@ -83,7 +83,7 @@ pub fn resident_memory(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
     let live = |files: u64| -> Result<i64> {
         let directory = hollow(scratch, &format!("files-{files}"), files)?;
         let before = Thread::so_far().live_bytes();
-        // Without threads: everything that is kept was asked for here.
+        // The database has no threads, so this thread has allocated everything that the database keeps.
         let database = Database::builder(&directory).read_only(true).open()?;
         let bytes = Thread::so_far().live_bytes() - before;
         if database.metrics().files != files {
@@ -91,12 +91,12 @@ pub fn resident_memory(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
         }
         Ok(bytes)
     };
-    // The difference: what a database keeps once is in both.
+    // The result is a difference, because what a database keeps only once is in both numbers.
     let (few, many) = (1_000, FILES);
     let bytes_per_file = (live(many)? - live(few)?) as f64 / (many - few) as f64;
     let of_levels = LevelOptions::default().file_bytes;
-    // Nine tenths of a terabyte lie in files of the deepest level, which are four times as long as the files of the
-    // first level.
+    // In a table of a terabyte, nine tenths lie in files of the deepest level. These files are four times as long
+    // as the files of the first level.
     let deep_bytes = of_levels << 2;
     let per_terabyte = |file_bytes: u64| bytes_per_file * 1e12 / file_bytes as f64 / 1e6;
     let mb = per_terabyte(deep_bytes);

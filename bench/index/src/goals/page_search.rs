@@ -1,5 +1,5 @@
-//! Searches of our pages of 16 KiB, compared in turns with searches of pages of 4 KiB with slots and memcmp. Both
-//! have the same rows.
+//! Measures searches in our pages of 16 KiB. In turns with them, pages of 4 KiB with slots are searched with
+//! memcmp. Both kinds of pages have the same rows.
 
 use super::Line;
 use crate::digits::count;
@@ -50,7 +50,7 @@ struct Packed {
     page_of: Vec<u32>,
 }
 
-/// A key to look for, and the pages it is in.
+/// A key to look for, and the pages that contain it.
 struct PageProbe {
     key: Vec<u8>,
     ours: u32,
@@ -103,7 +103,7 @@ impl Packed {
         self.add(&builder.finish()[..], rows);
     }
 
-    /// The number of keys that are found, each in the page that `page_of` names.
+    /// Looks for each key in the page that `page_of` names, and returns how many keys were found.
     fn search_slots<const BYTES: usize>(&self, probes: &[PageProbe], page_of: fn(&PageProbe) -> u32) -> Result<u64> {
         let found = |probe: &PageProbe| {
             let page = &self.pages[page_of(probe) as usize];

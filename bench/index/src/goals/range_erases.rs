@@ -1,5 +1,5 @@
 //! The cost of many range erases. Their compaction is compared with a compaction of as many rows. Ranges of a table
-//! with range erases at other keys are compared with ranges of a table without.
+//! that has range erases at other keys are compared with ranges of a table without range erases.
 
 use super::Line;
 use crate::digits::count;
@@ -33,7 +33,8 @@ enum Written {
     Erases,
 }
 
-/// A table with a row for each of `rows` numbers below what is `written` for those of `numbers`, all in files.
+/// Makes a table with a row for each of `rows` numbers. Above these rows, it writes what `written` says for each of
+/// `numbers`. All of this lies in files.
 fn table(
     scratch: &Scratch,
     (name, cache_bytes): (&str, u64),
@@ -85,7 +86,7 @@ fn compaction(scratch: &Scratch, size: Size) -> Result<Line> {
             for (i, written) in [Written::Rows, Written::Erases].into_iter().enumerate() {
                 let name = format!("compaction {cache_bytes} {round} {i}");
                 let (database, table) = table(scratch, (&name, cache_bytes), erases, written, &scattered(erases))?;
-                // A snapshot sees the rows below, so the compaction must keep the range erases.
+                // A snapshot sees the rows below the range erases, so the compaction must keep the range erases.
                 let snapshot = database.snapshot();
                 let start = Instant::now();
                 table.compact()?;
@@ -117,7 +118,7 @@ fn compaction(scratch: &Scratch, size: Size) -> Result<Line> {
 
 fn ranges(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(400_000);
-    // Those before and after the half that is read.
+    // The numbers before and after the half that is read.
     let elsewhere: Vec<u64> =
         scattered(rows).into_iter().filter(|number| *number < rows / 4 || *number >= rows / 4 * 3).collect();
     let mut lines = Vec::new();
@@ -179,7 +180,7 @@ fn ranges(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// Microseconds of a range of the middle half of the rows.
+/// How many microseconds a range over the middle half of the rows takes.
 fn long(table: &Table, rows: u64) -> Result<f64> {
     let start = Instant::now();
     let mut range = table.range(sequential_key(rows / 4)..sequential_key(rows / 4 * 3 - 1));
@@ -193,7 +194,7 @@ fn long(table: &Table, rows: u64) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64() * 1e6)
 }
 
-/// A number of the middle half, far from its neighbours in `i`.
+/// A number of the middle half. Neighbouring values of `i` give numbers that are far apart.
 fn somewhere(rows: u64, i: u64) -> u64 {
     rows / 4 + i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (rows / 2 - SHORT - 1)
 }

@@ -1,5 +1,5 @@
-//! The cost of removing most of a table, and of cloning a table, without writing rows: afterwards tables see parts of
-//! files.
+//! The cost of removing most of a table, and of cloning a table. Neither writes rows: afterwards, tables see parts
+//! of files.
 
 use super::Line;
 use crate::digits::count;
@@ -12,7 +12,7 @@ use os::Machine;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Most that removing or cloning may take.
+/// The most time that removing or cloning may take.
 const MOST_MILLIS: f64 = 100.0;
 /// The most bytes of the file of one range erase: a page and a footer, and no data pages for the erased rows.
 const MOST_ERASE_BYTES: u64 = 16 << 10;
@@ -24,7 +24,7 @@ fn key(number: u64) -> [u8; 20] {
     *sequential_key(number).last_chunk().expect("a key has 24 bytes")
 }
 
-/// Bytes that flushes, compactions and imports wrote. The log is not among them.
+/// Bytes that flushes, compactions and imports wrote. Bytes of the log are not included.
 fn written(metrics: &Metrics) -> u64 {
     metrics.flush_bytes + metrics.compaction_bytes + metrics.import_bytes
 }

@@ -1,4 +1,5 @@
-//! Random gets with a cache of half a percent of the data, by the B-tree and by the flat list. One file has both.
+//! Measures random gets with a cache of half a percent of the data, by the B-tree and by the flat list. One file
+//! has both.
 
 use super::Line;
 use crate::digits::count;
@@ -19,7 +20,7 @@ struct CachedFile {
     micros: Vec<f64>,
 }
 
-/// Bytes read for a get decide; the time stands beside them.
+/// The bytes that a get reads decide. The time of a get stands beside them.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(3_000_000);
     let options = BuildOptions { index: PageIndexKind::Both, ..BuildOptions::default() };

@@ -47,7 +47,7 @@ fn a_slot_page_finds_what_a_btree_map_finds() {
 fn a_row_that_does_not_fit_is_refused() {
     let mut builder = SlotPageBuilder::<PAGE_BYTES>::new();
     assert!(!builder.add(b"k", &[0; PAGE_BYTES]));
-    // The head of the page, a slot, the head of the record.
+    // The page also has room for its head, for a slot, and for the head of the record.
     assert!(builder.add(b"k", &[0; PAGE_BYTES - SLOTS_AT - 2 - RECORD_HEAD_BYTES - 1]));
     assert!(!builder.add(b"l", b""));
     assert_eq!(SlotPage(&builder.finish()).rows(), 1);

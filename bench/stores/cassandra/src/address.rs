@@ -1,4 +1,4 @@
-//! What a target says: nodes of a cluster or a server of our own, and the keyspace.
+//! What a target names: nodes of a cluster or a server of our own, and the keyspace.
 //!
 //! ```text
 //!   cassandra://user:password@host:port,host:port/keyspace
@@ -13,7 +13,7 @@ use crate::server::ServerOptions;
 use harness::{Failure, Target};
 use std::path::PathBuf;
 
-/// Options after the question mark: name, and what it says with its default.
+/// The options after the question mark: each has a name, and a text that explains the option and its default.
 pub const OPTIONS: &[(&str, &str)] = &[
     ("compression", "of the files of a new table, none or lz4: none"),
     ("heap", "memory of the heap of a server of our own, in bytes: 768MiB"),
@@ -52,7 +52,7 @@ impl Address {
     ///
     /// # Errors
     ///
-    /// What is wrong with the target and what it should be.
+    /// The failure says what is wrong with the target and what it should be.
     pub fn of(target: &Target) -> Result<Self, Failure> {
         let bad = |why: &str| Failure::session("target", format!("target `{}`: {why}", target.shown()));
         let mut options = target.options()?;
@@ -92,7 +92,7 @@ impl Address {
 ///
 /// # Errors
 ///
-/// What a name looks like, if this is none.
+/// If `name` is not such a name, the error says what a name looks like.
 pub fn name(name: &str) -> Result<String, &'static str> {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let is_name =

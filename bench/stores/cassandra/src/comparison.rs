@@ -1,13 +1,13 @@
-//! The key-value driver beside cassandra-stress: the processor time that each client uses for an operation.
+//! Compares the key-value driver with cassandra-stress: how much processor time each client uses for an operation.
 //!
-//! Both clients write and read rows of 100 bytes by key, with prepared statements, as many requests under way, one
-//! connection and consistency level `one`. They take turns on one server of our own. cassandra-stress runs in two
-//! ways. With a profile, it uses the very table of the driver. Its modes `write` and `read` need a table of another
-//! shape, but cost it less.
+//! Both clients write and read rows of 100 bytes by key, with prepared statements, the same number of requests
+//! under way, one connection and consistency level `one`. They take turns on one server of our own.
+//! cassandra-stress runs in two ways. With a profile, cassandra-stress uses the same table as the driver. Its modes
+//! `write` and `read` need a table of another shape, but they cost cassandra-stress less processor time.
 //!
 //! Processor time is the user and system time of the client, including connecting. The time of a run of a few
-//! operations is subtracted from the time of cassandra-stress, so that its start is not compared. Its assertions are
-//! off, although its own script has them on.
+//! operations is subtracted from the time of cassandra-stress, so that its start-up is not compared. The assertions
+//! of cassandra-stress are off, although its own script turns them on.
 
 use crate::server::{Server, ServerOptions, StartError, jars, java, of_java, opened};
 use crate::store::Cassandra;
@@ -49,7 +49,7 @@ pub enum ComparisonError {
     /// Our side failed.
     #[error("larch bench kv: {0}")]
     Ours(String),
-    /// cassandra-stress failed, or says what we do not understand.
+    /// cassandra-stress failed, or its output is not understood.
     #[error("cassandra-stress failed: {0}")]
     Stress(String),
 }
@@ -70,7 +70,8 @@ const VALUE_BYTES: u64 = 100;
 ///
 /// # Errors
 ///
-/// Anything that keeps one of the clients from measuring, such as a failed operation or a read that found nothing.
+/// Returns an error if something keeps one of the clients from measuring, such as a failed operation or a read that
+/// found nothing.
 pub fn run(options: &Options, mut told: impl FnMut(&str)) -> Result<Comparison, ComparisonError> {
     let server = Server::start(&ServerOptions::default())?;
     let target = Target::parse(&format!("cassandra://{}", server.address()))?;
@@ -138,8 +139,8 @@ fn setup(options: &Options) -> Setup {
     }
 }
 
-/// One run of our client, by the harness, with everything that the harness measures. Each repeat writes other
-/// partitions; all repeats read the partitions of the first.
+/// Makes one run of our client with the harness, and takes everything that the harness measures. Each repeat writes
+/// other partitions. All repeats read the partitions of the first repeat.
 fn ours(store: &Cassandra, mode: Mode, options: &Options, repeat: u32) -> Result<Run, ComparisonError> {
     let failed = ComparisonError::Ours;
     let workload = if mode == Mode::Write { Workload::Sequential } else { Workload::Uniform };
@@ -195,7 +196,7 @@ struct Stress<'s> {
     operations: u64,
 }
 
-/// Shows cassandra-stress our table, which is there already.
+/// Describes our table to cassandra-stress. The table exists already.
 const PROFILE: &str = "\
 keyspace: kv_cost
 table: kv_rows
@@ -214,7 +215,7 @@ queries:
     fields: samerow
 ";
 
-/// Nothing but what goes wrong.
+/// Logs only what goes wrong.
 const LOGGING: &str = r#"<configuration>
   <appender name="out" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%date %-5level %logger{0}: %msg%n</pattern></encoder>
@@ -336,7 +337,7 @@ impl Done {
     }
 }
 
-/// For `larch bench kv-client-cost`: with `quick`, one short run of each kind.
+/// Makes the comparison of `larch bench kv-client-cost`. With `quick`, it makes one short run of each kind.
 ///
 /// # Errors
 ///

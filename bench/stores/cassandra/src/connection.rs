@@ -1,4 +1,4 @@
-//! A session of the driver with an executor of its own, which runs on the thread that waits for it.
+//! A session of the driver with its own executor. The executor runs on the thread that waits for the session.
 
 use crate::error;
 use harness::Failure;
@@ -15,7 +15,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 
-/// A session and its executor. The session's own work goes on only while someone waits.
+/// A session and its executor. The session's own work goes on only while a thread waits for it.
 pub(crate) struct Connection {
     // Ends before the executor.
     pub(crate) session: Session,
@@ -37,7 +37,7 @@ pub(crate) struct Access {
     pub(crate) token_aware: bool,
 }
 
-/// Names of the consistency levels, which scylla-bench has, too.
+/// The names of the consistency levels. scylla-bench has the same names.
 const CONSISTENCY: [(&str, Consistency); 9] = [
     ("any", Consistency::Any),
     ("one", Consistency::One),

@@ -1,4 +1,4 @@
-//! The meaning of a driver's failure for a benchmark: its name, and whether the same request may succeed later.
+//! What a failure of the driver means for a benchmark: its name, and whether the same request may succeed later.
 
 use harness::Failure;
 use scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError};
@@ -40,7 +40,7 @@ pub(crate) fn prepare(error: &PrepareError) -> Failure {
     Failure::session("prepare", error.to_string())
 }
 
-/// An answer that is not what its statement gives.
+/// An answer that does not fit its statement.
 pub(crate) fn answer(error: impl std::fmt::Display) -> Failure {
     Failure::request("answer", format!("the answer is not what was asked for: {error}"))
 }

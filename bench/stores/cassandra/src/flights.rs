@@ -1,6 +1,7 @@
-//! Many requests under way on the connections of one session.
+//! Keeps many requests under way on the connections of one session.
 //!
-//! Each request is a future. All of them, and the tasks of the driver, run on the thread of the session while it waits.
+//! Each request is a future. All these futures, and the tasks of the driver, run on the thread of the session while
+//! this thread waits.
 
 use crate::connection::Connection;
 use crate::error;
@@ -100,7 +101,7 @@ impl Job {
             };
             return;
         };
-        // The protocol has 31 bits for it.
+        // The protocol has 31 bits for the limit.
         let limited = |limit: u64| i32::try_from(limit).unwrap_or(i32::MAX);
         self.asked = match request {
             PartitionRequest::Insert { pk, cks, values } => {
@@ -188,7 +189,8 @@ impl Asks {
         Ok(())
     }
 
-    /// A batch of `rows` rows. Rows of one partition are written all or none, also without a log of the batch.
+    /// A batch of `rows` rows. Even without a log of the batch, either all rows of one partition are written or
+    /// none.
     fn batch(&self, rows: usize) -> Rc<Batch> {
         let make = || {
             let mut batch = Batch::new(BatchType::Unlogged);
@@ -252,7 +254,7 @@ impl Asks {
         .await
     }
 
-    /// Asks for one page after the other, and gives each to `take`.
+    /// Asks for one page after another, and gives each page to `take`.
     async fn pages(
         &self,
         statement: &PreparedStatement,
@@ -325,7 +327,7 @@ impl Flights for Session {
         runtime.block_on(async {
             let mut count = 0;
             loop {
-                // All that are answered already, without waiting for one.
+                // Takes all requests that are answered already, without waiting for an answer.
                 poll_fn(|context| {
                     while let Poll::Ready(Some(job)) = under_way.poll_next_unpin(context) {
                         take(job);
@@ -356,12 +358,12 @@ impl Flights for Session {
     }
 }
 
-/// A timer of the system, because the executor's own is exact to a millisecond only.
+/// A timer of the system. It is used because the executor's own timer is exact only to a millisecond.
 struct Timer {
-    /// The executor waits for it as for a pipe: it becomes readable when the timer has gone off.
+    /// The executor waits for the timer as for a pipe. The timer becomes readable when it has gone off.
     timer: Receiver,
-    /// When the timer will go off, by the session's clock. It may go off before the time that is waited for: setting
-    /// it for each wait would cost a system call each time.
+    /// When the timer will go off, by the session's clock. It may go off before the time for which a session waits,
+    /// because setting it for each wait would cost a system call each time.
     set: Option<u64>,
 }
 
@@ -385,7 +387,7 @@ impl Timer {
 
     /// Ready when it has gone off.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
-        // What is read is how often it went off, in eight bytes.
+        // The eight bytes that are read say how often the timer went off.
         let mut times = [0; 16];
         let Poll::Ready(read) = Pin::new(&mut self.timer).poll_read(context, &mut ReadBuf::new(&mut times)) else {
             return Poll::Pending;

@@ -1,11 +1,12 @@
-//! A Cassandra server of our own, for tests, comparisons and the targets `cassandra:start` and `cassandra:DIR`: one
-//! node on free ports of the loopback, from the jars that `fetch` brings. It ends when it is dropped.
+//! A Cassandra server of our own: one node on free ports of the loopback, from the jars that `fetch` brings. Tests,
+//! comparisons and the targets `cassandra:start` and `cassandra:DIR` use it. The server ends when this value is
+//! dropped.
 //!
-//! The server also ends when our process ends in any other way. A watchdog ensures both: a shell in a process group
-//! of its own. The watchdog started the server, and waits for the end of a pipe. Only our process holds the other end
-//! of that pipe.
+//! It also ends when our process ends in any other way. A watchdog ensures both. It is a shell in its own process
+//! group. The watchdog started the server, and waits for the end of a pipe. Only our process holds the other end of
+//! that pipe.
 //!
-//! It does not know what is stored in it.
+//! This module does not know what the server stores.
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -45,10 +46,10 @@ pub enum StartError {
         /// What the machine has instead.
         found: String,
     },
-    /// The directory that it was to use has something else in it.
+    /// The directory for the server has something else in it.
     #[error("{} is not empty and has no data of Cassandra: name another directory", .0.display())]
     NotOurs(PathBuf),
-    /// Something with its directory or its processes.
+    /// Something went wrong with its directory or its processes.
     #[error("cannot {what}: {source}")]
     System {
         /// What was tried.
@@ -73,7 +74,8 @@ pub struct ServerOptions {
     pub directory: Option<PathBuf>,
     /// Memory of its heap, in MiB. It uses about as much beside the heap.
     pub heap_mib: u64,
-    /// Writes are answered once the commit log is synced. Otherwise it is synced every ten seconds.
+    /// Whether writes are answered only once the commit log is synced. Otherwise, the log is synced every ten
+    /// seconds.
     pub synced: bool,
 }
 
@@ -140,7 +142,7 @@ fi
 /// programs use them.
 const START_LIMIT: Duration = Duration::from_secs(240);
 
-/// The first line of the server's settings. A directory with this line is one of ours.
+/// The first line of the server's settings. A directory whose settings begin with this line is one of ours.
 const MARK: &str = "# Written by larch bench each time that it starts this server.";
 
 /// The internal packages of Java that Cassandra needs; its file `jvm17-server.options` has the same list.
@@ -208,7 +210,7 @@ impl Server {
         command.arg(of_java("cassandra.storagedir", directory.path()));
         command.arg(of_java("logback.configurationFile", &logging));
         command.arg(of_java("java.io.tmpdir", directory.path()));
-        // The one node need not wait to hear from others.
+        // A single node need not wait for messages from other nodes.
         command.args(["-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.ring_delay_ms=0"]);
         command.args(["-Dcassandra-foreground=yes", "-cp"]).arg(jars.join("*"));
         command.arg("org.apache.cassandra.service.CassandraDaemon");
@@ -237,7 +239,7 @@ impl Server {
         Ok(server)
     }
 
-    /// It opens its port when it is ready for everything.
+    /// Waits until the server opens its port. The server does this when it is ready for everything.
     fn wait_until_ready(&self) -> Result<(), StartError> {
         let begin = Instant::now();
         loop {
@@ -291,11 +293,11 @@ impl Server {
         lines[lines.len().saturating_sub(20)..].join("\n")
     }
 
-    /// Kills it, as a crash would, while sessions wait for it.
+    /// Kills the server while sessions wait for it, as a crash would.
     ///
     /// # Errors
     ///
-    /// If it cannot be sent a signal.
+    /// Returns an error if the server cannot be sent a signal.
     pub fn kill(&self) -> io::Result<()> {
         rustix::process::pidfd_send_signal(&self.process, rustix::process::Signal::KILL)?;
         Ok(())
@@ -310,8 +312,8 @@ impl Drop for Server {
     }
 }
 
-/// The folder of jars for `what`: `server` or `stress`. The environment takes precedence over what this program was
-/// built with.
+/// The folder of jars for `what`: `server` or `stress`. The environment takes precedence over the folder that was
+/// set when this program was built.
 ///
 /// # Errors
 ///
@@ -328,7 +330,8 @@ pub fn jars(what: &str) -> Result<PathBuf, StartError> {
     Ok(folder)
 }
 
-/// The program `java` of Java 17: from JAVA_HOME, from PATH, or one that Debian keeps beside the usual one.
+/// The program `java` of Java 17. It is taken from JAVA_HOME, from PATH, or from the folders of Java that Debian
+/// keeps beside the usual one.
 ///
 /// # Errors
 ///
@@ -391,8 +394,8 @@ fn free_ports() -> Result<[u16; 2], StartError> {
     Ok(ports)
 }
 
-/// Its settings; those that are not here are its defaults. Truncation makes no snapshot, which would keep what was
-/// truncated.
+/// The server's settings. Settings that are not listed here have their defaults. Truncation makes no snapshot,
+/// because a snapshot would keep the truncated rows.
 fn settings_text(directory: &Path, port: u16, storage_port: u16, synced: bool) -> String {
     let path = |name: &str| {
         let path = directory.join(name);
@@ -433,7 +436,7 @@ fn settings_text(directory: &Path, port: u16, storage_port: u16, synced: bool) -
     )
 }
 
-/// Without it each of its steps is logged.
+/// Without this configuration, the server logs each of its steps.
 const LOGGING: &str = r#"<configuration>
   <appender name="out" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%date %-5level %logger{0}: %msg%n</pattern></encoder>

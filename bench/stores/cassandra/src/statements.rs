@@ -112,7 +112,7 @@ pub(crate) struct Prepared {
     pub from: Ordered,
     /// `pk`, most rows.
     pub first: Ordered,
-    /// `pk`, `ck` of the first, and of the first that is not meant.
+    /// `pk`, `ck` of the first row, and `ck` of the first row that is not meant.
     pub between: Ordered,
     /// `pk`, all `ck`.
     pub of: Ordered,
@@ -141,7 +141,7 @@ impl Ordered {
 impl Prepared {
     /// Prepares all.
     pub(crate) async fn new(session: &Session, statements: &Statements, setup: &Setup) -> Result<Self, PrepareError> {
-        // The protocol has 31 bits for it.
+        // The protocol has 31 bits for this number.
         let page_rows = i32::try_from(setup.page_rows).unwrap_or(i32::MAX);
         let ordered = async |rows: &str| {
             let read = async |order| prepared(session, statements.read(rows, order), page_rows, true).await;

@@ -38,8 +38,8 @@ pub const PARTITIONS: Scheme = Scheme {
     open: |target, setup| Ok(Box::new(Cassandra::open(target, setup)?)),
 };
 
-/// The pause between two checks whether compactions are running, and the largest number of checks: half an hour of
-/// them.
+/// The pause between two checks whether compactions are running, and the largest number of checks. Together, these
+/// checks take half an hour.
 const SETTLE_PAUSE: Duration = Duration::from_millis(100);
 const SETTLE_LOOKS: u32 = 18_000;
 
@@ -61,7 +61,8 @@ impl Cassandra {
     ///
     /// # Errors
     ///
-    /// A wrong target, no server, or a table of other columns.
+    /// Returns an error if the target is wrong, if no server is found or started, or if the table has other
+    /// columns.
     pub fn open(target: &Target, setup: &Setup) -> Result<Self, Failure> {
         let Address { server, keyspace, compressed } = Address::of(target)?;
         let access = access(target, setup, keyspace)?;
@@ -80,7 +81,7 @@ impl Cassandra {
         let table =
             name(&setup.table).map_err(|why| Failure::session("target", format!("`{}`: {why}", setup.table)))?;
         let statements = Statements::new(&access.keyspace, &table, setup.content);
-        // What makes and removes tables takes longer than a request may.
+        // Making and removing tables takes longer than a request may take.
         let patient = Setup { timeout: Duration::from_secs(120), connections: 1, threads: 1, ..setup.clone() };
         let control = Connection::open(&access, &patient)?;
         if setup.opening != Opening::Existing {
@@ -100,7 +101,7 @@ impl Cassandra {
     }
 
     fn control(&self) -> MutexGuard<'_, Connection> {
-        // A request of a thread that panicked was given up; the connection is whole.
+        // If a thread panicked, its request was given up. The connection is still whole.
         self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -110,7 +111,7 @@ impl Cassandra {
     }
 }
 
-/// How to ask nodes that are not known yet.
+/// How to reach nodes about which nothing is known yet.
 fn access(target: &Target, setup: &Setup, keyspace: Option<String>) -> Result<Access, Failure> {
     let bad = |why: String| Failure::session("target", why);
     let asked = name(&setup.keyspace).map_err(|why| bad(format!("keyspace `{}`: {why}", setup.keyspace)))?;
@@ -238,7 +239,7 @@ impl Store for Cassandra {
         counters
     }
 
-    /// The use of the server that was started for it. The places of other servers are not known.
+    /// What the server that was started for this store has used. It is not known where other servers run.
     fn used(&self) -> StoreUse {
         self.server.as_ref().map_or(StoreUse::Unknown, Server::used)
     }

@@ -35,7 +35,8 @@ pub const SCHEME: Scheme = Scheme {
 
 const KEYSPACE: &str = "rows";
 
-/// If nothing goes on for this long, the store is taken to be quiet: a compaction starts a moment after a flush.
+/// If nothing happens for this time, the store counts as quiet. The time is not zero, because a compaction starts a
+/// moment after a flush.
 const QUIET: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -99,7 +100,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
 }
 
 impl Fjall {
-    /// fjall reports what goes on, but has no function that waits until nothing does.
+    /// fjall reports its background work, but has no function that waits until no work is left.
     fn wait_until_quiet(&self) -> Result<(), Failure> {
         let mut quiet = Duration::ZERO;
         let mut compactions = self.db.compactions_completed();
@@ -146,7 +147,7 @@ impl Store for Fjall {
         Ok(Session::Blocking(Box::new(Records::new(pairs, self.fields))))
     }
 
-    /// Files written in order and taken in as they are.
+    /// The rows are written to files in key order, and fjall takes these files as they are.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
         let mut count = 0;
@@ -261,7 +262,7 @@ fn broken(error: Error) -> Failure {
     }
 }
 
-/// What the system refused, if it was that.
+/// The error of the system, if the system refused something.
 fn of_system<'e>(error: &'e (dyn std::error::Error + 'static)) -> Option<&'e std::io::Error> {
     error.downcast_ref().or_else(|| of_system(error.source()?))
 }

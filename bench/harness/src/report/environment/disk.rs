@@ -87,7 +87,7 @@ fn unescaped(text: &str) -> String {
 }
 
 impl Disk {
-    /// The disk that `device` is, or of which it is a part.
+    /// The disk `device`, or the disk of which `device` is a part.
     pub fn of(device: &Device) -> Self {
         let folder = Path::new("/sys/dev/block").join(&device.0);
         let folder = (!device.0.is_empty()).then(|| std::fs::canonicalize(folder).ok()).flatten();
@@ -129,7 +129,7 @@ impl Disk {
     }
 }
 
-/// The word in brackets of `always [madvise] never`. If there is no such word, the whole text.
+/// The word in brackets of `always [madvise] never`. If no word is in brackets, the whole text.
 pub fn chosen(text: &str) -> String {
     let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     inside.map_or(text.trim(), |(word, _)| word).to_owned()

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Clients that each read their own keys, this number of times.
+/// Clients that read their own keys. Each client makes a given number of operations.
 pub(super) struct Reads {
     /// The number of operations of each client.
     pub(super) each: u64,
@@ -218,7 +218,7 @@ impl Blocking for Counts<'_> {
     }
 }
 
-/// A store that has many requests under way, and answers them in another order.
+/// A store that has many requests under way, and answers them in another order than it takes them.
 pub(super) struct Shuffling<F> {
     pub(super) depth: usize,
     pub(super) answer: F,
@@ -296,7 +296,7 @@ impl<F: Fn(&[u8]) -> Result<Outcome, Failure>> Flights for Shuffles<'_, F> {
     }
 }
 
-/// A store whose loaders gather inserts, and take this long to write them.
+/// A store whose loaders gather inserts, and need this time to write them.
 pub(super) struct Gathering {
     pub(super) fails: bool,
     pub(super) finish_nanos: u64,

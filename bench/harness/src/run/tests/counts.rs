@@ -52,8 +52,8 @@ fn noted(names_and_values: [(&str, u64); 3]) -> Vec<Noted> {
 fn counts_are_those_of_operations_of_the_window() {
     let (begun, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let calls = AtomicU64::new(0);
-    // The first call lasts until the window has begun, and the twelfth until the window has ended. So ten calls lie
-    // inside the window.
+    // The first call lasts until the window has begun, and the twelfth call lasts until the window has ended. So
+    // ten calls lie inside the window.
     let store = Answering(|_: &Request<'_>| {
         match calls.fetch_add(1, Ordering::SeqCst) {
             0 => wait_for(&begun),

@@ -13,7 +13,7 @@ pub(super) fn wait_for(flag: &AtomicBool) {
 fn what_crosses_an_edge_of_the_window_is_not_in_it() {
     let (begun, ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let calls = AtomicU64::new(0);
-    // The first call lasts until the window has begun, and the twelfth until the window has ended.
+    // The first call lasts until the window has begun, and the twelfth call lasts until the window has ended.
     let store = Answering(|_: &Request<'_>| match calls.fetch_add(1, Ordering::SeqCst) {
         0 => {
             wait_for(&begun);
@@ -52,7 +52,7 @@ fn what_crosses_an_edge_of_the_window_is_not_in_it() {
 fn what_is_told_late_is_in_the_result() {
     let shown = AtomicBool::new(false);
     let calls = AtomicU64::new(0);
-    // Ten calls lie in the first interval. The next call lasts beyond the interval's end, so that the ten are
+    // Ten calls lie in the first interval. The next call lasts beyond the interval's end, so these ten calls are
     // reported late.
     let store = Answering(|_: &Request<'_>| {
         if calls.fetch_add(1, Ordering::SeqCst) == 10 {

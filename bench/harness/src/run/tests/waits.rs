@@ -88,9 +88,9 @@ fn a_wait_begins_with_the_answer_or_when_the_request_was_due() {
     assert_eq!(Wait::NONE.until(100, 120), 120);
 }
 
-/// Each request takes 30 ms, and the client waits 50 ms before each of the five operations. If waits are counted from
-/// answers, the run takes 5 * (50 + 30) ms. If waits are counted from when requests were due, it takes 5 * 50 + 30
-/// ms.
+/// Each request takes 30 ms, and the client waits 50 ms before each of the five operations. If waits are counted
+/// from answers, the run takes 5 * (50 + 30) ms. If waits are counted from when requests were due, the run takes
+/// 5 * 50 + 30 ms.
 #[test]
 fn both_kinds_of_session_wait_from_the_moment_that_the_client_says() {
     let slow = |_: &[u8]| {
@@ -167,7 +167,8 @@ fn with_a_slack_those_whose_times_lie_between_two_multiples_begin_together() {
     let measured = run_quietly(&Noop::flying(100), &Thinking { each: 1, wait }, &plan).expect("runs");
     let waited = measured.kinds[0].waited.as_ref().expect("it is counted").clone();
     assert_eq!((measured.operations, waited.count()), (100, 100));
-    // All times lie within 10 ms, so at most one multiple of 20 ms lies between them. Clients on the same side of it
-    // begin together: a client whose time is earlier waits longer by the same amount.
+    // All times lie within 10 ms, so at most one multiple of 20 ms lies between them. Clients whose times are on
+    // the same side of this multiple begin together. If the time of one client is earlier, that client waits longer
+    // by the same amount.
     assert!(waited.max() - waited.min() >= 4 * MILLI, "{} to {} ns", waited.min(), waited.max());
 }

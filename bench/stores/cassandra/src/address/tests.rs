@@ -1,4 +1,4 @@
-//! What targets say, and what is said to wrong ones.
+//! Tests what targets mean, and which failures wrong targets give.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is read of cassandra-stress. The comparison itself is run once, for a moment.
+//! Tests what is read from the output of cassandra-stress. The comparison itself is run once, for a short time.
 
 use super::*;
 

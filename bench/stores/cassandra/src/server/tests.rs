@@ -1,4 +1,4 @@
-//! A server starts and ends with its owner.
+//! Tests that a server starts and ends with its owner.
 
 use super::*;
 use std::sync::OnceLock;
@@ -25,7 +25,7 @@ fn a_server_is_gone_when_dropped_and_when_its_owner_was_killed() {
         let (address, directory) = (server.address(), server.directory().to_owned());
         assert!(answers(&server) && directory.join("data").is_dir());
         if owner_is_killed {
-            // The watchdog knows of its owner only by the pipe.
+            // Only the pipe tells the watchdog about its owner.
             drop(server.watchdog.stdin.take());
             let ended = server.watchdog.wait().expect("it is our child");
             assert!(ended.success(), "{ended}");

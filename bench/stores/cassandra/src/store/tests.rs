@@ -1,4 +1,4 @@
-//! A real server keeps the promises of the key-value driver, and wrong options are refused.
+//! Tests that a real server keeps the promises of the key-value driver, and that wrong options are refused.
 
 use super::*;
 use crate::server::ServerOptions;
