@@ -1,4 +1,4 @@
-//! Writes that are committed together. This module checks the rows and gathers them. The commit itself is done by
+//! Writes that are committed together. This module checks and collects the rows. The commit itself is done by
 //! `write/`.
 
 use super::async_writes::submit_ops;
@@ -23,9 +23,9 @@ use sst::Version;
 #[cfg(test)]
 mod tests;
 
-/// Writes to any tables of a database that take effect together, in the order in which they were added. It is made
-/// by [`Database::batch`](crate::Database::batch). It holds its rows in memory. A batch that is dropped has no
-/// effect.
+/// Writes to any tables of a database. They take effect together, in the order in which they were added.
+/// [`Database::batch`](crate::Database::batch) makes a batch. The batch holds its rows in memory. A batch that is
+/// dropped has no effect.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -50,10 +50,10 @@ pub struct Batch {
     durability: Durability,
     /// The tables to which the batch writes, sorted by their ids.
     tables: Vec<Arc<TableInfo>>,
-    /// The first error; `commit` returns it.
+    /// The first error, which `commit` will return.
     bad: Option<Error>,
-    /// How many writes are not among `ops`: the write that has the error, if a write has it, and the writes that
-    /// were added later.
+    /// How many writes are not in `ops`. These are the write that caused the error, if a write caused it, and all
+    /// writes that were added later.
     left_out: usize,
     conditions: Vec<(Table, Key, Expected)>,
 }
@@ -65,8 +65,8 @@ impl Batch {
         Self { handle: handle.clone(), ops, durability, tables, bad: None, left_out: 0, conditions }
     }
 
-    /// Whether something that concerns `table` can be added. It must pass `check`. After an error nothing can be
-    /// added.
+    /// Whether a write or a condition for `table` can be added. `check` must not fail. After an error, nothing can
+    /// be added.
     fn is_right(&mut self, table: &Table, check: impl FnOnce() -> Result<()>) -> bool {
         if self.bad.is_none() {
             self.bad = table.inner().check_handle(&self.handle).and_then(|()| check()).err();
@@ -74,7 +74,7 @@ impl Batch {
         self.bad.is_none()
     }
 
-    /// Whether the write of a row of `table` can be added. It must pass `check`.
+    /// Whether a write to a row of `table` can be added. `check` must not fail.
     fn checked(&mut self, table: &Table, check: impl FnOnce() -> Result<()>) -> bool {
         if !self.is_right(table, check) {
             self.left_out += 1;
@@ -86,7 +86,8 @@ impl Batch {
         true
     }
 
-    /// Sets `key` to `value`, see [`Table::insert`]. [`Batch::commit`] reports a row that the table cannot take.
+    /// Sets `key` to `value`, see [`Table::insert`]. If the table cannot take the row, [`Batch::commit`] returns the
+    /// error.
     pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         let (key, value) = (key.as_ref(), value.as_ref());
         if self.checked(table, || table.check_row(key, value)) {
@@ -94,8 +95,8 @@ impl Batch {
         }
     }
 
-    /// Sets `key` to a value in parts, see [`Table::insert_parts`]. [`Batch::commit`] reports a row that the table
-    /// cannot take.
+    /// Sets `key` to a value in parts, see [`Table::insert_parts`]. If the table cannot take the row,
+    /// [`Batch::commit`] returns the error.
     pub fn insert_parts(&mut self, table: &Table, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) {
         let key = key.as_ref();
         if self.checked(table, || table.check_parts(key, parts)) {
@@ -111,7 +112,8 @@ impl Batch {
         }
     }
 
-    /// Removes every key in `range`, see [`Table::remove_range`]. Rows that the same batch inserts later stay.
+    /// Removes every key in `range`, see [`Table::remove_range`]. Rows that are inserted later in the same batch
+    /// stay.
     pub fn remove_range(&mut self, table: &Table, range: impl IntoKeyRange) {
         let Some(KeyRange { start, end }) = bounds::keys(&range) else { return };
         let end = end.unwrap_or_default();
@@ -120,8 +122,8 @@ impl Batch {
         }
     }
 
-    /// Makes the commit depend on what `key` of `table` has at the moment of the commit. [`Batch::commit_if`] commits
-    /// such a batch. The writes of the batch itself do not count.
+    /// Makes the commit depend on the value that `key` of `table` has at the moment of the commit. Such a batch has
+    /// to be committed with [`Batch::commit_if`]. The expected value is the value before the writes of this batch.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -158,28 +160,28 @@ impl Batch {
         }
     }
 
-    /// Sets when [`Batch::commit`] returns. By default the database's [`durability`](crate::Builder::durability)
-    /// decides this.
+    /// Chooses when [`Batch::commit`] returns. By default, the [`durability`](crate::Builder::durability) of the
+    /// database decides this.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// The number of writes that were added. If a table cannot take a write, this write and the writes after it
-    /// count as well.
+    /// The number of writes that were added. A write that its table cannot take also counts, and so do all writes
+    /// after it.
     pub fn len(&self) -> usize {
         self.ops.count() as usize + self.left_out
     }
 
-    /// Whether nothing was added: no write, no condition, and nothing that [`Batch::commit`] would report. A caller
-    /// that skips the commit of an empty batch misses no error.
+    /// Whether nothing was added: no write, no condition, and nothing that would make [`Batch::commit`] fail. So a
+    /// caller that does not commit an empty batch misses no error.
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty() && self.conditions.is_empty() && self.bad.is_none()
     }
 
-    /// Takes the first error out of the batch, which [`Batch::commit`] would have reported. The batch does not have
-    /// the write or the condition that failed, and nothing that was added after it. What was added before the error
-    /// is in the batch, and can be committed.
+    /// Takes the first error out of the batch. Otherwise [`Batch::commit`] would return it. The batch then has
+    /// everything that was added before the error, and this can be committed. It does not have the write or
+    /// condition that failed, nor anything that was added later.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -201,35 +203,37 @@ impl Batch {
         self.bad.take()
     }
 
-    /// Commits all writes and returns their version. An empty batch with [`Durability::Synced`] makes all earlier
-    /// commits durable, as [`Database::sync`](crate::Database::sync) does, and returns the newest version.
+    /// Commits all writes, and returns the version of the commit. If the batch is empty and has
+    /// [`Durability::Synced`], the call makes all earlier commits durable, as
+    /// [`Database::sync`](crate::Database::sync) does. Then it returns the newest version.
     ///
-    /// The work of a commit grows with its bytes and with the logarithm of the rows in the memtables of its tables.
-    /// Each commit writes one record to the log. Concurrent commits share a sync. The number of tables in the
-    /// database does not matter. A batch that takes more than half of the write buffer is written to files instead,
-    /// and is durable when the commit returns. Other commits then wait while the rows in memory of its tables go to
-    /// files, too. The commit waits while the write buffer, or level 0 of a table, is full.
+    /// The work of a commit grows with its bytes, and with the logarithm of the number of rows in the memtables of
+    /// its tables. Each commit writes one record to the log. Commits that run at the same time share a sync. The
+    /// number of tables in the database does not matter for the work. If a batch takes more than half of the write
+    /// buffer, it is written to files instead, and is durable when the call returns. Meanwhile other commits wait,
+    /// and the rows that its tables have in memory are written to files, too. A commit waits while the write buffer
+    /// is full, or while level 0 of one of its tables is full.
     ///
-    /// Unique [indexes](Table::create_index) look at the outcome: two rows may swap their values. A row may also
-    /// take the key of a row that is removed later in the batch.
+    /// Unique [indexes](Table::create_index) are checked only after all writes of the batch: two rows may swap their
+    /// values. A row may also take the key of a row that a later write of the batch removes.
     ///
     /// # Errors
     ///
-    /// After an error none of the writes has taken effect. The exception is [`Error::OutcomeUnknown`]: a sync
-    /// failed, and only opening the database again shows whether they have taken effect.
+    /// After an error, none of the writes has taken effect. There is one exception, [`Error::OutcomeUnknown`]: a
+    /// sync has failed, and only opening the database again shows whether the writes have taken effect.
     ///
     /// * [`Error::ForeignTable`] if a table belongs to another database.
     /// * [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::Grouped`] or [`Error::PartCount`] for the first row
     ///   that its table cannot take.
-    /// * [`Error::HasConditions`] if the batch [expects](Batch::expect) something.
+    /// * [`Error::HasConditions`] if the batch [expects](Batch::expect) a value.
     /// * All other errors of [`Table::insert`].
     pub fn commit(mut self) -> Result<Version> {
         self.check()?;
         self.commit_valid()
     }
 
-    /// Commits writes that were checked. Writes to tables with indexes depend on the rows that they replace, so a
-    /// transaction commits them.
+    /// Commits writes that were already checked. If a table has indexes, the writes depend on the rows that they
+    /// replace. So a transaction commits them.
     fn commit_valid(mut self) -> Result<Version> {
         if !self.is_indexed()
             && let Ok(version) =
@@ -240,19 +244,19 @@ impl Batch {
         self.commit_indexed(self.durability)
     }
 
-    /// As [`Batch::commit`], as a future: the thread does not wait for room or for the sync, see
-    /// [`Batch::submit_async`]. If the future is dropped, either all writes are committed or none.
+    /// As [`Batch::commit`], but returns a future. Its thread waits neither for room nor for the sync, see
+    /// [`Batch::submit_async`]. If the future is dropped, either all writes are committed or none of them.
     ///
     /// # Errors
     ///
-    /// As [`Batch::commit`].
+    /// Fails as [`Batch::commit`] does.
     pub async fn commit_async(self) -> Result<Version> {
         let durability = self.durability;
         let commit = self.submit_async().await?;
         if durability == Durability::Synced { commit.await } else { Ok(commit.version()) }
     }
 
-    /// Whether one of the tables has an index.
+    /// Whether the batch writes to a table with an index.
     fn is_indexed(&self) -> bool {
         self.tables.iter().any(|table| self.handle.core().indexes.has(table.id))
     }
@@ -264,13 +268,13 @@ impl Batch {
         Ok(version)
     }
 
-    /// As [`Batch::commit`], if all conditions are met. The inner result is the outcome: if a condition is not met,
-    /// it is an error about the first such condition, and nothing was written. The keys of the conditions are looked
-    /// up, so this may read from disk.
+    /// As [`Batch::commit`], but commits only if all conditions are met. If a condition is not met, nothing is
+    /// written, and the inner result is an error that names the first such condition. The call looks the keys of the
+    /// conditions up, so it may read from disk.
     ///
     /// # Errors
     ///
-    /// As [`Batch::commit`] and [`Table::get`](crate::Reader::get).
+    /// Fails as [`Batch::commit`] and [`Table::get`](crate::Reader::get) do.
     pub fn commit_if(self) -> Result<Result<Version, Unmet>> {
         if let Some(error) = self.bad {
             return Err(error);
@@ -289,12 +293,12 @@ impl Batch {
         Ok(met.map(|()| version))
     }
 
-    /// Commits all writes, and returns when reads see them. The returned [`Commit`] says when the writes are
-    /// durable, and can be waited for. No sync begins before somebody asks for a sync, whatever the durability of
-    /// the batch. An empty batch gives a handle of the newest commit, whoever made this commit.
+    /// Commits all writes, and returns when reads see them. The returned [`Commit`] says whether the writes are
+    /// durable, and a caller can wait for this. No sync begins until somebody asks for one, whatever the durability
+    /// of the batch is. An empty batch returns a handle of the newest commit, no matter who made this commit.
     ///
-    /// It costs as much as [`Batch::commit`] without the sync. Like [`Batch::commit`], it waits while the write
-    /// buffer, or level 0 of a table, is full.
+    /// The call costs as much as [`Batch::commit`] without the sync. Like [`Batch::commit`], the call waits while
+    /// the write buffer, or level 0 of a table, is full.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -312,7 +316,8 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// As [`Batch::commit`]. None of the writes has taken effect; a sync that fails is an error of the returned handle.
+    /// Fails as [`Batch::commit`] does. After an error, none of the writes has taken effect. If a sync fails, not
+    /// this call but the returned handle reports it.
     pub fn submit(mut self) -> Result<Commit> {
         self.check()?;
         if !self.is_indexed()
@@ -324,12 +329,12 @@ impl Batch {
         Ok(Commit::new(self.handle, version))
     }
 
-    /// As [`Batch::submit`], as a future. It does not stop its thread: other tasks run while commits are slowed, and
-    /// while the write buffer, or level 0 of a table, is full. A thread is started for a batch that takes more than
-    /// half of the write buffer, or that removes a range from a table with indexes.
+    /// As [`Batch::submit`], but returns a future. The future does not block its thread: other tasks run while
+    /// commits are slowed down, and while the write buffer or level 0 of a table is full. A thread is started in two
+    /// cases: the batch takes more than half of the write buffer, or it removes a range from a table with indexes.
     ///
-    /// The future can be dropped at any time, and leaves nothing behind. Then nothing is committed, unless a thread
-    /// was started: the thread may still commit.
+    /// The future can be dropped at any time, and leaves nothing half done. Then nothing is committed, except that a
+    /// started thread may still commit.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -346,17 +351,18 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// As [`Batch::submit`].
+    /// Fails as [`Batch::submit`] does.
     pub async fn submit_async(mut self) -> Result<Commit> {
         self.check()?;
         let version = submit_ops(&self.handle, self.ops, self.tables).await?;
         Ok(Commit::new(self.handle, version))
     }
 
-    /// As [`Batch::submit`], if the commit need not wait. Otherwise the batch comes back as it was. It comes back
-    /// because commits are slowed, the write buffer or level 0 of a table is full, another thread has the log just
-    /// now, or the batch takes more than half of the write buffer. A batch that writes to a table with indexes also
-    /// comes back, because it reads rows. [`Batch::submit`] and [`Batch::submit_async`] wait.
+    /// As [`Batch::submit`], but commits only if the commit does not have to wait. Otherwise it returns the
+    /// unchanged batch. This happens in four cases: commits are slowed down, the write buffer or level 0 of a table
+    /// is full, another thread has the log at the moment, or the batch takes more than half of the write buffer. It
+    /// also returns a batch that writes to a table with indexes, because such a commit reads rows. [`Batch::submit`]
+    /// and [`Batch::submit_async`] wait in these cases.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -375,7 +381,7 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// As [`Batch::submit`].
+    /// Fails as [`Batch::submit`] does.
     pub fn try_submit(mut self) -> Result<Result<Commit, Self>> {
         self.check()?;
         let core = self.handle.core();
@@ -388,13 +394,13 @@ impl Batch {
         }
         match commit::try_submit(core, &mut self.ops, &self.tables) {
             Ok(Some(version)) => Ok(Ok(Commit::new(self.handle, version))),
-            // A conflict says that a table has got an index since then.
+            // A conflict means that a table has got an index since the check above.
             Ok(None) | Err(NotCommitted::Conflict(_) | NotCommitted::Later(_)) => Ok(Err(self)),
             Err(NotCommitted::Failed(error)) => Err(error),
         }
     }
 
-    /// Refuses a batch that cannot be committed as it is.
+    /// Checks that the batch can be committed as it is.
     fn check(&mut self) -> Result<()> {
         match self.bad.take() {
             Some(error) => Err(error),

@@ -1,11 +1,11 @@
-//! The cache of pages as users see it: a handle, for databases that share a cache. This module does not know how
-//! pages come and go.
+//! The cache of pages as programs use it. A handle lets several databases share one cache. This module does not know
+//! how pages get into the cache or leave it.
 
 use crate::base::options::Options;
 use os::sync::Arc;
 use pages::{CacheUsage, PageCache};
 
-/// Memory for pages, which any number of databases of a process may share. A clone is another handle of the same cache.
+/// Memory for pages. Any number of databases in a process may share it. A clone is another handle to the same cache.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -23,41 +23,42 @@ use pages::{CacheUsage, PageCache};
 pub struct Cache(Arc<PageCache>);
 
 impl Cache {
-    /// A cache of `budget_bytes`. Its databases together have at most 512 files open for reading at a time, which is
-    /// the default of [`Builder::open_files`](crate::Builder::open_files).
+    /// A cache of `budget_bytes`. All its databases together have at most 512 files open for reading at a time,
+    /// which is the default of [`Builder::open_files`](crate::Builder::open_files).
     pub fn new(budget_bytes: u64) -> Self {
         Self::with_open_files(budget_bytes, Options::default().open_files)
     }
 
-    /// A cache of `budget_bytes`. Its databases together have at most `open_files` files open for reading at a time,
-    /// and at least one.
+    /// A cache of `budget_bytes`. All its databases together have at most `open_files` files open for reading at a
+    /// time. If `open_files` is 0, the limit is 1.
     pub fn with_open_files(budget_bytes: u64, open_files: usize) -> Self {
         Self(PageCache::new(budget_bytes, open_files, sst::validate))
     }
 
-    /// What the pages may use, in bytes.
+    /// The greatest number of bytes that the pages may use.
     pub fn budget_bytes(&self) -> u64 {
         self.0.budget_bytes()
     }
 
-    /// Changes how many bytes the pages may use. Pages beyond the new budget are evicted at once unless they are
-    /// pinned. Pinned pages are evicted later, when memory is needed.
+    /// Changes the number of bytes that the pages may use. If the pages use more than the new budget, some are
+    /// evicted at once, but not pinned pages. Pinned pages are evicted later, when memory is needed again.
     pub fn set_budget_bytes(&self, bytes: u64) {
         self.0.set_budget(bytes);
     }
 
-    /// Sets the share of tables that are [to be in memory](crate::TableOptions::in_memory), in bytes. It is at most
-    /// half of the budget. If it is not set, their share is a quarter of the budget.
+    /// Sets how many bytes of the cache the tables may use that [stay in memory](crate::TableOptions::in_memory).
+    /// The limit is half of the budget. If this is never set, these tables may use a quarter of the budget.
     pub fn set_in_memory_bytes(&self, bytes: u64) {
         self.0.set_kept_bytes(bytes);
     }
 
-    /// What the pages use, in bytes.
+    /// The number of bytes that the pages use now.
     pub fn used_bytes(&self) -> u64 {
         self.0.used_bytes()
     }
 
-    /// The memory by owner and by kind of page. Looks at every page in memory: for metrics, not for decisions.
+    /// How much memory each owner and each kind of page uses. The call looks at every page in memory. So use it for
+    /// metrics, and not for decisions at run time.
     pub fn usage(&self) -> CacheUsage {
         self.0.usage()
     }
@@ -66,7 +67,7 @@ impl Cache {
         Self(Arc::clone(cache))
     }
 
-    /// The cache itself, for programs that look into the engine.
+    /// The cache itself, for programs that look inside the engine.
     #[doc(hidden)]
     pub fn inner(&self) -> &Arc<PageCache> {
         &self.0

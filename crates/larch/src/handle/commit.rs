@@ -1,7 +1,7 @@
 //! A commit that was applied and may become durable later. This module only asks whether the commit is durable, and
-//! waits. `log/sync.rs` decides who runs the sync.
+//! waits for that. `log/sync.rs` decides who runs the sync.
 //!
-//! A handle keeps its database open. It may be sent to another thread, and be dropped at any time.
+//! A handle keeps its database open. The handle may be sent to another thread, and may be dropped at any time.
 
 use crate::base::error::Result;
 use crate::core::Core;
@@ -12,16 +12,17 @@ use sst::Version;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A commit that reads see, and that becomes durable later. It is made by [`Batch::submit`](crate::Batch::submit).
+/// A commit that reads already see and that becomes durable later. [`Batch::submit`](crate::Batch::submit) returns
+/// it.
 ///
-/// The commit becomes durable when somebody asks for it, in one of three ways. [`Commit::wait`] waits on this
-/// thread, `.await` waits in a task of any executor, and [`Commit::on_durable`] registers a callback. One sync makes
-/// all commits durable that were applied before it. So a thread can have thousands of commits in flight, and they
-/// cost a few syncs. If nobody asks, the commit becomes durable with a later commit, or when its rows are written to
-/// a file.
+/// The commit becomes durable soon if somebody asks for that. There are three ways to ask. [`Commit::wait`] waits on
+/// this thread, `.await` waits in a task of any executor, and [`Commit::on_durable`] registers a callback. One sync
+/// makes all commits durable that were applied before the sync. So a thread can have thousands of commits in flight
+/// that cost only a few syncs. If nobody asks, the commit becomes durable together with a later commit, or when its
+/// rows are written to a file.
 ///
-/// Commits become durable in the order of their versions. Dropping the handle does nothing to the commit. The database
-/// stays open while a handle exists.
+/// Commits become durable in the order of their versions. If the handle is dropped, nothing happens to the commit.
+/// The handle keeps the database open.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -45,15 +46,15 @@ use std::task::{Context, Poll};
 ///
 /// # Errors
 ///
-/// If a sync of the log fails, all commits that are not durable end with
-/// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown), however they are waited for: only opening the database
-/// again shows which of them are durable. The database takes no more writes until then. In a process that was forked
-/// after the database was opened, they end with [`Error::Forked`](crate::Error::Forked).
+/// If a sync of the log fails, all commits that are not durable yet end with
+/// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown), in whatever way a program waits for them. Only opening
+/// the database again shows which of them are durable. Until then the database refuses writes. In a process that was
+/// forked after it had opened the database, the commits end with [`Error::Forked`](crate::Error::Forked).
 #[derive(Debug)]
 pub struct Commit {
     handle: Arc<DatabaseHandle>,
     version: Version,
-    /// The place in the queue of waiters, once the commit was polled.
+    /// The place in the queue of waiters, after the commit was polled for the first time.
     ticket: Option<Ticket>,
 }
 
@@ -66,36 +67,38 @@ impl Commit {
         self.handle.core()
     }
 
-    /// The place of the commit in the order of all commits.
+    /// The version of the commit, which is its place in the order of all commits.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// Whether this commit and all earlier commits are on stable storage. It asks for no sync and does not wait.
+    /// Whether this commit and all earlier commits are on stable storage. This call does not ask for a sync and does
+    /// not wait.
     pub fn is_durable(&self) -> bool {
         self.core().is_durable(self.version)
     }
 
-    /// Returns the version once the commit is durable, whatever the durability of its batch. This thread runs the
-    /// sync, or waits for a sync that another thread runs.
+    /// Waits until the commit is durable, whatever the durability of its batch is. Returns the version. Either this
+    /// thread runs the sync, or it waits for a sync that another thread runs.
     ///
     /// # Errors
     ///
-    /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if a sync failed, and
-    /// [`Error::Forked`](crate::Error::Forked), see [`Commit`].
+    /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if a sync has failed, and
+    /// [`Error::Forked`](crate::Error::Forked); see [`Commit`].
     pub fn wait(&self) -> Result<Version> {
         self.core().make_durable(self.version).map(|()| self.version)
     }
 
-    /// Calls `callback` with the version once the commit is durable. If it stays unknown whether the commit is
-    /// durable, it calls `callback` with the error, see [`Commit`]. The callback is called exactly once, and the
-    /// database is open until the callback returns.
+    /// When the commit is durable, calls `callback` with its version. If it stays unknown whether the commit is
+    /// durable, `callback` gets the error instead, see [`Commit`]. The callback is called exactly once. The database
+    /// stays open until the callback returns.
     ///
-    /// If the outcome is known already, the callback is called before this function returns. Otherwise a background
-    /// thread calls it, after the callbacks of older commits that wait. The thread holds no lock. The callback may
-    /// use the database, but it should return soon: others wait for the same thread. It must not block until another
-    /// callback is called, or until another `Commit` is ready as a future. [`Commit::wait`] is allowed. If the
-    /// callback panics, the panic is caught, and the other callbacks are called.
+    /// If the outcome is already known, the callback is called before this function returns. Otherwise a background
+    /// thread calls it, after the callbacks of all older commits that are waiting. This thread holds no lock during
+    /// the call. The callback may use the database, but it should return soon, because other callbacks wait for the
+    /// same thread. The callback must not block until another callback is called, or until the future of another
+    /// `Commit` is ready. It may call [`Commit::wait`]. If the callback panics, the panic is caught, and the other
+    /// callbacks are called nevertheless.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -139,7 +142,7 @@ impl Future for Commit {
             if let Err(forked) = core.env.check_origin() {
                 return Poll::Ready(Err(forked));
             }
-            // On a machine without threads, this call syncs.
+            // On a machine without threads, this call runs the sync itself.
             core.writes.sync.wake_later(version, ticket, context.waker().clone());
         }
         match core.durable_outcome(version) {
@@ -151,7 +154,7 @@ impl Future for Commit {
 
 impl Drop for Commit {
     fn drop(&mut self) {
-        // In a forked child, the lock of the waiters may be held by a thread that does not exist there.
+        // In a forked child, a thread that exists only in the parent may hold the lock of the waiters.
         if let Some(ticket) = self.ticket.filter(|_| self.core().env.check_origin().is_ok()) {
             self.core().writes.sync.forget(ticket);
         }

@@ -1,4 +1,4 @@
-//! A compaction that a program asks for. What is in memory goes to files first.
+//! Runs a compaction that a program asks for. Before it, all rows in memory are written to files.
 
 use crate::base::error::Result;
 use crate::base::table::TableId;
@@ -8,12 +8,12 @@ use crate::core::Core;
 use crate::write::flush::flush_all;
 use os::sync::Arc;
 
-/// Writes all rows in memory to files, and merges everything that a table has into its deepest level. `watch` can
-/// end the work early. It sees how many bytes were read.
+/// Writes all rows in memory to files. Then merges all files of a table into its deepest level. `watch` can end the
+/// work early. `watch` is told how many bytes were read.
 ///
 /// # Errors
 ///
-/// As [`compact::compact_table`]; why the flush failed.
+/// Fails as [`compact::compact_table`] does, or if the flush fails.
 pub fn flush_and_compact(core: &Arc<Core>, table: TableId, watch: &Watch<'_>) -> Result<()> {
     watch.check()?;
     flush_all(core)?;

@@ -1,5 +1,5 @@
-//! Writes of a row that depend on the present value of its key. Each write is a small transaction that is done again
-//! when another commit contradicts it.
+//! Writes of a row that depend on the current value of its key. Each such write is a small transaction, which is
+//! done again if another commit conflicts with it.
 
 use super::attempts::transact;
 use super::readable::Readable;
@@ -10,7 +10,7 @@ use crate::view::value::{Key, Value};
 use sst::Version;
 
 impl Table {
-    /// Sets `key` to `value` if the key has no value. Returns whether it had none.
+    /// Sets `key` to `value`, but only if the key has no value. Returns whether the value was set.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,7 +26,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`] and [`Table::get`](crate::Reader::get).
+    /// Fails as [`Table::insert`] and [`Table::get`](crate::Reader::get) do.
     pub fn insert_new(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         let (key, value) = (key.as_ref(), value.as_ref());
         let (is_new, _) = transact(&self.inner().handle, &TransactionOptions::with_durability(None), |tx| {
@@ -39,9 +39,9 @@ impl Table {
         Ok(is_new)
     }
 
-    /// Replaces the value of `key` if it is `old`; `old` is `None` if the key must have no value. The new value is
-    /// `new`; if `new` is `None`, the key is removed. If the key has another value, the inner result is an error
-    /// with this value.
+    /// Replaces the value of `key`, but only if it is `old`. If `old` is `None`, the key must have no value. The key
+    /// then has the value `new`; if `new` is `None`, the key is removed. If the current value is not `old`, the
+    /// inner result is an error with the current value.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -59,7 +59,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`] and [`Table::get`](crate::Reader::get).
+    /// Fails as [`Table::insert`] and [`Table::get`](crate::Reader::get) do.
     pub fn compare_and_swap(
         &self,
         key: impl AsRef<[u8]>,
@@ -81,9 +81,9 @@ impl Table {
         Ok(swapped)
     }
 
-    /// Passes the value of `key` to `update`, and sets the key to the result. If the result is `None`, the key is
-    /// removed. Returns the value that the key had. `update` is called again if another commit writes the key
-    /// meanwhile.
+    /// Passes the current value of `key` to `update`, and sets the key to the value that `update` returns. If
+    /// `update` returns `None`, the key is removed. Returns the value that the key had before. `update` is called
+    /// again if another commit writes the key during the call.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -100,7 +100,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`] and [`Table::get`](crate::Reader::get).
+    /// Fails as [`Table::insert`] and [`Table::get`](crate::Reader::get) do.
     pub fn fetch_update(
         &self,
         key: impl AsRef<[u8]>,
@@ -119,7 +119,7 @@ impl Table {
         Ok(before)
     }
 
-    /// Sets `key` to `value`, and returns the value that the key had.
+    /// Sets `key` to `value`, and returns the value that the key had before.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -134,12 +134,12 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`] and [`Table::get`](crate::Reader::get).
+    /// Fails as [`Table::insert`] and [`Table::get`](crate::Reader::get) do.
     pub fn replace(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<Option<Value>> {
         self.fetch_update(key, |_| Some(value.as_ref().to_vec()))
     }
 
-    /// Removes `key`, and returns the value that it had.
+    /// Removes `key`, and returns the value that the key had before.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -155,13 +155,13 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`] and [`Table::get`](crate::Reader::get).
+    /// Fails as [`Table::insert`] and [`Table::get`](crate::Reader::get) do.
     pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         self.fetch_update(key, |_| None)
     }
 
-    /// Removes the row with the least key, and returns this row. `None` if the table is empty. No two callers get
-    /// the same row, so a table can be a queue.
+    /// Removes the row with the least key and returns this row, or returns `None` if the table is empty. Two callers
+    /// never get the same row, so a table can be used as a queue.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -179,16 +179,16 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`] and [`Table::get`](crate::Reader::get).
+    /// Fails as [`Table::insert`] and [`Table::get`](crate::Reader::get) do.
     pub fn pop_first(&self) -> Result<Option<(Key, Value)>> {
         self.pop(|tx| tx.first_key_value(self))
     }
 
-    /// As [`Table::pop_first`], for the row with the greatest key.
+    /// As [`Table::pop_first`], but takes the row with the greatest key.
     ///
     /// # Errors
     ///
-    /// As [`Table::pop_first`].
+    /// Fails as [`Table::pop_first`] does.
     pub fn pop_last(&self) -> Result<Option<(Key, Value)>> {
         self.pop(|tx| tx.last_key_value(self))
     }
@@ -208,7 +208,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::get`](crate::Reader::get), without [`Error::Grouped`].
+    /// Fails as [`Table::get`](crate::Reader::get) does, but never with [`Error::Grouped`].
     pub fn version_of(&self, key: impl AsRef<[u8]>) -> Result<Option<Version>> {
         self.version_of_key(key.as_ref())
     }

@@ -1,5 +1,5 @@
-//! The database as its users see it: opening it, its tables, batches, snapshots and maintenance. This module only
-//! calls the code that does the work.
+//! The database as programs use it. A program opens it and gets its tables, batches, snapshots and maintenance from
+//! it. This module only calls the code that does the work.
 
 use super::batch::Batch;
 use super::cache::Cache;
@@ -41,14 +41,14 @@ use os::sync::Arc;
 use sst::Version;
 use std::path::{Path, PathBuf};
 
-/// A database in a directory. A clone is another handle of the same database. The database is closed when the last
-/// handle of it, and of its tables, batches and snapshots, is dropped.
+/// A database in a directory. A clone is another handle to the same database. Handles of tables, batches and
+/// snapshots keep the database open, too. The database is closed when the last of all these handles is dropped.
 ///
-/// Dropping the last handle waits until the current step of background work ends, which is soon. In the waker of a
-/// task it does not wait: a thread of the pool finishes the close. If this process opens the database earlier than
-/// that, the open waits for the close.
+/// The drop of the last handle waits until the current step of background work has ended, which is soon. If the last
+/// handle is dropped in the waker of a task, the drop does not wait, and a thread of the pool finishes the close. If
+/// this process opens the database again before that, the open waits for the close.
 ///
-/// One process at a time can have the database open for writing. Other processes can open it
+/// Only one process at a time can have the database open for writing. Other processes can open it
 /// [read-only](Builder::read_only).
 ///
 /// ```
@@ -67,7 +67,7 @@ pub struct Database {
     handle: Arc<DatabaseHandle>,
 }
 
-/// Options of a database that is about to be opened, made by [`Database::builder`].
+/// Options for opening a database. [`Database::builder`] makes this value.
 #[derive(Clone, Debug)]
 #[must_use = "a builder opens nothing until `open`"]
 pub struct Builder {
@@ -78,11 +78,11 @@ pub struct Builder {
     threads: Option<Arc<ThreadPool>>,
 }
 
-/// Where a database lies.
+/// Where the files of a database are.
 #[derive(Clone, Debug)]
 enum Home {
     Directory(PathBuf),
-    /// In a new directory among the temporary files.
+    /// In a new directory among the system's temporary files.
     Temporary,
     InMemory,
 }
@@ -92,9 +92,9 @@ impl Builder {
         Self { home, options: Options::default(), machine: None, cache: None, threads: None }
     }
 
-    /// Options for opening a new database in a new directory among the temporary files of the system. The directory
-    /// is removed when the last handle of the database, and of its tables, batches and snapshots, is dropped. If the
-    /// process is killed, the directory stays.
+    /// Options for opening a new database in a new directory among the system's temporary files. The directory is
+    /// removed when the database is closed: when the last handle of the database, its tables, batches and snapshots
+    /// is dropped. If the process is killed, the directory stays.
     ///
     /// ```
     /// # fn main() -> larch::Result<()> {
@@ -107,13 +107,13 @@ impl Builder {
         Self::new(Home::Temporary)
     }
 
-    /// Options for opening a new database that lies in the memory of this process, and ends with its last handle. It
-    /// can do everything that a database in a directory can do.
+    /// Options for opening a new database in the memory of this process. The database is gone when its last handle
+    /// is dropped. Such a database can do everything that a database in a directory can do.
     ///
-    /// Each file takes its length in memory, compressed as the options of the table say. A file that is being
-    /// written takes up to twice its length. The [cache](Builder::cache_bytes) and the [write
-    /// buffer](Builder::write_buffer_bytes) take memory in addition: a page that is read is unpacked into the cache.
-    /// A small cache is enough if pages need not be unpacked.
+    /// Each file takes as much memory as it is long. It is compressed as the options of its table say. While a file
+    /// is being written, it takes up to twice its length. The [cache](Builder::cache_bytes) and the [write
+    /// buffer](Builder::write_buffer_bytes) take additional memory: a page that is read is uncompressed into the
+    /// cache. If pages are not compressed, a small cache is enough.
     ///
     /// ```
     /// # fn main() -> larch::Result<()> {
@@ -126,7 +126,7 @@ impl Builder {
         Self::new(Home::InMemory)
     }
 
-    /// The machine to run on.
+    /// The machine on which the database will run.
     fn machine_to_run_on(&self) -> Machine {
         let mut machine = match (&self.machine, &self.home) {
             (Some(machine), _) => machine.clone(),
@@ -139,7 +139,7 @@ impl Builder {
         machine
     }
 
-    /// The directory that was named. An error if none was named.
+    /// The directory that the program has named. Fails if it has named none.
     fn named_directory(&self) -> Result<&Path> {
         match &self.home {
             Home::Directory(directory) => Ok(directory),
@@ -149,23 +149,24 @@ impl Builder {
         }
     }
 
-    /// Memory for pages in bytes: index nodes and data alike. Default 64 MiB. It is ignored with [`Builder::cache`].
+    /// Memory for pages, in bytes. Index nodes and data pages share it. The default is 64 MiB. This option is
+    /// ignored if [`Builder::cache`] is set.
     pub fn cache_bytes(mut self, bytes: u64) -> Self {
         self.options.cache_bytes = bytes;
         self
     }
 
-    /// A cache shared with other databases of this process.
+    /// Uses this cache, which other databases of this process may share.
     pub fn cache(mut self, cache: &Cache) -> Self {
         self.cache = Some(cache.clone());
         self
     }
 
-    /// The threads that flush, compact and warm in the background. By default all databases of a process share one
-    /// pool. It has one thread more than the machine has processors. It has yet another thread while
-    /// [`Commit`](crate::Commit)s in flight wait for a sync and all other threads are busy. Databases that share a
-    /// pool take turns. A pool of its own separates the background work of one or a few databases from the work of
-    /// the others.
+    /// The threads that flush, compact and load pages in the background. By default, all databases of a process
+    /// share one pool. This pool has one more thread than the machine has processors. It has one further thread
+    /// while [`Commit`](crate::Commit)s in flight wait for a sync and all other threads are busy. Databases that
+    /// share a pool take turns. With a separate pool, the background work of some databases does not wait for that
+    /// of other databases.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -182,37 +183,37 @@ impl Builder {
         self
     }
 
-    /// Memory for rows that are not in files yet, in bytes, from 1 KiB to 8 GiB. Default 64 MiB. A value has at most a
-    /// quarter of it.
+    /// Memory for rows that are not in files yet, in bytes. It is between 1 KiB and 8 GiB. The default is 64 MiB. A
+    /// value may take at most a quarter of it.
     pub fn write_buffer_bytes(mut self, bytes: u64) -> Self {
         self.options.write_buffer_bytes = bytes;
         self
     }
 
-    /// Memory for merging and reading ahead, in bytes. Default 16 MiB.
+    /// Memory for merging files and for reading ahead, in bytes. The default is 16 MiB.
     pub fn work_bytes(mut self, bytes: u64) -> Self {
         self.options.work_bytes = bytes;
         self
     }
 
-    /// What commits wait for. Default [`Durability::Synced`].
+    /// What a commit waits for before it returns. The default is [`Durability::Synced`].
     pub fn durability(mut self, durability: Durability) -> Self {
         self.options.durability = durability;
         self
     }
 
-    /// Share of the cache for tables that are [to be in memory](TableOptions::in_memory), in bytes. It is at most
-    /// half of the cache. Default a quarter. It is ignored with [`Builder::cache`], see
-    /// [`Cache::set_in_memory_bytes`].
+    /// How many bytes of the cache the tables may use that [stay in memory](TableOptions::in_memory). The limit is
+    /// half of the cache. The default is a quarter of the cache. This option is ignored if [`Builder::cache`] is
+    /// set, see [`Cache::set_in_memory_bytes`].
     pub fn in_memory_bytes(mut self, bytes: u64) -> Self {
         self.options.in_memory_bytes = Some(bytes);
         self
     }
 
-    /// Whether to write down at close which pages are in memory, and to load these pages again in the background
-    /// after open, while the cache has free room. Opening does not wait for this. Default false: a program that
-    /// opens a database only for a moment would read more than it needs, and would write down a poorer state than it
-    /// found.
+    /// If this is true, a close saves which pages are in memory. The next open then loads these pages again in the
+    /// background, as long as the cache has free room. The open does not wait for this. The default is false,
+    /// because of programs that open a database only for a moment. Such a program would load more than it needs, and
+    /// would save a poorer list of pages than it found.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -233,59 +234,61 @@ impl Builder {
         self
     }
 
-    /// Disk space in bytes that is kept back in a file of the directory, so that erases can be written when the disk is
-    /// full; 0 for none. Default 256 KiB, room for a few thousand erases.
+    /// Disk space in bytes that is kept back in a file in the directory, so that erases can be written when the disk
+    /// is full. 0 means no such file. The default is 256 KiB, which is enough for a few thousand erases.
     ///
-    /// When the disk is full, commits that contain a put fail, and commits that only erase take from this space.
-    /// When the space is used up, these commits fail as well. Puts succeed again when the disk has room for them and
-    /// for the reserve. If a database is opened on a full disk, it takes from this space what the open has to write.
-    /// It keeps the rows of its logs in memory until the disk has room for files.
+    /// When the disk is full, commits with a put fail, but commits that only erase can use this space. When the
+    /// space is used up, commits that only erase fail, too. Puts succeed again when the disk has room for them and
+    /// for this file. If a database is opened on a full disk, the open uses this space for what it has to write. It
+    /// keeps the rows of the logs in memory until the disk has room for files.
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.options.reserve_bytes = bytes;
         self
     }
 
-    /// By how many bytes a manifest may grow beyond its initial length before a new manifest is begun. Default 4
-    /// MiB. Programs need not change this. Tests use a smaller value.
+    /// When the manifest has grown by this many bytes beyond its initial length, a new manifest is begun. The
+    /// default is 4 MiB. Programs do not need to change this. Tests use smaller values.
     #[doc(hidden)]
     pub fn manifest_slack_bytes(mut self, bytes: u64) -> Self {
         self.options.manifest_slack_bytes = bytes;
         self
     }
 
-    /// Whether to create the database if it is missing. Default true.
+    /// Whether the database is created if it does not exist. The default is true.
     pub fn create(mut self, create: bool) -> Self {
         self.options.create = create;
         self
     }
 
-    /// Whether to open without lock, threads and log replay. Reads then show what is in files, see
-    /// [`Database::version`]. Default false.
+    /// Whether the database is opened without lock, threads and log replay. Reads then see only rows in files, see
+    /// [`Database::version`]. The default is false.
     ///
-    /// Another process may write to the database meanwhile. As long as the files that this process shows exist,
-    /// reads show them. When a writer has removed such a file, the read that misses it takes the newest files. If
-    /// the read begins with this call, as [`Table::get`](crate::Reader::get) does, it shows the newest files and
-    /// succeeds. A snapshot or a range goes on if the newest files show the same version. Otherwise it ends with
-    /// [`Error::Outdated`]. No read ever shows a part of one version and a part of another version.
+    /// Another process may write to the database at the same time. Reads show the files as they were at the open, as
+    /// long as these files exist. If a writer has removed such a file, the read that needs it switches to the newest
+    /// files. A read that begins with this call, as [`Table::get`](crate::Reader::get) does, shows the newest files
+    /// and succeeds. A read of a snapshot or a range goes on if the newest files still show the version of the
+    /// snapshot or range. Otherwise it fails with [`Error::Outdated`]. No read ever mixes two versions.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.options.read_only = read_only;
         self
     }
 
-    /// Opens the database read-only and follows the process that writes to it. `follow` says what reads show; they
-    /// show it some milliseconds after the writer has done it. Default none.
+    /// Opens the database read-only, and follows the process that writes to it. `follow` chooses what reads show.
+    /// They show it some milliseconds after the writer has done it. By default, the database follows no other
+    /// process.
     ///
-    /// A follower needs no lock, and any number of followers follow one writer, which may end and begin again. As
-    /// long as a follower lives, the writer keeps the files that the follower reads, so no read ends with
-    /// [`Error::Outdated`]. In a store the writer keeps a file for ten minutes after the file was replaced, or until
-    /// the writer is closed. If a snapshot or a range needs the file for longer, it ends with [`Error::Outdated`]. A
-    /// snapshot or a range of a follower keeps the files of its moment on the disk of the writer. Tables that are
-    /// created, dropped, renamed or cloned are seen together with the next files. Before the follower shows new
-    /// files, it loads those of their pages that its own reads will look for, within its cache. For this it writes a
-    /// small file to the directory of the database. Follower and writer must be allowed to write each other's files
-    /// there. A follower reads even if it cannot write this file, because the file system is read-only or full, or
-    /// because it has no right to. Then the writer does not know about the follower: a snapshot or a range that
-    /// needs a file which the writer has removed ends with [`Error::Outdated`].
+    /// A follower needs no lock, and a writer may have any number of followers. The writer may close the database
+    /// and open it again meanwhile. As long as a follower lives, the writer keeps all files that the follower reads.
+    /// So no read fails with [`Error::Outdated`]. A writer in a store keeps a file for ten minutes after the file
+    /// was replaced, or until the writer closes. If a snapshot or a range needs the file longer than that, its reads
+    /// fail with [`Error::Outdated`]. As long as a follower has a snapshot or a range, the files of that moment stay
+    /// on the writer's disk. If the writer creates, drops, renames or clones a table, the follower shows this
+    /// together with the next files. Before the follower shows new files, it loads the pages of these files that its
+    /// own reads are likely to need, as far as its cache has room. A follower writes a small file to the directory
+    /// of the database. So the follower and the writer must be allowed to write each other's files in this
+    /// directory. A follower can also read if it cannot write this file, because the file system is read-only or
+    /// full, or because the user may not write. But then the writer does not know about the follower. If a snapshot
+    /// or a range needs a file that the writer has removed, its reads fail with [`Error::Outdated`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -308,50 +311,50 @@ impl Builder {
         self
     }
 
-    /// Whether a follower loads pages of new files before it shows these files. Default true. Programs need not
-    /// change this. It is there to measure what the loading is worth.
+    /// Whether a follower loads pages of new files before it shows the files. The default is true. Programs do not
+    /// need to change this. The option exists so that the effect of loading can be measured.
     #[doc(hidden)]
     pub fn follow_preloads(mut self, preloads: bool) -> Self {
         self.options.follow_preloads = preloads;
         self
     }
 
-    /// Whether compactions are left to [workers](Builder::compaction_worker) in other processes as long as at least
-    /// one worker lives. Default false.
+    /// Whether compactions are left to [workers](Builder::compaction_worker) in other processes, as long as at least
+    /// one worker lives. The default is false.
     ///
-    /// Compactions that a program asks for, as with [`Table::compact`], are done in this process. Files are moved
-    /// down a level in this process, too, because a move reads nothing. If a worker dies or fails, the database
-    /// merges itself. Workers write files to the directory of the database: they must be allowed to do so, and they
-    /// are trusted.
+    /// If the program itself asks for a compaction, as with [`Table::compact`], this process does it. This process
+    /// also moves files down a level, because a move reads nothing. If a worker dies or fails, this process does the
+    /// compaction. Workers write files to the directory of the database. They must be allowed to do so, and this
+    /// process trusts them.
     pub fn compaction_workers(mut self, workers: bool) -> Self {
         self.options.compaction_workers = workers;
         self
     }
 
-    /// Whether to read the flat index of files that have both kinds of index. Default false.
+    /// Whether reads use the flat index of a file that has both kinds of index. The default is false.
     pub fn prefer_flat_index(mut self, flat: bool) -> Self {
         self.options.prefer_flat_index = flat;
         self
     }
 
-    /// Whether the thread that polls a future reads a page itself. It does so if the future misses only this page
-    /// and no other future of the database waits for the disk. Default false: other threads read the page, and no
-    /// poll waits.
+    /// Whether the thread that polls a future may read a page from the disk itself. It does so only if the future
+    /// needs just one page and no other future of the database waits for the disk. The default is false: other
+    /// threads read the page, and no poll waits for the disk.
     ///
-    /// A future that is alone then takes as long as [`Table::get`](crate::Reader::get). Otherwise it takes two more
-    /// changes of threads. But its poll blocks for one read of the disk. So this is for a program that awaits one
-    /// read after the other, and whose executor has nothing else to do on that thread. Many futures that are polled
-    /// in turn are read one by one.
+    /// If this is true, a future that runs alone takes as long as [`Table::get`](crate::Reader::get). If this is
+    /// false, such a future takes two more thread switches. But with true, its poll blocks for one read from the
+    /// disk. So true is good for a program that awaits one read after the other, if its executor has nothing else to
+    /// do on that thread. If many futures are polled in turn, true makes them read one after the other.
     pub fn reads_in_poll(mut self, in_poll: bool) -> Self {
         self.options.reads_in_poll = in_poll;
         self
     }
 
-    /// The largest number of SSTs that are open for reading at a time; at least one. Default 512.
+    /// The largest number of SSTs that are open for reading at a time. It is at least one. The default is 512.
     ///
-    /// Files that are kept open and files that are being read count together, for any number of reads. If a read
-    /// needs one more file, it waits until another file is no longer read. Files that a flush, a compaction or an
-    /// import writes are not counted.
+    /// This limit holds for all reads together, and includes files that are only kept open. If a read needs one more
+    /// file, it waits until some other file is no longer being read. Files that a flush, a compaction or an import
+    /// is writing do not count.
     pub fn open_files(mut self, files: usize) -> Self {
         self.options.open_files = files;
         self
@@ -363,11 +366,12 @@ impl Builder {
         self
     }
 
-    /// Calls `hook` with each [`Event`]: flushes, compactions, waiting commits, errors, retries, recovery.
+    /// Calls `hook` with each [`Event`]. There are events for flushes, compactions, waiting commits, errors, retries
+    /// and recovery.
     ///
-    /// The thread that does the work calls the hook, and may hold locks of the database. So the hook must return
-    /// soon and must not use the database. If the hook panics, the panic is caught, the event is lost and the engine
-    /// goes on.
+    /// The thread that does the work calls the hook, and it may hold locks of the database. So the hook must return
+    /// soon and must not use the database. If the hook panics, the panic is caught, the event is lost, and the
+    /// engine goes on.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -382,14 +386,14 @@ impl Builder {
         self
     }
 
-    /// Registers what makes the keys of indexes. `make` gets the declaration of an index. It returns the extractor
-    /// that makes the keys of this index, or why it cannot. `make` is called when the database is opened and when an
-    /// index is created.
+    /// Registers the extractors, which make the keys of indexes. `make` gets the declaration of an index. It returns
+    /// the extractor of this index, or an error that says why there is none. `make` is called when the database is
+    /// opened and when an index is created.
     ///
-    /// If `make` has no extractor for an index, the database opens all the same. Then all tables can be read, also
-    /// by this index. Writes to the table of the index fail with [`Error::NoExtractor`].
+    /// If `make` returns an error for an index, the database opens nevertheless. Then all tables and indexes can be
+    /// read, including this index. But writes to the table of this index fail with [`Error::NoExtractor`].
     ///
-    /// Do not use the database in `make` or in the extractors that it returns.
+    /// Neither `make` nor the extractors may use the database.
     pub fn extractors(
         mut self,
         make: impl Fn(&[u8]) -> Result<Box<dyn IndexKeys>, String> + Send + Sync + 'static,
@@ -398,32 +402,32 @@ impl Builder {
         self
     }
 
-    /// How many bytes a second a scrub reads in the background. 0, the default, means no scrub. A scrub reads every
-    /// page of every file from disk and compares it with its checksum. A new round through all files begins at most
-    /// once an hour. Damage is counted in [`Metrics::damaged_pages`], listed by [`Database::damage`], and reported
-    /// as an [`Event`].
+    /// How many bytes a background scrub reads in a second. The default is 0, which means no scrub. A scrub reads
+    /// every page of every file from the disk, and compares the page with its checksum. It begins to read all files
+    /// again at most once an hour. [`Metrics::damaged_pages`] counts the damage, [`Database::damage`] lists it, and
+    /// an [`Event`] reports it.
     pub fn scrub_bytes_per_second(mut self, bytes: u64) -> Self {
         self.options.scrub_bytes_per_second = bytes;
         self
     }
 
-    /// The oldest release that must be able to read what this process writes, so that this release can open the
-    /// database again. Default [`Release::NEWEST`], which is this release. The choice does not bind a later open: a
-    /// process that opens the database without `compat` may write what only newer releases read. If it is then
-    /// opened with `compat`, the open refuses the database and names the file.
+    /// The oldest release that must be able to read what this process writes. Then that release can open the
+    /// database again. The default is [`Release::NEWEST`], which is this release. The choice holds only for this
+    /// open: a process that opens the database without `compat` may write what only newer releases can read. If the
+    /// database is opened with `compat` after that, the open fails and names the file.
     pub fn compat(mut self, release: Release) -> Self {
         self.options.compat = release;
         self
     }
 
-    /// The machine to run on. Default the real machine. Tests give a simulated machine.
+    /// The machine on which the database runs. The default is the real machine. Tests use a simulated machine.
     pub fn machine(mut self, machine: Machine) -> Self {
         self.machine = Some(machine);
         self
     }
 
-    /// Opens the database. It reads the manifest and the log, but no page of any SST, so the time does not depend on
-    /// the size of the data. Before it returns, the rows of the log are written to files.
+    /// Opens the database. This reads the manifest and the log, but no page of an SST. So its time does not depend
+    /// on the size of the data. It writes the rows of the log to files before it returns.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -438,12 +442,13 @@ impl Builder {
     ///
     /// * [`Error::NotADatabase`] if the directory has no database and [`Builder::create`] is false, or
     ///   [`Builder::read_only`] is true.
-    /// * [`Error::WithinDatabase`] if it is to be created in the directory of another database.
-    /// * [`Error::Locked`] if the database is open for writing already, in this process or in another one.
-    /// * [`Error::BadOptions`] if an option cannot be used. The message says which.
-    /// * [`Error::NoThreads`] if the system refuses a thread for background work. Nothing was created.
+    /// * [`Error::WithinDatabase`] if the database would be created inside the directory of another database.
+    /// * [`Error::Locked`] if this or another process has the database open for writing.
+    /// * [`Error::BadOptions`] if an option has a value that cannot be used. The message names the option.
+    /// * [`Error::NoThreads`] if the system refuses to start a thread for background work. Nothing is created in
+    ///   this case.
     /// * [`Error::Log`] if the log or the manifest is damaged, or was written by a newer release.
-    ///   [`repair`](crate::repair::repair()) saves what it can from a damaged database.
+    ///   [`repair`](crate::repair::repair()) saves what can be saved from a damaged database.
     /// * [`Error::Page`] if the disk fails or is full.
     pub fn open(self) -> Result<Database> {
         let machine = self.machine_to_run_on();
@@ -464,10 +469,10 @@ impl Builder {
 }
 
 impl Builder {
-    /// Begins to build files for a table that is stored as `table` says. They are built in the directory, which does
-    /// not exist yet or is empty. No database is needed, and none is made: later [`Table::ingest`] takes the files
-    /// into a table of any database. Of this builder's options, only those that say how files are written count:
-    /// memory, threads, machine, levels and [`Builder::compat`].
+    /// Begins to build files for a table with the options `table`. The files are built in the directory of this
+    /// builder, which must be empty or not exist yet. This needs no database and makes none. Later,
+    /// [`Table::ingest`] takes the files into a table of any database. Only those options of this builder matter
+    /// that say how files are written: memory, threads, machine, levels and [`Builder::compat`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -490,18 +495,19 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`Error::CopyTarget`] if the directory is not empty; [`Error::CopyLocked`]; [`Error::BadOptions`] if an option
-    /// cannot be used; [`Error::NoThreads`]; what the disk refuses. A directory that was not finished is cleared first.
+    /// [`Error::CopyTarget`] if the directory is not empty; [`Error::CopyLocked`]; [`Error::BadOptions`] if an
+    /// option cannot be used; [`Error::NoThreads`]; an error if the disk refuses something. If an earlier call has
+    /// not finished its files in this directory, this call first removes them.
     pub fn build_files(self, table: TableOptions) -> Result<FileBuilder> {
         FileBuilder::begin(self.machine_to_run_on(), self.named_directory()?, self.options.clone(), table)
     }
 }
 
 impl Builder {
-    /// Begins to do compactions for the process that writes to the database. This process must have opened it with
-    /// [`Builder::compaction_workers`]. Any number of workers do compactions of one database. Each worker does one
-    /// at a time. A worker may end, or die, at any point. Of this builder's options, only those that say how much
-    /// memory is used, and the machine, count.
+    /// Begins to do compactions for another process, which writes to the database. That process must have opened the
+    /// database with [`Builder::compaction_workers`]. A database may have any number of workers. Each worker does
+    /// one compaction at a time. A worker may end or die at any time. Only two kinds of options of this builder
+    /// matter: the machine, and the options that say how much memory is used.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -517,7 +523,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`Error::NotADatabase`]; [`Error::BadOptions`]; [`Error::NoThreads`]; what the disk refuses.
+    /// [`Error::NotADatabase`]; [`Error::BadOptions`]; [`Error::NoThreads`]; an error if the disk refuses something.
     pub fn compaction_worker(self) -> Result<CompactionWorker> {
         CompactionWorker::begin(self.machine_to_run_on(), self.named_directory()?.to_owned(), self.options.clone())
     }
@@ -536,7 +542,7 @@ impl Readable for Database {
 }
 
 impl Database {
-    /// Opens the database in `directory` with default options, and creates it if none exists.
+    /// Opens the database in `directory` with default options. Creates the database if it does not exist.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -550,7 +556,7 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// As [`Builder::open`].
+    /// Fails as [`Builder::open`] does.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self> {
         Self::builder(directory).open()
     }
@@ -559,7 +565,7 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// As [`Builder::open`].
+    /// Fails as [`Builder::open`] does.
     pub fn in_memory() -> Result<Self> {
         Builder::in_memory().open()
     }
@@ -586,7 +592,7 @@ impl Database {
         self.handle.core()
     }
 
-    /// The table `name`. It is created with default options if none exists.
+    /// The table `name`. If it does not exist, this creates it with default options.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -601,13 +607,13 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// As [`Database::table_with`].
+    /// Fails as [`Database::table_with`] does.
     pub fn table(&self, name: &str) -> Result<Table> {
         self.table_with(name, TableOptions::default())
     }
 
-    /// The table `name`. It is created with `options` if none exists. An existing table keeps its own options. When
-    /// this returns, the creation is durable.
+    /// The table `name`. If it does not exist, this creates it with `options`. An existing table keeps its own
+    /// options. A new table is durable when this returns.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -622,10 +628,11 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::BadTableName`] if the name is empty or longer than 255 bytes, or new with control characters in it;
-    /// [`Error::BadOptions`] if an option cannot be used; [`Error::NoSuchTable`] if the table is missing and the
-    /// database was opened read-only. If the table has to be created: [`Error::Log`] if the manifest cannot be written,
-    /// and the errors of [`Table::insert`] that say that the database takes no writes.
+    /// [`Error::BadTableName`] if the name is empty or longer than 255 bytes, or if the table would be new and its
+    /// name has control characters; [`Error::BadOptions`] if an option cannot be used; [`Error::NoSuchTable`] if the
+    /// table does not exist and the database was opened read-only. If the table has to be created, also
+    /// [`Error::Log`] if the manifest cannot be written, and those errors of [`Table::insert`] that say that the
+    /// database takes no writes.
     pub fn table_with(&self, name: &str, options: TableOptions) -> Result<Table> {
         if let Some(table) = self.existing_table(name)? {
             return Ok(table);
@@ -638,7 +645,7 @@ impl Database {
         Ok(Table::new(self.handle.clone(), info))
     }
 
-    /// The table `name`, or `None` if none exists.
+    /// The table `name`, or `None` if it does not exist.
     ///
     /// # Errors
     ///
@@ -650,19 +657,20 @@ impl Database {
         Ok(found.map(|table| Table::new(self.handle.clone(), table.info.clone())))
     }
 
-    /// Refuses a table of another database.
+    /// Checks that a table belongs to this database.
     pub(super) fn check_table(&self, table: &Table) -> Result<()> {
         table.inner().check_handle(&self.handle)
     }
 
-    /// Names of all tables, sorted.
+    /// The names of all tables, sorted.
     pub fn tables(&self) -> Vec<String> {
         let view = self.core().views.newest();
         view.files.tables.names().map(str::to_owned).collect()
     }
 
-    /// Drops the table `name` with all its rows and indexes. Snapshots lose them, too. False if no such table
-    /// exists. The space of its files is returned when no read and no clone of the table uses them.
+    /// Drops the table `name` with all its rows and indexes. Snapshots no longer show these rows, either. Returns
+    /// false if there is no such table. The disk space of the files is freed when no read and no clone of the table
+    /// uses them any more.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -677,17 +685,19 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::BadTableName`] if no table can have this name; [`Error::Log`] if the manifest cannot be written; the
-    /// table is there still. Otherwise the errors of [`Table::insert`] that say that the database takes no writes.
+    /// [`Error::BadTableName`] if no table can have this name; [`Error::Log`] if the manifest cannot be written, and
+    /// then the table still exists. Also those errors of [`Table::insert`] that say that the database takes no
+    /// writes.
     pub fn drop_table(&self, name: &str) -> Result<bool> {
         define::drop_table(self.core(), check_name(name)?)
     }
 
-    /// Gives the table `name` the name `new`, in one step: after a crash the table has either the old or the new
-    /// name, with all rows. No row is copied.
+    /// Renames the table `name` to `new`, in one step: after a crash, the table has either the old or the new name,
+    /// and all of its rows. This copies no rows.
     ///
-    /// The result is a new table with the rows and options of the old table. The old table is dropped: its handles
-    /// answer with [`Error::TableDropped`]. Rows in memory are written to a file first.
+    /// Technically, the result is a new table with the rows and options of the old one. The old table is dropped:
+    /// all calls of its handles fail with [`Error::TableDropped`]. Before this, rows in memory are written to a
+    /// file.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -703,14 +713,14 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchTable`] if no table `name` exists, [`Error::TableExists`] if a table `new` exists, even if `new`
-    /// is `name`. Otherwise as [`Table::clone_as`].
+    /// [`Error::NoSuchTable`] if the table `name` does not exist; [`Error::TableExists`] if the table `new` exists,
+    /// also if `new` is `name`. Otherwise fails as [`Table::clone_as`] does.
     pub fn rename_table(&self, name: &str, new: &str) -> Result<Table> {
         let table = self.existing_table(name)?.ok_or_else(|| Error::NoSuchTable(name.to_owned()))?;
         table.shared(new, share::SharedPart::Whole)
     }
 
-    /// An empty batch, for writes that are committed together.
+    /// An empty batch. The writes that are added to it are committed together.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -728,7 +738,8 @@ impl Database {
         Batch::new(&self.handle)
     }
 
-    /// A snapshot of what reads see now. Compactions keep the rows that it shows until it is dropped.
+    /// A snapshot of everything that reads see now. Until the snapshot is dropped, compactions keep the rows that it
+    /// shows.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -749,15 +760,15 @@ impl Database {
         Snapshot::new(&self.handle)
     }
 
-    /// The newest version that reads see. In a database opened read-only, it is the newest version that is in files.
-    /// If the database [follows](Builder::follow) commits, it is the newest version that is in files and logs.
+    /// The newest version that reads see. In a read-only database, this is the newest version in files. In a
+    /// database that [follows](Builder::follow) commits, this is the newest version in files and logs.
     pub fn version(&self) -> Version {
         self.core().views.visible()
     }
 
-    /// The newest version that is durable: this commit and all earlier commits survive a power failure. In a
-    /// database opened read-only, it is the newest version that reads see. A [follower](Builder::follow) of commits
-    /// may see a version before it is durable.
+    /// The newest version that is durable. The commit with this version and all earlier commits survive a power
+    /// failure. In a read-only database, this is the newest version that reads see. But a
+    /// [follower](Builder::follow) of commits may see a version before it is durable.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -778,18 +789,19 @@ impl Database {
         if core.env.options.read_only { core.views.visible() } else { core.writes.sync.durable() }
     }
 
-    /// If this process [follows](Builder::follow) the process that writes to the database, shows everything that the
-    /// writer has done by now. Returns the newest version that reads see. A follower does so by itself all the time.
-    /// This function is for a reader that must see a commit of which it knows. Any other database shows what it has.
+    /// In a [follower](Builder::follow), shows everything that the writer has done up to now. Returns the newest
+    /// version that reads see. A follower shows it sooner or later without this call. The call is for a reader that
+    /// knows of a commit and must see it. In other databases, this changes nothing.
     ///
     /// # Errors
     ///
-    /// [`Error::Log`] if the manifest or a log cannot be read. Reads go on with what was shown before.
+    /// [`Error::Log`] if the manifest or a log cannot be read. After an error, reads go on with what was shown
+    /// before.
     pub fn catch_up(&self) -> Result<Version> {
         self.core().catch_up()
     }
 
-    /// Makes all commits so far durable, also commits with [`Durability::Buffered`].
+    /// Makes all commits up to now durable, including those with [`Durability::Buffered`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -804,15 +816,15 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::OutcomeUnknown`] if the sync failed: some commits may be durable and others not, and the database
-    /// refuses writes until it is opened again. Otherwise the errors of [`Table::insert`] that say that the database
-    /// takes no writes.
+    /// [`Error::OutcomeUnknown`] if the sync fails. Then some commits may be durable and others not, and the
+    /// database refuses writes until it is opened again. Also those errors of [`Table::insert`] that say that the
+    /// database takes no writes.
     pub fn sync(&self) -> Result<()> {
         commit::sync(self.core(), Durability::Synced).map(drop)
     }
 
-    /// Writes all rows in memory to files of level 0, and returns when this is done. The engine does this by itself
-    /// when the write buffer is full.
+    /// Writes all rows in memory to files of level 0, and returns when this is done. The engine does this without a
+    /// call when the write buffer is full.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -827,13 +839,14 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`] with the cause if a flush, or a compaction that it waits for, fails. Otherwise the errors of
-    /// [`Table::insert`] that say that the database takes no writes.
+    /// [`Error::Full`], with the cause, if the flush fails, or if a compaction fails for which it has to wait. Also
+    /// those errors of [`Table::insert`] that say that the database takes no writes.
     pub fn flush(&self) -> Result<()> {
         flush::flush_all(self.core())
     }
 
-    /// Merges every table into its deepest level, one after the other, see [`Table::compact`]. This rewrites all data.
+    /// Compacts all tables, one after the other: merges each table into its deepest level, see [`Table::compact`].
+    /// This rewrites all data.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -850,29 +863,29 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// As [`Table::compact`]. Tables that were merged before the error stay merged.
+    /// Fails as [`Table::compact`] does. After an error, the tables that were already merged stay merged.
     pub fn compact(&self) -> Result<()> {
         self.compact_with(|_| {})
     }
 
-    /// As [`Database::compact`]. `watch` sees how many bytes of a table were read, and says whether the work goes
-    /// on. It must not write to the database, see [`Table::compact_with`].
+    /// As [`Database::compact`], but calls `watch`. `watch` is told how many bytes of a table were read, and says
+    /// whether the work goes on. `watch` must not write to the database, see [`Table::compact_with`].
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`] if `watch` ends it, otherwise as [`Database::compact`].
+    /// [`Error::Cancelled`] if `watch` ends the work; otherwise fails as [`Database::compact`] does.
     pub fn compact_with<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<()> {
         let mut goes_on = |progress| watch(progress).goes_on();
         let (view, watch) = (self.core().views.newest(), Watch::new(compact::WORK, &mut goes_on));
         view.files.tables.keys().try_for_each(|table| flush_and_compact(self.core(), *table, &watch))
     }
 
-    /// Writes all rows in memory to files and runs all compactions that are due, so that the background has nothing
-    /// left to do. Compactions that would be due after some seconds without a write are also run. Then the files of
-    /// a table take at most about a quarter more than its rows. Further space of erased and overwritten rows is
-    /// given back, except what a snapshot sees. How many bytes of older rows are hidden by newer rows is estimated,
-    /// with rows of average length. If much of the data has not changed, this is far less work than
-    /// [`Database::compact`].
+    /// Writes all rows in memory to files and runs all compactions that are due. After that, background work has
+    /// nothing left to do. Compactions that would become due after some seconds without writes are run, too. Then
+    /// the files of a table are at most about a quarter larger than its rows. Apart from that, the space of erased
+    /// and overwritten rows is freed, except for rows that a snapshot shows. How many bytes of older rows are hidden
+    /// by newer rows is only estimated: the estimate takes all rows to have average length. If most of the data has
+    /// not changed, this is far less work than [`Database::compact`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -888,15 +901,15 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// As [`Database::flush`]; the error of a compaction that fails.
+    /// Fails as [`Database::flush`] does, or if a compaction fails.
     pub fn compact_due(&self) -> Result<()> {
         flush::flush_all(self.core())?;
         compact::compact_due(self.core())
     }
 
-    /// Loads the pages that were in memory when the database was last closed, if [they were written
-    /// down](Builder::warm_from_last), while the cache has free room. It returns when this is done. If the saved
-    /// state is missing or damaged, nothing is loaded. This is not an error.
+    /// If [they were saved](Builder::warm_from_last), loads the pages that were in memory at the last close, as long
+    /// as the cache has free room. The call returns when all of them are loaded. If the saved list is missing or
+    /// damaged, the call loads nothing, and this is no error.
     pub fn warm_up(&self) -> Warmed {
         let core = self.core();
         let restored = warm::state::restore(&core.env, &core.views.newest(), &mut |_| true);
@@ -908,35 +921,36 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`] if the table belongs to another database; otherwise as [`Table::warm`].
+    /// [`Error::ForeignTable`] if the table belongs to another database; otherwise fails as [`Table::warm`] does.
     pub fn warm(&self, table: &Table, range: impl IntoKeyRange) -> Result<Warmed> {
         self.check_table(table)?;
         table.warm(range)
     }
 
-    /// The damaged pages that the background scrub has found since the database was opened, at most the first 64; see
-    /// [`Builder::scrub_bytes_per_second`].
+    /// Damaged pages that the background scrub has found since the database was opened. It lists at most the first
+    /// 64, see [`Builder::scrub_bytes_per_second`].
     pub fn damage(&self) -> Vec<Problem> {
         self.core().background.damage.problems()
     }
 
-    /// Makes a checkpoint: a whole copy of the database in `directory`, which does not exist yet or is empty. Files
-    /// of rows get a second name there, and take no more space. They are copied if the directory is on another file
-    /// system, or if the file system has no second names.
+    /// Makes a checkpoint, which is a complete copy of the database, in `directory`. The directory must be empty or
+    /// not exist yet. SSTs are not copied but get a second name in `directory`, which takes no more space. They are
+    /// copied only if the directory is on another file system, or if the file system does not allow second names.
     ///
-    /// The checkpoint shows one version, which the report names. It has all commits that reads saw when the call
-    /// began, perhaps some later commits up to this version, and no commit after it. A commit in the checkpoint is
-    /// durable in this database, too. Commits and reads go on and do not wait. Rows that are not in files yet are
-    /// written to a file of the checkpoint. Until that is done, their memory is kept. Opening a checkpoint reads no
-    /// log.
+    /// The checkpoint shows one version, which the report states. It has all commits that reads saw when the call
+    /// began. It may have some later commits up to this version, but none after it. All commits in the checkpoint
+    /// are also durable in this database. Commits and reads do not wait for the checkpoint. Rows that are only in
+    /// memory are written to a file of the checkpoint. Their memory is needed until this is done. Opening a
+    /// checkpoint reads no log.
     ///
-    /// When the call returns, the checkpoint is durable. It is a database of its own: a write to one of the two
-    /// databases does not change the other one. If a crash or an error ends the call, `directory` has no checkpoint.
-    /// Files that a crash has left there are not opened, and the next checkpoint in the same directory removes them.
+    /// The checkpoint is durable when the call returns. It is a separate database: writes to one of the two
+    /// databases do not change the other. If the call ends with an error or a crash, there is no checkpoint in
+    /// `directory`. If a crash leaves files there, no open uses them, and the next checkpoint in the same directory
+    /// removes them.
     ///
-    /// In a database opened [read-only](Builder::read_only), beside a writer or not, the checkpoint has all commits
-    /// that the operating system had when the call began. It even has commits that reads of that database do not
-    /// show because these commits are only in the log.
+    /// If this database is [read-only](Builder::read_only), the checkpoint has all commits that the operating system
+    /// had when the call began, whether or not there is a writer. So it may have commits that reads of this database
+    /// do not see because the commits are only in the log.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -955,18 +969,18 @@ impl Database {
     /// # Errors
     ///
     /// [`Error::CopyTarget`] if `directory` is not empty; [`Error::WithinDatabase`] if it lies in this or another
-    /// database; what the disk refuses, for example because it is full; damage of the log in a database opened
-    /// read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed; [`Error::Forked`].
+    /// database; an error if the disk refuses something, for example because it is full; damage of the log if this
+    /// database is read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed; [`Error::Forked`].
     pub fn checkpoint(&self, directory: impl AsRef<Path>) -> Result<CheckpointReport> {
         self.checkpoint_with(directory, |_| {})
     }
 
-    /// As [`Database::checkpoint`]. `watch` sees how many bytes are in place, and says whether the work goes on. The
-    /// work takes time only if files have to be copied.
+    /// As [`Database::checkpoint`], but calls `watch`. `watch` is told how many bytes are in place, and says whether
+    /// the work goes on. The work takes long only if files have to be copied.
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`] if `watch` ends it, otherwise as [`Database::checkpoint`].
+    /// [`Error::Cancelled`] if `watch` ends the work; otherwise fails as [`Database::checkpoint`] does.
     pub fn checkpoint_with<G: GoOn>(
         &self,
         directory: impl AsRef<Path>,
@@ -976,45 +990,46 @@ impl Database {
         checkpoint::checkpoint(self.core(), directory.as_ref(), &Watch::new("the checkpoint", &mut goes_on))
     }
 
-    /// Adds a backup to the backups in `directory`. The directory does not exist yet, is empty, or has backups of
-    /// this database. It copies only files that no earlier backup has: files never change. So a backup takes time
-    /// and space only for new files, and for the rows that are not in files yet. [`Backups`] lists, verifies and
-    /// restores backups.
+    /// Adds a backup to the backups in `directory`. The directory must not exist yet, be empty, or have backups of
+    /// this database. Files never change. So a backup copies only the files that no earlier backup has. It takes
+    /// time and space only for new files, and for the rows that are not in files yet. [`Backups`] lists, verifies
+    /// and restores backups.
     ///
-    /// Like a checkpoint, it has all commits up to one version, and no commit waits for it ([`Database::checkpoint`]).
-    /// When the call returns, the backup is durable. If a crash or an error ends the call, the earlier backups are as
-    /// they were, and the next backup removes what was left.
+    /// Like a checkpoint, a backup has all commits up to one version, and no commit waits for it (see
+    /// [`Database::checkpoint`]). The backup is durable when the call returns. If the call ends with an error or a
+    /// crash, the earlier backups are unchanged, and the next backup removes what is left of this one.
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`], [`Error::OtherDatabase`], [`Error::BackupsLocked`] or [`Error::WithinDatabase`] if
-    /// `directory` cannot take it; what the disk refuses, for example because it is full; damage of the log in a
-    /// database opened read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed; [`Error::Forked`].
+    /// [`Error::NotBackups`], [`Error::OtherDatabase`], [`Error::BackupsLocked`] or [`Error::WithinDatabase`] if the
+    /// backup cannot be made in `directory`; an error if the disk refuses something, for example because it is full;
+    /// damage of the log if this database is read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed;
+    /// [`Error::Forked`].
     pub fn backup(&self, directory: impl AsRef<Path>) -> Result<BackupReport> {
         self.backup_to(&Backups::at(directory).on(&self.core().env.machine), |_| {})
     }
 
-    /// As [`Database::backup`], added to `backups`. The backups may lie on another machine than the database: in a
-    /// store, or on this machine if the database is in a store. `watch` sees how many bytes are in place, and says
-    /// whether the work goes on.
+    /// As [`Database::backup`], but adds the backup to `backups` and calls `watch`. The backups may be on another
+    /// machine than the database: either the backups or the database may be in a store. `watch` is told how many
+    /// bytes are in place, and says whether the work goes on.
     ///
-    /// In a store, a backup that is begun while another backup is being made or removed takes over: the other work
-    /// ends with an error.
+    /// If another backup in the same store is being made or removed at the same time, the new backup takes over: the
+    /// other work ends with an error.
     ///
-    /// In a database opened read-only, a backup begins again if the writer has removed a file before it was copied. It
-    /// keeps the files that it has copied. Beside a writer that replaces files faster than they can be copied, only
-    /// `watch` ends it.
+    /// If this database is read-only and the writer removes a file before it was copied, the backup starts again.
+    /// The files that it has already copied are kept. If the writer replaces files faster than they can be copied,
+    /// the backup ends only when `watch` ends it.
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`] if `watch` ends it, otherwise as [`Database::backup`].
+    /// [`Error::Cancelled`] if `watch` ends the work; otherwise fails as [`Database::backup`] does.
     pub fn backup_to<G: GoOn>(&self, backups: &Backups, mut watch: impl FnMut(Progress) -> G) -> Result<BackupReport> {
         let mut goes_on = |progress| watch(progress).goes_on();
         backup::backup(self.core(), backups.store()?, &Watch::new("the backup", &mut goes_on))
     }
 
-    /// The names in the directory and the lengths in bytes of all SSTs of the newest version of all tables. To copy
-    /// a database to which nobody writes, copy these files and the files that are no SSTs.
+    /// The SSTs of the newest version of all tables, by their names in the directory. Each comes with its length in
+    /// bytes. To copy a database while nobody writes to it, copy these files and all files that are not SSTs.
     pub fn sst_files(&self) -> Vec<(String, u64)> {
         let files = self.core().views.newest().files.files_by_number();
         let mut files: Vec<_> = files.values().map(|file| (sst_name(file.number, file.epoch), file.bytes())).collect();
@@ -1022,9 +1037,9 @@ impl Database {
         files
     }
 
-    /// Reads every page of every file from disk and compares the pages with their checksums, with each other and
-    /// with the manifest. It admits nothing to the cache. `watch` sees how many bytes were checked, and says whether
-    /// the check goes on. The database can be used meanwhile.
+    /// Reads every page of every file from the disk. Compares the pages with their checksums, with each other, and
+    /// with the manifest. These reads put nothing into the cache. `watch` is told how many bytes were checked, and
+    /// says whether the check goes on. The database can be used during the check.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -1040,15 +1055,15 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// Damage is not an error: it is in [`CheckReport::problems`]. [`Error::Outdated`] in a database opened read-only,
-    /// if a writer has removed a file meanwhile; check again then.
+    /// Damage does not make the call fail: [`CheckReport::problems`] lists it. [`Error::Outdated`] if the database
+    /// is read-only and a writer has removed a file meanwhile. Then check again.
     pub fn check<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<CheckReport> {
         let mut goes_on = |progress| watch(progress).goes_on();
         check::check(self.core(), None, &Watch::new(check::WORK, &mut goes_on))
     }
 
-    /// Counters since the database was opened, and the present sizes. The call looks at every page in the cache, so
-    /// use it for dashboards and not for each request.
+    /// Counters of what has happened since the database was opened, and current sizes. The call looks at every page
+    /// in the cache. So use it for dashboards, and not in each request.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -1066,10 +1081,10 @@ impl Database {
         Metrics::of(self.core())
     }
 
-    /// Changes the memory for pages while the database is in use. All databases that share the cache get the new
-    /// budget. If the new budget is smaller, pages are evicted, and the system has their memory back before this
-    /// returns. Pages that are pinned, being read, or referred to by a [`Value`](crate::Value) are evicted when they
-    /// are released.
+    /// Changes the size of the cache of pages while the database is in use. This changes the cache of all databases
+    /// that share it. If the new size is smaller, pages are evicted. Their memory is back at the system before this
+    /// returns. Some pages cannot be evicted at once: those that are pinned, being read, or used by a
+    /// [`Value`](crate::Value). They are evicted when they are released.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -1089,10 +1104,10 @@ impl Database {
         Cache::of(&self.core().env.cache)
     }
 
-    /// Writes all rows in memory to files, so that the next open has no log to read, and gives up this handle. The
-    /// database is closed when its last handle is dropped. It is also safe to drop the last handle without this
-    /// call: the commits stay in the log. If the disk has no room for the files, all commits are made durable in the
-    /// log, and the close succeeds. Then the next open reads the log.
+    /// Writes all rows in memory to files, so that the next open does not have to read a log. Then gives up this
+    /// handle. The database is closed when its last handle is dropped. Without this call it is also safe to drop the
+    /// last handle, because the commits are in the log. If the disk has no room for the files, the log is made
+    /// durable instead, and this call succeeds. Then the next open has to read the log.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -1106,7 +1121,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// As [`Database::flush`], but for a full disk, and as [`Database::sync`]. Commits that were durable stay durable.
+    /// Fails as [`Database::flush`] does, except for a full disk, and as [`Database::sync`] does. Even then, all
+    /// durable commits stay durable.
     pub fn close(self) -> Result<()> {
         if self.core().env.options.read_only {
             return Ok(());

@@ -1,29 +1,30 @@
-//! What a batch expects of keys. This module does not know how keys are looked up.
+//! Values and versions that a batch expects keys to have. This module does not know how keys are looked up.
 
 use crate::base::conflict::SHOWN_KEY_BYTES;
 use crate::view::value::Key;
 use sst::Version;
 use std::fmt;
 
-/// What a [`Batch`](crate::Batch) expects of a key, see [`Batch::expect`](crate::Batch::expect).
+/// What a [`Batch`](crate::Batch) expects a key to have, see [`Batch::expect`](crate::Batch::expect).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// The key has no value.
     Absent,
     /// The key has this value.
     Value(Vec<u8>),
-    /// The key has a value that this commit wrote, see [`Table::version_of`](crate::Table::version_of).
+    /// The key has a value, and the commit with this version wrote it, see
+    /// [`Table::version_of`](crate::Table::version_of).
     Version(Version),
 }
 
-/// A key that does not meet the expectation of a batch. None of the writes of the batch has taken effect.
+/// A key that does not have what a batch expects. None of the writes of the batch has taken effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmet {
     /// Name of the table.
     pub table: String,
     /// The key.
     pub key: Key,
-    /// What was expected.
+    /// What the batch expected.
     pub expected: Expected,
 }
 

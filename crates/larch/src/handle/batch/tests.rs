@@ -1,10 +1,10 @@
-//! What a batch says of itself when a write in it is refused.
+//! Tests what a batch says about itself after one of its writes was refused.
 
 use super::*;
 use crate::handle::database::Database;
 use os::Machine;
 
-/// A key that no table takes.
+/// A key that is too long for every table.
 static LONG: [u8; sst::MAX_KEY_BYTES + 1] = [b'k'; sst::MAX_KEY_BYTES + 1];
 
 fn database() -> Database {
@@ -12,7 +12,7 @@ fn database() -> Database {
     Database::builder("db").machine(machine).open().expect("the disk works")
 }
 
-/// Each way to add something that is refused.
+/// All ways to add something that the batch refuses.
 fn refused() -> [fn(&mut Batch, &Table, &Table); 7] {
     [
         |batch, table, _| batch.insert(table, LONG, ""),

@@ -1,4 +1,4 @@
-//! What databases promise if the program has named no directory for them.
+//! Tests what a database promises if the program has not named a directory for it.
 #![allow(clippy::disallowed_methods, reason = "the database lies on the machine's disk")]
 
 use super::*;
