@@ -1,5 +1,5 @@
-//! The modules that a program sees beside the root of the crate. They hold names only, each with the words and the
-//! example that its topic needs. What the names stand for lies in the folders below.
+//! The modules that a program sees in addition to the root of the crate. They only contain names. Each module has
+//! the explanation and the example that its topic needs. The code behind these names is in the folders below.
 
 pub mod backup;
 pub mod bulk;

@@ -1,15 +1,15 @@
-//! Saves what can be read of a damaged database into a new one. The damaged database is only read: the repair takes no
-//! lock, and writes and removes nothing there. It does not know how pages are read.
+//! Saves everything that can be read of a damaged database into a new database. The damaged database is only read:
+//! the repair takes no lock there, and writes and removes no files there. It does not know how pages are read.
 //!
-//! The information comes from three places. The manifest says which files count, which table they belong to, which
-//! part of them the table sees, and where imports stand in the order of commits. It is read up to its first damage.
-//! If it is damaged or missing, every SST in the directory counts, and its footer names the table that it was
-//! written for. Logs are replayed up to their first damage. Levels do not matter: for each key the newest version in
-//! any file or log is saved, unless a newer range erase hides it.
+//! The information comes from three places. The manifest says which files belong to the database, to which table
+//! each file belongs, which part of it the table sees, and where imports stand in the order of commits. The
+//! manifest is read up to its first damage. If the manifest is damaged or missing, all SSTs in the directory are
+//! used, and the footer of each SST names its table. Logs are replayed up to their first damage. Levels do not
+//! matter: for each key, the newest version in any file or log is saved, unless a newer range erase hides it.
 //!
-//! A page that cannot be read is skipped with the rows below it, and listed in the report. If only a value or a part
-//! lies in such a page, only its row is skipped. Older versions may show again if the erase or the version that hid
-//! them is lost.
+//! If a page cannot be read, it is skipped together with the rows below it, and listed in the report. If only a
+//! value or a part of a row is in such a page, only this row is skipped. If an erase or a version is lost, older
+//! versions that it hid may show again.
 
 mod damaged;
 mod report;
@@ -28,15 +28,16 @@ use os::Machine;
 use save::save_table;
 use std::path::Path;
 
-/// The write buffer of the new database, in bytes: large enough for values that were written with any write buffer.
+/// The write buffer of the new database, in bytes. It is large enough for values that were written with any write
+/// buffer.
 const WRITE_BUFFER_BYTES: u64 = 8 << 30;
 
-/// Saves what can be read of the database in `damaged` into a new database in the directory `new`, which must be
-/// empty or not exist. No process may write to `damaged` meanwhile, and the repair writes nothing there. `watch`
-/// sees how many rows were saved, and says whether to go on.
+/// Saves everything that can be read of the database in `damaged` into a new database in the directory `new`. This
+/// directory must be empty or must not exist. During the repair, no process may write to `damaged`. The repair
+/// itself writes nothing there. `watch` is told how many rows were saved, and says whether to go on.
 ///
-/// It saves the newest version of each key that can be read, and no older versions. It reads all files and logs, holds
-/// the rows of all logs in memory, and needs disk space for about two copies of the rows.
+/// For each key, the repair saves the newest version that can be read, and no older versions. It reads all files
+/// and logs, and holds the rows of all logs in memory. It needs disk space for about two copies of the rows.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -51,10 +52,10 @@ const WRITE_BUFFER_BYTES: u64 = 8 << 30;
 ///
 /// # Errors
 ///
-/// [`Error::RepairTarget`] if `new` is not empty; [`Error::WithinDatabase`] if it lies in `damaged` or in another
-/// database; [`Error::NotADatabase`] if `damaged` has no file of a database; the errors of opening and writing the new
-/// database; [`Error::Cancelled`] if `watch` ends it, and then `new` has a part of the rows. Damage is no error: the
-/// report lists it.
+/// [`Error::RepairTarget`] if `new` is not empty; [`Error::WithinDatabase`] if `new` is inside `damaged` or inside
+/// another database; [`Error::NotADatabase`] if `damaged` has no file of a database; the errors of opening and
+/// writing the new database; [`Error::Cancelled`] if `watch` ends the repair. Then `new` contains a part of the
+/// rows. Damage is no error: the report lists it.
 pub fn repair<G: GoOn>(
     damaged: impl AsRef<Path>,
     new: impl AsRef<Path>,
@@ -67,7 +68,7 @@ pub fn repair<G: GoOn>(
 ///
 /// # Errors
 ///
-/// As [`repair`].
+/// The errors of [`repair`].
 pub fn repair_on<G: GoOn>(
     machine: &Machine,
     damaged: &Path,
@@ -87,7 +88,7 @@ pub fn repair_on<G: GoOn>(
     source.replay_logs(machine, damaged, &mut report);
     let db = Database::builder(new).machine(machine.clone()).write_buffer_bytes(WRITE_BUFFER_BYTES).open()?;
     for (id, table) in &mut source.tables {
-        // A name from a footer may be invalid, or another table may have it too.
+        // A table name from a footer may be invalid, or another table may have the same name.
         if check_new_name(&table.name).is_err() || db.existing_table(&table.name)?.is_some() {
             let name = format!("table-{}", id.0);
             report.guesses.push(format!("a second table {:?} is named {name:?}", table.name));

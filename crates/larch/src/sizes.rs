@@ -1,6 +1,6 @@
-//! Statistics of a table: how much a range holds, how its rows are spread, and where to cut it. Estimates come from
-//! memory and index nodes. Where only one file has keys, exact numbers need two of its data pages. Where several
-//! files have keys, exact numbers need a merge.
+//! Statistics of a table: how much a range contains, how its rows are spread over the keys, and where to cut the
+//! range. Estimates use only memory and index nodes. If only one file has keys in a part of the range, exact
+//! numbers need two data pages of this file. If several files have keys there, exact numbers need a merge.
 
 pub mod estimate;
 pub mod exact;

@@ -1,5 +1,5 @@
-//! The memtables and the file set of one moment, which readers see together. Views are immutable: a change of memory
-//! or files makes a new view, and readers take the new view between two steps.
+//! The memtables and the file set of one moment. Readers see them together. Views are immutable: a change of memory
+//! or files makes a new view, and readers take the new view between two of their steps.
 
 pub mod ahead;
 pub mod cover;
@@ -28,29 +28,30 @@ use sst::Version;
 /// Memory and files at one moment.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// Grows with every new view.
+    /// A number that grows with every new view.
     pub generation: u64,
-    /// Memory sets, newest first. The first set takes writes.
+    /// The memory sets, newest first. The first set takes writes.
     pub memory: Vec<Arc<MemSet>>,
     /// Files.
     pub files: Arc<FileSet>,
 }
 
 impl View {
-    /// Whether both views consist of the very same memory sets and file set. Equal numbers are not enough.
+    /// Whether both views consist of the same memory set objects and the same file set object. It is not enough
+    /// that these are equal.
     pub fn shows_the_same_as(&self, other: &Self) -> bool {
         let memory = self.memory.iter().map(Arc::as_ptr).eq(other.memory.iter().map(Arc::as_ptr));
         memory && Arc::ptr_eq(&self.files, &other.files)
     }
 
-    /// How many bytes of a write buffer of `buffer_bytes` are free: memory sets that are being flushed do not take
-    /// them.
+    /// How many bytes of a write buffer of `buffer_bytes` bytes are left when the memory sets that are being
+    /// flushed have taken theirs.
     pub fn left_bytes(&self, buffer_bytes: u64) -> u64 {
         let frozen = self.memory.iter().skip(1).map(|memory| memory.used_bytes());
         buffer_bytes.saturating_sub(frozen.sum())
     }
 
-    /// The files of `table`. Every read and write learns here that a table was dropped.
+    /// The files of `table`. Here, every read and write learns whether the table was dropped.
     ///
     /// # Errors
     ///
@@ -59,7 +60,7 @@ impl View {
         self.files.tables.get(&table.id).ok_or_else(|| Error::TableDropped(table.name.clone()))
     }
 
-    /// `table` as of `at`.
+    /// `table` in this view, as of the version `at`.
     pub fn table(&self, table: &TableInfo, at: Version) -> Result<TableView<'_>> {
         Ok(TableView { view: self, files: self.files_of(table)?, at, own: None })
     }
@@ -74,12 +75,12 @@ pub struct TableView<'v> {
     pub files: &'v TableFiles,
     /// The version.
     pub at: Version,
-    /// What the transaction that reads has written. These rows lie over everything else.
+    /// The rows that the reading transaction has written. These rows lie over everything else.
     pub own: Option<&'v OwnRows>,
 }
 
 impl<'v> TableView<'v> {
-    /// The same table with the rows that a transaction has written over it.
+    /// The same table with the rows `own` of a transaction over it.
     #[inline]
     pub fn under(self, own: Option<&'v OwnRows>) -> Self {
         Self { own, ..self }

@@ -7,9 +7,10 @@
 //!
 //! The *head* is the first eight bytes of the key as a number. Most comparisons on the way down a skip list need
 //! only the head. Such a comparison reads one number, which is 16 bytes after the lowest link. For this reason, a
-//! key of fewer than eight bytes is padded with zeros. A node takes 24 bytes plus the key and the value. Each link
-//! after the first adds 8 bytes; an average node has a third of such a link. The sum is rounded up to a multiple of
-//! 8.
+//! key of fewer than eight bytes is padded with zeros. A node takes 24 bytes plus the key and the value, rounded up
+//! to a multiple of 8 bytes. Each link after the first adds 8 bytes; an average node has a third of such a link.
+//! Each link after the first adds 8 bytes; an average node has a third of such a link. The sum is rounded up to a
+//! multiple of 8.
 //!
 //! Invariants: after a node was written, nothing in it changes except its links. A link is null or leads to a node
 //! of the same arena. That node was written before the link was set.

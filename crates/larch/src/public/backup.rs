@@ -1,8 +1,8 @@
-//! Copies of a database: checkpoints, which share files with it, and backups, which need only what is new.
+//! Copies of a database. Checkpoints share files with the database, and backups copy only the files that are new.
 //!
-//! [`Database::checkpoint`](crate::Database::checkpoint) makes a database in another directory of the same disk, and
+//! [`Database::checkpoint`](crate::Database::checkpoint) makes a database in another directory of the same disk. It
 //! links the files that both databases have. [`Database::backup`](crate::Database::backup) copies files into a
-//! directory of [`Backups`]. There each file is copied once, however many backups have it.
+//! directory of [`Backups`]. Each file is copied there only once, however many backups contain it.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! Whether a database is sound, and what its files hold.
+//! Finds out whether a database is sound, and what its files contain.
 //!
 //! [`Database::check`](crate::Database::check) reads every page of every file and reports each [`Problem`]. [`dump`]
 //! shows a file as text. If a database is damaged, [`repair`](crate::repair::repair) saves everything in it that can

@@ -1,4 +1,4 @@
-//! What the engine does by itself, as it happens: flushes, compactions, stalls, errors.
+//! Reports what the engine does by itself, when it happens: flushes, compactions, stalls, errors.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,5 @@
-//! How a read came to its answer: the files that it looked into, the pages that it visited, and why it left out the
-//! other files.
+//! Explains how a read came to its answer: into which files it looked, which pages it visited, and why it left out
+//! the other files.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

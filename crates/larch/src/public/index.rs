@@ -1,7 +1,7 @@
-//! Indexes of tables, which find rows by other keys than their own.
+//! Indexes of tables. An index finds rows by keys that differ from their own.
 //!
-//! [`Table::create_index`](crate::Table::create_index) makes an [`Index`](crate::Index), and every commit keeps it. The
-//! engine knows no types: a program registers what makes the keys of a row, see
+//! [`Table::create_index`](crate::Table::create_index) makes an [`Index`](crate::Index), and every commit updates
+//! the index. The engine knows no types: the program registers a function that makes the index keys of a row, see
 //! [`Builder::extractors`](crate::Builder::extractors).
 //!
 //! ```

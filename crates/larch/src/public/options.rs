@@ -1,4 +1,4 @@
-//! Options of tables beyond the usual ones: levels, filters, the index of pages, and what an older release can read.
+//! Less common options of tables: levels, filters, the index of pages, and which releases can read the files.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,5 @@
-//! What reads hand out, and which choices a read takes: parts of rows, several rows of a page together, directions,
-//! and how much to read ahead.
+//! The values that reads return, and the choices that a read takes: parts of rows, several rows of a page together,
+//! directions, and how much to read ahead.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

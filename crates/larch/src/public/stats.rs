@@ -1,5 +1,6 @@
-//! Figures: what the engine has done and holds ([`Metrics`]), what a table takes ([`TableStats`]), what lies in a range
-//! ([`RangeStats`], [`Histogram`]), and what a store has been asked and costs ([`Bill`]).
+//! Numbers about a database: what the engine has done and holds ([`Metrics`]), how much space a table takes
+//! ([`TableStats`]), what a range contains ([`RangeStats`], [`Histogram`]), and which requests a store got and what
+//! they cost ([`Bill`]).
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! The choices that a [`Transaction`](crate::Transaction) takes, and the answers of conditional writes.
+//! The options of a [`Transaction`](crate::Transaction), and the results of conditional writes.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,5 @@
-//! Finds out what a damaged database has: its tables, the files of each, and the rows in its logs. It reads no pages of
-//! rows.
+//! Finds out what a damaged database contains: its tables, the files of each table, and the rows in its logs. It
+//! reads no pages of rows.
 
 use super::report::{Loss, RepairReport};
 use crate::base::error::{Error, Result};
@@ -22,10 +22,11 @@ use sst::Version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Memory for pages of the damaged database, in bytes: for index nodes of many files, and the pages being read.
+/// Memory for pages of the damaged database, in bytes. It is enough for index nodes of many files and for the pages
+/// that are being read.
 const CACHE_BYTES: u64 = 64 << 20;
 
-/// Most files of the damaged database that are open at a time.
+/// How many files of the damaged database are open at the same time at most.
 const OPEN_FILES: usize = 256;
 
 /// A table of the damaged database, with its files.
@@ -38,11 +39,12 @@ pub struct DamagedTable {
 /// The tables, files and logs of the damaged database.
 pub struct DamagedDatabase {
     pub tables: BTreeMap<TableId, DamagedTable>,
-    /// The tables with the entries of indexes. A repair leaves them out.
+    /// The tables with the entries of indexes. A repair leaves these tables out.
     indexes: BTreeSet<TableId>,
-    /// Whether the manifest is undamaged. Then tables and files that it does not name do not count.
+    /// Whether the manifest is undamaged. If so, tables and files that it does not name do not belong to the
+    /// database.
     is_whole: bool,
-    /// The rows of logs with smaller numbers are in files.
+    /// The number of the oldest log that is needed. The rows of logs with smaller numbers are in files.
     oldest_log: u64,
     /// The rows of the logs.
     pub memory: MemSet,
@@ -52,8 +54,8 @@ pub struct DamagedDatabase {
 }
 
 impl DamagedDatabase {
-    /// Finds out which tables and files exist. It reads the manifest and, if the manifest is damaged, the footers of
-    /// SSTs.
+    /// Finds out which tables and files exist. It reads the manifest. If the manifest is damaged, it also reads the
+    /// footers of SSTs.
     ///
     /// # Errors
     ///
@@ -118,7 +120,7 @@ impl DamagedDatabase {
         Ok(found)
     }
 
-    /// Adds the SSTs that the manifest does not name, each to the table that its footer names.
+    /// Adds the SSTs that the manifest does not name. Each SST goes to the table that its footer names.
     fn adopt(
         &mut self,
         machine: &Machine,
@@ -153,7 +155,8 @@ impl DamagedDatabase {
             };
             let FileOrigin { table, name: table_name, groups, index_of, is_run, built } = origin::decode(&origin);
             let (id, table_name) = match built {
-                // No table has one of the greatest ids, so they are taken from the greatest one downwards.
+                // No table of the database has one of the greatest ids, so these ids are free. They are used from
+                // the greatest one downwards.
                 Some(built) => {
                     let next = TableId(TableId::ELSEWHERE.0 - built_ids.len() as u32);
                     (*built_ids.entry(built).or_insert(next), Some(format!("built-{built:016x}")))
@@ -179,8 +182,8 @@ impl DamagedDatabase {
                 }
                 continue;
             }
-            // All rows of an import have version 0; the manifest had its version. The import came after the commits in
-            // files with smaller numbers.
+            // All rows of an import have version 0 in the file, because their version was in the manifest. The
+            // import came after the commits in all files with smaller numbers.
             let is_import = meta.newest == Version(0) && meta.rows() > 0;
             let offset = if is_import { newest_before } else { 0 };
             if is_import {
@@ -207,7 +210,8 @@ impl DamagedDatabase {
         }
     }
 
-    /// Applies the commits of all logs that are still needed to `memory`, each log up to its first damage.
+    /// Applies the commits of all logs that are still needed to `memory`. Each log is applied up to its first
+    /// damage.
     pub fn replay_logs(&mut self, machine: &Machine, damaged: &Path, report: &mut RepairReport) {
         let open = |number| LogReader::open(&*machine.disk, &log_path(damaged, number), None);
         let needed: Vec<u64> = self.logs.iter().copied().filter(|number| *number >= self.oldest_log).collect();
@@ -245,7 +249,7 @@ impl DamagedDatabase {
             }
         }
         for (id, _) in self.memory.all() {
-            // An undamaged manifest does not name tables that were dropped.
+            // If the manifest is undamaged and does not name a table, the table was dropped.
             if !self.is_whole && !self.tables.contains_key(&id) && !self.indexes.contains(&id) {
                 let name = format!("table-{}", id.0);
                 report
@@ -257,7 +261,7 @@ impl DamagedDatabase {
     }
 }
 
-/// A table that is known only from the footer of a file, without files so far.
+/// A table without files, about which only the footer of a file is known.
 fn from_footer(
     id: TableId,
     name: Option<String>,
@@ -277,7 +281,7 @@ fn from_footer(
 }
 
 /// Reads the manifest up to its first damage. Returns its file set, and whether it is undamaged. Damage of the
-/// manifest alone loses no rows, because the files are still there. So the report lists this damage as a guess and
+/// manifest alone loses no rows, because the files are still there. So the report lists such damage as a guess and
 /// not as a loss.
 fn manifest(
     machine: &Machine,

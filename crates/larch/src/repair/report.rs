@@ -1,4 +1,4 @@
-//! What a repair reports. It does not know how anything is read.
+//! What a repair reports. It does not know how things are read.
 
 use std::path::PathBuf;
 
@@ -14,10 +14,10 @@ pub struct RepairReport {
     pub files: u64,
     /// Commits that were replayed from logs.
     pub commits: u64,
-    /// What could not be read; empty if nothing was lost.
+    /// Everything that could not be read; empty if nothing was lost.
     pub lost: Vec<Loss>,
-    /// What the repair had to guess, as sentences: names, places in the order of commits, rows that may have been
-    /// erased.
+    /// What the repair had to guess, in sentences. Guesses are about names, about places in the order of commits,
+    /// and about rows that may have been erased.
     pub guesses: Vec<String>,
 }
 
@@ -25,15 +25,15 @@ pub struct RepairReport {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Loss {
-    /// The file; empty for a value that the new database cannot take.
+    /// The file with the loss. It is empty for a value that the new database cannot take.
     pub file: PathBuf,
     /// The table, if it is known.
     pub table: Option<String>,
-    /// The range of keys in which rows are lost: from the first key to before the second. The second is `None` if the
-    /// end is not known. `None` if nothing is known about the keys.
+    /// The key range in which rows are lost: from the first key to before the second key. The second key is `None`
+    /// if the end of the range is not known. The whole field is `None` if nothing is known about the keys.
     pub keys: Option<(Vec<u8>, Option<Vec<u8>>)>,
-    /// How many rows were lost, by the totals of the file. Other files may have newer or older versions of these
-    /// rows.
+    /// How many rows were lost, according to the totals of the file. Other files may have newer or older versions
+    /// of these rows.
     pub rows: u64,
     /// What is wrong, with the page and its offset.
     pub why: String,

@@ -1,5 +1,5 @@
-//! Gives the readable rows of one file in key order. If a page cannot be read, it is noted and skipped together with
-//! the rows below it. It does not know other files.
+//! Returns the readable rows of one file in key order. If a page cannot be read, it is noted and skipped together
+//! with the rows below it. It does not know other files.
 
 use super::report::Loss;
 use crate::manifest::DbFile;
@@ -12,25 +12,25 @@ use std::ops::Range;
 pub struct SalvagedRow {
     pub key: Vec<u8>,
     pub version: Version,
-    /// The parts of its value; `None` for an erase.
+    /// The parts of the row's value; `None` for an erase.
     pub parts: Option<Vec<Vec<u8>>>,
 }
 
-/// Gives the newest version of each row.
+/// Returns the newest version of each readable row of a file.
 pub struct Salvage {
     file: Arc<DbFile>,
     sst: Arc<Sst>,
     cache: Arc<PageCache>,
-    /// How many parts a row has.
+    /// The number of parts that a row has.
     groups: usize,
-    /// The subtrees that are not read yet. The next one is the last.
+    /// The subtrees that were not read yet. The last subtree of the list comes next.
     branches: Vec<Branch>,
-    /// The rows of the data page that is being read. The next range is the last.
+    /// Ranges of rows of the data page that is being read. The last range of the list comes next.
     ranges: Vec<Range<u64>>,
     cursor: Option<SstCursor>,
-    /// Rows with smaller ids were given or are lost.
+    /// Rows with smaller ids than this were returned or are lost.
     done_rows: u64,
-    /// Whether it uses the second index of the file, because a node of the first one could not be read.
+    /// Whether the second index of the file is used, because a node of the first index could not be read.
     is_second_index: bool,
     /// What could not be read.
     pub lost: Vec<Loss>,
@@ -54,7 +54,8 @@ impl Salvage {
         self.lost.push(Loss { file, table: None, keys: Some(keys), rows, why: error.to_string() });
     }
 
-    /// The range erases that can be read. If some cannot, the rows that they hid may show again.
+    /// The range erases that can be read. If some range erases cannot be read, the rows that they hid may show
+    /// again.
     pub fn range_erases(&mut self) -> Vec<RangeErase> {
         let count = self.sst.meta.range_erases.tree().map_or(0, |tree| tree.totals.rows);
         let mut erases = Vec::new();
@@ -96,7 +97,8 @@ impl Salvage {
                         }
                     }
                     Ok(false) => {}
-                    // The page was read a moment ago. The rest of the range is lost.
+                    // The page was read without an error a moment ago. If this fails now, the rest of the range is
+                    // lost. The rest of the range is lost.
                     Err(error) => self.lose((cursor.key().to_vec(), None), 0, &error),
                 }
                 continue;
@@ -112,7 +114,7 @@ impl Salvage {
         }
     }
 
-    /// Goes to the children of `branch`, or to its rows if it is a data page.
+    /// Goes to the children of `branch`. If `branch` is a data page, goes to its rows.
     fn descend(&mut self, branch: Branch) {
         let session = self.session();
         let page = retry(&session, || session.page(self.sst.file.at(&branch.subtree.address, branch.kind)));
@@ -146,7 +148,7 @@ impl Salvage {
         }
     }
 
-    /// The row at the cursor. `None` if its value cannot be read, which is noted as a loss.
+    /// The row at the cursor. `None` if the value of the row cannot be read. Then a loss is noted.
     fn row(&mut self, cursor: &mut SstCursor) -> Option<SalvagedRow> {
         let row = cursor.newest()?;
         let key = cursor.key().to_vec();

@@ -1,5 +1,5 @@
-//! Saves the rows of one damaged table into a table of the new database: merges the rows of its files and of the logs
-//! by key, takes the newest version of each, and imports it. It does not know where files and logs were found.
+//! Saves the rows of one damaged table into a table of the new database. It merges the rows of files and logs by
+//! key, takes the newest version of each row, and imports it. It does not know where the files and logs were found.
 
 use super::damaged::DamagedTable;
 use super::report::{Loss, RepairReport};
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 /// Keys whose values cannot be saved, with the reasons.
 type BadValues = Vec<(Vec<u8>, Error)>;
 
-/// One source of rows, by key: a file, or the rows of the logs.
+/// A source of rows in key order: a file, or the rows of the logs.
 enum RowSource<'a> {
     File(Box<Salvage>),
     Memory(std::iter::Peekable<Box<dyn Iterator<Item = SalvagedRow> + 'a>>),
@@ -40,8 +40,8 @@ impl RowSource<'_> {
     }
 }
 
-/// Saves the rows of `damaged` as a table of `db`. Its rows from logs are in `memtable`. Losses are added to
-/// `report`.
+/// Saves the rows of `damaged` as a table of `db`. `memtable` has the rows of this table that were in logs. Losses
+/// are added to `report`.
 ///
 /// # Errors
 ///
@@ -103,7 +103,7 @@ pub fn save_table(
     Ok(())
 }
 
-/// Gives the newest version of each key of all sources to `take`, by key.
+/// Merges all sources, and calls `take` with the newest version of each key, in key order.
 fn merge(sources: &mut [RowSource<'_>], mut take: impl FnMut(SalvagedRow) -> Result<()>) -> Result<()> {
     let mut heap = BinaryHeap::new();
     let mut heads: Vec<Option<SalvagedRow>> = Vec::new();
@@ -125,12 +125,12 @@ fn merge(sources: &mut [RowSource<'_>], mut take: impl FnMut(SalvagedRow) -> Res
     Ok(())
 }
 
-/// Adds a row to the import, whole or in parts as the table has it.
+/// Adds a row to the import. The row is added whole or in parts, depending on the table.
 fn add(import: &mut Import, table: &DamagedTable, key: &[u8], parts: &[Vec<u8>]) -> Result<()> {
     if table.options.groups.is_empty() { import.add(key, &parts[0]) } else { import.add_parts(key, parts) }
 }
 
-/// The keys in `memtable` whose values are not made of the parts that the table has.
+/// The keys in `memtable` whose values do not consist of the parts that the table has.
 fn values_without_parts(memtable: &Memtable, table: &str, groups: usize) -> BadValues {
     let puts = memtable.all_versions().filter(|row| row.kind() == RowKind::Put);
     let bad = puts.filter(|row| Slices::of(row.value(), groups).is_none());
@@ -138,7 +138,8 @@ fn values_without_parts(memtable: &Memtable, table: &str, groups: usize) -> BadV
     bad.map(|row| (row.key().to_vec(), error(row.key()))).collect()
 }
 
-/// The other rows in `memtable`: all versions, by key and from the newest to the oldest.
+/// All rows of `memtable` except those with bad values. It returns all versions, by key and from the newest to the
+/// oldest.
 fn rows_in(memtable: &Memtable, groups: usize) -> Box<dyn Iterator<Item = SalvagedRow> + '_> {
     Box::new(memtable.all_versions().filter_map(move |row| {
         let parts = match row.kind() {
@@ -151,7 +152,8 @@ fn rows_in(memtable: &Memtable, groups: usize) -> Box<dyn Iterator<Item = Salvag
     }))
 }
 
-/// Cuts range erases into fragments. A memtable does that; it has to get them from the oldest to the newest.
+/// Cuts range erases into fragments. A memtable does the cutting. It must get the range erases from the oldest to
+/// the newest.
 fn cut(erases: Vec<RangeErase>) -> Memtable {
     let mut by_age: Vec<(Version, usize)> =
         erases.iter().enumerate().filter_map(|(i, erase)| Some((*erase.versions.first()?, i))).collect();

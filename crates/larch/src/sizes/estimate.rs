@@ -1,11 +1,12 @@
-//! Estimates how much a range contains, as intervals. The numbers come from memory, from the manifest for files that
-//! lie completely in the range, and from index nodes for the other files. No data page is read.
+//! Estimates how much a range contains, as intervals. The numbers come from three places: from memory, from the
+//! manifest for files that are completely in the range, and from index nodes for all other files. No data page is
+//! read.
 //!
-//! A reader of one source alone sees its rows without its erases. A reader of several sources sees at most all their
-//! puts together. It sees at least the puts of any one source that newer sources do not erase. Both limits hold for
-//! a cluster of stretches as a whole, and for each single stretch. The stretches give the better limits where
-//! sources only touch. The whole gives the better limits where sources lie over each other, because each cut makes
-//! the rows of the page that it falls in uncertain.
+//! If only one source has keys, a reader sees its rows except erases. If several sources have keys, a reader sees
+//! at most the puts of all of them together. It sees at least those puts of any single source that newer sources do
+//! not erase. Both limits are true for a whole cluster of stretches, and also for each single stretch. Where
+//! sources only touch, the single stretches give better limits. Where sources overlap, the whole cluster gives
+//! better limits. The reason is that each cut falls into a page and makes the rows of this page uncertain.
 
 use super::memory::{self, MemoryRows};
 use super::stretches::{MEMORY, Placed, Sight, Stretches, files_in};
@@ -18,37 +19,38 @@ use sst::stats::{Estimate, RangeTotals};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The largest number of stretches of a cluster that are looked at one by one: each may cost a way down in every file.
+/// If a cluster has more stretches than this, they are not looked at one by one. Each stretch may cost a descent in
+/// the index of every file.
 const MAX_STRETCHES: usize = 32;
 
-/// Ways down that are taken together, so that their missing pages are read in one round. Their pages are pinned
-/// meanwhile.
+/// The number of descents that are made together, so that their missing pages are read in one round. Meanwhile
+/// their pages are pinned.
 const WAYS_TOGETHER: usize = 32;
 
-/// What a source has in some stretches.
+/// What one source has in some stretches.
 #[derive(Clone, Copy, Debug, Default)]
 struct SourceTally {
-    /// Puts that a reader certainly sees if no newer source has their keys.
+    /// Puts that a reader certainly sees, if no newer source has their keys.
     puts_low: u64,
     /// Puts that a reader may see.
     puts_high: u64,
-    /// Keys that may hide the same keys of older sources.
+    /// Keys of this source that may hide the same keys in older sources.
     erased_high: u64,
 }
 
-/// The tally of each source, newest first.
+/// The tallies of all sources, newest first.
 type Tallies = BTreeMap<usize, SourceTally>;
 
-/// Questions to files. Each is asked once.
+/// Questions to files. The same question is asked only once.
 #[derive(Debug, Default)]
 struct Questions {
-    /// The number of each question, by file and keys.
+    /// The number of each question, by its file and its keys.
     asked: BTreeMap<(usize, KeyRange), usize>,
     order: Vec<(usize, KeyRange)>,
 }
 
 impl Questions {
-    /// The number of the question, which is added if it is new.
+    /// The number of this question. If the question is new, adds it.
     fn ask(&mut self, file: usize, span: KeyRange) -> usize {
         let next = self.order.len();
         let number = *self.asked.entry((file, span.clone())).or_insert(next);
@@ -59,21 +61,21 @@ impl Questions {
     }
 }
 
-/// What to add up when the answers are there.
+/// A sum that is made when the answers are there.
 struct Sum {
-    /// The stretches of a cluster, or of a part of it.
+    /// The stretches that this sum is about: a cluster or a part of it.
     stretches: Range<usize>,
-    /// For each term: the file, how its rows are seen, and the number of the question.
+    /// The terms of the sum. Each has a file, how the rows of this file are seen, and the number of the question.
     terms: Vec<(usize, Sight, usize)>,
 }
 
-/// Rows that a reader sees.
+/// The number of rows that a reader sees.
 pub fn count(session: &Session, table: TableView<'_>, span: &KeyRange) -> Result<Estimate> {
     let stretches = Stretches::of(session, table, span)?;
     count_in(session, table, &stretches)
 }
 
-/// Bytes in files and memory.
+/// The number of bytes in files and in memory.
 pub fn size(session: &Session, table: TableView<'_>, span: &KeyRange) -> Result<Estimate> {
     let files = files_in(table, span);
     let places: Vec<_> = files.iter().map(|placed| (placed, &placed.span)).collect();
@@ -122,7 +124,7 @@ pub fn range_stats(session: &Session, table: TableView<'_>, span: &KeyRange) -> 
     Ok(stats)
 }
 
-/// As [`count`], for a range that was cut already.
+/// As [`count`], for a range that was already cut into stretches.
 fn count_in(session: &Session, table: TableView<'_>, stretches: &Stretches<'_>) -> Result<Estimate> {
     let in_memory = in_memory(table, stretches);
     let mut questions = Questions::default();
@@ -158,11 +160,11 @@ fn count_in(session: &Session, table: TableView<'_>, stretches: &Stretches<'_>) 
     Ok(total)
 }
 
-/// The questions to each file in these stretches. Neighbouring stretches in which the rows of the file are seen in
-/// the same way make one question.
+/// The questions to the files of these stretches. If the rows of a file are seen in the same way in neighbouring
+/// stretches, these stretches make one question.
 fn terms(stretches: &Stretches<'_>, numbers: Range<usize>, questions: &mut Questions) -> Vec<(usize, Sight, usize)> {
     let mut terms = Vec::new();
-    // Pieces that may go on in the next stretch.
+    // Pieces of files that may continue in the next stretch.
     let mut open: BTreeMap<(usize, bool), KeyRange> = BTreeMap::new();
     for stretch in &stretches.stretches[numbers] {
         let mut going_on = BTreeMap::new();
@@ -181,7 +183,7 @@ fn terms(stretches: &Stretches<'_>, numbers: Range<usize>, questions: &mut Quest
     terms.into_iter().map(ask).collect()
 }
 
-/// What lies in files, for each of `places`. Many are looked at together.
+/// What the files contain in each of `places`. Many places are looked at together.
 pub fn totals(session: &Session, places: &[(&Placed<'_>, &KeyRange)]) -> Result<Vec<RangeTotals>> {
     let mut all = Vec::with_capacity(places.len());
     for places in places.chunks(WAYS_TOGETHER) {
@@ -198,7 +200,7 @@ pub fn totals(session: &Session, places: &[(&Placed<'_>, &KeyRange)]) -> Result<
     Ok(all)
 }
 
-/// What memory has in each stretch.
+/// What the memtables contain in each stretch.
 fn in_memory(table: TableView<'_>, stretches: &Stretches<'_>) -> Vec<SourceTally> {
     let mut tallies = vec![SourceTally::default(); stretches.stretches.len()];
     let Some(first) = stretches.stretches.first() else { return tallies };
@@ -216,7 +218,7 @@ fn in_memory(table: TableView<'_>, stretches: &Stretches<'_>) -> Vec<SourceTally
     tallies
 }
 
-/// What each source has in the stretches of `sum`.
+/// What each source contains in the stretches of `sum`.
 fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_memory: &[SourceTally]) -> Tallies {
     let mut tallies = Tallies::new();
     let mut add = |source: usize, more: SourceTally| {
@@ -230,7 +232,8 @@ fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_mem
         let RangeTotals { rows, erased, .. } = answers[answer];
         let placed = &stretches.files[file];
         let puts_low = if sight == Sight::Clear { rows.low.saturating_sub(erased.high) } else { 0 };
-        // A row that is newer than the version of the reader may have replaced a put, an erase or nothing.
+        // A row may be newer than the version at which the reader reads. Then it may have replaced a put, an erase
+        // or nothing.
         let (puts_high, erased_high) =
             if placed.is_newer { (rows.high, rows.high) } else { (rows.high.saturating_sub(erased.low), erased.high) };
         add(placed.source, SourceTally { puts_low, puts_high, erased_high });
@@ -238,7 +241,7 @@ fn tallies(stretches: &Stretches<'_>, sum: &Sum, answers: &[RangeTotals], in_mem
     tallies
 }
 
-/// How many rows a reader sees of these sources.
+/// How many rows a reader sees if the sources have these tallies.
 fn visible(tallies: &Tallies) -> Estimate {
     let mut seen = Estimate::default();
     let mut erased = 0_u64;

@@ -1,8 +1,8 @@
 //! The exact number of rows that a reader sees in a range, and which row is number `n`.
 //!
-//! Where only one file has keys, its index and two of its data pages are enough. Where several files have keys, or
-//! range erases hide some, their keys are merged; values are not read. A few rows in memory over a file cut the file
-//! into pieces that lie between these rows.
+//! Where only one file has keys, its index and two of its data pages are read. Where several files have keys, or
+//! where range erases hide keys, the keys are merged. Values are not read. If a few rows in memory are over a file,
+//! they cut the file into pieces between these rows.
 
 use super::memory::MemoryRows;
 use super::stretches::{Sight, Stretch, Stretches};
@@ -14,11 +14,11 @@ use pages::{PageKind, Session, retry};
 use sst::{Direction, Groups, Readahead, RowKind};
 use sst::{KeyRange, next_string};
 
-/// If at most this many rows in memory lie over a file, each row ends a piece of the file, and a piece costs up to
-/// two data pages. If more rows lie over it, the keys between the first and the last of these rows are merged.
+/// If at most this many rows in memory are over a file, each of them ends a piece of the file. A piece costs up to
+/// two data pages. If there are more, the keys from the first of these rows to the last are merged.
 const MEMORY_ROWS: usize = 16;
 
-/// Keys that are counted in one way.
+/// A piece of a range whose keys are all counted in the same way.
 #[derive(Debug)]
 enum CountPiece<'v> {
     /// Only memory has keys here.
@@ -49,7 +49,7 @@ pub fn count(session: &Session, table: TableView<'_>, span: &KeyRange, readahead
     Ok(count)
 }
 
-/// The key of row `n` of those that a reader sees in `span`, counted from 0.
+/// The key of row number `n`, counted from 0, among the rows that a reader sees in `span`.
 pub fn nth_key(
     session: &Session,
     table: TableView<'_>,
@@ -94,7 +94,7 @@ pub fn nth_key(
     Ok(None)
 }
 
-/// The range in pieces, in order. Two pieces that have to be merged never follow each other.
+/// The pieces of the range, in key order. Two pieces that have to be merged are never neighbours.
 fn pieces<'v>(table: TableView<'v>, stretches: &Stretches<'v>) -> Vec<CountPiece<'v>> {
     let mut pieces = Vec::new();
     for stretch in &stretches.stretches {
@@ -107,7 +107,7 @@ fn pieces<'v>(table: TableView<'v>, stretches: &Stretches<'v>) -> Vec<CountPiece
     pieces
 }
 
-/// Adds keys that have to be merged.
+/// Adds keys that have to be merged to `pieces`.
 fn merged(span: KeyRange, pieces: &mut Vec<CountPiece<'_>>) {
     match pieces.last_mut() {
         Some(CountPiece::Merged(last)) if last.touches(&span) => last.join(span),
@@ -115,7 +115,7 @@ fn merged(span: KeyRange, pieces: &mut Vec<CountPiece<'_>>) {
     }
 }
 
-/// Adds the keys of a stretch with one file and some rows in memory.
+/// Adds the pieces of a stretch that has one file and some rows in memory.
 fn alone<'v>(table: TableView<'v>, file: &'v DbFile, stretch: &Stretch, pieces: &mut Vec<CountPiece<'v>>) {
     let mut rows = MemoryRows::from(table, stretch.span.low());
     let mut keys: Vec<Vec<u8>> = Vec::new();
@@ -144,19 +144,20 @@ fn alone<'v>(table: TableView<'v>, file: &'v DbFile, stretch: &Stretch, pieces: 
     pieces.extend(KeyRange::new(start, end).map(|span| CountPiece::File(file, span)));
 }
 
-/// The keys that a reader sees where only memory has keys.
+/// The keys that a reader sees in a part where only memory has keys.
 fn in_memory<'v>(table: TableView<'v>, span: &'v KeyRange) -> impl Iterator<Item = Vec<u8>> + 'v {
     let mut rows = MemoryRows::from(table, span.low());
     std::iter::from_fn(move || rows.next_in(span)).filter(|(_, shows)| *shows).map(|(row, _)| row.key().to_vec())
 }
 
-/// How many rows a reader sees of a file.
+/// The number of rows of `file` that a reader sees.
 fn in_file(session: &Session, file: &DbFile, span: &KeyRange) -> Result<u64> {
     let totals = retry(session, || file.sst.exact_between(session, span.low(), span.high()))?;
     Ok(totals.rows.saturating_sub(totals.erased))
 }
 
-/// The key of row `n` among the rows of a file that a reader sees. There are more than `n` such rows.
+/// The key of row number `n` among the rows of `file` that a reader sees. The file must have more than `n` such
+/// rows.
 fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span: &KeyRange, n: u64) -> Result<Vec<u8>> {
     let sst = &file.sst;
     let rows = retry(session, || sst.rows_between(session, span.low(), span.high()))?;
@@ -176,7 +177,7 @@ fn nth_key_in_file(session: &Session, table: TableView<'_>, file: &DbFile, span:
     Err(pages::Error::Corrupt { file: file.path().to_owned(), page: PageKind::Index.name(), offset: 0, why }.into())
 }
 
-/// Gives the keys that a reader sees to `each`, in order, until it returns false.
+/// Calls `each` with the keys that a reader sees, in order, until `each` returns false.
 fn walk(
     session: &Session,
     table: TableView<'_>,

@@ -1,5 +1,6 @@
-//! The memtables of a table as one source. What they say about each key is known exactly, because they are walked row
-//! by row. The write buffer limits that work. No page is read, and it does not know files.
+//! The memtables of a table as one source. Their answer about each key is exact, because they are walked row by
+//! row. This work is limited, because the write buffer limits the number of rows. It reads no page, and does not
+//! know files.
 
 use crate::memtable::{MemCursor, MemRow, Memtable};
 use crate::view::TableView;
@@ -9,7 +10,7 @@ use sst::stats::MemoryRun;
 use sst::{RangeErase, RowKind, Version};
 use std::ops::Bound;
 
-/// The parts of `span` that range erases in memory hide, in order, without overlaps.
+/// The parts of `span` that range erases in memory hide. They are in order and do not overlap.
 pub fn erased(table: TableView<'_>, span: &KeyRange) -> Vec<KeyRange> {
     let seen = |erase: &RangeErase<Arc<[u8]>>| erase.versions.last().is_some_and(|&oldest| oldest <= table.at);
     let mut spans: Vec<KeyRange> = Vec::new();
@@ -29,7 +30,7 @@ pub fn erased(table: TableView<'_>, span: &KeyRange) -> Vec<KeyRange> {
     joined
 }
 
-/// The keys that are in memory, in order, with what memory says about them.
+/// The keys in memory in order. For each key, it knows what memory says about it.
 #[derive(Debug)]
 pub struct MemoryRows {
     cursors: Vec<(MemCursor, Arc<Memtable>)>,
@@ -56,8 +57,8 @@ impl MemoryRows {
         last.max()
     }
 
-    /// The next row before the end of `span`, and whether a reader sees it. A row that no reader sees is an erase or
-    /// was erased.
+    /// The next row before the end of `span`, and whether a reader sees it. If a reader does not see the row, it is
+    /// an erase, or it was erased.
     pub fn next_in(&mut self, span: &KeyRange) -> Option<(MemRow, bool)> {
         let nearest = self.cursors.iter().filter_map(|(cursor, _)| cursor.key()).min()?;
         if !span.ends_after(nearest) {
@@ -84,22 +85,24 @@ impl MemoryRows {
     }
 }
 
-/// Rows and bytes in memory, seen or not: a key counts once in each memtable, with all its versions.
+/// Rows and bytes in memory, whether or not a reader sees them. A key counts once in each memtable, and its bytes
+/// include all its versions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InMemory {
-    /// Keys.
+    /// The number of keys.
     pub rows: u64,
-    /// Memory of their versions.
+    /// The memory of all versions of these keys, in bytes.
     pub bytes: u64,
 }
 
-/// How much memory has of `span`.
+/// How much of `span` is in memory.
 pub fn held(table: TableView<'_>, span: &KeyRange) -> InMemory {
     let runs = table.memtables().flat_map(|memtable| runs(memtable, span, u64::MAX, u64::MAX));
     runs.fold(InMemory::default(), |sum, run| InMemory { rows: sum.rows + run.rows, bytes: sum.bytes + run.bytes })
 }
 
-/// The keys of `span` in a memtable, in order. A run ends when it has `rows` keys or `bytes` bytes.
+/// Divides the keys of `span` in a memtable into runs, in order. A run ends when it has `rows` keys or `bytes`
+/// bytes.
 pub fn runs(memtable: &Memtable, span: &KeyRange, rows: u64, bytes: u64) -> Vec<MemoryRun> {
     let mut runs: Vec<MemoryRun> = Vec::new();
     let versions = memtable.versions_from(&span.start);
@@ -122,7 +125,7 @@ pub fn runs(memtable: &Memtable, span: &KeyRange, rows: u64, bytes: u64) -> Vec<
     runs
 }
 
-/// Key number `n`, counted from 0, among the keys in a memtable from `start` on.
+/// Among the keys in a memtable that are at or after `start`, the key number `n`, counted from 0.
 pub fn nth_key(memtable: &Memtable, start: &[u8], n: u64) -> Option<Vec<u8>> {
     let mut left = n;
     let mut last: Option<MemRow> = None;

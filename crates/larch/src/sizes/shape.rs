@@ -1,5 +1,5 @@
-//! How a range is spread over its keys: histograms, cut points, samples of its rows. It counts what is stored, in files
-//! and in memory: a key that is stored in several places counts in each.
+//! How the rows of a range are spread over its keys: histograms, cut points, and samples of rows. It counts what is
+//! stored in files and in memory. If a key is stored in several places, it counts in each place.
 
 use super::memory::InMemory;
 use super::stretches::{Placed, files_in};
@@ -16,10 +16,10 @@ use sst::stats::{self, CutPoint, Estimate, Histogram, HistogramSource, MemoryRun
 use std::collections::BTreeSet;
 
 /// Split points are chosen from a histogram with this many buckets for each part. Then each end of a part is wrong
-/// by at most a sixteenth of a part and by a data page of each file.
+/// by at most a sixteenth of a part plus a data page of each file.
 const BUCKETS_A_PART: u64 = 8;
 
-/// The runs of rows in memory for each bucket of a histogram.
+/// How many runs of rows in memory are made for each bucket of a histogram.
 const RUNS_A_BUCKET: u64 = 8;
 
 /// How fine a histogram is.
@@ -31,7 +31,7 @@ pub enum Resolution {
     Units(u64),
 }
 
-/// The largest number of buckets that a caller gets: each may cost a way down the index of every file.
+/// A caller never gets more buckets than this. Each bucket may cost a descent in the index of every file.
 const MAX_BUCKETS: u64 = 1 << 16;
 
 /// A histogram of `span`.
@@ -66,7 +66,7 @@ pub fn histogram(
     Ok(stats::histogram(session, &sources, span.low(), span.high(), metric, resolution)?)
 }
 
-/// Rows or bytes in files and memory.
+/// The rows or bytes that are stored in files and in memory.
 fn stored(session: &Session, files: &[Placed<'_>], held: InMemory, metric: Metric) -> Result<Estimate> {
     let places: Vec<(&Placed<'_>, &KeyRange)> = files.iter().map(|placed| (placed, &placed.span)).collect();
     let mut sum = Estimate::exact(match metric {
@@ -82,7 +82,7 @@ fn stored(session: &Session, files: &[Placed<'_>], held: InMemory, metric: Metri
     Ok(sum)
 }
 
-/// Where to cut `range` of `table` into `parts` parts of about equal bytes.
+/// The keys at which to cut `range` of `table` into `parts` parts of about equal bytes.
 pub fn split_points_between(
     cache: &Arc<PageCache>,
     table: TableView<'_>,
@@ -120,7 +120,7 @@ pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, pa
             .min_by_key(|&i| ends[i].1.abs_diff(target));
         let Some(nearest) = nearest else { break };
         let (point, _) = ends[nearest];
-        // If a point is nearer to the target of the next part, the next part gets it.
+        // If this point is nearer to the target of the next part, it is left for the next part.
         let after = (u128::from(total) * u128::from(part + 1) / u128::from(parts)) as u64;
         if part + 1 < parts && ends[nearest].1.abs_diff(after) < ends[nearest].1.abs_diff(target) {
             continue;
@@ -133,16 +133,16 @@ pub fn split_points(session: &Session, table: TableView<'_>, span: &KeyRange, pa
     Ok(points)
 }
 
-/// Two cut points of `span` between which row `n` of the visible rows lies, if there are more than `n` visible rows.
-/// The row is at or after the first cut point and before the second. `None` stands for the end of the range on that
-/// side.
+/// Two cut points of `span`. If more than `n` rows are visible, the visible row number `n` is between these points.
+/// The row is at or after the first cut point, and before the second cut point. `None` stands for the end of the
+/// range on that side.
 pub fn nth_between(
     session: &Session,
     table: TableView<'_>,
     span: &KeyRange,
     n: u64,
 ) -> Result<(Option<CutPoint>, Option<CutPoint>)> {
-    /// Cut points to choose from.
+    /// The number of cut points from which the two points are chosen.
     const BUCKETS: u64 = 64;
     let histogram = histogram(session, table, span, Metric::Rows, Resolution::Buckets(BUCKETS))?;
     let points: Vec<CutPoint> = histogram.buckets.into_iter().filter_map(|bucket| bucket.end).collect();
@@ -150,7 +150,8 @@ pub fn nth_between(
         Some(span) => estimate::count(session, table, &span),
         None => Ok(Estimate::default()),
     };
-    // Estimates need not grow from point to point. But each side of the answer is a point with a known estimate.
+    // The estimates do not always grow from one point to the next. But the estimate of each returned point is
+    // known.
     let (mut low, mut high) = (None, None);
     let (mut start, mut end) = (0, points.len());
     while start < end {
@@ -173,15 +174,15 @@ pub fn nth_between(
     Ok((low.map(|i| points[i].clone()), high.map(|i| points[i].clone())))
 }
 
-/// The sorted keys of up to `count` rows that a reader sees, without duplicates. One row is drawn at random from
-/// each of `count` equal pieces of all stored rows.
+/// The sorted keys of at most `count` rows that a reader sees, without duplicates. All stored rows are divided into
+/// `count` equal pieces, and one row is drawn at random from each piece.
 pub fn sample(session: &Session, table: TableView<'_>, span: &KeyRange, count: u64, seed: u64) -> Result<Vec<Key>> {
-    /// The number of draws for a key that a reader sees.
+    /// For each piece, it draws at most this many rows until it finds a key that a reader sees.
     const DRAWS: u64 = 4;
     let files = files_in(table, span);
     let memtables: Vec<_> = table.memtables().collect();
-    // All stored rows have one numbering: file after file, then the runs in memory. These are the first numbers of each
-    // file.
+    // All stored rows are numbered: file after file, and then the runs in memory. This list has the first number of
+    // each file.
     let mut places = Vec::with_capacity(files.len());
     let mut total = 0_u64;
     for placed in &files {
@@ -233,10 +234,10 @@ pub fn sample(session: &Session, table: TableView<'_>, span: &KeyRange, count: u
     Ok(keys.into_iter().collect())
 }
 
-/// The keys of a run in memory. A key is found by walking its run.
+/// The number of keys in a run in memory. To find a key, its run is walked.
 const RUN_ROWS: u64 = 64;
 
-/// Row `n` of those in `rows`.
+/// Row number `n` of the rows in `rows`.
 fn nth_of(rows: &sst::RowRanges, n: u64) -> Option<u64> {
     let mut left = n;
     for range in rows.iter() {
@@ -249,7 +250,7 @@ fn nth_of(rows: &sst::RowRanges, n: u64) -> Option<u64> {
     None
 }
 
-/// Pseudo-random numbers from a seed: SplitMix64 of Steele, Lea and Flood, 2014.
+/// Pseudo-random numbers from a seed, made by SplitMix64 of Steele, Lea and Flood, 2014.
 struct SplitMix64(u64);
 
 impl SplitMix64 {

@@ -1,6 +1,6 @@
-//! Finds out which sources of a table have keys in which part of a range. A key range is cut at the edges of its
-//! files and of its range erases, so that each stretch has the same sources from end to end. It reads range erases
-//! and no other page.
+//! Finds out for each part of a range which sources of a table have keys there. The range is cut at the edges of
+//! its files and range erases. So each piece, a stretch, has the same sources from end to end. It reads the pages
+//! of range erases and no other pages.
 //!
 //! ```text
 //! level 0      ├────── f1 ──────┤
@@ -10,9 +10,9 @@
 //! clusters  └──────────────────────────┘    └────────┘     connected by files
 //! ```
 //!
-//! Sources are numbered from the newest to the oldest: 0 is memory, then every file of level 0, then every deeper
-//! level. In its range, a range erase hides all rows of sources with greater numbers. It may or may not hide rows of
-//! its own source.
+//! Sources have numbers, from the newest to the oldest: 0 is memory, then comes each file of level 0, and then each
+//! deeper level. Within its keys, a range erase hides all rows of sources with greater numbers. It may or may not
+//! hide rows of its own source.
 
 use super::memory;
 use crate::base::error::Result;
@@ -23,8 +23,8 @@ use pages::{Session, retry};
 use sst::KeyRange;
 use sst::{EraseCursor, Version};
 
-/// The largest number of range erases of a source that are looked at in one range. Beyond that, everything in
-/// the range counts as perhaps hidden.
+/// At most this many range erases of a source are looked at in one range. If a source has more, everything in the
+/// range counts as possibly hidden.
 const MAX_ERASES: u64 = 64;
 
 /// The number of the source that consists of all memtables.
@@ -33,19 +33,19 @@ pub const MEMORY: usize = 0;
 /// A file that may have keys in the range.
 #[derive(Debug)]
 pub struct Placed<'v> {
-    /// Number of its source.
+    /// The number of its source.
     pub source: usize,
-    /// Its level.
+    /// The level of the file.
     pub level: usize,
     /// The file.
     pub file: &'v DbFile,
-    /// The keys of the range that it may have.
+    /// The keys of the range that the file may have.
     pub span: KeyRange,
-    /// Whether some of its rows are newer than the version of the reader.
+    /// Whether some rows of the file are newer than the version of the reader.
     pub is_newer: bool,
 }
 
-/// Keys that a range erase of a source hides.
+/// The keys that a range erase of a source hides.
 #[derive(Debug)]
 struct Cover {
     source: usize,
@@ -58,32 +58,34 @@ struct Cover {
 pub enum Sight {
     /// The reader sees a row if no newer source has its key.
     Clear,
-    /// A row may be hidden by a range erase, or too new for the reader.
+    /// A range erase may hide a row, or a row may be too new for the reader.
     Doubtful,
 }
 
-/// Keys for which the same sources have rows.
+/// A run of keys for which the same sources have rows.
 #[derive(Debug)]
 pub struct Stretch {
     /// The keys.
     pub span: KeyRange,
-    /// Files by their place in [`Stretches::files`], newest first. Files whose rows are all hidden are left out.
+    /// The files of this stretch, newest first, each as an index into [`Stretches::files`]. Files whose rows are
+    /// all hidden are left out.
     pub files: Vec<(usize, Sight)>,
-    /// Whether a file is both in this stretch and in the one before.
+    /// Whether some file is both in this stretch and in the stretch before it.
     is_joined: bool,
 }
 
 /// A range of a table, cut into stretches.
 #[derive(Debug)]
 pub struct Stretches<'v> {
-    /// All files that may have keys in the range, hidden or not, newest source first and then by key.
+    /// All files that may have keys in the range, hidden or not. They are sorted by source, newest first, and then
+    /// by key.
     pub files: Vec<Placed<'v>>,
-    /// The whole range, in order, without gaps.
+    /// The stretches of the whole range, in order and without gaps.
     pub stretches: Vec<Stretch>,
 }
 
 impl<'v> Stretches<'v> {
-    /// What lies in `span`.
+    /// Cuts `span` into stretches.
     pub fn of(session: &Session, table: TableView<'v>, span: &KeyRange) -> Result<Self> {
         let files = files_in(table, span);
         let mut covers = covers_in_memory(memory::erased(table, span));
@@ -94,7 +96,7 @@ impl<'v> Stretches<'v> {
         Ok(Self { files, stretches })
     }
 
-    /// The clusters: runs of joined stretches, by number.
+    /// The clusters. A cluster is a run of joined stretches, given by their numbers.
     pub fn clusters(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         let mut next = 0;
         std::iter::from_fn(move || {
@@ -121,7 +123,7 @@ pub fn files_in<'v>(table: TableView<'v>, span: &KeyRange) -> Vec<Placed<'v>> {
     found
 }
 
-/// The covers of range erases in memory, which come in order.
+/// The covers of range erases in memory. `erased` is in order.
 fn covers_in_memory(erased: Vec<KeyRange>) -> Vec<Cover> {
     if erased.len() as u64 <= MAX_ERASES {
         return erased.into_iter().map(|span| Cover { source: MEMORY, span, is_certain: true }).collect();
@@ -151,7 +153,7 @@ fn covers_of(session: &Session, placed: &Placed<'_>, at: Version, covers: &mut V
     Ok(())
 }
 
-/// Cuts `span` where files and covers begin and end.
+/// Cuts `span` at all places where files and covers begin or end.
 fn cut(span: &KeyRange, files: &[Placed<'_>], covers: &[Cover]) -> Vec<Stretch> {
     let spans = || files.iter().map(|placed| &placed.span).chain(covers.iter().map(|cover| &cover.span));
     let mut edges: Vec<&[u8]> = spans().map(|span| span.start.as_slice()).collect();
@@ -161,7 +163,8 @@ fn cut(span: &KeyRange, files: &[Placed<'_>], covers: &[Cover]) -> Vec<Stretch> 
     edges.dedup();
     edges.retain(|edge| span.start.as_slice() <= *edge && span.ends_after(edge));
 
-    // Files and covers in the order of their starts. Those that overlap the present stretch are kept from edge to edge.
+    // Files and covers are taken in the order of their starts. While the walk goes from edge to edge, it keeps
+    // those that overlap the present stretch.
     let mut files_to_come = by_start(files, |placed| &placed.span);
     let mut covers_to_come = by_start(covers, |cover| &cover.span);
     let (mut files_here, mut covers_here) = (Vec::new(), Vec::new());
@@ -192,7 +195,7 @@ fn cut(span: &KeyRange, files: &[Placed<'_>], covers: &[Cover]) -> Vec<Stretch> 
     stretches
 }
 
-/// The numbers of `all` in the order of their starts.
+/// The indexes of the elements of `all`, in the order of their starts.
 fn by_start<'a, T>(
     all: &'a [T],
     span: impl Fn(&'a T) -> &'a KeyRange,

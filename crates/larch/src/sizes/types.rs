@@ -1,4 +1,4 @@
-//! The answers of statistics, as plain values.
+//! The results of statistics, as plain values.
 
 use sst::stats::Estimate;
 
@@ -6,46 +6,47 @@ use sst::stats::Estimate;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RangeStats {
-    /// Rows that a reader sees.
+    /// The number of rows that a reader sees.
     pub rows: Estimate,
-    /// Newest versions of rows in files. A key that is in several files counts in each.
+    /// The number of rows in files, each with its newest version only. If a key is in several files, it counts in
+    /// each of them.
     pub stored_rows: Estimate,
-    /// The stored rows that are erases.
+    /// How many of the stored rows are erases.
     pub erased_rows: Estimate,
-    /// Stored bytes in files: data pages, large values, older versions and other column groups, without indexes and
-    /// range erases.
+    /// Stored bytes in files. They include data pages, large values, older versions and other column groups, but no
+    /// indexes and no range erases.
     pub file_bytes: Estimate,
-    /// The part of [`RangeStats::file_bytes`] in data pages of the main tree: keys, and values or the first column
-    /// group.
+    /// How many of [`RangeStats::file_bytes`] are in data pages of the main tree. These pages have the keys, and
+    /// the values or the first column group.
     pub data_bytes: Estimate,
-    /// [`RangeStats::file_bytes`] by column group; empty if values are whole. Large values of the first group are not
-    /// counted.
+    /// How many of [`RangeStats::file_bytes`] belong to each column group; empty if values are whole. Large values
+    /// of the first group are not counted.
     pub groups: Vec<RangeGroup>,
-    /// The part of [`RangeStats::file_bytes`] for older versions, in all groups.
+    /// How many of [`RangeStats::file_bytes`] belong to older versions, in all groups.
     pub history_bytes: Estimate,
-    /// The levels that have files in the range, from the top.
+    /// The levels that have files in the range, from level 0 down.
     pub levels: Vec<RangeLevel>,
-    /// Keys in memory. A key that is in several memtables counts in each.
+    /// The number of keys in memory. If a key is in several memtables, it counts in each of them.
     pub memory_rows: u64,
-    /// Memory of the versions of these keys, in bytes.
+    /// The memory of all versions of these keys, in bytes.
     pub memory_bytes: u64,
 }
 
-/// What a column group contains of a range.
+/// What a range contains of a column group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeGroup {
     /// Its name.
     pub name: String,
-    /// Stored bytes of its newest versions. For the first group these are the data pages, with the keys.
+    /// Stored bytes of its newest versions. For the first group these are the data pages, which also have the keys.
     pub bytes: Estimate,
 }
 
-/// What a level contains of a range.
+/// What a range contains of a level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeLevel {
     /// Its number.
     pub level: usize,
-    /// Files that may have keys in the range.
+    /// The number of files that may have keys in the range.
     pub files: u64,
     /// Stored rows, including erases.
     pub rows: Estimate,

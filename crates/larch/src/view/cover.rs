@@ -1,4 +1,4 @@
-//! Which rows range erases hide around the place of a merge, and up to which key this answer holds.
+//! Which rows are hidden by range erases around the place of a merge, and up to which key this answer is valid.
 //!
 //! ```text
 //! source 0    ─────────╳╳╳╳╳╳@9╳╳╳╳─────────────────────      the memtable
@@ -7,10 +7,10 @@
 //!                      ├─────── place ──────▶│edge
 //! ```
 //!
-//! For each source that has range erases, the fragment or the gap around the place is kept. The nearest of the ends
-//! of these is the edge. Up to the edge no source has to be asked: a row is hidden if it is older than the newest
-//! erase of its source and of the newer sources. So a row costs one comparison with the edge, and an index is read
-//! only where a fragment begins or ends.
+//! For each source that has range erases, it keeps the fragment or the gap around the place. The nearest end of
+//! these fragments and gaps is the edge. Up to the edge, no source has to be asked. A row is hidden if it is older
+//! than the newest erase of its own source and of the newer sources. So each row costs one comparison with the
+//! edge. An index is read only where a fragment begins or ends.
 
 use super::level::LevelCursor;
 use crate::manifest::Level;
@@ -21,18 +21,18 @@ use sst::{CoverAround, Direction, EraseCursor, Version};
 use std::cmp::Ordering;
 use std::ops::{Bound, Range};
 
-/// The covers around the place of a merge, which goes in one direction.
+/// The covers around the place of a merge. The merge goes in one direction.
 #[derive(Debug)]
 pub struct MergeCovers {
     direction: Direction,
-    /// How many sources the merge has.
+    /// The number of sources that the merge has.
     sources: usize,
     /// The sources that have range erases, newest first.
     erased: Vec<Erased>,
-    /// For each source of the merge: the newest erase of the keys up to the edge, made by this source or a newer
-    /// source. Empty until a source was asked.
+    /// For each source of the merge: the newest range erase of the keys up to the edge. This source or a newer
+    /// source has made it. It is empty until a source was asked.
     through: Vec<Option<Version>>,
-    /// `None` until a key was reached.
+    /// `None` until the merge has reached a key.
     edge: Option<Bound<Vec<u8>>>,
 }
 
@@ -59,7 +59,7 @@ enum Erases {
 struct FileErases {
     files: Level,
     walked: Range<usize>,
-    /// The cursor in the file that was looked into last, and the place of this file in the level.
+    /// The cursor in the file that was used last, and the place of this file in the level.
     cursor: Option<(usize, EraseCursor)>,
 }
 
@@ -78,7 +78,8 @@ impl MergeCovers {
         self.sources += 1;
     }
 
-    /// Adds the files that `cursor` walks as the next source, as of `at`, for keys from `low` to `high`.
+    /// Adds the files that `cursor` walks through as the next source. They are seen as of `at`, for keys from `low`
+    /// to `high`.
     pub fn add_level(&mut self, cursor: &LevelCursor, at: Version, low: Bound<&[u8]>, high: Bound<&[u8]>) {
         let (files, walked) = cursor.walked();
         if files[walked.clone()].iter().any(|file| file.sst.may_erase_between(low, high)) {
@@ -88,13 +89,13 @@ impl MergeCovers {
         self.sources += 1;
     }
 
-    /// Whether a key was reached, or no range erases exist at all.
+    /// Whether a key was reached. It is also true if no source has range erases.
     pub fn is_known(&self) -> bool {
         self.edge.is_some() || self.erased.is_empty()
     }
 
-    /// Goes to `key`, which the merge has reached. A composite step: when it is run again after a fault, sources
-    /// that have already looked do not look again.
+    /// Goes to `key`, which the merge has reached. This is a composite step: if it runs again after a fault,
+    /// sources that have looked already do not look again.
     #[inline]
     pub fn reach<S: PageSource + ?Sized>(&mut self, reader: &S, key: &[u8]) -> Result<(), Stop> {
         let is_inside = self.edge.as_ref().is_some_and(|edge| comes_before(key, edge, self.direction));
@@ -124,7 +125,7 @@ impl MergeCovers {
         Ok(())
     }
 
-    /// The key up to which the answers hold.
+    /// The key up to which the answers are valid.
     pub fn edge(&self) -> Bound<&[u8]> {
         match &self.edge {
             Some(edge) => edge.as_ref().map(Vec::as_slice),
@@ -132,15 +133,15 @@ impl MergeCovers {
         }
     }
 
-    /// The newest range erase that hides rows of source number `source` up to the edge. It hides the rows that are
-    /// older than itself.
+    /// The newest range erase that hides rows of the source with the number `source` up to the edge. It hides the
+    /// rows that are older than itself.
     #[inline]
     pub fn over(&self, source: usize) -> Option<Version> {
         self.through.get(source).copied().flatten()
     }
 
-    /// The end of the keys that newer sources erased in source number `source`. It is at the edge or after it.
-    /// `None` if these sources erased nothing at this place.
+    /// Up to where newer sources have erased the keys of the source with the number `source`. This end is at the
+    /// edge or after it. `None` if these sources erased nothing at this place.
     pub fn hidden_until(&self, source: usize) -> Option<&Bound<Vec<u8>>> {
         let newer = self.erased.iter().take_while(|erased| erased.source < source);
         let covers = newer.filter_map(|erased| erased.here.as_ref()).filter(|here| here.cover.is_some());
@@ -149,7 +150,7 @@ impl MergeCovers {
 }
 
 impl Erases {
-    /// The fragment or gap around `key`. A step.
+    /// The fragment or gap around `key`. This is a step.
     fn around<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -164,7 +165,7 @@ impl Erases {
 }
 
 impl FileErases {
-    /// As [`Erases::around`]. A file is not opened for keys beyond its bounds.
+    /// As [`Erases::around`]. It does not open a file for keys beyond the bounds of the file.
     fn around<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,

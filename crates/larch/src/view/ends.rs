@@ -1,15 +1,15 @@
-//! The two places of a range where merges go on, and the registry of all ranges that have places. This module does
-//! not know rows.
+//! The two places at which the merges of a range go on, and the registry of all ranges that have places. This
+//! module does not know rows.
 //!
-//! * A range enters the registry when it is first asked for a row, and leaves it when it ends or is dropped. So the
-//!   registry has only ranges that are open.
-//! * If no thread asks a range for a row at that moment, a new view takes the range's places in older views away.
-//!   The range finds its place again by the last key that it gave.
-//! * The pins of all places together are limited. If they are too many, places that were not used lately are taken
-//!   away.
+//! * A range enters the registry when it is first asked for a row. It leaves the registry when it ends or is
+//!   dropped. So the registry contains only open ranges.
+//! * When a new view comes, the range's places in older views are taken away, unless a thread is asking the range
+//!   for a row at that moment. Later the range finds its place again by the last key that it gave.
+//! * The number of bytes that all places pin together is limited. If they pin more, places that were not used
+//!   lately are taken away.
 //!
-//! Thread safe. Places are dropped outside of the locks in this file, because dropping one may free memory and remove
-//! files.
+//! Thread safe. Places are dropped while no lock of this file is held, because dropping a place may free memory and
+//! remove files.
 
 use super::follow::Following;
 use super::merge::Merge;
@@ -20,19 +20,19 @@ use pages::gauge::Holding;
 use sst::Direction;
 use std::collections::BTreeMap;
 
-/// The two places.
+/// The two places of a range.
 #[derive(Debug, Default)]
 pub struct RangeEnds {
     pub front: Option<End>,
     pub back: Option<End>,
-    /// Whether a reader waits for pages of the places' files, so that the files must be kept.
+    /// Whether a reader waits for pages of files to which the places refer. If so, the files must be kept.
     pub is_asked: bool,
-    /// Whether the range was asked for a row after the hand of the registry last passed it.
+    /// Whether the range was asked for a row since the hand of the registry last passed it.
     is_used: bool,
 }
 
 impl RangeEnds {
-    /// Takes the places in views before `generation`, unless a reader waits.
+    /// Takes the places in views before `generation`. If a reader waits, it takes none.
     #[inline]
     pub fn take_old(&mut self, generation: u64) -> impl Iterator<Item = End> + use<> {
         let is_free = !self.is_asked;
@@ -40,13 +40,13 @@ impl RangeEnds {
         self.front.take_if(old).into_iter().chain(self.back.take_if(old))
     }
 
-    /// The range begins to look for a row. Takes the places in views before `generation`. If the range waited for
-    /// pages, it takes none, and the range goes on in its old view.
+    /// Called when the range begins to look for a row. Takes the places in views before `generation`. If the range
+    /// waited for pages, it takes none, and the range continues in its old view.
     #[inline]
     pub fn begin(&mut self, generation: u64) -> Vec<End> {
         let goes_on = std::mem::take(&mut self.is_asked);
         self.is_used = true;
-        // A place is large, so no place is moved before it is known that a place is old.
+        // A place is large, so it is not moved until it is known to be old.
         let is_old = |end: &Option<End>| end.as_ref().is_some_and(|end| end.generation < generation);
         if goes_on || !is_old(&self.front) && !is_old(&self.back) {
             return Vec::new();
@@ -54,7 +54,7 @@ impl RangeEnds {
         self.take_old(generation).collect()
     }
 
-    /// Lets the merge go on after rows that were taken from a page without the merge.
+    /// Lets the merge continue after rows that were taken from a page without it.
     pub fn resume(&mut self, following: &Following) {
         let end = match following.direction() {
             Direction::Forward => &mut self.front,
@@ -70,13 +70,13 @@ impl RangeEnds {
         self.front.iter().chain(&self.back).map(|end| end.pins.bytes()).sum()
     }
 
-    /// Takes both places. No reader waits for either of them any more.
+    /// Takes both places. After this call, no reader waits for pages of these places.
     pub fn take_both(&mut self) -> [Option<End>; 2] {
         self.is_asked = false;
         [self.front.take(), self.back.take()]
     }
 
-    /// Takes both places, unless a reader waits.
+    /// Takes both places. If a reader waits, it takes none.
     pub fn take_all(&mut self) -> impl Iterator<Item = End> + use<> {
         self.take_old(u64::MAX)
     }
@@ -87,11 +87,11 @@ impl RangeEnds {
 pub struct End {
     pub merge: Merge,
     pub generation: u64,
-    /// The precharge of the rows up to a limit, while it is under way.
+    /// The precharge of the rows up to a limit, while the precharge is under way.
     pub precharge: Option<Precharge>,
     /// The bytes of the cache that the merge pins.
     pub pins: Holding,
-    /// How many rows are left until the pins are counted again.
+    /// After this number of rows, the pins are counted again.
     uncounted: u8,
 }
 
@@ -101,7 +101,7 @@ impl End {
         Self { merge, generation, precharge: None, pins: cache.cursors().holding(), uncounted: 0 }
     }
 
-    /// The row that was found has now been given.
+    /// Notes that the row that was found was given to the reader.
     #[inline]
     pub fn given(&mut self) {
         self.merge.leave();
@@ -114,48 +114,49 @@ impl End {
     }
 }
 
-/// The pins of a merge are counted again after this many rows: they change little from page to page.
+/// The pins of a merge are counted again after this many rows. They change little from page to page.
 const ROWS_A_COUNT: u8 = 16;
 
-/// Whether the other ranges pin more than one `share`th of the cache. This range pins `own_bytes`.
+/// Whether the other ranges together pin more than the cache divided by `share`. This range pins `own_bytes`.
 #[inline]
 pub fn is_crowded(cache: &PageCache, own_bytes: u64, share: u64) -> bool {
     cache.cursors().bytes().saturating_sub(own_bytes) > cache.budget_bytes() / share
 }
 
-/// All other ranges together may pin the cache divided by this number. If they pin more, places that were not used
-/// lately are taken away, and a range keeps its own places only while it looks for a row. If a range is the only
-/// one, it keeps its places, whatever they pin.
+/// The cache divided by this number is the limit for what all other ranges together may pin. If they pin more,
+/// places that were not used lately are taken away. Then a range keeps its own places only while it looks for a
+/// row. If there is only one range, it keeps its places, whatever they pin.
 pub const PLACES_SHARE: u64 = 8;
 
-/// If the other ranges pin more than this share, a range also gives up the page that it follows, and keeps only its
-/// key.
+/// If the other ranges pin more than the cache divided by this number, a range also gives up the page that it
+/// follows, and keeps only its key.
 pub const PAGES_SHARE: u64 = 4;
 
-/// The registry of the ranges that may hold a view.
+/// The registry of all ranges that may hold a view.
 #[derive(Debug, Default)]
 pub struct Ranges(Mutex<Registry>);
 
 #[derive(Debug, Default)]
 struct Registry {
-    /// The number for the range that enters next.
+    /// The number that the next range gets.
     next: u64,
-    /// The number from which the search for unused places goes on.
+    /// The number at which the search for unused places goes on.
     hand: u64,
     open: BTreeMap<u64, Arc<Mutex<RangeEnds>>>,
 }
 
-/// The two places of a range, and its entry in the registry. The entry ends when this is dropped.
+/// The two places of a range, together with its entry in the registry. The entry is removed when this value is
+/// dropped.
 pub struct Registered {
     ends: Arc<Mutex<RangeEnds>>,
     number: u64,
     ranges: Arc<Ranges>,
 }
 
-/// How many ranges are taken from the registry under one lock.
+/// How many ranges are taken from the registry before its lock is released.
 const WALKED_AT_ONCE: usize = 64;
 
-/// From how many other ranges a range tries to take places each time that it finds the cache crowded.
+/// When a range finds the cache crowded, it tries to take places from this many other ranges.
 const LOOKED_AT: usize = 32;
 
 impl Ranges {
@@ -174,8 +175,9 @@ impl Ranges {
         self.0.lock().open.len()
     }
 
-    /// Takes views before `generation` away from ranges that no thread asks for a row at this moment. A range in use
-    /// releases its old view by itself. The caller must hold no lock: memory is freed here, and files are removed.
+    /// Takes views before `generation` away from those ranges that no thread asks for a row at this moment. A range
+    /// in use releases its old view by itself. The caller must hold no lock, because this frees memory and removes
+    /// files.
     pub fn let_go(&self, generation: u64) {
         let (mut next, end) = (0, self.0.lock().next);
         while next < end {
@@ -191,20 +193,20 @@ impl Ranges {
 }
 
 impl Registered {
-    /// The places, for their own range.
+    /// Locks the places, for use by their own range.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, RangeEnds> {
         self.ends.lock()
     }
 
-    /// Takes the places in views before `generation`, unless a reader waits.
+    /// Takes the places in views before `generation`. If a reader waits, it takes none.
     pub fn take_old(&self, generation: u64) -> Vec<End> {
         self.ends.lock().take_old(generation).collect()
     }
 
     /// Takes the places of some other ranges, while `goes_on` returns true. It takes them from ranges that were not
-    /// asked for a row after the hand last passed them. These ranges find their places again by their keys. The
-    /// caller must not have locked its own places.
+    /// asked for a row since the hand last passed them. Later, these ranges find their places again by their keys.
+    /// The caller must not hold the lock of its own places.
     pub fn take_unused(&self, goes_on: impl Fn() -> bool) {
         let some: Vec<(u64, Arc<Mutex<RangeEnds>>)> = {
             let mut registry = self.ranges.0.lock();
@@ -229,7 +231,7 @@ impl Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        // The lock is released before the places are dropped.
+        // The lock of the registry is released before the places are dropped.
         let left = self.ranges.0.lock().open.remove(&self.number);
         drop(left);
     }

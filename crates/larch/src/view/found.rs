@@ -1,5 +1,5 @@
-//! A row that a read has found but whose value is not loaded yet, and the place of the row. This module does not
-//! know how the row was found.
+//! A row that a read has found, with its place. Its value is not loaded yet. This module does not know how the row
+//! was found.
 
 use crate::manifest::DbFile;
 use crate::memtable::MemRow;
@@ -8,18 +8,18 @@ use pages::PageRef;
 use sst::{Row, Version};
 use std::ops::Range;
 
-/// A visible row. `F` keeps the file of the row: a range owns the file, because the range takes newer views on the
-/// way; a get borrows the file.
+/// A row that is visible to the reader. `F` keeps the file of the row. A range owns the file, because it takes
+/// newer views on its way. A get only borrows the file.
 #[derive(Clone, Debug)]
 pub enum FoundRow<F = Arc<DbFile>> {
-    /// In memory.
+    /// The row is in memory.
     Memory(MemRow),
-    /// In a file: its value may have to be read.
+    /// The row is in a file, and its value may have to be read.
     File(Row, F),
 }
 
 impl<F> FoundRow<F> {
-    /// The commit that wrote it.
+    /// The version of the commit that wrote the row.
     pub fn version(&self) -> Version {
         match self {
             Self::Memory(row) => row.version(),
@@ -28,11 +28,11 @@ impl<F> FoundRow<F> {
     }
 }
 
-/// Where a row lies.
+/// The place of a row.
 pub enum Spot<'r> {
     /// The row was found by a merge or a look-up.
     Found(FoundRow),
-    /// The value of the row lies at this place of a page. The row before it lies in the same page.
+    /// The value of the row lies at this place of a page. The row that was given before it is in the same page.
     InPage(&'r PageRef, Range<usize>),
     /// The row is in memory, and this is a copy of its value.
     Copied(&'r [u8]),

@@ -9,20 +9,21 @@
 //!                     ^ the frontier, in the direction of the walk
 //! ```
 //!
-//! Cursors are moved together: all cursors that have to move do so before a fault is returned, and cursors that have
-//! arrived are not moved again. So a step that faults can be run again. This module does not know what the rows say:
-//! a read asks the newest cursor that shows a version, and a compaction takes all versions.
+//! Cursors are moved together. Before a fault is returned, every cursor that has to move was asked to move. Cursors
+//! that have arrived are not moved again. So a step that faults can be run again. This module does not know the
+//! content of rows: a read asks the newest cursor that shows a version of the key, and a compaction takes all
+//! versions.
 
 use pages::Stop;
 use sst::Direction;
 
-/// What a frontier is made of.
+/// A cursor that can be part of a frontier.
 pub trait Sorted {
-    /// The key at which the cursor stands. `None` if it stands at no key.
+    /// The key at which the cursor stands; `None` if it stands at no key.
     fn key(&self) -> Option<&[u8]>;
 }
 
-/// Sorted cursors, newest first, which make moves `M`.
+/// Sorted cursors, newest first. Their moves have the type `M`.
 #[derive(Debug)]
 pub struct Frontier<C, M> {
     direction: Direction,
@@ -42,7 +43,7 @@ struct FrontierSource<C, M> {
 enum Progress<M> {
     Moving(M),
     Arrived,
-    /// No further key exists.
+    /// The cursor has no further key.
     Ended,
 }
 
@@ -59,13 +60,14 @@ impl<C: Sorted, M> Frontier<C, M> {
         self.has_arrived
     }
 
-    /// Moves each source that has to move. `go` makes the move and returns whether the cursor reached a key. It
-    /// faults once for all sources, and also if the caller misses pages already (`is_missing`). A step.
+    /// Moves each source that has to move. `go` makes the move, and returns whether the cursor has reached a key.
+    /// It faults once for all sources. It also faults if the caller already misses pages (`is_missing`). This is a
+    /// step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is missing. It is returned after every source that can move has moved. Any other
-    /// stop is returned at once.
+    /// [`Stop::Fault`] if a page is missing. The fault is returned after every source that can move has moved. Any
+    /// other stop is returned at once.
     #[inline]
     pub fn arrive(
         &mut self,
@@ -88,7 +90,7 @@ impl<C: Sorted, M> Frontier<C, M> {
         Ok(())
     }
 
-    /// The nearest key of all sources, and the newest source that stands at this key. All sources must have arrived.
+    /// The nearest key of all sources, and the newest source that has this key. All sources must have arrived.
     #[inline]
     pub fn nearest(&self) -> Option<(usize, &[u8])> {
         let mut nearest: Option<(usize, &[u8])> = None;
@@ -105,15 +107,15 @@ impl<C: Sorted, M> Frontier<C, M> {
         nearest
     }
 
-    /// The key at which source `i` stands. If the source has to move, the key at which it stood before. `None` if it
-    /// has ended.
+    /// The key at which source `i` stands. If the source has to move, it is the key at which it stood before.
+    /// `None` if it has ended.
     #[inline]
     pub fn key(&self, i: usize) -> Option<&[u8]> {
         let FrontierSource { cursor, progress } = &self.sources[i];
         if matches!(progress, Progress::Ended) { None } else { cursor.key() }
     }
 
-    /// Leaves `key`: every source that stands there has to make the move that `next` returns.
+    /// Leaves `key`: every source that stands at this key has to make the move that `next` returns.
     #[inline]
     pub fn leave(&mut self, key: &[u8], mut next: impl FnMut(usize, &mut C) -> M) {
         self.has_arrived = false;
@@ -124,14 +126,14 @@ impl<C: Sorted, M> Frontier<C, M> {
         }
     }
 
-    /// Source `i` has to make the move `to` before keys are compared again.
+    /// Notes that source `i` has to make the move `to` before keys are compared again.
     #[inline]
     pub fn send(&mut self, i: usize, to: M) {
         self.has_arrived = false;
         self.sources[i].progress = Progress::Moving(to);
     }
 
-    /// The move that source `i` has to make, if it has to move.
+    /// The move that source `i` has to make; `None` if it does not have to move.
     #[inline]
     pub fn moving(&self, i: usize) -> Option<&M> {
         if let Progress::Moving(to) = &self.sources[i].progress { Some(to) } else { None }
@@ -165,7 +167,7 @@ impl<C: Sorted, M> Frontier<C, M> {
 mod tests {
     use super::*;
 
-    /// Keys in their order. Each key is missing at the first try.
+    /// A cursor over keys in order. Each key is missing at the first try, so each move faults once.
     struct Keys {
         keys: Vec<&'static [u8]>,
         next: usize,
@@ -189,7 +191,7 @@ mod tests {
         }
     }
 
-    /// All keys with the sources that have them, and how many rounds of faults the walk took.
+    /// All keys, each with the sources that have it, and the number of rounds of faults that the walk took.
     fn merged(direction: Direction, sources: &[&[&'static str]]) -> (Vec<(String, Vec<usize>)>, usize) {
         let keys = |keys: &&[&'static str]| {
             let mut keys: Vec<&'static [u8]> = keys.iter().map(|key| key.as_bytes()).collect();
@@ -230,8 +232,8 @@ mod tests {
     #[test]
     fn cursors_that_move_together_fault_together() {
         let same: [&[&str]; 3] = [&["a", "b"], &["a", "b"], &["a", "b"]];
-        // One round goes to the first key, one to the second key, and one past it. Each round serves all three
-        // sources.
+        // One round goes to the first key, one round goes to the second key, and one round goes past it. Each round
+        // serves all three sources.
         assert_eq!(merged(Direction::Forward, &same).1, 3);
         let apart: [&[&str]; 2] = [&["a", "b"], &["c", "d"]];
         assert_eq!(merged(Direction::Forward, &apart).1, 5);

@@ -1,4 +1,4 @@
-//! Memtables as one source.
+//! Tests memtables as one source.
 
 use super::*;
 use crate::base::options::TableOptions;
@@ -9,7 +9,8 @@ use crate::view::View;
 
 const TABLE: TableId = TableId(1);
 
-/// Puts (`+k@5`), erases (`-k@5`) and range erases (`a..c@5`) in memtables, the newest first.
+/// A view with these memtables, the newest first. Each text has puts (`+k@5`), erases (`-k@5`) and range erases
+/// (`a..c@5`).
 fn view(memtables: &[&str]) -> View {
     let memory = memtables.iter().map(|script| {
         let memory = MemSet::new(1, Arc::default());
@@ -38,7 +39,7 @@ fn view(memtables: &[&str]) -> View {
     View { generation: 0, memory: memory.collect(), files: Arc::new(files) }
 }
 
-/// Its table as of a version.
+/// The table of `view` as of the version `at`.
 fn table(view: &View, at: u64) -> TableView<'_> {
     TableView { view, files: &view.files.tables[&TABLE], at: Version(at), own: None }
 }
@@ -47,7 +48,7 @@ fn all() -> KeyRange {
     KeyRange { start: Vec::new(), end: None }
 }
 
-/// Rows as of a version: `k` if it is seen, `-k` if it hides.
+/// The rows of `span` as of the version `at`, as a text: `k` if the row is seen, and `-k` if it hides older rows.
 fn shown(view: &View, at: u64, span: &KeyRange) -> String {
     let table = table(view, at);
     let mut rows = MemoryRows::from(table, span.low());

@@ -1,4 +1,4 @@
-//! How often reads of a far store wait: once for everything that is under way together.
+//! Tests how often reads of a far store wait: they wait once for all reads that are under way together.
 
 use super::{MACHINE_BYTES, ahead_bytes};
 use crate::{Builder, Database, Table};
@@ -11,7 +11,7 @@ const DIRECTORY: &str = "db";
 const ROWS: u32 = 40_000;
 const VALUE_BYTES: usize = 400;
 
-/// Reads that all take the same time, however many are under way together.
+/// A source of reads that all take the same time, however many of them are under way together.
 struct FarReads {
     latency: Duration,
     state: Mutex<FarReadsState>,
@@ -29,7 +29,7 @@ impl FarReads {
         Arc::new(FarReads { latency, state: Mutex::default() })
     }
 
-    /// How often a reader has waited, and the most bytes that were under way.
+    /// Returns how often a reader has waited, and the most bytes that were under way together, and forgets both.
     fn take(&self) -> (u64, usize) {
         let state = &mut *self.state.lock();
         (std::mem::take(&mut state.trips), std::mem::take(&mut state.most_bytes))
@@ -81,7 +81,7 @@ fn key(row: u32) -> [u8; 4] {
     row.to_be_bytes()
 }
 
-/// Bytes that no compression makes shorter.
+/// Bytes that cannot be compressed.
 fn value(row: u32) -> Vec<u8> {
     let mut state = u64::from(row) + 1;
     let mut next = || {
@@ -91,7 +91,7 @@ fn value(row: u32) -> Vec<u8> {
     (0..VALUE_BYTES).map(|_| next()).collect()
 }
 
-/// A machine with a database of 16 MB in files.
+/// A machine with a database that has 16 MB in files.
 fn filled() -> Machine {
     let (machine, _) = Machine::simulated(1);
     let db = builder(&machine).open().expect("the disk works");
@@ -106,7 +106,7 @@ fn builder(machine: &Machine) -> Builder {
     Database::builder(DIRECTORY).machine(machine.clone()).reserve_bytes(0).cache_bytes(64 << 20)
 }
 
-/// The database with nothing in memory, on a disk that is so far away.
+/// Opens the database with nothing in memory, on a disk whose reads take `latency`.
 fn open_far(machine: &Machine, latency: Duration) -> (Table, Arc<FarReads>) {
     let reads = FarReads::new(latency);
     let machine = Machine { reads: reads.clone(), ..machine.clone() };
@@ -128,8 +128,8 @@ fn a_scan_waits_less_often_the_further_away_it_reads() {
         assert!(most_bytes as u64 <= (64 << 20) / 4, "{millis} ms: {most_bytes} bytes were under way");
         trips.push(waits);
     }
-    // The data has 16 MB. A reader that is near asks for 16 KiB after the first page, then twice as much each time,
-    // and in the end for windows of 8 MiB.
+    // The data has 16 MB. Without latency, a reader asks for 16 KiB after the first page. Then it asks for twice as
+    // much each time, and in the end for windows of 8 MiB.
     assert!(trips[0] >= 11, "{trips:?}");
     assert!(trips[1] <= trips[0] - 3, "{trips:?}: what comes in 5 ms are 320 KiB");
     assert!(trips[2] < trips[1] && trips[3] <= trips[2], "{trips:?}");
@@ -156,7 +156,7 @@ fn pages_are_loaded_in_larger_pieces_from_far_away() {
         assert!(warmed.is_whole, "{millis} ms");
         trips.push(reads.take().0);
     }
-    // Pieces of 1 MiB, and of an eighth of the cache.
+    // The first walk reads pieces of 1 MiB, and the second reads pieces of an eighth of the cache.
     assert!(trips[0] >= 16 && trips[1] <= trips[0] / 3, "{trips:?}");
     assert!(trips[2] <= trips[1], "{trips:?}");
 }
