@@ -201,8 +201,8 @@ fn readers_that_see_two_writers_in_different_orders_are_a_long_fork() {
 
 #[test]
 fn a_reader_of_one_half_of_each_dirty_write_finds_it() {
-    // T1 has the last write to x, and T2 has the last write to y (G0). If versions are ordered in this way, the
-    // value of x is old.
+    // T1 has the last write to x, and T2 has the last write to y (G0). By the order of versions, T3 reads an old
+    // value of x.
     let history = "
         T1: b@0 w(x)=1 w(y)=2 c@1
         T2: b@1 w(x)=3 w(y)=4 c@2
