@@ -1,8 +1,8 @@
-//! Explains a read: which files it visited and why, which pages it found in memory, which pages it read, and how
-//! often it waited. This module does not know how a read works.
+//! Explains a read: which files it visited and why, which pages were in memory, which pages it read from the disk,
+//! and how often it waited. This module does not know how reads work.
 //!
-//! A read is explained by doing it: the code of [`Reader::get`] and [`Reader::range`] runs on a session that takes
-//! notes. This file adds to the notes which files were left out because of their bounds.
+//! To explain a read, it is done: the code of [`Reader::get`] and [`Reader::range`] runs in a session that takes
+//! notes. This file adds which files the read left out because of their bounds.
 
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::Result;
@@ -34,12 +34,12 @@ mod text;
 pub use pages::notes::PageFound;
 pub use store::ExplainedStore;
 
-/// What a read did, from [`Table::explain_get`](crate::Reader::explain_get) and
-/// [`Table::explain_scan`](crate::Reader::explain_scan). It can be printed as a table for people.
+/// What a read did. [`Table::explain_get`](crate::Reader::explain_get) and
+/// [`Table::explain_scan`](crate::Reader::explain_scan) return it. `Display` prints it as a table for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// The version at which the rows were read.
+    /// The version that the read saw.
     pub version: Version,
     /// What the read found.
     pub answer: Explained,
@@ -49,26 +49,26 @@ pub struct Explanation {
     pub memory_rows: u64,
     /// The files whose pages the read used, in the order of their first use.
     pub files: Vec<ExplainedFile>,
-    /// Every level that has files, from level 0 down: how many of its files were visited, and why the other files
-    /// were not.
+    /// All levels that have files, from level 0 down. For each level, it says how many files were visited, and why
+    /// the others were not.
     pub levels: Vec<ExplainedLevel>,
-    /// How often the read waited for the disk. If the files are in a store, these are round trips.
+    /// How often the read waited for the disk. For files in a store, each such wait is a round trip.
     pub rounds: u64,
-    /// What the store was asked while the read ran, if the database is in a store.
+    /// If the database is in a store, what was requested from the store during the read.
     pub store: Option<ExplainedStore>,
-    /// The first thousand pages that the read used, in order.
+    /// The first thousand pages that the read used, in the order of their use.
     pub visits: Vec<PageVisit>,
-    /// How many further pages the read used.
+    /// How many pages the read used after these.
     pub visits_left_out: u64,
 }
 
-/// What a read by an index did, from [`Index::explain_range_by`]. It can be printed as a table for people.
+/// What a read by an index did. [`Index::explain_range_by`] returns it. `Display` prints it as a table for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedByIndex {
-    /// The read of the entries: pages of the index.
+    /// The read of the entries, which uses pages of the index.
     pub entries: Explanation,
-    /// The look-ups of the rows: pages of the table.
+    /// The lookups of the rows, which use pages of the table.
     pub rows: Explanation,
 }
 
@@ -79,87 +79,87 @@ impl ExplainedByIndex {
     }
 }
 
-/// Prints the two reads, one after the other.
+/// Prints both reads, first that of the entries.
 impl fmt::Display for ExplainedByIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "entries of the index\n{}\nrows of the table\n{}", self.entries, self.rows)
     }
 }
 
-/// What a read found.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Explained {
     /// The key has a row.
     Found {
-        /// The bytes of the value, or of the parts that were read.
+        /// The bytes of the value, or of those parts of it that were read.
         value_bytes: u64,
     },
     /// No version of the key was found.
     Absent,
-    /// The newest version of the key is an erase, or a range erase hides it.
+    /// The key was erased: its newest version is an erase, or a range erase hides it.
     Erased,
     /// A scan found rows.
     Rows {
         /// The number of rows.
         rows: u64,
-        /// Bytes of their values, or of the parts that were read.
+        /// The bytes of the values, or of those parts of them that were read.
         value_bytes: u64,
     },
 }
 
-/// A file that was visited.
+/// A file that the read visited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedFile {
-    /// The level of the file. `None` if the file was created and replaced again while a scan ran. Then its rows and
-    /// bytes are 0.
+    /// The level of the file, or `None` if the file was created and replaced again during a scan. In this case
+    /// `rows` and `bytes` are 0.
     pub level: Option<usize>,
-    /// Its number.
+    /// The number of the file.
     pub number: u64,
-    /// How many rows it has. Older versions are not counted.
+    /// The number of rows in the file. Older versions are not counted.
     pub rows: u64,
     /// Its length in bytes.
     pub bytes: u64,
-    /// The outcome of the visit.
+    /// What the visit of the file has brought.
     pub verdict: Verdict,
-    /// The pages that were used, by kind.
+    /// The pages of the file that the read used, by kind.
     pub pages: Vec<ExplainedPages>,
 }
 
-/// The outcome of a visit of a file.
+/// What the visit of a file has brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
-    /// The file has the row that is the answer.
+    /// The file has the row that the read returned.
     Row,
-    /// The file has the erase or range erase that is the answer.
+    /// The file has the erase or the range erase because of which the key has no value.
     Erased,
     /// The key is within the bounds of the file, but the file has no version of it.
     Nothing,
-    /// The key is within the bounds of the file, but the filter of the file tells that the file does not have the
-    /// key. No data page was used.
+    /// The key is within the bounds of the file, but the filter of the file says that the file does not have the
+    /// key. So no data page of the file was used.
     SavedByFilter,
     /// A scan went through the file, or many keys were looked up in it.
     Walked,
 }
 
-/// The pages of one kind that were used in one file.
+/// The pages of one kind in one file that the read used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedPages {
-    /// The kind.
+    /// The kind of the pages.
     pub kind: PageKind,
-    /// Pages that were found in memory. A page counts once in each step, even if the step ran several times. If this
-    /// read has loaded a page itself, the first use of the page is no hit.
+    /// How many pages were found in memory. A page counts once for each step that used it, even if the step ran
+    /// several times. If the read has loaded a page itself, its first use of this page does not count.
     pub hits: u64,
-    /// Pages that were missing and were read from disk.
+    /// How many pages were missing and had to be read from the disk.
     pub faults: u64,
-    /// Pages that were read from disk in the same rounds, before they were needed.
+    /// How many pages were read from the disk in the same rounds before they were needed.
     pub ahead: u64,
-    /// Pages that were missing and were loaded by another reader meanwhile.
+    /// How many pages were missing, but another reader loaded them at the same time.
     pub shared: u64,
-    /// The stored bytes of all pages that were read: the pages in `faults` and the pages in `ahead`.
+    /// The stored bytes of all pages that were read from the disk, which are those in `faults` and in `ahead`.
     pub read_bytes: u64,
 }
 
@@ -169,38 +169,38 @@ pub struct ExplainedPages {
 pub struct ExplainedLevel {
     /// The number of the level.
     pub level: usize,
-    /// Files in it.
+    /// The number of files in the level.
     pub files: u64,
-    /// Files that were visited.
+    /// How many of these files the read visited.
     pub visited: u64,
-    /// Files that were left out because the keys are outside their bounds.
+    /// How many files were left out because the keys are outside of their bounds.
     pub outside_bounds: u64,
-    /// Files that were left out because the answer was already complete.
+    /// How many files were left out because the answer was already complete.
     pub not_reached: u64,
 }
 
-/// A page that a read used.
+/// The use of a page by a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PageVisit {
-    /// The number of its file.
+    /// The number of the file with the page.
     pub file: u64,
-    /// Its kind.
+    /// The kind of the page.
     pub kind: PageKind,
-    /// The height of an index node above the lowest pages of its tree; 0 for other pages.
+    /// For an index node, its height above the lowest pages of its tree. For other pages, 0.
     pub level: u8,
-    /// Where the page lies in the file, in bytes from the start of the file.
+    /// Where the page is in the file, in bytes from the start of the file.
     pub offset: u64,
-    /// Its stored bytes.
+    /// The number of bytes in which the page is stored.
     pub bytes: u64,
-    /// Whether it was found in memory or read from disk.
+    /// Whether the page was found in memory or was read from the disk.
     pub found: PageFound,
     /// How often the read had waited for the disk before it used the page.
     pub round: u64,
 }
 
 impl Explanation {
-    /// All pages that were used, by file and kind.
+    /// The pages that the read used, grouped by file and kind.
     pub fn pages(&self) -> impl Iterator<Item = &ExplainedPages> {
         self.files.iter().flat_map(|file| &file.pages)
     }
@@ -222,8 +222,8 @@ impl Explanation {
 }
 
 impl<V: Content> Reader<'_, V> {
-    /// Gets `key` as [`Reader::get`] does. It returns what the read took instead of what the read found. It does not
-    /// look at the own writes of a transaction.
+    /// Gets `key` in the same way as [`Reader::get`]. It returns what the read did, and not what it found. In a
+    /// transaction, it does not look at the transaction's own writes.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -242,18 +242,18 @@ impl<V: Content> Reader<'_, V> {
     ///
     /// # Errors
     ///
-    /// As [`Reader::get`].
+    /// Fails as [`Reader::get`] does.
     pub fn explain_get(&self, key: impl AsRef<[u8]>) -> Result<Explanation> {
         V::check(self.handle())?;
         self.look(|table| self.explain_get_in(table, key.as_ref()))
     }
 
-    /// Reads the rows in `range`, at most `limit` rows. It returns what the read took instead of the rows. See
-    /// [`Reader::range`] and [`Range::limit`](crate::Range::limit).
+    /// Reads the first `limit` rows in `range`, or all rows if `limit` is `None`. It returns what the read did, and
+    /// not the rows. See [`Reader::range`] and [`Range::limit`](crate::Range::limit).
     ///
     /// # Errors
     ///
-    /// As the rows of [`Reader::range`].
+    /// Fails as a read of the rows of [`Reader::range`] does.
     pub fn explain_scan(
         &self,
         range: impl IntoKeyRange,
@@ -290,12 +290,13 @@ impl<V: Content> Reader<'_, V> {
             .count() as u64;
         let known = Known::new(table, |files| files.files_with_key(key).map(|file| file.number).collect());
         let visited = session.notes().map_or(0, |notes| notes.files().len());
-        // Sources are searched until a source decides, so the last visited source has decided.
+        // The search goes from source to source and stops at the first one that decides. So the last visited file
+        // has decided, if a file has.
         let verdict = |i: usize| if i + 1 == visited { decided } else { Verdict::Nothing };
         Ok(known.explain(&session, verdict, ReadOutcome { version: at, answer, memtables, memory_rows, store }))
     }
 
-    /// Looks `keys` up together, as a read by an index does, and returns what the read took.
+    /// Looks up `keys` together, in the same way as a read by an index. Returns what the read did.
     fn explain_rows(&self, keys: &[Vec<u8>]) -> Result<Explanation> {
         self.look(|table| {
             let env = &self.handle().core().env;
@@ -331,7 +332,7 @@ impl<V: Content> Reader<'_, V> {
         })
     }
 
-    /// `each` receives the key and the first part of each row.
+    /// `each` is called with the key and the first part of each row.
     fn explain_scan_with(
         &self,
         (range, limit, direction): (bounds::Owned, Option<u64>, Direction),
@@ -339,7 +340,8 @@ impl<V: Content> Reader<'_, V> {
     ) -> Result<Explanation> {
         let (core, identity, pin) = (self.handle().core(), &self.handle().identity, self.pin());
         let version = pin.version();
-        // Like a range, this scan holds no view. It notes what it has to know about each view.
+        // Like a range, this scan does not hold a view. So it notes what it needs to know about each view while it
+        // has the view.
         let (memtables, mut generation, mut known) = {
             let view = core.views.of_pin(&pin);
             let table = view.table(identity, version)?;
@@ -371,13 +373,13 @@ impl<V: Content> Reader<'_, V> {
 }
 
 impl Index {
-    /// Reads the rows whose keys in the index are in `range`, at most `limit` rows, as [`Index::range_by`] does. It
-    /// returns what the read took instead of the rows: pages of the index, pages of rows, and rounds. All parts of
-    /// the rows are read.
+    /// Reads the first `limit` rows whose index keys are in `range`, in the same way as [`Index::range_by`]. It
+    /// returns what the read did, and not the rows: the pages of the index, the pages of rows, and the rounds. The
+    /// read includes all parts of the rows.
     ///
     /// # Errors
     ///
-    /// As the rows of [`Index::range_by`].
+    /// Fails as a read of the rows of [`Index::range_by`] does.
     pub fn explain_range_by(
         &self,
         range: impl IntoKeyRange,
@@ -399,14 +401,14 @@ impl Index {
     }
 }
 
-/// The files that a scan from `low` to `high` may visit, according to the bounds of the files.
+/// The numbers of the files whose bounds overlap the range from `low` to `high`, so that a scan may visit them.
 fn numbers_between(files: &TableFiles, low: Bound<&[u8]>, high: Bound<&[u8]>) -> HashSet<u64> {
     let (level0, deeper) = files.levels.split_first().expect("a table has levels");
     let runs = level0.chunks(1).chain(deeper.iter().map(|level| level.as_slice()));
     runs.flat_map(|run: &[Arc<DbFile>]| &run[files_between(run, low, high)]).map(|file| file.number).collect()
 }
 
-/// What a read found, besides its pages.
+/// The result of a read, without its pages.
 struct ReadOutcome {
     version: Version,
     answer: Explained,
@@ -415,12 +417,12 @@ struct ReadOutcome {
     store: Option<ExplainedStore>,
 }
 
-/// What is known about the files that a read may have visited. It holds no references to the files.
+/// What is known about the files that a read may visit. It holds no references to the files.
 struct Known {
-    /// All files, by id.
+    /// All known files, by id.
     files: HashMap<u64, KnownFile>,
-    /// The files of the view with which the read began: level, number, and whether the keys of the read are within
-    /// the bounds of the file.
+    /// The files of the first view of the read. For each file, it has the level, the number, and whether keys of the
+    /// read are within the bounds of the file.
     first: Vec<(usize, u64, bool)>,
 }
 
@@ -433,8 +435,8 @@ struct KnownFile {
 }
 
 impl Known {
-    /// The files of a table. `candidates` returns the numbers of the files that may have keys of the read, according
-    /// to their bounds.
+    /// Begins with the files of a table. `candidates` returns the numbers of the files whose bounds include keys of
+    /// the read.
     fn new(table: TableView<'_>, candidates: impl FnOnce(&TableFiles) -> HashSet<u64>) -> Self {
         let mut known = Self { files: HashMap::new(), first: Vec::new() };
         let files = table.files;
@@ -445,7 +447,7 @@ impl Known {
         known
     }
 
-    /// Adds the files that are not known yet.
+    /// Adds the files of a table that are not known yet.
     fn learn(&mut self, table: TableView<'_>) {
         for (level, file) in table.files.files() {
             let (number, rows, bytes) = (file.number, file.sst.meta.rows(), file.bytes());
@@ -456,22 +458,23 @@ impl Known {
 
     fn file(&self, notes: &FileNotes) -> KnownFile {
         self.files.get(&notes.id).copied().unwrap_or_else(|| {
-            // NNNNNNNN-E.sst
+            // The name of an SST has the form NNNNNNNN-E.sst.
             let name = notes.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let number = name.split('-').next().and_then(|digits| digits.parse().ok()).unwrap_or(0);
             KnownFile { level: None, number, rows: 0, bytes: 0 }
         })
     }
 
-    /// Makes the explanation from the notes of the session and from what the read found. `verdict` gives the outcome
-    /// for the file at a place in the order of visits. But whether the filter saved the visit is decided here.
+    /// Makes the explanation from the notes of the session and the result of the read. `verdict` is called with a
+    /// position in the order of visits. It returns what the visit of this file has brought. Only whether a filter
+    /// saved the read of data pages is decided in this function.
     fn explain(&self, session: &Session, verdict: impl Fn(usize) -> Verdict, read: ReadOutcome) -> Explanation {
         let notes = &*session.notes().expect("a read that is explained takes notes");
         let files = notes.files().iter().enumerate().map(|(i, file)| {
             let KnownFile { level, number, rows, bytes } = self.file(file);
             let verdict = match verdict(i) {
-                // `Row` and `Erased` stay: a range erase of the file can be the answer even if its filter does not have
-                // the key.
+                // `Row` and `Erased` stay as they are: the answer can be a range erase of the file even if its
+                // filter does not have the key.
                 Verdict::Nothing | Verdict::Walked if saved_by_filter(|kind| file.of(kind)) => Verdict::SavedByFilter,
                 verdict => verdict,
             };
@@ -520,7 +523,7 @@ fn is_touched(pages: Touched) -> bool {
     pages != Touched::default()
 }
 
-/// Whether the filter of the file was used, but no data page of it.
+/// Whether the read used the filter of the file, but no data page of the file.
 fn saved_by_filter(touched: impl Fn(PageKind) -> Touched) -> bool {
     is_touched(touched(PageKind::Filter)) && !is_touched(touched(PageKind::Data))
 }

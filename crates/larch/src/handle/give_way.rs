@@ -1,12 +1,12 @@
-//! Lets other tasks of an executor run. This module does not know what the task waits for.
+//! Lets other tasks of an executor run while a task waits. This module does not know what the task waits for.
 
 use crate::conflicts::reserved::LONGEST_WAIT;
 use os::Clock;
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// Lets other tasks of the executor run until `is_done`, but no longer than a thread waits for reserved keys. If
-/// there is no clock, nothing happens meanwhile, so it does not wait.
+/// Lets other tasks of the executor run until `is_done` returns true, but at most as long as a thread waits for
+/// reserved keys. Without a clock it does not wait at all, because nothing would happen meanwhile.
 pub async fn give_way_until(clock: Option<&dyn Clock>, mut is_done: impl FnMut() -> bool) {
     let mut end = None;
     while !is_done() {
@@ -18,7 +18,7 @@ pub async fn give_way_until(clock: Option<&dyn Clock>, mut is_done: impl FnMut()
     }
 }
 
-/// Lets other tasks of the executor run.
+/// Lets other tasks of the executor run once.
 pub async fn give_way() {
     let mut has_given_way = false;
     poll_fn(|context| {

@@ -1,4 +1,4 @@
-//! An index of a table as its users read and check it. This module turns arguments into what reads take, and does no
+//! An index of a table, as programs read and check it. This module turns arguments into calls of reads, and does no
 //! work itself.
 
 use super::table::Table;
@@ -13,11 +13,12 @@ use crate::view::value::{Key, Value};
 use os::sync::Arc;
 use std::ops::RangeInclusive;
 
-/// An index of a table: it finds the rows by other keys than their own. It is made by [`Table::create_index`] and
-/// [`Table::index`]. A clone is another handle of the same index.
+/// An index of a table. It finds rows by other keys than their own. [`Table::create_index`] and [`Table::index`]
+/// return it. A clone is another handle to the same index.
 ///
-/// Every commit keeps the entries of the index, so a reader finds in the index what it finds in the table. All reads
-/// of a call see one version. [`Readable`](crate::Readable) has the same functions for snapshots and transactions.
+/// Every commit updates the entries of the index, so a reader finds the same in the index as in the table. All reads
+/// in one call see the same version. [`Readable`](crate::Readable) has the same functions for reads of snapshots and
+/// in transactions.
 #[derive(Clone, Debug)]
 pub struct Index {
     table: Table,
@@ -27,7 +28,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// The index of `table` whose entries are the rows of `entries`.
+    /// The index of `table` whose entries are in the table `entries`.
     pub(super) fn new(table: &Table, entries: Arc<TableInfo>) -> Self {
         let info = entries.index.clone().expect("the caller found it among the indexes");
         Self { table: table.clone(), entries: Table::new(table.inner().handle.clone(), entries), info }
@@ -38,22 +39,22 @@ impl Index {
         &self.info
     }
 
-    /// The table of its entries.
+    /// The table that holds the entries.
     pub(crate) fn entry_table(&self) -> &Table {
         &self.entries
     }
 
-    /// Its name.
+    /// The name of the index.
     pub fn name(&self) -> &str {
         &self.info.name
     }
 
-    /// The table whose rows it finds.
+    /// The table whose rows the index finds.
     pub fn table(&self) -> &Table {
         &self.table
     }
 
-    /// Whether two rows may not have the same key in it.
+    /// Whether the index forbids two rows with the same index key.
     pub fn is_unique(&self) -> bool {
         self.info.is_unique
     }
@@ -63,49 +64,50 @@ impl Index {
         &self.info.declaration
     }
 
-    /// The rows that have this key in the index, in the order of their own keys. The rows are looked up together.
+    /// The rows that have this index key, in the order of their own keys. All rows are looked up together.
     ///
     /// # Errors
     ///
-    /// As [`Table::get`](crate::Reader::get); [`Error::TableDropped`] also if the index was dropped.
+    /// Fails as [`Table::get`](crate::Reader::get) does, and with [`Error::TableDropped`] also if the index was
+    /// dropped.
     pub fn get_by(&self, index_key: impl AsRef<[u8]>) -> Result<Vec<(Key, Value)>> {
         self.table.get_by(self, index_key)
     }
 
-    /// As [`Index::get_by`], as a future.
+    /// As [`Index::get_by`], but returns a future.
     ///
     /// # Errors
     ///
-    /// As [`Index::get_by`].
+    /// Fails as [`Index::get_by`] does.
     pub async fn get_by_async(&self, index_key: impl AsRef<[u8]>) -> Result<Vec<(Key, Value)>> {
         self.range_by(key_range(index_key.as_ref())).all_async().await
     }
 
-    /// The rows whose keys in the index are in `range`, in the order of the index, from either end. A row with
-    /// several such keys comes once for each of these keys. Rows are fetched in rounds of up to 128, many pages at a
-    /// time.
+    /// The rows whose index keys are in `range`, in the order of the index. They can be read from either end. A row
+    /// comes once for each of its index keys in the range. Rows are fetched in rounds of up to 128 rows, with many
+    /// pages at a time.
     ///
     /// # Errors
     ///
-    /// Making it never fails. It answers with the errors of [`Index::get_by`], and goes on answering with its first
-    /// error.
+    /// This call itself never fails. Reads of the result fail as [`Index::get_by`] does. After the first error, each
+    /// further read returns this error again.
     pub fn range_by(&self, range: impl IntoKeyRange) -> RangeBy {
         self.table.range_by(self, range)
     }
 
-    /// As [`Index::range_by`], for futures.
+    /// As [`Index::range_by`], but its rows are read with futures.
     pub fn scan_by_async(&self, range: impl IntoKeyRange) -> ScanBy {
         self.range_by(range).into()
     }
 
-    /// The entries of the index whose keys are in `range`, in order, from either end. No row is read. So this is the
-    /// way to count, and to read what the entries alone say.
+    /// The entries whose index keys are in `range`, in order. They can be read from either end. This reads no rows
+    /// of the table. So use it to count rows, or if the entries alone have all that is needed.
     pub fn entries(&self, range: impl IntoKeyRange) -> Entries {
         self.table.entries(self, range)
     }
 
-    /// Refuses to give rows of another table. It also refuses a version at which the index did not have all entries
-    /// yet.
+    /// Checks that `rows` reads the table of this index. Also checks that the index had all entries at the version
+    /// of this read.
     fn check_reader<V>(&self, rows: &Reader<'_, V>) -> Result<()> {
         rows.handle().check_handle(&self.table.inner().handle)?;
         let table = &rows.handle().identity;
@@ -121,13 +123,14 @@ impl Index {
         Ok(())
     }
 
-    /// Compares the index with its table, both at one version. `watch` sees how many rows and entries were looked at
-    /// so far, and says whether the check goes on.
+    /// Compares the index with its table. Both are read at the same version. `watch` is told how many rows and
+    /// entries were compared so far, and says whether the check goes on.
     ///
     /// # Errors
     ///
-    /// A difference is no error: it is in the result. [`Error::NoExtractor`] if nothing makes the keys of the index;
-    /// otherwise as [`Table::get`](crate::Reader::get). [`Error::Cancelled`] if `watch` ends it.
+    /// A difference does not make the call fail: the result lists it. [`Error::NoExtractor`] if the keys of the
+    /// index cannot be made; otherwise fails as [`Table::get`](crate::Reader::get) does. [`Error::Cancelled`] if
+    /// `watch` ends the check.
     pub fn check<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<IndexCheck> {
         let core = self.table.core();
         let live = core.indexes.read_only(self.entries.identity().clone(), &core.env.options.extractors);
@@ -137,18 +140,18 @@ impl Index {
 }
 
 impl<V: Content> Reader<'_, V> {
-    /// The rows that have this key in `index`, which must be an index of the table.
+    /// The rows that have this key in `index`. It must be an index of this table.
     ///
     /// # Errors
     ///
-    /// As [`Index::get_by`].
+    /// Fails as [`Index::get_by`] does.
     pub fn get_by(&self, index: &Index, index_key: impl AsRef<[u8]>) -> Result<Vec<(Key, V)>> {
         let rows = self.range_by(index, key_range(index_key.as_ref()));
         rows.map(|row| row.map(|(entry, content)| (entry.row_key().into(), content))).collect()
     }
 
-    /// The rows whose keys in `index` are in `range`, in the order of the index, from either end. `index` must be an
-    /// index of the table. See [`Index::range_by`].
+    /// The rows whose keys in `index` are in `range`, in the order of the index. They can be read from either end.
+    /// `index` must be an index of this table. See [`Index::range_by`].
     pub fn range_by(&self, index: &Index, range: impl IntoKeyRange) -> RangeBy<V> {
         let rows = RangeBy::new(self, index.entries.inner(), bounds::owned(&range));
         match index.check_reader(self) {
@@ -157,8 +160,8 @@ impl<V: Content> Reader<'_, V> {
         }
     }
 
-    /// The entries of `index` whose keys are in `range`, without their rows. `index` must be an index of the table.
-    /// See [`Index::entries`].
+    /// The entries of `index` whose index keys are in `range`, without the rows of the table. `index` must be an
+    /// index of this table. See [`Index::entries`].
     pub fn entries(&self, index: &Index, range: impl IntoKeyRange) -> Entries {
         let entries = Entries::new(self, index.entries.inner(), bounds::owned(&range));
         match index.check_reader(self) {
@@ -168,7 +171,7 @@ impl<V: Content> Reader<'_, V> {
     }
 }
 
-/// The range of one key.
+/// The range with only this index key.
 pub(super) fn key_range(index_key: &[u8]) -> RangeInclusive<&[u8]> {
     index_key..=index_key
 }

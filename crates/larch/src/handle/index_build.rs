@@ -1,18 +1,18 @@
-//! Creates and drops indexes. This module does not know what an entry is.
+//! Creates and drops indexes. This module does not know what an entry looks like.
 //!
-//! An index is built while writes go on, in three steps:
+//! An index is built in three steps, while writes go on:
 //!
-//! 1. The index is installed in the state "being built". From then on every commit keeps its entries.
-//! 2. The entries of the rows that existed before are put, some rows at a time. This is done in transactions, each
-//!    of which depends on its rows. If another commit changes one of these rows, the transaction conflicts, and the
-//!    next transaction takes fewer rows. If a transaction has conflicted often, its keys are reserved, so that the
-//!    work comes to its end. The work ends at the key that was the last one at first: rows behind it have their
-//!    entries already, however many are added.
-//! 3. All rows in memory go to files, so that a database opened read-only, which reads no log, sees all entries.
-//!    Then the index is installed as ready.
+//! 1. The index is installed in the state `Building`. From then on, every commit updates its entries.
+//! 2. The entries of the rows that existed before are added, some rows at a time. This is done in transactions. Each
+//!    transaction depends on the rows whose entries it adds. If another commit changes one of these rows, the
+//!    transaction conflicts, and the next attempt takes fewer rows. After many conflicts, the keys of the
+//!    transaction are reserved, so that the build makes progress. The build ends at the key that was the greatest
+//!    when it began. Rows behind this key have their entries already, however many are added.
+//! 3. All rows in memory are written to files. So a read-only database, which does not read the log, sees all
+//!    entries. Then the index is installed in the state `Ready`.
 //!
-//! An index whose build ends early is dropped whole. It is dropped at once. If that fails, it is dropped before the
-//! next index is created, or by the next open.
+//! If a build ends early, the whole index is dropped. This is done at once. If that fails, the index is dropped when
+//! another index is created, or by the next open.
 
 use crate::base::error::{Error, Result};
 use crate::base::extractors::IndexKeys;
@@ -37,42 +37,43 @@ use sst::Version;
 use std::ops::Bound;
 use std::time::Duration;
 
-/// An index that is to be created.
+/// An index that should be created.
 #[derive(Clone, Copy)]
 pub struct NewIndex<'n> {
-    /// Its name.
+    /// The name of the index.
     pub name: &'n str,
-    /// What its keys are made of.
+    /// What the keys of the index are made of.
     pub declaration: &'n [u8],
-    /// The closure that makes the keys of the index, if its declaration says that a closure makes them.
+    /// The closure that makes the keys of the index, if the declaration says that it needs one.
     pub closure: Option<&'n Arc<dyn IndexKeys>>,
-    /// Whether two rows may not have the same key.
+    /// Whether the index forbids two rows with the same index key.
     pub is_unique: bool,
 }
 
 /// The name of the work in the error about a build that was cancelled.
 pub const WORK: &str = "building the index";
 
-/// How many rows the first transaction takes, and how many later transactions take at most. Commits become visible
-/// in their order: a later commit waits until all these rows are in memory.
+/// The number of rows in the first transaction, and the greatest number of rows in a later one. Commits become
+/// visible in order, so a later commit has to wait until all these rows are in memory.
 const FIRST_ROWS: usize = 64;
 const MOST_ROWS: usize = 256;
 
-/// While others commit, the build rests after each transaction as long as the transaction took, but at most this
-/// long. So it takes half of a processor and half of what background work can do, and the others have the rest.
+/// While others commit, the build rests after each transaction. It rests as long as the transaction took, but at
+/// most this long. So the build takes half of a processor's time and half of what background work can do, and the
+/// others have the rest.
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
-/// The rows and entries of a transaction take at most about the write buffer divided by this number. A transaction
-/// with only one row may take more.
+/// The rows and entries of a transaction take at most about the size of the write buffer divided by this number. But
+/// a transaction with a single row may take more.
 const BUFFER_SHARE: u64 = 64;
 
-/// Creates an index of `table` and returns the table of its entries.
+/// Creates an index of `table`. Returns the table that holds its entries.
 ///
 /// # Errors
 ///
 /// [`Error::BadIndexName`], [`Error::IndexExists`], [`Error::TableDropped`], [`Error::NoExtractor`];
-/// [`Error::BadOptions`] under compat of a release without indexes; a row that cannot be in the index; that `watch` has
-/// ended it; what reads and commits return.
+/// [`Error::BadOptions`] if the database is for a release without indexes; an error if a row cannot be in the index,
+/// or if `watch` has ended the build; errors of reads and commits.
 pub fn create(
     handle: &Arc<DatabaseHandle>,
     table: &Arc<TableInfo>,
@@ -102,7 +103,7 @@ pub fn create(
     core.views.table_info(id).ok_or_else(|| no_such_index(table, new.name))
 }
 
-/// An index that is dropped unless it is kept.
+/// An index that is dropped with this value, unless `keep` is called.
 struct Unfinished<'c> {
     core: &'c Core,
     id: Option<TableId>,
@@ -117,7 +118,7 @@ impl Unfinished<'_> {
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            // Nobody reads the index before it is dropped.
+            // Until the index can be dropped, nobody reads it.
             if drop_by_id(self.core, id).is_err() {
                 self.core.indexes.note_abandoned(id);
             }
@@ -129,7 +130,7 @@ fn no_such_index(table: &TableInfo, name: &str) -> Error {
     Error::NoSuchIndex { table: table.name.as_str().into(), index: name.into() }
 }
 
-/// Step 1. Returns the id of the table of entries.
+/// Step 1: installs the index. Returns the id of the table that holds the entries.
 fn install(core: &Core, table: &TableInfo, new: &NewIndex<'_>) -> Result<TableId> {
     let mut change = TableChange::begin(core)?;
     let view = core.views.newest();
@@ -171,7 +172,7 @@ fn install(core: &Core, table: &TableInfo, new: &NewIndex<'_>) -> Result<TableId
     Ok(id)
 }
 
-/// Step 2.
+/// Step 2: adds the entries of existing rows.
 fn fill(
     handle: &Arc<DatabaseHandle>,
     table: &Arc<TableInfo>,
@@ -179,11 +180,12 @@ fn fill(
     watch: &Watch<'_>,
 ) -> Result<()> {
     let core = handle.core();
-    // The rows on which the transaction depends are noted one by one.
+    // The transaction notes separately each row on which it depends.
     let options = TransactionOptions {
         isolation: Isolation::Snapshot,
         durability: Some(Durability::Buffered),
-        // The watch can end the work. Each attempt takes fewer rows, and their keys are reserved.
+        // There is no other limit, because `watch` can end the build. Each attempt takes fewer rows than the one
+        // before, and after many conflicts their keys are reserved.
         attempts: u32::MAX,
     };
     let reader = TableHandle::new(handle.clone(), table.clone());
@@ -227,32 +229,32 @@ fn fill(
     }
 }
 
-/// Step 3.
+/// Step 3: makes the index ready.
 fn finish(core: &Arc<Core>, table: &TableInfo, id: TableId, name: &str) -> Result<()> {
     flush_all(core)?;
     let mut change = TableChange::begin(core)?;
-    // The table may have another name by now, under another id.
+    // The table may have been renamed meanwhile, and then it has another id.
     let owner = core.views.table_info(id).and_then(|entries| entries.index.as_ref().map(|index| index.table));
     let owner = owner.ok_or_else(|| no_such_index(table, name))?;
     change.sync()?;
-    // The index has the entries of all commits so far.
+    // The index has the entries of all commits up to now.
     let edits =
         [Edit::LastVersion(change.last_version()), Edit::AlterIndex { id, table: owner, state: IndexState::Ready }];
     change.install(&edits, FreshFiles::new(&core.env.opener.leftovers))
 }
 
-/// The index `name` of `table`, as the table of its entries.
+/// The table that holds the entries of the index `name` of `table`.
 pub fn named(core: &Core, table: &TableInfo, name: &str) -> Option<Arc<TableInfo>> {
     let view = core.views.newest();
     let is_named = |files: &&TableFiles| files.info.index.as_ref().is_some_and(|index| index.name == name);
     view.files.tables.indexes_of(table.id).find(is_named).map(|files| files.info.clone())
 }
 
-/// Drops the index `name` of `table`; false if no such index exists.
+/// Drops the index `name` of `table`. Returns false if there is no such index.
 ///
 /// # Errors
 ///
-/// As [`TableChange::begin`] and [`Core::install`].
+/// Fails as [`TableChange::begin`] and [`Core::install`] do.
 pub fn drop_index(core: &Core, table: &TableInfo, name: &str) -> Result<bool> {
     core.views.newest().files_of(table)?;
     match named(core, table, name) {

@@ -13,21 +13,23 @@ use os::sync::Arc;
 /// How an index is created, see [`Table::create_index`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexOptions {
-    /// Whether two rows may not have the same key in the index. Default false.
+    /// Whether the index forbids two rows with the same index key. The default is false.
     pub unique: bool,
 }
 
 impl Table {
-    /// Creates the index `name`, and returns when it has the entries of all rows. Writes go on meanwhile, but take
-    /// longer. From the beginning, a write that the index cannot have is refused, even if the index never becomes
-    /// ready.
+    /// Creates the index `name`. Returns when the index has the entries of all rows. Writes to the table go on
+    /// during the call, but take longer. From the start of this call, writes that the index cannot accept are
+    /// refused, even if the index never becomes ready.
     ///
-    /// `declaration` says what the keys of the index are made of. The engine stores it and gives it to the
-    /// [extractors](crate::Builder::extractors) of the program, but does not look at it itself. `watch` sees how
-    /// many rows have entries, and says whether the build goes on. If it ends the build, the index is dropped.
+    /// `declaration` describes what the keys of the index are made of. The engine stores the declaration and passes
+    /// it to the [extractors](crate::Builder::extractors) of the program, but does not interpret it. `watch` is told
+    /// how many rows have entries so far, and says whether the build goes on. If `watch` ends the build, the index
+    /// is dropped.
     ///
-    /// From now on a write to the table also reads the row that it replaces. It writes the entries that differ in
-    /// the same commit. As long as the table has an index, it cannot be cloned or split, and takes no import.
+    /// From now on, each write to the table also reads the row that it replaces. In the same commit, it updates the
+    /// entries that have changed. As long as the table has an index, the table cannot be cloned or split, and
+    /// imports to it are refused.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -72,13 +74,13 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// After an error the table has no such index: what was built is dropped. If that fails, too, as on a full disk,
-    /// writes keep the index. It is then dropped by [`Table::drop_index`], when another index is created, or when
-    /// the database is opened again.
+    /// After an error, the table does not have the index: what was built so far is dropped. If the drop fails, too,
+    /// for example on a full disk, writes go on updating the index. In this case the index is dropped later: by
+    /// [`Table::drop_index`], when another index is created, or by the next open.
     ///
-    /// * [`Error::IndexExists`], [`Error::BadIndexName`]; [`Error::TableDropped`]. [`Error::NoExtractor`] if nothing
-    ///   makes its keys.
-    /// * [`Error::Duplicate`], [`Error::BadRow`] or [`Error::IndexKeyTooLong`] for a row that the index cannot have.
+    /// * [`Error::IndexExists`], [`Error::BadIndexName`]; [`Error::TableDropped`]. [`Error::NoExtractor`] if the
+    ///   keys of the index cannot be made.
+    /// * [`Error::Duplicate`], [`Error::BadRow`] or [`Error::IndexKeyTooLong`] if the index cannot accept a row.
     /// * [`Error::BadOptions`] if the database was opened with [`compat`](crate::Builder::compat) for a release without
     ///   indexes.
     /// * The errors of [`Table::get`](crate::Reader::get) and [`Table::insert`].
@@ -96,16 +98,16 @@ impl Table {
         Ok(Index::new(self, entries))
     }
 
-    /// The index `name`, whose keys are made by `keys` from the key and the value of each row. `keys` gives each
-    /// index key to its last argument. If the table has no index of this name, it is created, see
-    /// [`Table::create_index`], and the entries of all rows are made before this returns.
+    /// The index `name`. The closure `keys` makes its keys from the key and the value of each row. `keys` passes
+    /// each index key to its last argument. If there is no such index, this creates it as [`Table::create_index`]
+    /// does, and returns when it has the entries of all rows.
     ///
-    /// The database remembers that a closure makes the keys, but cannot remember the closure. So a program calls
-    /// this after **every** open, before it writes to the table, with a closure that does the same. Until then
-    /// writes fail with [`Error::NoClosure`], and reads go on. To change the closure, drop the index first. While
-    /// the database is open, the closure that was given first counts. If other programs also write the index,
-    /// [create](Table::create_index) it with a declaration, and register [extractors](crate::Builder::extractors)
-    /// for this declaration.
+    /// The database stores the fact that a closure makes the keys, but it cannot store the closure itself. So a
+    /// program must call this after **every** open, before it writes to the table. The closure must always do the
+    /// same. Before this call, writes fail with [`Error::NoClosure`], but reads work. To change what the closure
+    /// does, first drop the index. As long as the database is open, the index uses the closure that was passed
+    /// first. If several programs write to the table, [create](Table::create_index) the index with a declaration
+    /// instead, and register [extractors](crate::Builder::extractors) for this declaration.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -124,10 +126,10 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// * [`Error::IndexExists`] if an index of this name has a declaration, or is unique.
+    /// * [`Error::IndexExists`] if there is an index of this name that has a declaration or is unique.
     /// * [`Error::Grouped`] if the values of the table are split into several column groups.
-    /// * [`Error::IndexNotReady`] while another thread creates it; [`Error::TableDropped`].
-    /// * If it is created, the errors of [`Table::create_index`].
+    /// * [`Error::IndexNotReady`] while another thread is creating the index; [`Error::TableDropped`].
+    /// * If the index is created, also the errors of [`Table::create_index`].
     pub fn index_by(
         &self,
         name: &str,
@@ -136,12 +138,12 @@ impl Table {
         self.index_by_with(name, &IndexOptions::default(), keys)
     }
 
-    /// As [`Table::index_by`], with `options`: an index may be unique. [`Error::IndexExists`] if the index was
-    /// created with other options.
+    /// As [`Table::index_by`], but with `options`, for example for a unique index. [`Error::IndexExists`] if the
+    /// index exists with other options.
     ///
     /// # Errors
     ///
-    /// As [`Table::index_by`].
+    /// Fails as [`Table::index_by`] does.
     pub fn index_by_with(
         &self,
         name: &str,
@@ -169,7 +171,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchIndex`] if no such index exists; [`Error::IndexNotReady`] while it is being built;
+    /// [`Error::NoSuchIndex`] if there is no such index; [`Error::IndexNotReady`] if the index is still being built;
     /// [`Error::TableDropped`].
     pub fn index(&self, name: &str) -> Result<Index> {
         self.core().views.newest().files_of(self.identity())?;
@@ -186,7 +188,7 @@ impl Table {
         Ok(index)
     }
 
-    /// The names of the indexes of the table, sorted. Indexes that are being built are left out.
+    /// The names of the indexes of the table, sorted. Indexes that are still being built are not listed.
     ///
     /// # Errors
     ///
@@ -201,12 +203,12 @@ impl Table {
         Ok(names)
     }
 
-    /// Drops the index `name`. Snapshots lose it, too. False if no such index exists. Reads by the index that are
-    /// under way end with [`Error::TableDropped`].
+    /// Drops the index `name`. Reads of snapshots cannot use it any more, either. Returns false if there is no such
+    /// index. Reads by this index that are under way fail with [`Error::TableDropped`].
     ///
     /// # Errors
     ///
-    /// [`Error::Log`] if the manifest cannot be written; the index is there still. Otherwise the errors of
+    /// [`Error::Log`] if the manifest cannot be written, and then the index still exists. Also those errors of
     /// [`Table::insert`] that say that the database takes no writes.
     pub fn drop_index(&self, name: &str) -> Result<bool> {
         build::drop_index(self.core(), self.identity(), name)

@@ -1,5 +1,5 @@
-//! Work that takes a thread for long. A thread of its own does it while a task waits. This module does not know the
-//! work.
+//! Does work that keeps a thread busy for long. A separate thread does the work while a task waits for it. This
+//! module does not know what the work is.
 
 use crate::base::error::{Error, Result};
 use os::Threads;
@@ -7,14 +7,14 @@ use os::sync::{Arc, Mutex};
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
-/// What the thread and the task share.
+/// The state that the thread and the task share.
 struct Shared<T> {
     done: Option<T>,
     has_ended: bool,
     waker: Option<Waker>,
 }
 
-/// Says that the thread has ended. It says so when it is dropped, also by a panic.
+/// Tells the task that the thread has ended. It does so when it is dropped, so also after a panic.
 struct Ends<T>(Arc<Mutex<Shared<T>>>);
 
 impl<T> Drop for Ends<T> {
@@ -29,12 +29,12 @@ impl<T> Drop for Ends<T> {
     }
 }
 
-/// Runs `work` on one of `threads`, a thread for this work alone, and returns its result. If the future is dropped,
-/// the work goes on.
+/// Runs `work` on a thread that does nothing else, and returns its result. If the future is dropped, the thread
+/// nevertheless finishes the work.
 ///
 /// # Errors
 ///
-/// [`Error::WritesStopped`] if the work panicked.
+/// Fails with [`Error::WritesStopped`] if the work panicked.
 pub async fn in_thread<T: Send + 'static>(
     threads: &dyn Threads,
     work: impl FnOnce() -> T + Send + 'static,

@@ -1,5 +1,5 @@
-//! What rows can be read from: the database as it is now, a snapshot of it, or a transaction. The reads themselves
-//! are in `read/`.
+//! The things from which rows can be read: the database as it is now, a snapshot, or a transaction. The reads
+//! themselves are in `read/`.
 
 use super::index::{Index, key_range};
 use super::selection::Selection;
@@ -13,11 +13,12 @@ use crate::view::precharge::Prefetched;
 use crate::view::value::{Key, Parts, Value};
 use sst::AtMost;
 
-/// What rows can be read from: a [`Database`](crate::Database), as it is when it is read, a
+/// Something from which rows can be read: a [`Database`](crate::Database), as it is at the moment of the read, a
 /// [`Snapshot`](crate::Snapshot) of it, or a [`Transaction`](crate::Transaction).
 ///
-/// [`Readable::reader`] gives a reader of a table there. All other functions use this reader, and do the same as the
-/// functions of [`Reader`] with the same names. `dyn Readable` has [`Readable::reader`] and [`Readable::select`].
+/// [`Readable::reader`] returns a reader of a table for it. All other functions use this reader. They do the same as
+/// the functions of [`Reader`] with the same names. `dyn Readable` only has [`Readable::reader`] and
+/// [`Readable::select`].
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,14 +40,15 @@ use sst::AtMost;
 /// # }
 /// ```
 pub trait Readable: Sync {
-    /// A reader of `table` here.
+    /// A reader of `table`, which sees the rows of this database, snapshot or transaction.
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table is one of another database.
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database.
     fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>>;
 
-    /// A reader of the parts that `selection` gives. It reads them here, not as of now.
+    /// A reader of the parts that `selection` names. It sees the rows of this database, snapshot or transaction,
+    /// whatever the selection itself sees.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -74,8 +76,8 @@ pub trait Readable: Sync {
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Reader::get`].
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise fails
+    /// as [`Reader::get`] does.
     fn get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>>
     where
         Self: Sized,
@@ -83,12 +85,12 @@ pub trait Readable: Sync {
         self.reader(table)?.get(key)
     }
 
-    /// As [`Readable::get`], but only with what is in memory. See [`Reader::try_get`].
+    /// As [`Readable::get`], but uses only pages in memory. See [`Reader::try_get`].
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Reader::get`].
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise fails
+    /// as [`Reader::get`] does.
     fn try_get(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<Option<Value>>>
     where
         Self: Sized,
@@ -96,12 +98,12 @@ pub trait Readable: Sync {
         self.reader(table)?.try_get(key)
     }
 
-    /// As [`Readable::get`], as a future. See [`Reader::get_async`].
+    /// As [`Readable::get`], but returns a future. See [`Reader::get_async`].
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Reader::get`].
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise fails
+    /// as [`Reader::get`] does.
     fn get_async<K: AsRef<[u8]> + Send>(
         &self,
         table: &Table,
@@ -117,8 +119,8 @@ pub trait Readable: Sync {
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Reader::contains_key`].
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise fails
+    /// as [`Reader::contains_key`] does.
     fn contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<bool>
     where
         Self: Sized,
@@ -126,12 +128,12 @@ pub trait Readable: Sync {
         self.reader(table)?.contains_key(key)
     }
 
-    /// As [`Readable::contains_key`], but only with what is in memory. See [`Reader::try_contains_key`].
+    /// As [`Readable::contains_key`], but uses only pages in memory. See [`Reader::try_contains_key`].
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Reader::contains_key`].
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise fails
+    /// as [`Reader::contains_key`] does.
     fn try_contains_key(&self, table: &Table, key: impl AsRef<[u8]>) -> Result<Tried<bool>>
     where
         Self: Sized,
@@ -139,12 +141,12 @@ pub trait Readable: Sync {
         self.reader(table)?.try_contains_key(key)
     }
 
-    /// As [`Readable::contains_key`], as a future. See [`Reader::contains_key_async`].
+    /// As [`Readable::contains_key`], but returns a future. See [`Reader::contains_key_async`].
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Reader::contains_key`].
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise fails
+    /// as [`Reader::contains_key`] does.
     fn contains_key_async<K: AsRef<[u8]> + Send>(
         &self,
         table: &Table,
@@ -156,12 +158,12 @@ pub trait Readable: Sync {
         async move { self.reader(table)?.contains_key_async(key.as_ref()).await }
     }
 
-    /// The values of `keys` in `table`, in the order of the keys. See [`Reader::multi_get`].
+    /// The values that `keys` have in `table`, in the order of `keys`. See [`Reader::multi_get`].
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Reader::get`].
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise fails
+    /// as [`Reader::get`] does.
     fn multi_get<K: AsRef<[u8]>>(&self, table: &Table, keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Value>>>
     where
         Self: Sized,
@@ -169,12 +171,12 @@ pub trait Readable: Sync {
         self.reader(table)?.multi_get(keys)
     }
 
-    /// As [`Readable::multi_get`], as a future. See [`Reader::multi_get_async`].
+    /// As [`Readable::multi_get`], but returns a future. See [`Reader::multi_get_async`].
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Reader::get`].
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise fails
+    /// as [`Reader::get`] does.
     fn multi_get_async<K: AsRef<[u8]> + Send + Sync>(
         &self,
         table: &Table,
@@ -187,13 +189,13 @@ pub trait Readable: Sync {
         async move { self.reader(table)?.multi_get_async(&keys).await }
     }
 
-    /// Loads the pages that a read of `range` of `table` from its start will need, see [`Reader::prefetch`]. A
-    /// transaction does not depend on pages that it has only loaded.
+    /// Loads the pages that are needed to read `range` of `table` from its start, see [`Reader::prefetch`]. A
+    /// transaction does not depend on rows that were only loaded in this way.
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Reader::prefetch`].
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise fails
+    /// as [`Reader::prefetch`] does.
     fn prefetch(&self, table: &Table, range: impl IntoKeyRange, limits: AtMost) -> Result<Prefetched>
     where
         Self: Sized,
@@ -201,8 +203,8 @@ pub trait Readable: Sync {
         self.reader(table)?.prefetch(range, limits)
     }
 
-    /// The rows of `table` with keys in `range`, in the order of the keys, from either end. See [`Reader::range`]. If
-    /// the table belongs to another database, the range answers with
+    /// The rows of `table` whose keys are in `range`, in key order. They can be read from either end. See
+    /// [`Reader::range`]. If the table belongs to another database, reads of the range fail with
     /// [`Error::ForeignTable`](crate::Error::ForeignTable).
     fn range(&self, table: &Table, range: impl IntoKeyRange) -> Range
     where
@@ -214,7 +216,7 @@ pub trait Readable: Sync {
         }
     }
 
-    /// As [`Readable::range`], for futures. See [`Reader::scan_async`].
+    /// As [`Readable::range`], but its rows are read with futures. See [`Reader::scan_async`].
     fn scan_async(&self, table: &Table, range: impl IntoKeyRange) -> Scan
     where
         Self: Sized,
@@ -238,12 +240,12 @@ pub trait Readable: Sync {
         self.range(table, ..)
     }
 
-    /// The row of `table` with the least key, or `None` if it is empty. See [`Reader::first_key_value`].
+    /// The row of `table` with the least key, or `None` if the table is empty. See [`Reader::first_key_value`].
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Reader::get`].
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise fails
+    /// as [`Reader::get`] does.
     fn first_key_value(&self, table: &Table) -> Result<Option<(Key, Value)>>
     where
         Self: Sized,
@@ -251,12 +253,12 @@ pub trait Readable: Sync {
         self.reader(table)?.first_key_value()
     }
 
-    /// The row of `table` with the greatest key, or `None` if it is empty. See [`Reader::last_key_value`].
+    /// The row of `table` with the greatest key, or `None` if the table is empty. See [`Reader::last_key_value`].
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise as
-    /// [`Reader::get`].
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database; otherwise fails
+    /// as [`Reader::get`] does.
     fn last_key_value(&self, table: &Table) -> Result<Option<(Key, Value)>>
     where
         Self: Sized,
@@ -264,8 +266,8 @@ pub trait Readable: Sync {
         self.reader(table)?.last_key_value()
     }
 
-    /// A cursor over all rows of `table`. See [`Reader::cursor`]. If the table belongs to another database, the cursor
-    /// answers with [`Error::ForeignTable`](crate::Error::ForeignTable).
+    /// A cursor over all rows of `table`. See [`Reader::cursor`]. If the table belongs to another database, moves of
+    /// the cursor fail with [`Error::ForeignTable`](crate::Error::ForeignTable).
     fn cursor(&self, table: &Table) -> Cursor
     where
         Self: Sized,
@@ -273,7 +275,7 @@ pub trait Readable: Sync {
         self.cursor_in(table, ..)
     }
 
-    /// A cursor over the rows of `table` with keys in `range`, see [`Readable::cursor`].
+    /// A cursor over the rows of `table` whose keys are in `range`, see [`Readable::cursor`].
     fn cursor_in(&self, table: &Table, range: impl IntoKeyRange) -> Cursor
     where
         Self: Sized,
@@ -288,8 +290,8 @@ pub trait Readable: Sync {
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the index belongs to another database; otherwise as
-    /// [`Index::get_by`].
+    /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the index belongs to another database; otherwise fails
+    /// as [`Index::get_by`] does.
     fn get_by(&self, index: &Index, index_key: impl AsRef<[u8]>) -> Result<Vec<(Key, Value)>>
     where
         Self: Sized,
@@ -297,11 +299,11 @@ pub trait Readable: Sync {
         self.reader(index.table())?.get_by(index, index_key)
     }
 
-    /// As [`Readable::get_by`], as a future. See [`Index::get_by_async`].
+    /// As [`Readable::get_by`], but returns a future. See [`Index::get_by_async`].
     ///
     /// # Errors
     ///
-    /// As [`Readable::get_by`].
+    /// Fails as [`Readable::get_by`] does.
     fn get_by_async<K: AsRef<[u8]> + Send>(
         &self,
         index: &Index,
@@ -314,8 +316,8 @@ pub trait Readable: Sync {
         rows.all_async()
     }
 
-    /// The rows whose keys in `index` are in `range`, in the order of the index, from either end. See
-    /// [`Index::range_by`].
+    /// The rows whose keys in `index` are in `range`, in the order of the index. They can be read from either end.
+    /// See [`Index::range_by`].
     fn range_by(&self, index: &Index, range: impl IntoKeyRange) -> RangeBy
     where
         Self: Sized,
@@ -326,7 +328,7 @@ pub trait Readable: Sync {
         }
     }
 
-    /// As [`Readable::range_by`], for futures. See [`Index::scan_by_async`].
+    /// As [`Readable::range_by`], but its rows are read with futures. See [`Index::scan_by_async`].
     fn scan_by_async(&self, index: &Index, range: impl IntoKeyRange) -> ScanBy
     where
         Self: Sized,
@@ -334,7 +336,8 @@ pub trait Readable: Sync {
         self.range_by(index, range).into()
     }
 
-    /// The entries of `index` whose keys are in `range`, without their rows. See [`Index::entries`].
+    /// The entries of `index` whose index keys are in `range`, without the rows of the table. See
+    /// [`Index::entries`].
     fn entries(&self, index: &Index, range: impl IntoKeyRange) -> Entries
     where
         Self: Sized,

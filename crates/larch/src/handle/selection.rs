@@ -1,5 +1,5 @@
-//! A table seen through some of its column groups. This module knows which parts of rows a read gives. `read/` finds
-//! them.
+//! A table of which only some column groups are read. This module knows which parts of a row a read returns. `read/`
+//! finds these parts.
 
 use super::snapshot::Snapshot;
 use super::table::Table;
@@ -8,12 +8,12 @@ use crate::read::{Content, Reader};
 use crate::view::part_list::PartList;
 use crate::view::value::Parts;
 
-/// A table seen through some of its column groups, made by [`Table::select`]. Cloning is cheap. It has the verbs of
-/// every [`Reader`].
+/// A table of which only some column groups are read. [`Table::select`] returns it. Cloning is cheap. It has all
+/// functions of a [`Reader`].
 ///
-/// A read gives the parts of a row in the order in which the groups were named, and reads no page of other groups.
-/// The first group of the table lies with the keys. The parts in other groups are found after the key, all together.
-/// A selection of no group reads keys only.
+/// A read returns the parts of a row in the order in which the groups were named. It reads no pages of other groups.
+/// The first group of the table is stored beside the keys. After the key is found, the parts in all other groups are
+/// found together. A selection without groups reads only keys.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,11 +44,11 @@ use crate::view::value::Parts;
 pub type Selection = Reader<'static, Parts>;
 
 impl Table {
-    /// The table seen through some of its column groups, in this order. Without groups, reads give keys only.
+    /// A selection of these column groups, in this order. Without groups, reads return only keys.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchGroup`] if the table does not have a group of this name, [`Error::GroupTwice`] if a group is
+    /// [`Error::NoSuchGroup`] if the table does not have a group of this name; [`Error::GroupTwice`] if a group is
     /// named twice.
     pub fn select(&self, groups: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Selection> {
         let names = &self.identity().options.groups;
@@ -69,11 +69,11 @@ impl Table {
 }
 
 impl<V: Content> Reader<'static, V> {
-    /// The same rows as `snapshot` shows them. The snapshot is kept as long as the result lives.
+    /// The same selection, but with the rows that `snapshot` shows. The result keeps the snapshot.
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`] if the snapshot is of another database than the table.
+    /// [`Error::ForeignTable`] if the snapshot and the table belong to different databases.
     pub fn at(&self, snapshot: &Snapshot) -> Result<Self> {
         let pin = snapshot.pin_of(self)?.clone();
         Ok(Self::keeping(self.handle().clone(), Some(pin), *self.wanted()))

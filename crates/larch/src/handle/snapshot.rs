@@ -1,4 +1,4 @@
-//! The database as it was at one version. Reads of it are in `readable`.
+//! A snapshot: the database as it was at one version. The functions that read from it are in `readable`.
 
 use crate::base::error::Result;
 use crate::core::handle::DatabaseHandle;
@@ -7,11 +7,11 @@ use crate::read::Reader;
 use os::sync::Arc;
 use sst::Version;
 
-/// A database as it was at one version. Cloning is cheap and gives another handle of the same snapshot. Reads are in
-/// [`Readable`](crate::Readable).
+/// The database as it was at one version. A clone is another handle to the same snapshot, and making it is cheap.
+/// Read from it with [`Readable`](crate::Readable).
 ///
-/// While a snapshot lives, compactions keep the rows that it shows. So a table whose rows are overwritten takes more
-/// space.
+/// As long as a snapshot exists, compactions keep the rows that it shows. So a table whose rows are overwritten
+/// takes more space meanwhile.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -44,7 +44,7 @@ impl Snapshot {
         self.pin.version()
     }
 
-    /// Keeps the version of the snapshot, for a read of these rows.
+    /// The pin of the snapshot's version, for a read of these rows.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Statistics of a table, as its users ask for them. `sizes/` does the work.
+//! Statistics of a table, as programs ask for them. The code in `sizes/` computes them.
 
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::{Error, Result};
@@ -14,13 +14,13 @@ use sst::KeyRange;
 use sst::Readahead;
 use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 
-/// Statistics of a table, as of now or of a snapshot. In a transaction a statistic counts as a read of its range. It
-/// does not count rows that the transaction has written itself. So after the first write to the table it is refused
-/// with [`Error::OwnWrites`](crate::Error::OwnWrites).
+/// Statistics of a table, as it is now or in a snapshot. In a transaction, a statistic counts as a read of its whole
+/// range. A statistic does not include rows that the transaction itself has written. So after the first write of the
+/// transaction to the table, statistics of the table fail with [`Error::OwnWrites`](crate::Error::OwnWrites).
 ///
-/// Estimates read index nodes and no data pages. Only a data page knows which of its rows lie before an end of the
-/// range. So an estimate is an interval, which always contains the true number. For a file that lies in the range as
-/// a whole, the manifest has all that is needed.
+/// An estimate reads only index nodes and no data pages. If an end of the range is inside a data page, only this
+/// page knows which of its rows lie before that end. So an estimate is an interval, and the true number always lies
+/// in it. If a whole file lies in the range, all that is needed about it is in the manifest.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,7 +40,7 @@ use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 /// # }
 /// ```
 impl<V: Content> Reader<'_, V> {
-    /// Asks what lies in `range`. If no key can be in the range, the answer is `otherwise`.
+    /// Calls `ask` for the keys of `range`. If no key can be in the range, returns `otherwise`.
     fn ask<T>(
         &self,
         range: impl IntoKeyRange,
@@ -56,8 +56,7 @@ impl<V: Content> Reader<'_, V> {
         Ok(found.unwrap_or(otherwise))
     }
 
-    /// Notes that a transaction depends on the rows in a range. Refuses to count if the transaction has written to
-    /// the table.
+    /// Notes that a transaction depends on all rows in a range. Fails if the transaction has written to the table.
     fn note_counted(&self, range: &bounds::Owned) -> Result<()> {
         let Some(work) = self.work() else { return Ok(()) };
         let (own, read) = work.read_range(self.handle().id(), range);
@@ -75,13 +74,13 @@ impl<V: Content> Reader<'_, V> {
         ahead::readahead(&env.cache, &*env.machine.reads)
     }
 
-    /// About how many rows a reader sees in `range`. In each file that has an end of the range within it, it reads
-    /// the way down the index to this end. It reads no data page.
+    /// Estimates how many rows a reader sees in `range`. If an end of the range is inside a file, the nodes on the
+    /// way down to this end are read. No data page is read.
     ///
-    /// If only one source has keys (a file, a level below the first, or the memtables), the interval is as wide as
-    /// the number of rows that are not known in the data pages at its ends. If several sources have keys, it reaches
-    /// from the number of rows in the largest source to the number of rows in all sources together.
-    /// [`Reader::count_exact`] gives an exact number.
+    /// A source is a file, a level below level 0, or the memtables. If only one source has keys in the range, the
+    /// interval is as wide as the number of rows in the data pages at its ends that may lie outside. If several
+    /// sources have keys, the lower end is the number of rows in the largest source, and the upper end is the number
+    /// in all sources together. [`Reader::count_exact`] returns the exact number.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -100,58 +99,59 @@ impl<V: Content> Reader<'_, V> {
     /// # Errors
     ///
     /// * [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped after this handle was made.
-    /// * [`Error::Page`](crate::Error::Page) if a page cannot be read, or if its bytes are not those that were written.
-    /// * [`Error::Log`](crate::Error::Log) and [`Error::Outdated`](crate::Error::Outdated) only in a database that was
-    ///   opened [read-only](crate::Builder::read_only), while a writer replaces its files.
+    /// * [`Error::Page`](crate::Error::Page) if a page cannot be read, or has other bytes than were written.
+    /// * [`Error::Log`](crate::Error::Log) and [`Error::Outdated`](crate::Error::Outdated), but only in a
+    ///   [read-only](crate::Builder::read_only) database, while a writer replaces its files.
     pub fn count(&self, range: impl IntoKeyRange) -> Result<Estimate> {
         self.ask(range, Estimate::default(), estimate::count)
     }
 
-    /// How many rows a reader sees in `range`, exactly. Where only one file has keys, it reads at most two data
-    /// pages of this file. Where several files have keys, or range erases hide some rows, it merges the keys. For
-    /// this it reads all data pages there.
+    /// The exact number of rows that a reader sees in `range`. Where only one file has keys, this reads at most two
+    /// data pages of the file. Where several files have keys, or range erases hide some rows, it merges the keys. A
+    /// merge reads all data pages in that part of the range.
     ///
     /// # Errors
     ///
-    /// As [`Reader::count`].
+    /// Fails as [`Reader::count`] does.
     pub fn count_exact(&self, range: impl IntoKeyRange) -> Result<u64> {
         self.ask(range, 0, |session, table, span| exact::count(session, table, span, self.readahead()))
     }
 
-    /// How many rows a reader sees, exactly. It is [`Reader::count_exact`] of all keys, and costs as much, unlike
-    /// the length of a collection in memory. [`Reader::count`] is fast.
+    /// The exact number of rows that a reader sees in the table. It calls [`Reader::count_exact`] for all keys. So,
+    /// unlike the length of a collection in memory, it may take long. [`Reader::count`] is fast.
     ///
     /// # Errors
     ///
-    /// As [`Reader::count`].
+    /// Fails as [`Reader::count`] does.
     pub fn len(&self) -> Result<u64> {
         self.count_exact(..)
     }
 
-    /// About how many bytes `range` takes, in memory and in files. For files see [`RangeStats::file_bytes`].
+    /// Estimates how many bytes `range` takes, in memory and in files. [`RangeStats::file_bytes`] explains what is
+    /// counted in files.
     ///
     /// # Errors
     ///
-    /// As [`Reader::count`].
+    /// Fails as [`Reader::count`] does.
     pub fn size(&self, range: impl IntoKeyRange) -> Result<Estimate> {
         self.ask(range, Estimate::default(), estimate::size)
     }
 
-    /// What lies in `range`, and where. It is as cheap as [`Reader::count`].
+    /// Estimates what lies in `range`, and where it lies. This is as cheap as [`Reader::count`].
     ///
     /// # Errors
     ///
-    /// As [`Reader::count`].
+    /// Fails as [`Reader::count`] does.
     pub fn range_stats(&self, range: impl IntoKeyRange) -> Result<RangeStats> {
         self.ask(range, RangeStats::default(), estimate::range_stats)
     }
 
-    /// How the rows or bytes that are stored in `range` are spread over its keys. The end of each bucket says how
-    /// much comes before this end.
+    /// How the rows or bytes that are stored in `range` are spread over the keys. For the end of each bucket, it
+    /// says how much lies before this end.
     ///
-    /// Stored rows are counted: a key that is in several files, or in memory and in a file, counts in each of these
-    /// places. Erases count, too. In each file only the nodes that matter for the ends of buckets are read. If the
-    /// caller gives the number of buckets, it is at most 65,536.
+    /// It counts stored rows: if a key is in several files, or in memory and in a file, each of these rows counts.
+    /// Erases count, too. In each file, it reads only the nodes that are needed for the ends of buckets. If the
+    /// caller chooses the number of buckets, there are at most 65,536.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -171,7 +171,7 @@ impl<V: Content> Reader<'_, V> {
     ///
     /// # Errors
     ///
-    /// As [`Reader::count`].
+    /// Fails as [`Reader::count`] does.
     pub fn histogram(&self, range: impl IntoKeyRange, metric: Metric, resolution: Resolution) -> Result<Histogram> {
         let total = Estimate::default();
         let buckets = vec![Bucket { end: None, through: total, value: 0 }];
@@ -179,24 +179,25 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, nothing, |session, table, span| shape::histogram(session, table, span, metric, resolution))
     }
 
-    /// Where to cut `range` into `parts` parts of about equal bytes: at most `parts - 1` cut points within the
-    /// range, in ascending order. If the range has too few data pages, there are fewer cut points. A cut point
-    /// belongs to the part after it, and need not be the key of a row.
+    /// Points at which to cut `range` into `parts` parts with about equally many bytes. There are at most `parts -
+    /// 1` points, all within the range, in ascending order. If the range has too few data pages, there are fewer
+    /// points. The key of a cut point belongs to the part after the point. It need not be the key of a row.
     ///
     /// # Errors
     ///
-    /// As [`Reader::count`].
+    /// Fails as [`Reader::count`] does.
     pub fn split_points(&self, range: impl IntoKeyRange, parts: u64) -> Result<Vec<CutPoint>> {
         self.ask(range, Vec::new(), |session, table, span| shape::split_points(session, table, span, parts))
     }
 
-    /// Row `n` of the rows that a reader sees in `range`, counted from 0. `None` if the range has fewer rows. Where
-    /// only one file has keys, the index says which page has the row. Elsewhere keys are merged.
+    /// Row `n` of all rows that a reader sees in `range`, counted from 0. Returns `None` if the range has no such
+    /// row. Where only one file has keys, the index tells in which page the row is. In other parts of the range,
+    /// keys are merged.
     ///
     /// # Errors
     ///
     /// [`Error::Grouped`](crate::Error::Grouped) if the values of the table are split into several column groups;
-    /// otherwise as [`Reader::count`].
+    /// otherwise fails as [`Reader::count`] does.
     pub fn nth(&self, range: impl IntoKeyRange, n: u64) -> Result<Option<(Key, V)>> {
         V::check(self.handle())?;
         self.ask(range, None, |session, table, span| {
@@ -207,11 +208,11 @@ impl<V: Content> Reader<'_, V> {
         })
     }
 
-    /// The key of row `n`, as in [`Reader::nth`]. It works for tables with column groups, too.
+    /// The key of the row that [`Reader::nth`] returns. This also works for tables with column groups.
     ///
     /// # Errors
     ///
-    /// As [`Reader::count`].
+    /// Fails as [`Reader::count`] does.
     pub fn nth_key(&self, range: impl IntoKeyRange, n: u64) -> Result<Option<Key>> {
         let nth = |session: &Session, table: TableView<'_>, span: &KeyRange| {
             exact::nth_key(session, table, span, n, self.readahead())
@@ -219,29 +220,29 @@ impl<V: Content> Reader<'_, V> {
         Ok(self.ask(range, None, nth)?.map(Key::from))
     }
 
-    /// About where row `n` of the rows that a reader sees in `range` is. It reads index nodes only. If the range has
-    /// more than `n` rows, row `n` is at or after the first cut point and before the second cut point. `None` on a
-    /// side means that no better bound is known than the end of the range. About 64 points are tried, and for each
-    /// point the rows in memory are walked.
+    /// Estimates where row `n` of all rows that a reader sees in `range` is. This reads only index nodes. If the
+    /// range has a row `n`, this row is at or after the first cut point, and before the second one. If a cut point
+    /// is `None`, no better bound than the end of the range is known on that side. About 64 points are tried. For
+    /// each point, the call walks through the rows in memory.
     ///
     /// # Errors
     ///
-    /// As [`Reader::count`].
+    /// Fails as [`Reader::count`] does.
     pub fn nth_between(&self, range: impl IntoKeyRange, n: u64) -> Result<(Option<CutPoint>, Option<CutPoint>)> {
         self.ask(range, (None, None), |session, table, span| shape::nth_between(session, table, span, n))
     }
 
-    /// Keys of up to `count` rows that a reader sees in `range`, sorted, each key once. The result is the same for
-    /// the same `seed` as long as nothing changes. It reads about one data page for each key. It also reads two data
-    /// pages for each file that has an end of the range within it.
+    /// The keys of a random sample of up to `count` rows that a reader sees in `range`. They are sorted, and each
+    /// key comes once. As long as nothing changes, the same `seed` gives the same sample. The call reads about one
+    /// data page for each key. In addition, it reads two data pages of each file that contains an end of the range.
     ///
-    /// The stored rows of all files and memtables are cut into `count` equal pieces, and one row is drawn at random
-    /// from each piece. So a key that is stored in several places is drawn more often, and there may be fewer than
-    /// `count` keys where many rows are erased or stored twice.
+    /// The stored rows of all files and memtables are cut into `count` equal pieces, and one random row is taken
+    /// from each piece. So a key that is stored in several places is more likely to be taken. Where many rows are
+    /// erased or stored twice, there may be fewer than `count` keys.
     ///
     /// # Errors
     ///
-    /// As [`Reader::count`].
+    /// Fails as [`Reader::count`] does.
     pub fn sample(&self, range: impl IntoKeyRange, count: u64, seed: u64) -> Result<Vec<Key>> {
         self.ask(range, Vec::new(), |session, table, span| shape::sample(session, table, span, count, seed))
     }

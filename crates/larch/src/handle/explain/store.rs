@@ -1,32 +1,33 @@
-//! What a store is asked while a read is explained. This module does not know what the read does.
+//! Counts the requests to a store while a read is being explained. This module does not know what the read does.
 
 use os::Disk;
 use os::store::{Bill, Counts};
 
-/// What the store was asked while a read ran: by this read, and by everything else that the process did meanwhile.
+/// The requests to the store during a read. They include the requests that the process made for other purposes
+/// meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedStore {
-    /// Requests and bytes.
+    /// The numbers of requests and of bytes.
     pub counts: Counts,
-    /// The cost of these requests and bytes, in billionths of the currency of the prices. `None` if the prices are
-    /// not known.
+    /// The cost of these requests and bytes, in billionths of the currency of the prices, or `None` if the prices
+    /// are not known.
     pub billionths: Option<u64>,
 }
 
-/// The counts of a store at the moment when a read began.
+/// The counts of the store when a read began.
 pub struct StoreWatch<'d> {
     disk: &'d dyn Disk,
     before: Option<Bill>,
 }
 
 impl<'d> StoreWatch<'d> {
-    /// Counts from now on.
+    /// Begins to count now.
     pub fn begin(disk: &'d dyn Disk) -> Self {
         Self { disk, before: disk.bill() }
     }
 
-    /// What the store was asked since `begin`. `None` if the files are in no store.
+    /// The requests since `begin`, or `None` if the files are not in a store.
     pub fn end(&self) -> Option<ExplainedStore> {
         let now = self.disk.bill()?;
         let bill = Bill { counts: now.counts.since(&self.before?.counts), ..now };

@@ -1,5 +1,5 @@
-//! An explained read does the same as the read itself. Its numbers agree with the counters, and the counters agree
-//! with the counters of the read itself.
+//! Tests that an explained read does the same as a plain read. The explanation must agree with the counters, and its
+//! counters must agree with those of a plain read.
 
 use super::*;
 use crate::base::options::{LevelOptions, TableOptions};
@@ -15,7 +15,7 @@ const GROUPS: [&str; 3] = ["hot", "warm", "cold"];
 
 fn open(cache_bytes: u64) -> Database {
     let (machine, _) = Machine::simulated(1);
-    // Nothing is compacted unless it is asked for.
+    // With these options, nothing is compacted unless the test asks for it.
     let levels = LevelOptions { level0_files: 100, slow_files: 100, file_bytes: 16 << 10, ..LevelOptions::default() };
     Database::builder("db").machine(machine).levels(levels).cache_bytes(cache_bytes).open().expect("the disk works")
 }
@@ -26,7 +26,7 @@ fn table(db: &Database, index: PageIndexKind) -> Table {
     db.table_with("t", options).expect("the disk works")
 }
 
-/// Writes rows. Some of their parts lie outside their pages.
+/// Writes a random row. Some of the parts are stored outside of their pages.
 fn write(rng: &mut StdRng, table: &Table) {
     let key = format!("{:04}", 100 + rng.random_range(0..300));
     if rng.random_range(0..8) == 0 {
@@ -36,8 +36,8 @@ fn write(rng: &mut StdRng, table: &Table) {
     table.insert_parts(key, &[part(), part(), part()]).expect("the disk works");
 }
 
-/// Fills a table: deep files and some files of level 0, with older versions for snapshots, range erases if the
-/// caller wants them, and rows in memory.
+/// Fills a table. It has deep files, some files in level 0, older versions that snapshots see, and rows in memory.
+/// If `range_erases` is true, it also has range erases.
 fn fill(seed: u64, db: &Database, table: &Table, range_erases: bool) -> Vec<Snapshot> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut snapshots = Vec::new();
@@ -58,7 +58,7 @@ fn fill(seed: u64, db: &Database, table: &Table, range_erases: bool) -> Vec<Snap
     snapshots
 }
 
-/// A question that both of two databases are asked.
+/// A question that the tests ask two equal databases.
 #[derive(Debug)]
 enum Question {
     Get(String),
@@ -78,7 +78,7 @@ fn question(rng: &mut StdRng) -> Question {
     }
 }
 
-/// Reads, and returns the number of rows and their bytes.
+/// Reads the rows of a question. Returns the number of rows and their bytes.
 fn read(selection: &Selection, question: &Question) -> (u64, u64) {
     let bytes = |parts: &[crate::Value]| parts.iter().map(|part| part.len() as u64).sum::<u64>();
     match question {
@@ -115,7 +115,7 @@ fn counted(db: &Database, read: impl FnOnce()) -> counters::CounterSnapshot {
     db.metrics().pages.since(&before)
 }
 
-/// Pages of a kind in all files: hits, reads, bytes read.
+/// Over all files, how many pages of a kind were hits, how many were read, and how many bytes were read.
 fn explained(explanation: &Explanation, kind: PageKind) -> (u64, u64, u64) {
     let of_kind = explanation.pages().filter(|pages| pages.kind == kind);
     of_kind.fold((0, 0, 0), |sum, pages| {
@@ -123,7 +123,7 @@ fn explained(explanation: &Explanation, kind: PageKind) -> (u64, u64, u64) {
     })
 }
 
-/// Asks two equal databases the same questions: the first database is read, the second database explains.
+/// Asks two equal databases the same questions. The first database does plain reads, and the second one explains.
 #[track_caller]
 fn check(seed: u64, cache_bytes: u64, index: PageIndexKind, range_erases: bool) {
     println!("seed {seed}, cache of {cache_bytes} bytes, {index:?}, range erases: {range_erases}");
@@ -184,7 +184,7 @@ fn an_explained_read_costs_what_the_read_costs_and_says_so() {
     }
 }
 
-/// A table of whole values, with a deep file of even keys from 0100 to 0298.
+/// A table of whole values. Its deep file has the even keys from 0100 to 0298.
 fn evens(db: &Database) -> Table {
     let table = db.table("t").expect("the disk works");
     (100..300).step_by(2).for_each(|i| table.insert(format!("{i:04}"), "even").expect("the disk works"));

@@ -1,4 +1,5 @@
-//! What indexes promise: they agree with their table after every commit, and are built while writes go on.
+//! Tests what indexes promise: after every commit they agree with their table, and they are built while writes go
+//! on.
 
 mod beside;
 mod build;
@@ -18,27 +19,27 @@ use os::sim::SimDisk;
 use os::sync::Arc;
 use std::ops::ControlFlow;
 
-/// The extractors of the tests.
+/// The extractors that the tests use.
 pub(super) enum Extractor {
-    /// `words`: every word of the value.
+    /// `words` makes a key from each word of the value.
     Words,
-    /// `first`: the first word of the value, if it has one.
+    /// `first` makes a key from the first word of the value, if there is a word.
     First,
-    /// `length`: the length of the value; a value with an `!` does not fit.
+    /// `length` makes a key from the length of the value, and refuses values with an `!`.
     Length,
-    /// `group 1`: the part in column group 1.
+    /// `group 1` makes a key from the part in column group 1.
     Group(usize),
-    /// `key`: the last byte of the key.
+    /// `key` makes a key from the last byte of the row's key.
     Key,
-    /// `value`: the value as it is.
+    /// `value` uses the whole value as the key.
     Value,
-    /// `panic`: the value as it is; it panics if that has an `!`.
+    /// `panic` uses the whole value as the key, and panics if the value has an `!`.
     Panic,
-    /// `hook`: the value as it is; first it does what [`HOOK`] says, once.
+    /// `hook` uses the whole value as the key. Before that, it calls [`HOOK`], but only once.
     Hook,
 }
 
-/// What a thread is to do when it makes keys by `hook`.
+/// What a thread does when `hook` makes keys the next time.
 type Hook = Box<dyn FnOnce()>;
 thread_local! {
     pub(super) static HOOK: std::cell::Cell<Option<Hook>> = const { std::cell::Cell::new(None) };
@@ -60,7 +61,7 @@ impl Extractor {
         })
     }
 
-    /// The keys of a row whose value has one part.
+    /// The index keys of a row whose value has only one part.
     pub fn keys(&self, key: &[u8], value: &[u8]) -> Result<Vec<Vec<u8>>, String> {
         let mut keys = Vec::new();
         self.index_keys(key, &|_| Some(value), &mut |key| keys.push(key.to_vec()))?;
@@ -70,7 +71,7 @@ impl Extractor {
     }
 }
 
-/// A key of an index that is no prefix of another key.
+/// Ends a word so that it is not a prefix of another index key.
 pub(super) fn ended(word: impl AsRef<[u8]>) -> Vec<u8> {
     [word.as_ref(), &[0]].concat()
 }
@@ -132,7 +133,7 @@ pub(super) fn create(table: &Table, name: &str, declaration: &str, unique: bool)
     table.create_index(name, declaration, &IndexOptions { unique }, |_| {})
 }
 
-/// Rows as text: `key=value key=value`.
+/// The rows as text, in the form `key=value key=value`.
 #[track_caller]
 pub(super) fn rows(rows: impl IntoIterator<Item = Result<(IndexEntry, Value)>>) -> String {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("it is text");
@@ -194,7 +195,7 @@ fn rows_come_in_the_order_of_the_index_from_either_end() {
     let expected: Vec<Vec<u8>> = (0..300).rev().map(|number| format!("{number:03}").into_bytes()).collect();
     assert_eq!(words().collect::<Vec<_>>(), expected);
     assert_eq!(words().rev().collect::<Vec<_>>(), expected.iter().rev().cloned().collect::<Vec<_>>());
-    // Rows are taken from both ends in turn, until the ends meet.
+    // Takes rows from both ends in turn, until the two ends meet.
     let (mut both, mut front, mut back) = (index.range_by(..), Vec::new(), Vec::new());
     loop {
         let Some(row) = both.next() else { break };
@@ -219,14 +220,15 @@ fn rows_that_are_handed_over_are_those_that_a_range_by_index_gives() {
     drop((table, db));
     let db = on(&disk, 2).cache_bytes(256 << 10).open().expect("the disk works");
     let table = db.table("t").expect("it is there");
-    // Some rows are newer, and in memory.
+    // This row is newer than the others and only in memory.
     table.insert("400", "007 new").expect("it is taken");
     let index = table.index("first").expect("it is there");
     let all: Vec<_> = index.range_by(..).map(|row| row.expect("the disk works")).collect();
     let all: Vec<_> = all.iter().map(|(entry, value)| (entry.index_key(), entry.row_key(), &**value)).collect();
     let owned =
         |(entry, value): (IndexEntry, Value)| (entry.index_key().to_vec(), entry.row_key().to_vec(), value.to_vec());
-    // How many rows are handed over, and how many rows are then given from the front and from the back, in turn.
+    // First, `handed` rows are passed to a closure. Then `front` rows are read from the front and `back` rows from
+    // the back. This is repeated until the range ends.
     for (handed, front, back) in [(1000, 0, 0), (1, 0, 0), (7, 0, 0), (100, 1, 0), (130, 0, 3), (3, 2, 1), (0, 1, 1)] {
         for limit in [u64::MAX, 200, 1, 0] {
             let mut rows = index.range_by(..).limit(limit);
@@ -318,7 +320,8 @@ fn a_unique_index_judges_the_outcome_of_writes_and_not_their_order() {
         let table = db.table(&format!("t{rows}")).expect("the disk works");
         let index = create(&table, "value", "value", true).expect("it is built");
         let value = |number: u32| [&number.to_be_bytes()[..], &[7; 60]].concat();
-        // Each row takes the value of the next row, so that each write but the last one meets another row.
+        // Each row takes the value of the next row. So each write but the last one collides with another row for a
+        // while.
         let rotated =
             |write: &mut dyn FnMut(u32, Vec<u8>)| (0..rows).for_each(|row| write(row, value((row + 1) % rows)));
         let mut batch = db.batch();
@@ -489,7 +492,7 @@ fn a_future_gives_what_a_range_gives_and_loses_nothing_when_it_is_dropped() {
     let scanned = smol::block_on(async {
         let (mut scan, mut all) = (index.scan_by_async(..), Vec::new());
         loop {
-            // The future is polled once and dropped. Then a new future is polled until it is done.
+            // Polls a future once and drops it. Then polls a new future until it is done.
             if let Some(row) = smol::future::poll_once(scan.next()).await.flatten() {
                 all.push(row);
             }
@@ -523,7 +526,7 @@ fn an_index_of_another_table_or_database_is_refused() {
 fn a_read_by_an_index_is_explained_as_pages_of_both_and_rows_come_in_few_rounds() {
     let (disk, db, table) = with_table();
     for number in 0..2000_u32 {
-        // Neighbours in the index lie far apart in the table.
+        // Neighbours in the index are far apart in the table.
         let (key, word) = (format!("{:04}", number * 997 % 2000), format!("{number:04}"));
         table.insert(key, format!("{word} {}", "x".repeat(500))).expect("it is taken");
     }

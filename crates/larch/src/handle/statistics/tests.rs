@@ -1,4 +1,4 @@
-//! Statistics in a transaction, and reads through a trait object.
+//! Tests statistics in a transaction, and reads through a trait object.
 
 use crate::{Database, Error, Readable, Table};
 use os::Machine;

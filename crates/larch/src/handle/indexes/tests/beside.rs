@@ -1,11 +1,13 @@
-//! What large writes to tables with indexes promise beside other writers and changes: they end, as if they were alone.
+//! Tests large writes to tables with indexes while others write and change tables: the large writes end as if nobody
+//! else wrote.
 
 use super::*;
 use crate::Conflict;
 
 const BUFFER_BYTES: u64 = 64 << 10;
 
-/// A table `t` whose index `i` calls hooks, in a database whose transactions soon move into files.
+/// A table `t` with an index `i` whose extractor is `hook`. The write buffer is so small that transactions soon move
+/// into files.
 fn with_small_buffer() -> (Database, Table) {
     let (_, disk) = Machine::simulated(1);
     let db = on(&disk, 1).write_buffer_bytes(BUFFER_BYTES).open().expect("the disk works");
@@ -22,7 +24,7 @@ fn large_batch(db: &Database, table: &Table, rows: u32, salt: u8) -> crate::Batc
     batch
 }
 
-/// Each time keys are made, `other` gets some rows.
+/// Each time that `hook` makes keys, writes some rows to the table `other`.
 fn write_each_time(other: Table, round: u32) {
     for row in 0..8_u32 {
         other.insert([round.to_be_bytes(), row.to_be_bytes()].concat(), [7; 100]).expect("the disk works");
@@ -63,7 +65,7 @@ fn a_large_write_ends_beside_imports_and_large_batches_of_another_table() {
     tx.commit().expect("the disk works").expect("what it depends on has not changed");
 }
 
-/// Has the index dropped when keys are made next.
+/// Drops the index when `hook` makes keys the next time.
 fn drop_when_keys_are_made(table: &Table) {
     let table = table.clone();
     HOOK.set(Some(Box::new(move || assert!(table.drop_index("i").expect("the disk works")))));
@@ -126,7 +128,7 @@ fn a_transaction_conflicts_if_an_index_is_dropped_before_its_writes_move_into_fi
     }
     let conflict = tx.commit().expect("the disk works").expect_err("its entries may not be right");
     assert!(matches!(conflict, Conflict::Indexes { .. } | Conflict::TooOld { .. }), "{conflict}");
-    // A dropped table of the user is still named in the error.
+    // After the user has dropped the table, the error still names it.
     let mut tx = db.begin().expect("it begins");
     tx.insert(&table, "a", "1").expect("it is taken");
     db.drop_table("t").expect("the disk works");

@@ -1,4 +1,4 @@
-//! An index is built while writes go on, and either it is whole or it does not exist.
+//! Tests that an index is built while writes go on, and that it is either complete or does not exist.
 
 use super::*;
 use crate::base::record::tests::seeds;
@@ -89,7 +89,7 @@ fn a_crash_while_an_index_is_built_leaves_all_of_it_or_nothing() {
             if disk.has_crashed() {
                 return;
             }
-            // A write that fails is not there after the crash, or is there whole.
+            // If this write fails, the row is either missing or complete after the crash.
             table.insert(format!("{:05}", progress.done), "w1 meanwhile").ok();
         });
         let is_built = built.is_ok();

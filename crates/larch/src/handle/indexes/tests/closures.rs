@@ -1,4 +1,5 @@
-//! Indexes whose keys a closure makes: created where they are asked for, and asked for again after each open.
+//! Tests indexes whose keys a closure makes. They are created when a program first asks for them, and it asks again
+//! after each open.
 
 use super::*;
 
@@ -100,7 +101,7 @@ fn a_dropped_index_may_come_again_with_another_closure() {
     table.drop_index("by_city").expect("the disk works");
     let index = table.index_by("by_city", |_, city, emit| emit(&city[..1])).expect("it is built");
     assert_eq!(names(&index, "L"), [b"ada"]);
-    // A table that is renamed keeps its index and the closure.
+    // A renamed table keeps its index and the closure.
     drop(index);
     let table = db.rename_table("people", "persons").expect("the disk works");
     table.insert("lise", "Lund").expect("the closure is known");

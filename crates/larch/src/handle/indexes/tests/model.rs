@@ -1,4 +1,4 @@
-//! Random writes by every way into a table with several indexes, against a sorted map.
+//! Writes randomly, in every possible way, to a table with several indexes, and compares it with a sorted map.
 
 use super::*;
 use crate::base::record::tests::seeds;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Every index that is created, with its name, and whether it is unique.
+/// The indexes that are created: the name of each, and whether it is unique.
 const INDEXES: [(&str, bool); 4] = [("words", false), ("first", true), ("length", false), ("key", false)];
 
 fn key(rng: &mut StdRng) -> Vec<u8> {
@@ -22,7 +22,7 @@ fn value(rng: &mut StdRng) -> Vec<u8> {
     format!("{} {end}", words.join(" ")).into_bytes()
 }
 
-/// The first word of each row, which is unique.
+/// Maps the first word of each row, which is unique, to the key of the row.
 fn firsts(model: &Model) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let first = |(key, value): (&Vec<u8>, &Vec<u8>)| {
         let keys = Extractor::First.keys(key, value).expect("it fits");
@@ -31,13 +31,13 @@ fn firsts(model: &Model) -> BTreeMap<Vec<u8>, Vec<u8>> {
     model.iter().filter_map(first).collect()
 }
 
-/// Whether the unique index takes these rows together.
+/// Whether all these rows together fit the unique index.
 fn is_unique(model: &Model) -> bool {
     let keys = model.iter().filter_map(|(key, value)| Extractor::First.keys(key, value).expect("it fits").pop());
     keys.count() == firsts(model).len()
 }
 
-/// Whether the unique index takes this row. It is put into the model then.
+/// Puts the row into the model if the unique index accepts it, and returns whether it does.
 fn put(model: &mut Model, key: &[u8], value: &[u8]) -> bool {
     let first = Extractor::First.keys(key, value).expect("it fits").into_iter().next();
     let is_free = first.is_none_or(|first| firsts(model).get(&first).is_none_or(|other| other == key));
@@ -102,7 +102,7 @@ fn write(rng: &mut StdRng, db: &Database, table: &Table, model: &mut Model) {
                     }
                 }
             }
-            // Only the outcome of the batch matters.
+            // The batch is judged only by the rows that it leaves.
             let taken = was_taken(batch.commit().map(drop));
             assert_eq!(taken, is_unique(&after));
             if taken {
@@ -118,7 +118,7 @@ fn write(rng: &mut StdRng, db: &Database, table: &Table, model: &mut Model) {
                     tx.remove(table, &key).expect("it is taken");
                     after.remove(&key);
                 } else {
-                    // Two rows may have one key until the commit.
+                    // Until the commit, two rows may have the same index key.
                     tx.insert(table, &key, &value).expect("it is taken");
                     after.insert(key, value);
                 }
@@ -163,7 +163,7 @@ fn indexes_agree_with_their_table_after_every_commit() {
     for seed in seeds(6) {
         let mut rng = StdRng::seed_from_u64(seed);
         let (_, disk) = Machine::simulated(seed);
-        // In half of the runs, nearly every read has to load its pages.
+        // In half of the runs the cache is so small that nearly every read has to load its pages.
         let cache_bytes = if seed % 2 == 0 { 64 << 20 } else { 128 << 10 };
         let open =
             || on(&disk, seed).cache_bytes(cache_bytes).write_buffer_bytes(256 << 10).open().expect("the disk works");

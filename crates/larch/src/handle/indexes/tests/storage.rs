@@ -1,5 +1,4 @@
-//! What becomes of indexes when a database is opened again, by another program or another release, and when tables
-//! change.
+//! Tests what happens to indexes when tables change, and when another program or another release opens the database.
 
 use super::*;
 use crate::Conflict;
@@ -133,7 +132,7 @@ fn readers_of_an_index_that_is_dropped_end_with_an_error() {
     let mut open = index.range_by(..);
     assert!(open.next().expect("there are rows").is_ok());
     assert!(table.drop_index("words").expect("the disk works"));
-    // What it has fetched it still gives.
+    // The range still returns the rows that it has already fetched.
     let end = open.find_map(Result::err);
     assert!(matches!(end, Some(Error::TableDropped(ref name)) if name == "words of t"), "{end:?}");
     let refused = index.get_by(ended("red")).expect_err("it was dropped");
@@ -152,7 +151,7 @@ fn a_check_names_what_differs() {
     let index = create(&table, "words", "words", false).expect("it is built");
     table.insert("1", "red").expect("it is taken");
     table.insert("2", "red").expect("it is taken");
-    // Entries are rows of a table, which a test can write to.
+    // The entries are rows of a table, and a test can write to this table.
     index.entry_table().remove(entry::key(&ended("red"), b"1")).expect("it is taken");
     index.entry_table().insert(entry::key(&ended("green"), b"2"), []).expect("it is taken");
     index.entry_table().insert("nonsense", [200]).expect("it is taken");
@@ -201,7 +200,7 @@ fn a_repair_saves_the_rows_and_names_the_indexes_that_it_leaves_out() {
         create(&table, "words", "words", false).expect("it is built");
         table.insert("1", "red").expect("it is taken");
         db.flush().expect("the disk works");
-        // Only the log has these rows and entries.
+        // This row and its entries are only in the log.
         table.insert("2", "green").expect("it is taken");
         drop((table, db));
         let machine = Machine::simulated_on(disk.clone(), 2);
