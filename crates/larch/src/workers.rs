@@ -1,5 +1,5 @@
-//! Compactions by other processes. The writer offers a compaction, a worker merges the files and says what it wrote,
-//! and the writer installs that. Only the writer changes the manifest.
+//! Compactions that other processes do. The writer offers a compaction. A worker merges the files and says which
+//! files it wrote. The writer installs these. Only the writer changes the manifest.
 //!
 //! ```text
 //!   writer                                    worker
@@ -12,14 +12,14 @@
 //!   removes job and result; two minutes later, the owner file
 //! ```
 //!
-//! They exchange nothing but files in the directory `workers`, see `docs/format/workers.md`. The numbers of the new
-//! files are taken by the writer when it offers the job, and no other job gets them. So a file that a worker writes
-//! after the writer has taken its job back never has the name of another file. No manifest names such a file, and it
-//! is removed.
+//! Writer and workers exchange nothing but files in the directory `workers`, see `docs/format/workers.md`. When the
+//! writer offers a job, it takes the numbers for the new files, and no other job gets these numbers. A worker may
+//! still write a file after the writer has taken its job back. Such a file never has the name of another file. No
+//! manifest names it, so it is removed.
 //!
-//! A worker may die at any point: then its beats end, and the writer takes the job back and merges itself, or offers
-//! the merge again. If the writer dies, its jobs are void: the next writer has another epoch, and the epoch is part
-//! of the name of a job.
+//! A worker may die at any point. Then its beats end, and the writer takes the job back. It does the merge itself,
+//! or offers the merge again. If the writer dies, its jobs are void: the next writer has another epoch, and the
+//! name of a job contains the epoch.
 
 pub mod beat;
 pub mod worker;

@@ -1,4 +1,4 @@
-//! A cursor over a sorted level, which reads the files of the level one after the other. It hands versions on and
+//! A cursor over a sorted level. It reads the files of the level one after the other. It passes versions on and
 //! does not look at them.
 
 use crate::manifest::Level;
@@ -9,22 +9,23 @@ use sst::{Direction, Groups, Readahead, Row, RowPlace, Seek, SstCursor, StoredVa
 use std::collections::VecDeque;
 use std::ops::{Bound, Range};
 
-/// A place in a level whose files do not overlap. A file of level 0 is walked as a level of one file.
+/// A place in a level whose files do not overlap. To walk through a file of level 0, a level that has only this
+/// file is made.
 #[derive(Debug)]
 pub struct LevelCursor {
     files: Level,
-    /// The files that are walked; the other files are not read.
+    /// The files that the cursor walks through. It reads no other files.
     walked: Range<usize>,
-    /// The prefix of all keys that are looked for, if filters have prefixes of this length.
+    /// The prefix of all keys that are looked for. It is set only if filters have prefixes of this length.
     prefix: Option<Vec<u8>>,
-    /// The file of the place. After a fault, it is the file in which the step goes on.
+    /// The file in which the cursor stands. After a fault, it is the file in which the step will go on.
     at: usize,
     cursor: Option<SstCursor>,
     /// Cursors over the next files in the order of the walk, which have asked for pages already.
     ready: VecDeque<(usize, SstCursor)>,
     direction: Direction,
     readahead: Readahead,
-    /// Where the walk ends.
+    /// The bound at which the walk ends.
     far: Bound<Arc<[u8]>>,
 }
 
@@ -45,8 +46,8 @@ pub fn files_between(files: &[Arc<DbFile>], low: Bound<&[u8]>, high: Bound<&[u8]
     start..end
 }
 
-/// As [`files_between`], without the files at both ends that are known to have no such key. It reads nothing to find
-/// this out. A file whose range erases may cover some of the keys stays.
+/// As [`files_between`], but without files at both ends that are known to have no such key. It reads nothing from
+/// disk to find this out. A file is kept if its range erases may cover some of the keys.
 pub fn files_asked_between<S: PageSource + ?Sized>(
     source: &S,
     files: &[Arc<DbFile>],
@@ -76,8 +77,8 @@ impl LevelCursor {
         Self { at: 0, prefix, files, walked, cursor, ready, direction: Direction::Forward, readahead, far }
     }
 
-    /// A cursor over the files among `files` that may have keys from `low` to `high`. The cursor may stop at a key
-    /// outside of these bounds, but it opens no file whose keys are all outside.
+    /// A cursor over those of `files` that may have keys from `low` to `high`. The cursor may stop at a key outside
+    /// these bounds, but it opens no file whose keys are all outside.
     pub fn within<S: PageSource + ?Sized>(
         source: &S,
         files: Level,
@@ -92,23 +93,23 @@ impl LevelCursor {
         Self { at: walked.start, prefix, files, walked, cursor, ready, direction: Direction::Forward, readahead, far }
     }
 
-    /// Reads ahead as `readahead` says.
+    /// From now on, the cursor reads ahead as `readahead` says.
     pub fn set_readahead(&mut self, readahead: Readahead) {
         self.readahead = readahead;
     }
 
-    /// Reads ahead only to the end of the walk at `far`.
+    /// Sets the end of the walk: the cursor reads ahead only up to `far`.
     pub fn until(mut self, far: Bound<&[u8]>) -> Self {
         self.far = far.map(Arc::from);
         self
     }
 
-    /// The stored bytes that the table sees in the files that are walked.
+    /// How many stored bytes the table sees in the files that are walked.
     pub fn bytes(&self) -> u64 {
         self.files[self.walked.clone()].iter().map(|file| file.sst.visible_bytes()).sum()
     }
 
-    /// The files of the level, and which of them are walked.
+    /// The files of the level, and the range of those that are walked.
     pub fn walked(&self) -> (&Level, Range<usize>) {
         (&self.files, self.walked.clone())
     }
@@ -132,7 +133,7 @@ impl LevelCursor {
         }
     }
 
-    /// The file of the place.
+    /// The file in which the cursor stands.
     pub fn file(&self) -> &Arc<DbFile> {
         &self.files[self.at]
     }
@@ -152,7 +153,8 @@ impl LevelCursor {
         }
     }
 
-    /// Goes forward to the first row at (`Lower`) or after (`Upper`) `key`. A step.
+    /// Goes forward to the first row at or after `key` (`Lower`), or to the first row after `key` (`Upper`). This
+    /// is a step.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         self.direction = Direction::Forward;
         let first = self.files.partition_point(|file| file.sst.bounds().high.as_deref().is_some_and(|high| high < key));
@@ -166,7 +168,8 @@ impl LevelCursor {
         Ok(false)
     }
 
-    /// Goes backward to the last row at (`Lower`) or before (`Upper`) `key`. A step.
+    /// Goes backward to the last row at or before `key` (`Lower`), or to the last row before `key` (`Upper`). This
+    /// is a step.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         self.direction = Direction::Backward;
         let end = self.files.partition_point(|file| file.sst.bounds().low.as_slice() <= key);
@@ -180,7 +183,7 @@ impl LevelCursor {
         Ok(false)
     }
 
-    /// Goes to the first row. A step.
+    /// Goes to the first row. This is a step.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.direction = Direction::Forward;
         self.seek_first_from(source, self.walked.start)
@@ -197,8 +200,8 @@ impl LevelCursor {
         Ok(false)
     }
 
-    /// Moves the cursor over file `at` with `seek`. False if it finds no row. After a fault the place is the same as
-    /// before, so that the move can be made again: the file has a cursor of its own.
+    /// Moves the cursor over file number `at` with `seek`. Returns false if the cursor finds no row. After a fault,
+    /// the place is the same as before, because the file has a cursor of its own. So the move can be made again.
     fn enter(&mut self, at: usize, seek: impl FnOnce(&mut SstCursor) -> Result<bool, Stop>) -> Result<bool, Stop> {
         let mut cursor = match self.ready.pop_front() {
             Some((ready, cursor)) if ready == at => cursor,
@@ -258,7 +261,7 @@ impl LevelCursor {
         }
     }
 
-    /// Goes to the last row. A step.
+    /// Goes to the last row. This is a step.
     pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.direction = Direction::Backward;
         self.seek_last_before(source, self.walked.end)
@@ -281,7 +284,7 @@ impl LevelCursor {
             .is_none_or(|cursor| if direction.is_forward() { cursor.is_last() } else { cursor.is_first() })
     }
 
-    /// Goes to the next row. A step.
+    /// Goes to the next row. This is a step.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.direction = Direction::Forward;
         if self.is_at_edge(Direction::Forward) {
@@ -292,7 +295,7 @@ impl LevelCursor {
         there
     }
 
-    /// The file that the next move forward enters. `None` if this move stays in the file of the place, or if no file
+    /// The file that the next move forward will enter. `None` if this move stays in the present file, or if no file
     /// is left.
     #[inline]
     pub fn file_ahead(&self) -> Option<&Arc<DbFile>> {
@@ -312,7 +315,7 @@ impl LevelCursor {
         }
     }
 
-    /// Goes to the row before. A step.
+    /// Goes to the previous row. This is a step.
     pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.direction = Direction::Backward;
         if self.is_at_edge(Direction::Backward) {
@@ -323,18 +326,18 @@ impl LevelCursor {
         there
     }
 
-    /// The key of the place. The place must be at a row.
+    /// The key of the row at which the cursor stands. The cursor must stand at a row.
     pub fn key(&self) -> &[u8] {
         self.cursor.as_ref().expect("the last move found a row").key()
     }
 
-    /// The newest version of the row that is not newer than `at`. A step.
+    /// The newest version of the present row that is not newer than `at`. This is a step.
     pub fn visible<S: PageSource + ?Sized>(&self, source: &S, at: Version) -> Result<Option<Row>, Stop> {
         self.cursor.as_ref().expect("the last move found a row").visible(source, at)
     }
 
-    /// Appends to `parts` the parts of the row at `place` in all of `groups` but the main group, in order. A step:
-    /// if it faults, nothing is appended.
+    /// Appends the parts of the row at `place` to `parts`, in order: all parts in `groups` except the main group.
+    /// This is a step: if it faults, nothing is appended.
     pub fn parts<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -347,15 +350,15 @@ impl LevelCursor {
         read
     }
 
-    /// Asks for parts in `groups` that lie outside their pages. These are parts of the row at `place`, which was
-    /// found last, and of the rows after it as of `at`. The caller is going to load these parts. The place does not
-    /// change.
+    /// Asks ahead for parts in `groups` that are outside their pages. These parts belong to the row at `place`,
+    /// which was found last, and to the rows after it as of `at`. The caller will load these parts. The cursor does
+    /// not move.
     pub fn load_ahead<S: PageSource + ?Sized>(&mut self, source: &S, groups: Groups, place: RowPlace, at: Version) {
         self.cursor.as_mut().expect("the last move found a row").load_ahead(source, groups, place, Some(at));
     }
 
-    /// The rows from the place on that lie in its page, as of `at`, and their parts in `groups`. Rows older than
-    /// `erased` are left out. The place does not change.
+    /// The rows from the present row on that are in its page, as of `at`, with their parts in `groups`. Rows older
+    /// than `erased` are left out. The cursor does not move.
     pub fn streak(
         &self,
         start: StreakStart,
@@ -366,12 +369,13 @@ impl LevelCursor {
         self.cursor.as_ref()?.streak(start, direction, (at, erased), groups)
     }
 
-    /// Goes to the last row that `streak` has passed. The streak began at this place and has advanced.
+    /// Goes to the last row that `streak` has passed. The streak must have begun at the present row, and must have
+    /// advanced.
     pub fn resume(&mut self, streak: &Streak) {
         self.cursor.as_mut().expect("a streak began at a row").resume(streak);
     }
 
-    /// The versions of the row, for a caller that copies all of them.
+    /// The versions of the present row, for a caller that copies all versions.
     pub fn versions(&mut self) -> &mut SstCursor {
         self.cursor.as_mut().expect("the last move found a row")
     }

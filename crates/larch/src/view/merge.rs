@@ -1,4 +1,5 @@
-//! Many sorted sources as one: memtables and levels, newest first, walked together in either direction.
+//! Many sorted sources as one. The sources are memtables and levels, newest first, and they are walked together in
+//! either direction.
 //!
 //! ```text
 //!   key          a        b          c      d
@@ -8,11 +9,12 @@
 //!                                                               c=2 is hidden by the range, and c=9 is newer
 //! ```
 //!
-//! The sources are a [`Frontier`]: all sources that have to move do so before a fault is returned. The newest source
-//! that has a visible version of a key decides, unless a range erase in this source or in a newer source hides the
-//! row. State is kept between steps, so skipping a hundred thousand erased rows pins one page of each source. If a
-//! range erase hides a few rows, older sources step over these rows one by one. If it hides more, they seek the end
-//! of the range erase. This module does not know who reads.
+//! The sources are a [`Frontier`]: before a fault is returned, all sources that have to move are moved. For each
+//! key, the newest source with a visible version of the key decides, unless a range erase in this source or in a
+//! newer source hides the row. State is kept between steps. So if a hundred thousand erased rows are skipped, only
+//! one page of each source is pinned at a time. If a range erase hides a few rows, older sources step over these
+//! rows one by one. If it hides more rows, older sources seek the end of the range erase. This module does not know
+//! who reads.
 
 use super::TableView;
 use super::cover::{MergeCovers, comes_before};
@@ -26,7 +28,7 @@ use pages::{PageSource, Stop};
 use sst::{Direction, Groups, Readahead, RowKind, Seek, StoredValue, Streak, StreakRow, StreakStart, Version};
 use std::ops::Bound;
 
-/// The merge.
+/// A merge of all sources of a table.
 #[derive(Debug)]
 pub struct Merge {
     direction: Direction,
@@ -35,20 +37,20 @@ pub struct Merge {
     key: Vec<u8>,
     came: Came,
     covers: MergeCovers,
-    /// The source of the row that was found last.
+    /// The source that had the row that was found last.
     giver: Option<usize>,
-    /// Whether streaks are likely to have rows. So it is if they were not looked for yet, if they had rows at the
-    /// last look, or if two successive rows were found in files since then.
+    /// Whether streaks are likely to have rows. They are likely in three cases: they were not looked for yet; they
+    /// had rows at the last look; or two successive rows were found in files since the last look.
     expects_streaks: bool,
-    /// Whether streaks keep the order of the sources. Streaks assume that memory is newer than all files, but a
+    /// Whether streaks have the order of the sources. Streaks assume that memory is newer than all files. But a
     /// transaction may have files that are newer than memory.
     has_streaks: bool,
-    /// How many rows of a memtable are copied at once: few at first, and twice as many each time that all copied
+    /// How many rows of a memtable are copied at once. It begins with few, and doubles each time that all copied
     /// rows were taken.
     copies: usize,
 }
 
-/// Rows of one source that come next and need no step.
+/// The next rows of one source, if they need no step.
 #[derive(Debug)]
 pub struct SourceStreak {
     /// The number of the source in the merge.
@@ -56,12 +58,12 @@ pub struct SourceStreak {
     pub rows: StreakRows,
 }
 
-/// Where these rows are.
+/// The place of the next rows of a source.
 #[derive(Debug)]
 pub enum StreakRows {
-    /// In the page in which the source stands.
+    /// They are in the page in which the source stands.
     Page(Streak),
-    /// Copied from memory.
+    /// They were copied from memory.
     Copied(CopiedRows),
 }
 
@@ -69,9 +71,9 @@ pub enum StreakRows {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Came {
     Nowhere,
-    /// To the row with the key of the merge. The rows before this row are left.
+    /// The merge has come to the row with its key. It has left all rows before this row.
     To,
-    /// Past that row.
+    /// The merge has left that row, too.
     Past,
 }
 
@@ -80,15 +82,15 @@ struct MergeSource {
     cursor: Cursor,
     /// The version at which the rows of the source are read.
     at: Version,
-    /// How many rows in succession the source has stepped over because a newer source erased them.
+    /// How many rows in succession the source has stepped over because a newer source erased these rows.
     hidden: usize,
 }
 
 /// A source steps over at most this number of successive rows that newer sources erased. Then it seeks the end of
-/// the range erase. A seek starts at the root, while a step mostly stays in its page.
+/// the range erase. A seek starts at the root, but a step mostly stays in its page.
 const HIDDEN_ROWS: usize = 8;
 
-/// How many rows of a memtable are copied at first.
+/// How many rows of a memtable are copied the first time.
 const FIRST_COPIES: usize = 2;
 
 #[derive(Debug)]
@@ -107,21 +109,21 @@ enum NextMove {
     Step,
 }
 
-/// What a reader does with the rows that it gets.
+/// What a reader does with the values of the rows that it gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loads {
-    /// The reader looks at keys, and perhaps at values that lie in the same page.
+    /// The reader looks at keys, and perhaps at values that are in the same page.
     Nothing,
-    /// The reader loads the parts that it asked for, wherever these parts lie.
+    /// The reader loads the parts that it has asked for, wherever they are.
     Parts,
 }
 
-/// Where a merge starts: the bound of the end from which it reads.
+/// The place where a merge starts: the bound of the range at the end from which it reads.
 pub type Start<'a> = Bound<&'a [u8]>;
 
 impl Merge {
-    /// A merge of all sources of `table` with keys from `low` to `high`. A file is left out if its bounds, or
-    /// filters in memory, show that it has no such key.
+    /// A merge of all sources of `table` with keys from `low` to `high`. A file is left out if its bounds or
+    /// filters in memory show that it has no such key.
     pub fn new<S: PageSource + ?Sized>(
         source: &S,
         table: TableView<'_>,
@@ -170,12 +172,13 @@ impl Merge {
         Self { direction, sources, key, came, covers, giver, expects_streaks, has_streaks, copies }
     }
 
-    /// The key of the row found last.
+    /// The key of the row that was found last.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// Where another merge must start to go on in place of this merge. `None` if this merge is still at its start.
+    /// The start for another merge that is to continue in place of this merge. `None` if this merge is still at its
+    /// start.
     pub fn place(&self) -> Option<Start<'_>> {
         match self.came {
             Came::Nowhere => None,
@@ -184,14 +187,15 @@ impl Merge {
         }
     }
 
-    /// Finds the next visible row before `far`. It finds the same row again until the row was [left](Self::leave).
-    /// The search begins at `start`, which matters only until a row was found. Of rows beyond `far`, only the keys
-    /// are read. If the row is in a file, its parts in all of `groups` but the main group replace `parts`. If the
-    /// reader loads the parts of row after row, parts that lie outside their pages are asked for ahead.
+    /// Finds the next visible row before `far`. It finds the same row again until this row was [left](Self::leave).
+    /// The search begins at `start`. After a row was found, `start` does not matter any more. If rows are beyond
+    /// `far`, it reads only their keys. If the row is in a file, its parts in `groups`, without the main group,
+    /// replace the content of `parts`. If `loads` says that the reader loads parts, it also asks ahead for parts
+    /// that are outside their pages.
     ///
-    /// It consists of steps that keep their results: when it is run again after a fault, it goes on where it was.
-    /// Sources that have arrived stay, rows that are not visible are left, and the pages pinned for these rows are
-    /// released.
+    /// The call consists of steps that keep their results: if it runs again after a fault, it continues where it
+    /// was. Sources that have arrived are not moved again. Rows that are not visible are left, and the pages that
+    /// were pinned for them are released.
     pub fn find<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -231,8 +235,8 @@ impl Merge {
         }
     }
 
-    /// Moves every source that has to move, and releases the pages pinned for this. It does nothing if no row was
-    /// left since the last call. A step.
+    /// Moves every source that has to move, and then releases the pages that were pinned for this. If no row was
+    /// left since the last call, it does nothing. This is a step.
     pub fn arrive<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,
@@ -267,8 +271,8 @@ impl Merge {
         Ok(())
     }
 
-    /// Returns the visible row of the current key, and the source of the row. `first` is the newest source that has
-    /// the key.
+    /// Returns the visible row of the current key and the source that has this row. `first` is the newest source
+    /// that has the key.
     fn resolve<S: PageSource + ?Sized>(&self, reader: &S, first: usize) -> Result<Option<(usize, FoundRow)>, Stop> {
         let key = self.key.as_slice();
         for i in first..self.sources.len() {
@@ -288,7 +292,8 @@ impl Merge {
         Ok(None)
     }
 
-    /// Leaves the row that was found last: sources at its key have to move before keys are compared again.
+    /// Leaves the row that was found last. Sources that stand at its key have to move before keys are compared
+    /// again.
     pub fn leave(&mut self) {
         self.came = Came::Past;
         let covers = &self.covers;
@@ -314,16 +319,18 @@ impl Merge {
         levels.sum()
     }
 
-    /// Whether it is worth looking for [streaks](Self::streaks). It is not if the next rows are all in memory.
+    /// Whether it is worth looking for [streaks](Self::streaks). If the next rows are all in memory, it is not
+    /// worth it.
     pub fn expects_streaks(&self) -> bool {
         self.expects_streaks
     }
 
-    /// Returns the rows before `far` that come after the row that was left and need no step, newest source first.
-    /// These are the rows of the pages in which the sources stand, and copies of the rows between them that are in
-    /// memory. They end at the next key of a source that stands in no page, and the same range erases cover all of
-    /// them. If `is_alone`, only rows in the page of the row that was left are returned. At most `most` of the rows
-    /// will be taken, with their parts in `groups`. The merge stays where it is until [`Merge::resume`].
+    /// Returns rows that come next, need no step, and are before `far`. They come after the row that was left last.
+    /// The newest source is the first element. The rows are in the pages in which the sources stand, or they are
+    /// copies of rows in memory that are between the rows of these pages. The rows end at the next key of any
+    /// source that stands in no page. The same range erases cover all of them. If `is_alone`, it returns only rows
+    /// in the page of the row that was left. The caller will take at most `most` of the rows, with their parts in
+    /// `groups`. The merge does not move until [`Merge::resume`] is called.
     pub fn streaks(&mut self, far: Bound<&[u8]>, groups: Groups, (is_alone, most): (bool, usize)) -> Vec<SourceStreak> {
         let giver = self.giver.filter(|_| self.has_streaks);
         let streaks = giver.and_then(|giver| self.find_streaks(giver, far, groups, (is_alone, most)));
@@ -340,11 +347,11 @@ impl Merge {
         (is_alone, most): (bool, usize),
     ) -> Option<Vec<SourceStreak>> {
         let (mut pages, mut in_memory, mut next_keys) = (Vec::new(), Vec::new(), Vec::new());
-        // Such a source is about to seek the end of a range erase. The erase hides the source's rows up to the edge,
-        // and streaks are cut at the edge.
+        // Such a source is about to seek the end of a range erase. The range erase hides the source's rows up to
+        // the edge, and all streaks are cut at the edge.
         let is_hidden = |source| matches!(self.sources.moving(source), Some(NextMove::SeekAfter(_)));
         let giver_goes_on = self.sources.key(giver).is_some() && !is_hidden(giver);
-        // This streak comes first, because the other streaks are useless without it.
+        // This streak is made first, because without it the other streaks are useless.
         let mut of_giver = match giver_goes_on && self.sources.cursor(giver).cursor.is_level() {
             true => Some(self.streak_of(giver, far, groups).filter(Streak::has_parts)?),
             false => None,
@@ -376,8 +383,8 @@ impl Merge {
         let (_, oldest) = pages.last_mut()?;
         let mut copies = Vec::new();
         if !in_memory.is_empty() {
-            // Rows in memory are copied up to the last row of the oldest page, because this page mostly has the most
-            // rows.
+            // Rows in memory are copied up to the last row of the oldest page, because mostly this page has the
+            // most rows.
             oldest.limit(most);
             let mut last = Vec::new();
             let end = if oldest.is_cut() { Bound::Unbounded } else { oldest.last_key(&mut last) };
@@ -396,13 +403,13 @@ impl Merge {
                 }
             }
         }
-        // Memory is newer than all files.
+        // Copies come first, because memory is newer than all files.
         let pages = pages.into_iter().map(|(source, streak)| SourceStreak { source, rows: StreakRows::Page(streak) });
         Some(copies.into_iter().chain(pages).collect())
     }
 
-    /// The rows of a source before `far` that need no step, from its next row on. `None` if the next row needs a
-    /// step.
+    /// The rows of `source` from its next row on that need no step and are before `far`. `None` if the next row
+    /// needs a step.
     fn streak_of(&self, source: usize, far: Bound<&[u8]>, groups: Groups) -> Option<Streak> {
         let MergeSource { cursor: Cursor::Level(cursor), at, .. } = self.sources.cursor(source) else { return None };
         let shown = (*at, self.covers.over(source));
@@ -412,13 +419,13 @@ impl Merge {
         Some(streak)
     }
 
-    /// Where the next row of a source is.
+    /// Whether the next row of `source` is the row at which it stands or the row after that.
     fn start_of(&self, source: usize) -> StreakStart {
         if self.sources.moving(source).is_some() { StreakStart::After } else { StreakStart::At }
     }
 
-    /// Goes on after the rows that were taken from `streaks`, which began at this place. If `is_key_open`, the row
-    /// taken last says nothing about its key, and another source may show this key.
+    /// Continues after the rows that were taken from `streaks`. The streaks began at the present place. If
+    /// `is_key_open`, the row that was taken last says nothing about its key, and another source may show this key.
     pub fn resume<'s>(&mut self, streaks: impl IntoIterator<Item = &'s SourceStreak>, is_key_open: bool) {
         let mut last: Option<usize> = None;
         for SourceStreak { source, rows } in streaks.into_iter().filter(|beside| beside.rows.has_advanced()) {
@@ -453,7 +460,7 @@ impl Merge {
     }
 }
 
-/// The start of a walk that goes on after all keys before `edge`. Unbounded if no keys come before `edge`.
+/// The start of a walk that continues after all keys before `edge`. It is unbounded if no keys come before `edge`.
 fn after(edge: &Bound<Vec<u8>>) -> Start<'_> {
     match edge {
         Bound::Included(last) => Bound::Excluded(last),
@@ -463,7 +470,7 @@ fn after(edge: &Bound<Vec<u8>>) -> Start<'_> {
 }
 
 impl StreakRows {
-    /// In which direction the rows go.
+    /// The direction in which the rows follow each other.
     pub fn direction(&self) -> Direction {
         match self {
             Self::Page(streak) => streak.direction(),
@@ -471,7 +478,7 @@ impl StreakRows {
         }
     }
 
-    /// The prefix that all keys of the rows have.
+    /// A prefix that all keys of the rows have.
     pub fn prefix(&self) -> &[u8] {
         match self {
             Self::Page(streak) => streak.prefix(),
@@ -479,8 +486,8 @@ impl StreakRows {
         }
     }
 
-    /// Whether the source has no row after the last of these rows that the range could come to. If false, the source
-    /// may have more rows.
+    /// Whether the source has no row after these rows that the range could reach. If false, the source may have
+    /// more rows.
     #[inline]
     pub fn is_cut(&self) -> bool {
         match self {
@@ -489,7 +496,7 @@ impl StreakRows {
         }
     }
 
-    /// How many bytes the pinned pages take, or the copies.
+    /// How many bytes the pinned pages or the copies take.
     pub fn memory_bytes(&self) -> u64 {
         match self {
             Self::Page(streak) => streak.pinned_bytes(),
@@ -497,7 +504,7 @@ impl StreakRows {
         }
     }
 
-    /// The place of the row that comes next, if one exists.
+    /// The place of the row that comes next, if there is one.
     #[inline]
     pub fn row(&self) -> Option<usize> {
         match self {
@@ -506,7 +513,7 @@ impl StreakRows {
         }
     }
 
-    /// What the source says about the row that comes next. This row is read. `None` if no row is left.
+    /// Reads the row that comes next, and returns what the source says about it. Returns `None` if no row is left.
     #[inline]
     pub fn read(&mut self) -> Option<StreakRow> {
         match self {
@@ -524,7 +531,7 @@ impl StreakRows {
         }
     }
 
-    /// Replaces `key` with the key of a row.
+    /// Replaces the content of `key` with the key of the row `row`.
     pub fn read_key(&self, row: usize, key: &mut Vec<u8>) {
         match self {
             Self::Page(streak) => streak.read_key(row, key),

@@ -1,18 +1,19 @@
-//! The writes of a transaction, which its own reads see before they are committed. This module does not know how
+//! The writes of a transaction. Its own reads see them before they are committed. This module does not know how
 //! rows are read.
 //!
-//! The writes are the operations of one batch, in order. When a read of a table needs the writes to this table, they
-//! are also put into a memtable of their own, which lies over all other memtables. In this memtable, operation
-//! number `i` has the version `base + 1 + i`, which is newer than everything else that the transaction can see. So a
-//! range goes on seeing what was written when it began.
+//! The writes are the operations of one batch, in order. If a read of a table needs the writes to this table, they
+//! are also put into a separate memtable, which lies over all other memtables. In this memtable, operation number
+//! `i` has the version `base + 1 + i`. This is newer than everything else that the transaction can see. So a range
+//! still sees the writes that existed when it began, and no later ones.
 //!
-//! When the writes take too much memory, they move into files, [runs](Run). The runs lie between this memtable and
-//! all other memtables.
+//! If the writes take too much memory, they are moved into files, which are called [runs](Run). The runs lie
+//! between the transaction's own memtable and all other memtables.
 //!
-//! Going back to a savepoint cuts the operations off. The memtable cannot lose rows, so it is left, and another
-//! memtable is filled when it is needed. To fill a memtable after each savepoint would take quadratic time. So if
-//! few operations come after the newest savepoint, a read of one key puts only the operations before the savepoint
-//! into the memtable. It looks at the operations after the savepoint one by one.
+//! When the transaction goes back to a savepoint, the operations after the savepoint are cut off. Rows cannot be
+//! removed from the memtable, so it is given up, and another memtable is filled when it is needed. If a memtable
+//! were filled after each savepoint, the time would be quadratic. So if only few operations come after the newest
+//! savepoint, a read of one key puts only the operations before the savepoint into the memtable. It looks at the
+//! operations after the savepoint one by one.
 
 use super::run::Run;
 use crate::base::ops::{BatchMark, BatchOps, Op};
@@ -28,13 +29,14 @@ use sst::{RowKind, Version};
 pub struct OwnWrites {
     /// The operations that are in no run.
     ops: BatchOps,
-    /// The operations that are in runs. `None` if no runs exist, so that a small transaction has less to move.
+    /// The operations that are in runs. `None` if there are no runs, so that a small transaction has fewer bytes to
+    /// move.
     spilled: Option<Box<Spilled>>,
     /// The version at which the transaction reads.
     base: Version,
     /// The tables that are written to, sorted by their ids.
     tables: Vec<Arc<TableInfo>>,
-    /// For each of these tables: how many writes came before the first write to it.
+    /// For each of these tables: how many writes there were before the first write to the table.
     first_writes: Vec<u64>,
     /// The newest place to which the transaction may go back.
     kept_to: Option<WriteMark>,
@@ -43,21 +45,22 @@ pub struct OwnWrites {
     filled: Mutex<Vec<FilledTable>>,
 }
 
-/// Writes in files.
+/// The writes that are in files.
 #[derive(Debug)]
 struct Spilled {
-    /// At least one; oldest first.
+    /// The runs, oldest first. There is at least one.
     runs: Vec<Run>,
-    /// The files of the runs by table, newest first.
+    /// For each table, the files of the runs, newest first.
     files: Vec<(TableId, Arc<[Level]>)>,
 }
 
 /// A place between two writes.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteMark {
-    /// The number of writes before it.
+    /// The number of writes before this place.
     count: u64,
-    /// How many of these writes were in runs when the mark was made, and the place among the other writes.
+    /// How many of these writes were in runs when the mark was made, and the place of the mark among the writes
+    /// that were not in runs.
     in_runs: u64,
     in_memory: BatchMark,
 }
@@ -67,7 +70,7 @@ pub struct WriteMark {
 struct FilledTable {
     table: TableId,
     memtable: Arc<Memtable>,
-    /// The memtable has the operations up to here that write to its table.
+    /// The memtable has those operations before this place that write to its table.
     to: BatchMark,
 }
 
@@ -76,7 +79,7 @@ struct FilledTable {
 pub struct OwnRows {
     /// The newest rows.
     pub memtable: Arc<Memtable>,
-    /// The version up to which the rows count.
+    /// Rows up to this version count.
     pub at: Version,
     files: Option<Arc<[Level]>>,
 }
@@ -94,21 +97,22 @@ impl OwnRows {
         self.files.as_deref().unwrap_or_default()
     }
 
-    /// The files in which `key` may be, newest first.
+    /// The files whose bounds allow that they hold `key`, newest first.
     pub fn files_with_key(&self, key: &[u8]) -> impl Iterator<Item = &DbFile> {
         self.files().iter().flat_map(|level| level.iter()).filter(|file| file.may_contain(key)).map(|file| &**file)
     }
 }
 
-/// A read of one key looks through at most this number of operations. If more exist, a memtable is made.
+/// A read of one key looks through at most this number of operations. If there are more operations, a memtable is
+/// made.
 const SEARCHED_OPS: u32 = 16;
 
-/// A read of one key looks through at most this number of operations after the newest savepoint. If more exist, they
-/// are put into the memtable.
+/// A read of one key looks through at most this number of operations after the newest savepoint. If there are more
+/// of them, they are put into the memtable.
 const SEARCHED_OPS_KEPT: u32 = 64;
 
 impl OwnWrites {
-    /// No writes yet, for a transaction that reads at `base`.
+    /// An object without writes, for a transaction that reads at `base`.
     pub fn new(base: Version) -> Self {
         Self {
             ops: BatchOps::new(),
@@ -143,7 +147,7 @@ impl OwnWrites {
         Version(self.base.0 + count)
     }
 
-    /// Whether the writes only erase.
+    /// Whether all writes are erases.
     pub fn is_erases_only(&self) -> bool {
         self.runs().iter().all(|run| run.is_erases_only) && self.ops.is_erases_only()
     }
@@ -182,14 +186,14 @@ impl OwnWrites {
         self.spilled = Some(Box::new(Spilled { runs, files }));
     }
 
-    /// Takes `run`, which has all writes that were in no run.
+    /// Adds `run`. It has all writes that were in no run until now.
     pub fn moved_into(&mut self, run: Run) {
         let runs = self.runs().len();
         self.replace_runs(runs, Some(run));
         self.clear_memory();
     }
 
-    /// Forgets the writes that are in no run.
+    /// Forgets all writes that are in no run.
     pub fn clear_memory(&mut self) {
         self.ops.clear();
         self.filled.get_mut().clear();
@@ -202,8 +206,8 @@ impl OwnWrites {
         rows
     }
 
-    /// Puts the writes after `from` up to `to` into memtables. These writes are in no run. Writes to a table that
-    /// has no memtable are left out.
+    /// Puts the writes from the place `from` to the place `to` into memtables. These writes must be in no run. If a
+    /// table has no memtable, writes to it are left out.
     fn apply<'m>(&self, from: &BatchMark, to: &BatchMark, memtable: impl Fn(TableId) -> Option<&'m Arc<Memtable>>) {
         let first = self.in_runs() + u64::from(from.count());
         let versions = (self.base.0 + 1 + first..).map(Version);
@@ -230,7 +234,7 @@ impl OwnWrites {
         (&mut self.ops, &self.tables)
     }
 
-    /// The place where a write to `table` is added.
+    /// The operations to which a write to `table` is added.
     pub fn write_to(&mut self, table: &Arc<TableInfo>) -> &mut BatchOps {
         if let Err(place) = self.tables.binary_search_by_key(&table.id, |table| table.id) {
             self.tables.insert(place, table.clone());
@@ -252,7 +256,7 @@ impl OwnWrites {
         WriteMark { count: self.count(), in_runs: self.in_runs(), in_memory: self.ops.mark() }
     }
 
-    /// Takes back all writes after `mark`. The mark must not be before the last write in a run.
+    /// Takes back all writes after `mark`. The mark must not be before the last write that is in a run.
     pub fn rewind(&mut self, mark: &WriteMark) {
         let in_memory = match mark.in_runs == self.in_runs() {
             true => mark.in_memory,
@@ -265,24 +269,25 @@ impl OwnWrites {
         self.first_writes.retain(|first| *first < mark.count);
     }
 
-    /// The transaction may go back to `newest`, and to earlier places.
+    /// Notes that the transaction may go back to `newest` and to earlier places.
     pub fn keep_to(&mut self, newest: Option<WriteMark>) {
         self.kept_to = newest;
     }
 
-    /// The place to which the transaction may go back, if this place is among the writes in no run.
+    /// The place to which the transaction may go back. If its writes have moved into runs since, it is the start of
+    /// the writes in memory.
     fn kept_in_memory(&self) -> Option<BatchMark> {
         let kept = self.kept_to?;
         Some(if kept.in_runs == self.in_runs() { kept.in_memory } else { BatchMark::default() })
     }
 
-    /// The transaction reads at `base` from now on. It has no writes.
+    /// From now on, the transaction reads at `base`. It must not have writes.
     pub fn rebase(&mut self, base: Version) {
         assert!(self.is_empty(), "the versions of own writes follow the base");
         self.base = base;
     }
 
-    /// The rows that lie over `table`, if any exist.
+    /// The transaction's rows that lie over `table`, if there are any.
     #[inline]
     pub fn rows(&self, table: TableId) -> Option<OwnRows> {
         if self.is_written(table) { Some(self.fill(table, &self.ops.mark())) } else { None }
@@ -292,7 +297,7 @@ impl OwnWrites {
         self.tables.iter().any(|written| written.id == table) && !self.is_empty()
     }
 
-    /// As [`OwnWrites::rows`], for a read of `key` alone.
+    /// As [`OwnWrites::rows`], but only for a read of `key`.
     #[inline]
     pub fn rows_for(&self, table: TableId, key: &[u8]) -> Option<OwnRows> {
         if self.spilled.is_none()
@@ -307,7 +312,8 @@ impl OwnWrites {
         }
     }
 
-    /// As [`OwnWrites::rows_for`]. If the transaction goes back to `kept`, the memtable of `table` can be used again.
+    /// As [`OwnWrites::rows_for`]. The memtable of `table` gets no operation after `kept`. So it can still be used
+    /// if the transaction goes back to `kept`.
     #[cold]
     fn rows_kept_for(&self, kept: &BatchMark, table: TableId, key: &[u8]) -> Option<OwnRows> {
         if !self.is_written(table) {
@@ -316,7 +322,7 @@ impl OwnWrites {
         if !self.ops.iter_from(kept).any(|(of, op)| of == table.0 && op.writes_to(key)) {
             return Some(self.fill(table, kept));
         }
-        // One of the last writes decides, so no other writes are asked.
+        // One of the operations after `kept` decides, so all others need not be asked.
         let memtable = Arc::new(Memtable::new());
         self.apply(kept, &self.ops.mark(), |of| (of == table).then_some(&memtable));
         Some(OwnRows { memtable, at: self.version(self.count()), files: None })
@@ -328,7 +334,7 @@ impl OwnWrites {
         self.applied.load(os::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Brings the memtable of `table` up to the place `end`.
+    /// Fills the memtable of `table` up to the place `end`.
     #[cold]
     fn fill(&self, table: TableId, end: &BatchMark) -> OwnRows {
         let mut all = self.filled.lock();

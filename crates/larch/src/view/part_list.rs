@@ -1,5 +1,5 @@
-//! Which parts of rows a read gives, and in which order. This module knows neither the names of groups nor where a
-//! row is found.
+//! Which parts of rows a read returns, and in which order. This module does not know the names of groups, nor where
+//! a row is found.
 
 use super::value::{Parts, Value};
 use crate::base::parts::{self, MAX_GROUPS};
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Some of the parts of a row, each at most once.
 #[derive(Clone, Copy, Debug)]
 pub struct PartList {
-    /// How many parts every row of the table has.
+    /// The number of parts that every row of the table has.
     row_parts: u8,
     len: u8,
     /// The group of each part, in the order of the caller.
@@ -20,17 +20,17 @@ pub struct PartList {
 }
 
 impl PartList {
-    /// No part of rows that have `row_parts` parts: the read gives keys only.
+    /// A list without parts, for rows that have `row_parts` parts. The read returns only keys.
     pub fn nothing(row_parts: usize) -> Self {
         Self { row_parts: row_parts.max(1) as u8, len: 0, groups: [0; MAX_GROUPS], set: Groups::NONE }
     }
 
-    /// The value of rows that have one part.
+    /// A list for rows that have one part: the whole value.
     pub fn whole() -> Self {
         Self { row_parts: 1, len: 1, groups: [0; MAX_GROUPS], set: Groups::MAIN }
     }
 
-    /// These parts and then the part in `group`. `None` if the list has this part already.
+    /// This list with the part in `group` added at the end. `None` if the list already has this part.
     pub fn with(mut self, group: usize) -> Option<Self> {
         if self.set.contains(group) {
             return None;
@@ -59,19 +59,19 @@ impl PartList {
         self.set
     }
 
-    /// Where part `i` lies in the value of a row in memory.
+    /// Where part `i` of this list is within the value of a row in memory.
     pub fn place(&self, i: usize, value: &[u8]) -> Range<usize> {
         let place = parts::find(value, usize::from(self.row_parts), self.group(i));
         place.expect("commits and recovery let in only values that were made of the table's parts")
     }
 
-    /// The parts of a row in memory.
+    /// The parts of this list from a row in memory.
     pub fn of_memory(&self, row: &MemRow) -> Parts {
         Parts::of((0..self.len()).map(|i| Value::from_memory(row, self.place(i, row.value()))))
     }
 
-    /// Part `i` of a row in a file. `beside_main` are the row's parts in the groups of the set without the main
-    /// group, in the order of the groups.
+    /// Part `i` of this list from a row in a file. `beside_main` has the row's parts in all groups of this list
+    /// except the main group, in the order of the groups.
     pub fn stored<'s>(&self, i: usize, row: &'s Row, beside_main: &'s [StoredValue]) -> &'s StoredValue {
         match self.group(i) {
             0 => &row.value,
@@ -79,8 +79,8 @@ impl PartList {
         }
     }
 
-    /// The part in `group`. `beside_main` are the parts in the groups of the set without the main group, in the
-    /// order of the groups.
+    /// The part in `group`, which is not the main group. `beside_main` has the parts in all groups of this list
+    /// except the main group, in the order of the groups.
     #[inline]
     pub fn beside<'s>(&self, group: usize, beside_main: &'s [StoredValue]) -> &'s StoredValue {
         &beside_main[self.set.beside_main_before(group)]
@@ -88,7 +88,8 @@ impl PartList {
 }
 
 impl PartList {
-    /// Loads all parts with `load`, which loads part `i`. The parts fault together. A step.
+    /// Loads all parts of this list. `load` loads part `i`. If parts are missing, they fault together. This is a
+    /// step.
     pub fn load(
         &self,
         cache: &PageCache,

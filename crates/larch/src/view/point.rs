@@ -1,6 +1,6 @@
-//! Looks up one key in a view, as of a version. Sources are asked from the newest to the oldest. The first answer
-//! counts, because for one key each source as a whole is newer than the sources after it. This module does not know
-//! who reads.
+//! Looks up one key in a view, as of a version. It asks the sources from the newest to the oldest. The first answer
+//! counts. For one key, each source as a whole is newer than all sources after it. This module does not know who
+//! reads.
 
 use super::TableView;
 use super::found::FoundRow;
@@ -13,34 +13,34 @@ use crate::memtable::Memtable;
 use pages::{PageCache, PageSource, Stop, retry};
 use sst::{Reached, Row, RowKind, SoughtKey, Version};
 
-/// What a source says about a key.
+/// The answer of a source about a key.
 pub enum Answer<'v> {
     /// The source says nothing. An older source may have the key.
     Silent,
-    /// The key has no value.
+    /// The key has no value, because it was erased.
     Gone,
     /// The key has this row.
     Row(FoundRow<&'v DbFile>),
 }
 
-/// A search for a key. Its functions are steps that keep their results: when a step is run again after a fault, it
-/// goes on where it was.
+/// A search for a key. Its functions are steps that keep their results: if a step runs again after a fault, it
+/// continues where it was.
 pub struct PointRead<'v, 'k> {
     table: TableView<'v>,
     key: SoughtKey<'k>,
-    /// How many sources have said nothing. All memtables together are the first source.
+    /// How many sources have said nothing so far. All memtables together count as the first source.
     silent: usize,
-    /// The row, if it was found and a part of it is missing.
+    /// The row of the key, if it was found and one of its parts is missing.
     row: Option<FoundRow<&'v DbFile>>,
 }
 
 impl<'v, 'k> PointRead<'v, 'k> {
-    /// A search that has asked nothing yet.
+    /// A search that has not asked any source yet.
     pub fn new(table: TableView<'v>, key: &'k [u8]) -> Self {
         Self { table, key: SoughtKey::new(key), silent: 0, row: None }
     }
 
-    /// The answer of the first source that decides.
+    /// The answer of the first source that knows the key.
     pub fn answer<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Answer<'v>, Stop> {
         if self.silent == 0 {
             match ask_memory(source, self.table, &self.key)? {
@@ -60,7 +60,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
         Ok(Answer::Silent)
     }
 
-    /// The row of the key, if its newest version is a put. The row's parts in other pages are not read.
+    /// The row of the key, if its newest version is a put. Parts of the row that are in other pages are not read.
     pub fn find<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<FoundRow<&'v DbFile>>, Stop> {
         Ok(match self.answer(source)? {
             Answer::Row(row) => Some(row),
@@ -81,7 +81,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
         }
     }
 
-    /// The parts in `wanted` of the row. They are looked up together.
+    /// The parts of the row that are in `wanted`. All of them are looked up together.
     pub fn get_parts<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -99,8 +99,8 @@ impl<'v, 'k> PointRead<'v, 'k> {
         }
     }
 
-    /// The row. If this call finds the row and `more` says that it needs further pages, which may be missing, the
-    /// pages on the way to the row are released.
+    /// The row of the key, if its newest version is a put. `more` says whether the row needs further pages, which
+    /// may be missing. If so, this call releases the pages on the way to the row when it finds the row.
     #[inline]
     fn row_with_more<S: PageSource + ?Sized>(
         &mut self,
@@ -119,7 +119,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
         Ok(found)
     }
 
-    /// Keeps a row that misses a part, for the next run.
+    /// Keeps a row of which a part is missing, for the next run of the step.
     #[cold]
     fn come_back(&mut self, row: Row, file: &'v DbFile, stop: Stop) -> Stop {
         self.row = Some(FoundRow::File(row, file));
@@ -127,7 +127,7 @@ impl<'v, 'k> PointRead<'v, 'k> {
     }
 }
 
-/// The parts in `wanted` of a row in a file. They are looked up together. A step.
+/// The parts of a row in a file that are in `wanted`. All of them are looked up together. This is a step.
 fn load_wanted<S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
@@ -142,7 +142,7 @@ fn load_wanted<S: PageSource + ?Sized>(
     })
 }
 
-/// The parts in `wanted` of a row. They are looked up together. It waits for pages.
+/// The parts of `row` that are in `wanted`. All of them are looked up together. The call waits for missing pages.
 pub fn load<S: PageSource + ?Sized>(
     source: &S,
     cache: &PageCache,
@@ -155,8 +155,8 @@ pub fn load<S: PageSource + ?Sized>(
     }
 }
 
-/// What the memtables say about the key. The writes of the transaction are asked before the memtables. A step; it
-/// reads pages only if the transaction has files.
+/// The answer of the memtables about the key. The own writes of the transaction are asked before the memtables.
+/// This is a step. It reads pages only if the transaction has files.
 #[inline]
 pub fn ask_memory<'v, S: PageSource + ?Sized>(
     source: &S,
@@ -184,7 +184,7 @@ fn ask_own<'v, S: PageSource + ?Sized>(
     }
     for file in own.files_with_key(key.bytes()) {
         match ask_file(source, TableView { at: own.at, ..table }, file, key, None)? {
-            // The pages of this file stay pinned: after a fault in the next file, this file is asked again.
+            // The pages of this file stay pinned, because if the next file faults, this file is asked again.
             Answer::Silent => {}
             decided => return Ok(decided),
         }
@@ -198,7 +198,7 @@ fn ask_memtables(table: TableView<'_>, key: &SoughtKey<'_>) -> Answer<'static> {
     answers.find(|answer| !matches!(answer, Answer::Silent)).unwrap_or(Answer::Silent)
 }
 
-/// What a memtable says.
+/// The answer of a memtable about the key.
 pub fn ask_memtable(memtable: &Memtable, at: Version, key: &SoughtKey<'_>) -> Answer<'static> {
     let cover = memtable.cover(key.bytes(), at);
     match memtable.look_up(key, at) {
@@ -210,7 +210,8 @@ pub fn ask_memtable(memtable: &Memtable, at: Version, key: &SoughtKey<'_>) -> An
     }
 }
 
-/// What a file says about the key. If `approach` exists, the search goes on where it has stopped. A step.
+/// The answer of a file about the key. If there is an `approach`, the search continues where the approach has
+/// stopped. This is a step.
 pub fn ask_file<'v, S: PageSource + ?Sized>(
     source: &S,
     table: TableView<'_>,
@@ -218,7 +219,7 @@ pub fn ask_file<'v, S: PageSource + ?Sized>(
     key: &SoughtKey<'_>,
     approach: Option<Reached<'_, '_>>,
 ) -> Result<Answer<'v>, Stop> {
-    // Both parts run before a fault is returned, so that they fault together.
+    // Both calls are made before a fault is returned, so that they fault together.
     let row = file.sst.get_filtered(source, key, table.at, approach);
     let cover = file.sst.cover(source, key.bytes(), table.at);
     let (row, cover) = (row?, cover?);

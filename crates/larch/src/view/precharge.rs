@@ -1,9 +1,11 @@
-//! Precharge of a key range over all files of a table. It loads everything that a read of the range will need: all
-//! files, groups and values together, in one round for each level of the index. See [`sst::precharge`] for one file.
+//! Precharge of a key range over all files of a table. It loads everything that a read of the range will need:
+//! files, groups and values together, in one round for each level of the index. [`sst::precharge`] does this for
+//! one file.
 //!
-//! Files of a level follow each other. How many files of a level a limit of rows reaches is seen only on the way:
-//! the next file is asked when it is certain that the reader reaches it. Only the merge shows how many rows each
-//! level gives. So the precharge assumes for each level that it gives all rows up to the limit.
+//! The files of a level follow each other in key order. If the rows are limited, only the walk itself shows how
+//! many files of a level the read reaches. So the pages of the next file are asked for only when it is certain that
+//! the reader reaches this file. Only the merge shows how many rows come from each level. So the precharge assumes
+//! for each level that all rows up to the limit come from this level.
 
 use super::TableView;
 use super::level::files_asked_between;
@@ -19,14 +21,14 @@ use std::ops::Bound;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Prefetched {
-    /// Pages read from disk.
+    /// Pages that were read from disk.
     pub page_reads: u64,
-    /// Rounds of waiting for the disk.
+    /// How often it waited for a round of reads from the disk.
     pub rounds: u64,
 }
 
-/// Loads what `reading` needs from `table`, up to a quarter of the cache, and waits for it. The row ids of `reading`
-/// are ignored.
+/// Loads the pages of `table` that `reading` needs, up to a quarter of the cache, and waits for them. The row ids
+/// of `reading` are ignored.
 pub fn precharge(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>) -> Result<Prefetched> {
     let (reads, rounds) = (session.page_reads(), session.rounds());
     let mut precharge = Precharge::new(session, table, reading);
@@ -34,17 +36,17 @@ pub fn precharge(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>
     Ok(Prefetched { page_reads: session.page_reads() - reads, rounds: session.rounds() - rounds })
 }
 
-/// A precharge under way: its files, and what it has asked for.
+/// A precharge that is under way: its files, and what it has asked for so far.
 #[derive(Debug)]
 pub struct Precharge {
     runs: Vec<Vec<Arc<DbFile>>>,
-    /// The memory for each tree of each run.
+    /// How much memory each tree of each run may take.
     share_bytes: u64,
     passes: Passes,
 }
 
 impl Precharge {
-    /// A precharge that has asked for nothing yet. All its passes must get the same `reading`.
+    /// A precharge that has not asked for any page yet. All its passes must get the same `reading`.
     pub fn new(session: &Session, table: TableView<'_>, reading: &ReadPlan<'_>) -> Self {
         let (level0, deeper) = table.files.levels.split_at(1);
         let level0 = level0.iter().flat_map(|files| files.chunks(1));
@@ -52,7 +54,7 @@ impl Precharge {
         let asked = |run: &[Arc<DbFile>]| run[files_asked_between(session, run, reading.low, reading.high)].to_vec();
         let runs: Vec<Vec<Arc<DbFile>>> = runs.map(asked).filter(|run| !run.is_empty()).collect();
 
-        // Each tree of each run gets an equal share of a quarter of the cache. So do the values.
+        // Each tree of each run gets an equal share of a quarter of the cache. The values get such shares, too.
         let trees: usize =
             runs.iter().map(|run| precharge::shares_of(run.iter().map(|file| &*file.sst), reading)).sum();
         let share_bytes = session.cache().budget_bytes() / 4 / trees.max(1) as u64;
@@ -62,8 +64,8 @@ impl Precharge {
         Self { runs, share_bytes, passes }
     }
 
-    /// Asks for all pages that are known to be needed. It faults while some of these pages are missing, or while not
-    /// all needed pages are known. A step.
+    /// Asks for all pages of which it is known that they are needed. It faults while some of these pages are
+    /// missing, or while not all needed pages are known. This is a step.
     pub fn pass(&mut self, session: &Session, reading: &ReadPlan<'_>) -> Result<(), Stop> {
         self.passes.next(|asked| {
             let mut sum = Pass::default();
@@ -78,8 +80,8 @@ impl Precharge {
     }
 }
 
-/// A pass over the files of a run, which follow each other, up to the last file that the reader certainly reads.
-/// Each tree of these files gets `memory_bytes`.
+/// A pass over the files of a run, up to the last file that the reader certainly reads. The files follow each other
+/// in key order. Each tree of these files may take `memory_bytes` bytes.
 pub fn pass<S: PageSource + ?Sized>(
     source: &S,
     run: &[Arc<DbFile>],
@@ -100,7 +102,7 @@ pub fn pass<S: PageSource + ?Sized>(
         sum.noted |= found.noted;
         sum.overshot = found.overshot;
         if reading.limits.rows < u64::MAX {
-            // Until the rows of the file are known, the pass assumes that the file gives as many as it can.
+            // While the rows of a file are not known, the pass assumes that the file gives as many rows as it can.
             reading.limits.rows = reading.limits.rows.saturating_sub(found.items);
             sum.items += found.items;
         }
@@ -112,7 +114,7 @@ pub fn pass<S: PageSource + ?Sized>(
     Ok(sum)
 }
 
-/// Whether the keys that are read go on beyond the bounds of `file`.
+/// Whether the keys to be read go on beyond the bounds of `file`.
 fn goes_on_after(file: &DbFile, reading: &ReadPlan<'_>) -> bool {
     let bounds = file.sst.bounds();
     match (reading.direction, reading.low, reading.high) {

@@ -1,23 +1,24 @@
-//! Older writes of a transaction, in files. This module does not know how the files are written.
+//! The older writes of a transaction, which are in files. This module does not know how the files are written.
 
 use crate::base::table::TableId;
 use crate::manifest::DbFile;
 use os::sync::Arc;
 
-/// Some of the writes of a transaction, in files that no manifest names. The files are removed with the run, when no
-/// reader uses them any more.
+/// Some of the writes of a transaction. They are in files that no manifest names. When the run is dropped and no
+/// reader uses the files any more, the files are removed.
 ///
-/// In these files, operation number `i` of the transaction, counted from 0, has the version `base + 1 + i`, as in
-/// memory.
+/// In these files, operation number `i` of the transaction, counted from 0, has the version `base + 1 + i`. It has
+/// the same version in memory.
 #[derive(Debug)]
 pub struct Run {
-    /// This run and older runs have the operations with smaller numbers.
+    /// The number of operations that are in this run and in older runs. They are the first operations of the
+    /// transaction.
     pub through: u64,
-    /// How often the rows of this run were merged.
+    /// How often the rows of this run were merged so far.
     pub merges: u32,
-    /// Whether the run only erases.
+    /// Whether all writes of the run are erases.
     pub is_erases_only: bool,
-    /// A file for each table to which the writes go.
+    /// One file for each table to which the writes go.
     pub files: Vec<(TableId, Arc<DbFile>)>,
 }
 

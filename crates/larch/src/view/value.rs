@@ -1,4 +1,4 @@
-//! Keys, values and parts of values as callers get them. This module does not know how they were found.
+//! Keys, values and parts of values, as reads return them. This module does not know how they are found.
 
 use crate::memtable::MemRow;
 use os::sync::Arc;
@@ -11,12 +11,13 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::{Deref, Range};
 
-/// A key, owned.
+/// A key that owns its bytes.
 pub type Key = Box<[u8]>;
 
 /// The bytes of a value. The bytes of a short value are copied. A longer value refers to a page of the cache, or to
-/// the memory of rows that were not yet in files, and keeps it while the value lives. The value is a copy if values
-/// already keep a quarter of the cache, or flushed rows that take a quarter of the write buffer.
+/// the memory of rows that were not in files yet. As long as the value lives, this page or memory is kept. But a
+/// longer value is copied, too, if values already keep a quarter of the cache, or if they keep flushed rows that
+/// take a quarter of the write buffer.
 pub struct Value(ValueBytes);
 
 enum ValueBytes {
@@ -26,9 +27,9 @@ enum ValueBytes {
     Owned(Arc<[u8]>),
 }
 
-/// A value of at most this number of bytes is copied. A value that keeps a page changes three shared counters when
-/// it is made, and again when it is dropped. This takes longer than copying so few bytes. With this number of bytes
-/// a [`Value`] takes two cache lines.
+/// A value of at most this number of bytes is copied. A value that keeps a page has a cost: it changes three shared
+/// counters when it is made, and again when it is dropped. This takes longer than to copy a few bytes. With this
+/// number of bytes a [`Value`] takes two cache lines.
 const SHORT_BYTES: usize = 126;
 
 const _: () = assert!(size_of::<Value>() == 128, "the length of a short value counts on it");
@@ -40,7 +41,7 @@ impl Value {
         Self::from_memory(row, 0..row.value().len())
     }
 
-    /// The bytes at `place` of the value of a row.
+    /// The bytes at `place` within the value of a row.
     #[inline]
     pub(crate) fn from_memory(row: &MemRow, place: Range<usize>) -> Self {
         let bytes = &row.value()[place.clone()];
@@ -58,7 +59,7 @@ impl Value {
         }
     }
 
-    /// A copy of `bytes`, if they are few.
+    /// A copy of `bytes`, if it has at most [`SHORT_BYTES`] bytes.
     #[inline]
     fn short(bytes: &[u8]) -> Option<Self> {
         let mut copy = [0; SHORT_BYTES];
@@ -113,8 +114,8 @@ impl Borrow<[u8]> for Value {
     }
 }
 
-/// A clone keeps the same page or the same memory. If values already keep as much of the cache as they may, a clone
-/// is a copy.
+/// A clone keeps the same page or the same memory as the original. If values already keep as much of the cache as
+/// they may, a clone is a copy.
 impl Clone for Value {
     fn clone(&self) -> Self {
         match &self.0 {
@@ -201,7 +202,7 @@ impl<'v> From<&'v Value> for Cow<'v, [u8]> {
     }
 }
 
-/// The bytes are not copied: the `Bytes` keep what the value keeps.
+/// The bytes are not copied. The `Bytes` object keeps the page or memory that the value keeps.
 #[cfg(feature = "bytes")]
 impl From<Value> for bytes::Bytes {
     fn from(value: Value) -> Self {
@@ -215,8 +216,8 @@ impl fmt::Debug for Value {
     }
 }
 
-/// Parts of the value of a row, in the order in which the [`Selection`](crate::Selection) names their groups. One or
-/// two parts need no allocation.
+/// Parts of the value of a row, in the order in which the [`Selection`](crate::Selection) names their groups. One
+/// or two parts need no memory allocation.
 #[derive(Clone)]
 pub struct Parts(Few);
 
@@ -237,7 +238,7 @@ impl Parts {
         Self(Few::Many([first, second, third].into_iter().chain(parts).collect()))
     }
 
-    /// The only part that was asked for.
+    /// The only part, if one part was asked for.
     pub(crate) fn into_only(self) -> Value {
         self.into_iter().next().expect("one part was asked for")
     }
@@ -320,7 +321,8 @@ mod tests {
         table.insert("k", [b'x'; 5000]).expect("the disk works");
         db.flush().expect("the disk works");
         let value = table.get("k").expect("the disk works").expect("it is there");
-        // These clones would keep far more than a quarter of the cache: the later clones are copies.
+        // All these clones together would keep far more than a quarter of the cache, so the later clones are
+        // copies.
         let clones: Vec<_> = (0..1000).map(|_| value.clone()).collect();
         drop((value, table, db));
         assert!(clones.iter().all(|clone| *clone == [b'x'; 5000]));

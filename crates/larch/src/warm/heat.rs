@@ -1,6 +1,6 @@
-//! The outputs of a compaction inherit the heat of its inputs: if pages of the inputs were in memory, the pages of the
-//! outputs with the same keys are loaded, index nodes first, before readers see the new files. It does not know what a
-//! compaction merges.
+//! The outputs of a compaction inherit the heat of its inputs. If pages of the inputs were in memory, the pages of
+//! the outputs with the same keys are loaded before readers see the new files, index nodes first. It does not know
+//! what a compaction merges.
 //!
 //! ```text
 //!   inputs   [ hot ][     ][  hot   ][ ]          pages in memory and how much they were used, by keys
@@ -9,18 +9,21 @@
 //!     heat     1/2  1/2   0    1/2   1/2          outputs that share keys with it; the hottest pages are loaded
 //! ```
 //!
-//! * The loaded pages take about as much memory as the pages of the inputs did. For this, data pages that were used
-//!   since they were loaded count, and all nodes. An eighth is added to both, because pages do not match exactly.
-//!   Data pages that were not used are loaded only while the cache has free room.
-//! * All nodes are loaded before the install. Data pages are loaded before it only while the cache has free room, or
-//!   else up to a quarter of the cache, because until the install readers still use the inputs. The pages of the
-//!   inputs leave the cache at the install. The other data pages are loaded after it.
-//! * Heat is inherited by the keys of rows, which filters and range erases have, too. A page of a column group, or
-//!   of older versions, has the keys of the main pages that begin with its rows. Such pages and main pages do not
-//!   end at the same rows, so neighbours are loaded, too, while the cache has free room. Older versions of column
-//!   groups, values outside pages, and the nodes above them are loaded when a reader asks for them.
-//! * An error in here is ignored, because a compaction must not fail over a page that is only loaded early. The reader
-//!   that needs the page meets the error and reports it.
+//! * The loaded pages take about as much memory as the pages of the inputs did. Of the inputs, all nodes are
+//!   counted, and those data pages that were used since they were loaded. An eighth is added to the memory of both,
+//!   because old and new pages do not match exactly. Data pages that correspond to unused data pages are loaded
+//!   only while the cache has free room.
+//! * All nodes are loaded before the install. Before the install, data pages are loaded only while the cache has
+//!   free room, or else up to a quarter of the cache. The reason is that readers still use the inputs until the
+//!   install. The pages of the inputs leave the cache at the install. The other data pages are loaded after the
+//!   install.
+//! * Heat is inherited by the keys of rows. Filters and range erases also have such keys. A page of a column group
+//!   or of older versions counts with the keys of those main pages that begin within its rows. Such pages and main
+//!   pages do not end at the same rows. So neighbouring pages are loaded, too, while the cache has free room. Three
+//!   kinds of pages are loaded only when a reader asks for them: older versions of column groups, values outside
+//!   pages, and the nodes above these.
+//! * Errors in this module are ignored, because a compaction must not fail over a page that is only loaded early.
+//!   The reader that needs the page later gets the error and reports it.
 
 use super::loader::PageLoader;
 use crate::core::Core;
@@ -30,60 +33,60 @@ use pages::{Address, Loaded, PageKind, PageSource, Reason};
 use sst::{Branch, KeyRange, TreeKind, next_string};
 use std::ops::Range;
 
-/// The trees whose pages are found by keys of rows. The main tree is the first, because it leads from rows to keys.
+/// The trees whose pages are found by keys of rows. The main tree comes first, because it maps rows to keys.
 const KEYED: [TreeKind; 3] = [TreeKind::Main, TreeKind::Filter, TreeKind::RangeErases];
 
 /// The heat of a data page that was not used since it was loaded.
 const UNUSED: f32 = 0.25;
 
-/// Keys under a page in memory, and how much it was used.
+/// The keys below a page in memory, and how much the page was used.
 struct Hot {
     keys: KeyRange,
     heat: f32,
 }
 
-/// The pages of one tree of the inputs that were in memory.
+/// Those pages of one tree of the inputs that were in memory.
 #[derive(Default)]
 struct TreeHeat {
-    /// The lowest nodes, for each run of inputs, sorted by keys.
+    /// For each run of inputs, the lowest nodes, sorted by keys.
     nodes: Vec<Vec<Hot>>,
-    /// The data pages, for each run of inputs, sorted by keys.
+    /// For each run of inputs, the data pages, sorted by keys.
     data: Vec<Vec<Hot>>,
 }
 
 /// The heat of the inputs of a compaction.
 #[derive(Default)]
 pub struct InputHeat {
-    /// In the order of [`KEYED`].
+    /// The keyed trees, in the order of [`KEYED`].
     trees: [TreeHeat; KEYED.len()],
-    /// Pages of older versions.
+    /// The pages of older versions.
     history: TreeHeat,
-    /// Pages of the column groups beside the main tree.
+    /// The pages of all column groups except the main group.
     groups: Vec<TreeHeat>,
     /// Memory for nodes, and for other pages that serve many reads, in bytes.
     index_bytes: u64,
-    /// Memory for data pages that were used, in bytes.
+    /// Memory for data pages that were used since they were loaded, in bytes.
     data_bytes: u64,
     /// Memory, in bytes, for data pages that are loaded only while the cache has free room: pages that were not used
     /// since they were loaded, and neighbours in column groups.
     unused_bytes: u64,
 }
 
-/// For each data page of the main tree of a file whose node is in memory: the rows of the page, and their keys. Sorted.
-/// It is empty in a file without column groups and older versions.
+/// The rows and the keys of each data page in the main tree of a file, if the node above the page is in memory. The
+/// elements are sorted. The list is empty for a file without column groups and older versions.
 #[derive(Default)]
 struct RowKeys(Vec<(Range<u64>, KeyRange)>);
 
 impl RowKeys {
-    /// The keys of the rows in a page of `tree`, if they are known. If the page is a data page of the main tree, it
-    /// notes its keys.
+    /// The keys of the rows in a page of `tree`, if these keys are known. If the page is a data page of the main
+    /// tree, its keys are noted.
     fn keys_of(&mut self, file: &DbFile, tree: TreeKind, branch: &Branch) -> Option<KeyRange> {
         match tree {
             TreeKind::Main => {
                 let meta = &file.sst.meta;
                 if branch.subtree.level == 0 && (!meta.groups.is_empty() || meta.history.get().is_some()) {
                     let rows = branch.subtree.rows();
-                    // Mostly the pages come in the order of their rows.
+                    // Mostly, pages come in the order of their rows.
                     let at = self.0.partition_point(|(page, _)| page.start < rows.start);
                     self.0.insert(at, (rows, branch.keys.clone()));
                 }
@@ -95,9 +98,9 @@ impl RowKeys {
         }
     }
 
-    /// Keys of the main pages that begin with one of these rows. If no page does, the keys of the page that has the
-    /// rows; `None` if no such page is known. So consecutive pages of a group share keys only where one main page
-    /// has all their rows.
+    /// The keys of those main pages that begin within `rows`. If no page begins there, the keys of the page that
+    /// has these rows; `None` if no such page is known. So neighbouring pages of a group share keys only if one
+    /// main page has all their rows.
     fn of(&self, rows: &Range<u64>) -> Option<KeyRange> {
         let from = self.0.partition_point(|(page, _)| page.start < rows.start);
         let to = self.0.partition_point(|(page, _)| page.start < rows.end);
@@ -122,13 +125,13 @@ struct InheritedPage {
 }
 
 impl InputHeat {
-    /// The heat of `runs`, each of files that do not overlap. It reads nothing from disk, and does not count as a use
-    /// of the pages.
+    /// The heat of `runs`. The files of each run do not overlap. It reads nothing from disk, and does not count as
+    /// a use of the pages.
     pub fn of(core: &Core, runs: &[Level]) -> Self {
         let mut heat = Self::default();
         let loaded = Loaded::new(&core.env.cache);
         for run in runs {
-            // Files from before an alter have fewer groups.
+            // Files that were written before the table was altered have fewer groups.
             let most_groups = run.iter().max_by_key(|file| file.sst.meta.groups.len());
             let groups = most_groups.into_iter().flat_map(|file| file.sst.meta.group_trees());
             let mut keys: Vec<RowKeys> = run.iter().map(|_| RowKeys::default()).collect();
@@ -177,11 +180,11 @@ impl InputHeat {
         while let Some(branch) = left.pop() {
             let Some(keys) = row_keys.keys_of(file, tree, &branch) else { continue };
             let Some(page) = loaded.peek(file.sst.file.at(&branch.subtree.address, branch.kind)) else { continue };
-            // If the page is damaged, its next reader reports it.
+            // If this page is damaged, its next reader reports that.
             let Ok(below) = file.sst.branches(tree, &branch, &page) else { continue };
             left.extend(below.into_iter().rev());
             let heat = core.env.cache.heat_of(&page);
-            // A page that was passed on before has no chances until it is used.
+            // A page that inherited its heat and was not used since has no chances.
             let is_unused = heat.uses == 0 && heat.chances.unwrap_or(0) == 0;
             let degrees = heat.degrees();
             let level = branch.subtree.level;
@@ -192,7 +195,7 @@ impl InputHeat {
                 (true, false) => &mut self.data_bytes,
             } += page.cost_bytes();
             if is_data && is_by_rows {
-                // For a neighbour.
+                // This memory is for a neighbouring page.
                 self.unused_bytes += page.cost_bytes();
             }
             match level {
@@ -210,7 +213,8 @@ impl InputHeat {
 }
 
 impl TreeHeat {
-    /// Pages with the rows of `keys` lie one after the other. Adds to `heats` what each page inherits from `runs`.
+    /// Adds to `heats` what each new page inherits from `runs`. The new pages have the rows of `keys`, and follow
+    /// each other.
     fn add(runs: &[Vec<Hot>], keys: &[KeyRange], heats: &mut [f32]) {
         let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return };
         for run in runs {
@@ -227,8 +231,8 @@ impl TreeHeat {
         }
     }
 
-    /// What each page of a level inherits. The pages have the rows of `keys` and lie one after the other. A node
-    /// inherits from nodes and from the data pages below it.
+    /// What each new page of `level` inherits. The pages have the rows of `keys`, and follow each other. A node
+    /// inherits from old nodes and from the data pages below them.
     fn of(&self, level: u8, keys: &[KeyRange]) -> Vec<f32> {
         let mut heats = vec![0.0; keys.len()];
         Self::add(&self.data, keys, &mut heats);
@@ -239,19 +243,19 @@ impl TreeHeat {
     }
 }
 
-/// What is loaded after the install of the new files.
+/// The pages that are loaded after the install of the new files.
 pub struct Rest {
     files: Vec<Arc<DbFile>>,
     data: Vec<InheritedPage>,
     data_bytes: u64,
 }
 
-/// Loads pages of the `new` files that inherit heat from `runs`, before readers see them. The files of one run do not
-/// overlap. Index pages, and the hottest data pages that have room, are loaded now. Returns the data pages that are to
-/// be loaded once readers see the files. `new` is called only if any page has heat.
+/// Loads pages of `new` files before readers see them, if they inherit heat from `runs`. The files of each run do
+/// not overlap. This call loads index pages, and the hottest data pages as far as they have room. It returns the
+/// data pages that are to be loaded when readers see the files. It calls `new` only if any page of `runs` has heat.
 pub fn inherit(core: &Core, runs: Vec<Level>, new: impl FnOnce() -> Vec<Arc<DbFile>>) -> Rest {
     let heat = InputHeat::of(core, &runs);
-    // A file that was removed leaves the disk when the last reference to it is dropped.
+    // If a file was removed from the database, it leaves the disk when the last reference to it is dropped.
     drop(runs);
     let mut rest = Rest { files: Vec::new(), data: Vec::new(), data_bytes: 0 };
     if heat.is_cold() {
@@ -287,7 +291,7 @@ pub fn inherit(core: &Core, runs: Vec<Level>, new: impl FnOnce() -> Vec<Arc<DbFi
 }
 
 impl Rest {
-    /// Loads the rest, after the install.
+    /// Loads the remaining pages after the install.
     pub fn load(self, core: &Core) {
         let Self { files, mut data, data_bytes } = self;
         let count = hottest_first(&mut data, data_bytes);
@@ -299,7 +303,8 @@ impl Rest {
 }
 
 impl InputHeat {
-    /// Most memory for nodes, in bytes: what the inputs had, and for each file one path down each tree.
+    /// The most memory for nodes, in bytes: the memory that nodes of the inputs had, plus one path from the root of
+    /// each tree of each file.
     fn most_index_bytes(&self, files: &[Arc<DbFile>]) -> u64 {
         let way = |file: &DbFile, tree| {
             file.sst
@@ -312,7 +317,7 @@ impl InputHeat {
     }
 }
 
-/// The rows of the main tree that have older versions in the part of the history with `keys`. A key begins with the
+/// The rows of the main tree whose older versions are in the part of the history with `keys`. A key begins with the
 /// number of the row. A separator may have only the first bytes of this number.
 fn main_rows(keys: &KeyRange) -> Range<u64> {
     let row = |key: &[u8]| {
@@ -324,7 +329,8 @@ fn main_rows(keys: &KeyRange) -> Range<u64> {
     row(&keys.start)..keys.end.as_ref().map_or(u64::MAX, |end| row(end).saturating_add(1))
 }
 
-/// The top of a tree, with the keys that it may have: the keys of its file or, in a history, all keys.
+/// The top of a tree, with the keys that the tree may have. These are the keys of its file, or in a history all
+/// keys.
 fn top_of(file: &DbFile, tree: TreeKind) -> Option<Branch> {
     if tree == TreeKind::History {
         return file.sst.top(tree);
@@ -334,9 +340,10 @@ fn top_of(file: &DbFile, tree: TreeKind) -> Option<Branch> {
     Some(Branch { keys: KeyRange { start: bounds.low.clone(), end }, ..file.sst.top(tree)? })
 }
 
-/// Loads the nodes of one tree in all files, if they have inherited heat: level by level, and the hottest nodes of a
-/// level first. Returns the data pages below the loaded nodes, with the heat that these pages inherit. The main tree
-/// fills the keys of the rows of each file, which the trees of groups ask for.
+/// Loads those nodes of one tree in all files that have inherited heat. It goes level by level, and takes the
+/// hottest nodes of a level first. Returns the data pages below the loaded nodes, each with the heat that it
+/// inherits. For the main tree, it also notes the keys of the rows of each file. The trees of groups need these
+/// keys later.
 fn load_nodes(
     loader: &mut PageLoader<'_>,
     (files, row_keys): (&[Arc<DbFile>], &mut [RowKeys]),
@@ -344,7 +351,7 @@ fn load_nodes(
     heat: &TreeHeat,
 ) -> Vec<InheritedPage> {
     let mut data = Vec::new();
-    // The tops belong to different files, so each of them inherits alone.
+    // The top pages belong to different files, so each top page inherits by itself.
     let mut level: Vec<(usize, Branch, f32)> = Vec::new();
     for (file, of) in files.iter().enumerate() {
         if let Some(top) = top_of(of, tree)
@@ -356,7 +363,8 @@ fn load_nodes(
     }
     while !level.is_empty() {
         level.retain(|(.., heat)| *heat > 0.0);
-        // It takes the hottest nodes that have room, and loads them in the order in which they lie in the files.
+        // It selects the hottest nodes as far as they have room. Then it loads them in the order in which they lie
+        // in the files.
         level.sort_by(|(.., a), (.., b)| b.total_cmp(a));
         let mut left_bytes = loader.most_bytes.saturating_sub(loader.bytes);
         let mut nodes = Vec::new();
@@ -393,7 +401,7 @@ fn load_nodes(
     data
 }
 
-/// Sorts pages by their heat, hottest first. Returns how many pages from the front have together at most `bytes`
+/// Sorts pages by their heat, the hottest first. Returns how many of the first pages together have at most `bytes`
 /// stored bytes.
 fn hottest_first(pages: &mut [InheritedPage], bytes: u64) -> usize {
     pages.sort_by(|a, b| b.heat.total_cmp(&a.heat).then((a.file, a.at).cmp(&(b.file, b.at))));
@@ -405,8 +413,8 @@ fn hottest_first(pages: &mut [InheritedPage], bytes: u64) -> usize {
     pages.iter().take_while(fits).count()
 }
 
-/// Loads pages in the order in which they lie in the files, and stops when no more room is left. Returns how many
-/// `pages` belong to the files that were finished.
+/// Loads pages in the order in which they lie in the files, and stops when no room is left. Returns how many of
+/// `pages` belong to files that were finished.
 fn load(loader: &mut PageLoader<'_>, files: &[Arc<DbFile>], mut pages: Vec<InheritedPage>) -> usize {
     pages.sort_by_key(|page| (page.file, page.at));
     let mut loaded_count = 0;

@@ -1,5 +1,5 @@
-//! Installs new files, and loads those of their pages that readers expect in memory. Flushes and compactions end
-//! with this call. It does not know how the files were written.
+//! Installs new files, and loads those of their pages that readers expect to be in memory. Each flush and each
+//! compaction ends with this call. It does not know how the files were written.
 //!
 //! ```text
 //!   before the install   loads index nodes, and the hottest data pages that have room; readers still use the old files.
@@ -21,14 +21,15 @@ use os::sync::Arc;
 use pages::{Loaded, PageSource as _, Reason};
 use sst::{KeyRange, TreeKind};
 
-/// Installs `new` files together with what `change` does to the memtables. `edits` receives the edits that add the
-/// files, and returns all edits to install. The files inherit the heat of `inputs`, which are runs of the files that
-/// they replace. The files of a run do not overlap. Files of a flush have no inputs.
+/// Installs `new` files, and makes the changes to memtables that `change` makes, in one step. `edits` gets the
+/// edits that add the files, and returns all edits that are to be installed. The files inherit the heat of
+/// `inputs`, the runs of files that they replace. The files of each run do not overlap. For a flush, `inputs` is
+/// empty.
 ///
 /// # Errors
 ///
-/// As [`Core::install`]. A page that could not be loaded is no error here: a later reader that needs the page gets the
-/// error.
+/// The errors of [`Core::install`]. If a page cannot be loaded, this is no error here: a later reader that needs
+/// the page gets the error.
 pub fn install(
     core: &Core,
     new: NewFiles,
@@ -68,8 +69,8 @@ fn is_kept(core: &Core, new: &NewFile) -> bool {
     core.views.table_info(new.table).is_some_and(|info| info.options.in_memory)
 }
 
-/// Before the install, loads new files of tables that are to be in memory: as many pages as have room in the share
-/// of such tables.
+/// Loads new files of tables that are to be in memory, before the install. It loads as many pages as fit into the
+/// share of such tables.
 fn load_kept_early(core: &Core, new: &[NewFile]) {
     let files: Vec<_> = new.iter().filter(|new| is_kept(core, new)).map(|new| open_early(core, new)).collect();
     if files.is_empty() {
@@ -78,12 +79,12 @@ fn load_kept_early(core: &Core, new: &[NewFile]) {
     let cache = &core.env.cache;
     let most_bytes = cache.most_kept_bytes().saturating_sub(cache.kept_bytes());
     let mut go_on = |_| !core.background.is_closing();
-    // A page that cannot be read is reported to the reader that needs it.
+    // If a page cannot be read, the error is reported to the reader that needs the page later.
     PageLoader::new(&core.env, Reason::Warm, most_bytes, &mut go_on).files(&files, &KeyRange::ALL).ok();
 }
 
-/// Before the install, loads new files of a flush if their tables are read: as many pages as the cache has free room
-/// for. It ends early if commits may soon wait for the end of the flush.
+/// Loads new files of a flush before the install, if their tables are read. It loads as many pages as the cache has
+/// free room for. It ends early if commits may soon wait for the end of the flush.
 fn load_read_early(core: &Core, new: &[NewFile]) {
     let view = core.views.newest();
     let mut tables: Vec<TableId> = new.iter().map(|new| new.table).collect();
@@ -94,31 +95,31 @@ fn load_read_early(core: &Core, new: &[NewFile]) {
     let files: Vec<_> = new.iter().filter(is_wanted).map(|new| open_early(core, new)).collect();
     let cache = &core.env.cache;
     let mut go_on = |_| !core.background.is_closing() && cache.free_bytes() > 0 && !is_awaited(core);
-    // A page that cannot be read is reported to the reader that needs it.
+    // If a page cannot be read, the error is reported to the reader that needs the page later.
     PageLoader::new(&core.env, Reason::Warm, cache.free_bytes(), &mut go_on).files(&files, &KeyRange::ALL).ok();
 }
 
 /// Loads new files that another process has flushed, as many pages as the cache has free room for. Index pages may
-/// also replace other pages, up to a sixteenth of the cache. Ends early if `go_on` says so.
+/// also replace other pages, up to a sixteenth of the cache. It ends early if `go_on` returns false.
 pub fn load_flushed(core: &Core, files: &[Arc<DbFile>], go_on: &mut dyn FnMut(u64) -> bool) {
     let cache = &core.env.cache;
     let free_bytes = cache.free_bytes();
     let mut loader = PageLoader::new(&core.env, Reason::Warm, free_bytes.max(cache.budget_bytes() / 16), go_on);
-    // A page that cannot be read is reported to the reader that needs it.
+    // If a page cannot be read, the error is reported to the reader that needs the page later.
     if loader.nodes(files, &KeyRange::ALL).is_ok_and(|is_whole| is_whole) {
         loader.most_bytes = free_bytes;
         loader.files(files, &KeyRange::ALL).ok();
     }
 }
 
-/// Whether commits may soon wait for a flush: little of the write buffer is left.
+/// Whether commits may soon wait for a flush, because little of the write buffer is left.
 fn is_awaited(core: &Core) -> bool {
     let (view, buffer_bytes) = (core.views.newest(), core.env.options.write_buffer_bytes);
     let left_bytes = view.left_bytes(buffer_bytes).saturating_sub(view.memory[0].used_bytes());
     left_bytes < buffer_bytes / 8
 }
 
-/// Whether a read has used the page at the top of a file of `table` lately.
+/// Whether a read has lately used the top page of any file of `table`.
 pub fn is_read(core: &Core, files: &FileSet, table: TableId) -> bool {
     let loaded = Loaded::new(&core.env.cache);
     let is_used = |file: &DbFile| {

@@ -1,5 +1,5 @@
-//! The job that loads pages in the background: the pages of tables that are to be in memory, and the pages that were
-//! in memory at the last close. It does not choose them, and no thread waits for it.
+//! The job that loads pages in the background. It loads pages of tables that are to be in memory, and pages that
+//! were in memory at the last close. It does not choose the pages, and no thread waits for it.
 
 use super::loader::PageLoader;
 use super::state;
@@ -12,7 +12,7 @@ use os::{Job, Polled};
 use pages::Reason;
 use sst::KeyRange;
 
-/// The job that loads pages while requests wait.
+/// The job that loads pages as long as requests for that are waiting.
 #[derive(Debug)]
 pub struct WarmJob(pub Weak<Core>);
 
@@ -24,7 +24,7 @@ impl Job for WarmJob {
             return Polled::Idle;
         }
         if tables {
-            // A page that cannot be read is reported to the reader that needs it.
+            // If a page cannot be read, the error is reported to the reader that needs the page later.
             load_kept_tables(&core).ok();
         }
         if state {
@@ -35,7 +35,8 @@ impl Job for WarmJob {
     }
 }
 
-/// Loads pages of all tables that are to be in memory, index nodes first, as many as their share of the cache holds.
+/// Loads pages of all tables that are to be in memory, index nodes first. It loads as many pages as fit into their
+/// share of the cache.
 fn load_kept_tables(core: &Core) -> Result<()> {
     let view = core.views.newest();
     let tables = view.files.tables.values().filter(|table| table.info.options.in_memory);

@@ -1,9 +1,9 @@
-//! Loads pages into the cache, some at a time: index nodes first, then the pages below them, up to a limit in bytes. It
-//! pins a page only until the pages that are read together with it have arrived. It does not know which pages are worth
-//! it.
+//! Loads pages into the cache, some at a time. It loads index nodes first, then the pages below them, up to a limit
+//! in bytes. It pins a page only until the pages that are read together with it have arrived. It does not know
+//! which pages are worth loading.
 //!
-//! A page that was loaded this way stays in memory like a proven page, until the eviction policy finds that it was not
-//! used.
+//! A page that was loaded here stays in memory like a page that has proved useful, until the eviction policy finds
+//! that it was not used.
 
 use crate::base::error::Result;
 use crate::core::environment::Environment;
@@ -15,9 +15,9 @@ use pages::{retry, together};
 use sst::{Branch, KeyRange, Sst, TreeKind};
 use std::ops::Range;
 
-/// Most memory of pages that are read together and pinned until all of them have arrived, in bytes. A small cache
-/// gives a sixteenth of its budget. Where reads are far away, a piece is larger, up to an eighth of the budget,
-/// because the loader waits once for each piece.
+/// The most memory, in bytes, of pages that are read together. They are pinned until all of them have arrived. In a
+/// small cache, it is only a sixteenth of the budget. If reads take long, it is more, up to an eighth of the
+/// budget, because the loader waits once for each piece.
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// Which pages below a node are wanted.
@@ -42,7 +42,7 @@ enum TreePart {
     Data,
 }
 
-/// A callback that receives how many bytes are in memory so far and returns whether to go on.
+/// A callback. It gets the number of bytes that are in memory so far, and returns whether to go on.
 type Progress<'p> = &'p mut dyn FnMut(u64) -> bool;
 
 /// Loads pages into the cache, some at a time.
@@ -50,7 +50,7 @@ pub struct PageLoader<'p> {
     session: Session,
     loaded: Loaded,
     piece_bytes: u64,
-    /// Most memory of pages that it may load or find in memory, in bytes.
+    /// The most memory, in bytes, of pages that it may load or find in memory.
     pub most_bytes: u64,
     /// Memory of the pages that it has loaded or found so far, in bytes.
     pub bytes: u64,
@@ -60,7 +60,8 @@ pub struct PageLoader<'p> {
 }
 
 impl<'p> PageLoader<'p> {
-    /// Loads at most `most_bytes` of pages. After each read `progress` receives how many bytes are in memory so far.
+    /// A loader for at most `most_bytes` bytes of pages. After each read, `progress` is called with the number of
+    /// bytes that are in memory so far.
     pub fn new(env: &Environment, reason: Reason, most_bytes: u64, progress: Progress<'p>) -> Self {
         let (cache, budget_bytes) = (&env.cache, env.cache.budget_bytes());
         let near_bytes = PIECE_BYTES.min(budget_bytes / 16);
@@ -75,13 +76,13 @@ impl<'p> PageLoader<'p> {
         }
     }
 
-    /// Lets it load `more_bytes` on top of what it has loaded so far.
+    /// Allows `more_bytes` in addition to what was loaded so far.
     pub fn allow(&mut self, more_bytes: u64) {
         self.most_bytes = self.bytes + more_bytes;
     }
 
-    /// Loads the pages of `files` within `keys`: the nodes of all trees that reads of newest versions go through,
-    /// then the data pages. Returns false if it had to leave out pages.
+    /// Loads the pages of `files` within `keys`. First it loads the nodes of all trees that reads of newest
+    /// versions go through, and then the data pages. Returns false if it had to leave out pages.
     ///
     /// # Errors
     ///
@@ -97,7 +98,7 @@ impl<'p> PageLoader<'p> {
         Ok(!self.has_skipped)
     }
 
-    /// Loads the nodes alone, as [`PageLoader::files`] does first.
+    /// Loads only the nodes, which is the first part of [`PageLoader::files`].
     ///
     /// # Errors
     ///
@@ -130,7 +131,7 @@ impl<'p> PageLoader<'p> {
         Ok(true)
     }
 
-    /// The rows of the main tree with keys in `keys`, and other rows that share pages with them.
+    /// The rows of the main tree whose keys are in `keys`, and other rows that are in the same pages.
     fn rows(&mut self, sst: &Sst, keys: &KeyRange) -> Result<Range<u64>> {
         let Some(top) = sst.top(TreeKind::Main) else { return Ok(0..0) };
         let (mut first, mut last) = (top.clone(), top);
@@ -153,7 +154,7 @@ impl<'p> PageLoader<'p> {
 
     fn tree(&mut self, sst: &Sst, tree: TreeKind, wanted: &WantedPages<'_>, part: TreePart) -> Result<bool> {
         let Some(top) = sst.top(tree).filter(|top| wanted.has(top)) else { return Ok(true) };
-        // The top of a tree may be a data page: then the tree is this page.
+        // The top of a tree may be a data page. Then the tree consists of this page.
         let is_part = (top.subtree.level == 0) == (part == TreePart::Data);
         if is_part && !self.load(&sst.file, [(top.subtree.address, top.kind)])? {
             return Ok(false);
@@ -161,7 +162,7 @@ impl<'p> PageLoader<'p> {
         self.under(sst, tree, &top, wanted, part)
     }
 
-    /// Loads the pages under `branch`, nodes before the pages below them.
+    /// Loads the pages under `branch`. Each node is loaded before the pages below it.
     fn under(
         &mut self,
         sst: &Sst,
@@ -191,7 +192,8 @@ impl<'p> PageLoader<'p> {
         Ok(true)
     }
 
-    /// The children of a node, which is loaded if it is not in memory. It does not count as a use of a page in memory.
+    /// The children of a node. If the node is not in memory, it is loaded. If the node is in memory, this does not
+    /// count as a use.
     ///
     /// # Errors
     ///
@@ -205,8 +207,8 @@ impl<'p> PageLoader<'p> {
         Ok(sst.branches(tree, branch, &page)?)
     }
 
-    /// Loads pages of `file` in their order, and skips pages that are too large for the cache. Returns false if not
-    /// all other pages had room, or if `progress` has ended the work.
+    /// Loads pages of `file` in the given order, and skips pages that are too large for the cache. Returns false if
+    /// some of the other pages had no room, or if `progress` has ended the work.
     ///
     /// # Errors
     ///
@@ -229,14 +231,14 @@ impl<'p> PageLoader<'p> {
                 stored_bytes += u64::from(at.bytes);
                 piece.extend(pages.next());
             }
-            // A single page may exceed `piece_bytes`. Loading a page of more than a quarter of the cache is not
-            // worth it, because too many other pages would be evicted.
+            // A single page may exceed `piece_bytes`. It is not worth loading a page of more than a quarter of the
+            // cache, because too many other pages would be evicted.
             if piece_bytes > self.session.cache().budget_bytes() / 4 {
                 self.has_skipped = true;
                 continue;
             }
-            // The memory of a compressed page is known only once it is loaded. So the limit can be exceeded, by no more
-            // than the memory of the pages that are read together.
+            // The memory of a compressed page is known only after the page was loaded. So the limit can be
+            // exceeded, but only by the memory of the pages that are read together.
             if self.bytes + stored_bytes > self.most_bytes {
                 return Ok(false);
             }
@@ -262,14 +264,14 @@ impl<'p> PageLoader<'p> {
             if file.is_kept() {
                 session.cache().keep(&page);
             }
-            // Pages that serve many reads may stay longer without a use.
+            // Pages that serve many reads may stay longer without being used.
             session.cache().prove(&page, if page.kind().serves_many() { 3 } else { 0 });
             self.bytes += page.cost_bytes();
         }
         Ok(())
     }
 
-    /// How many pages it has read from disk so far.
+    /// The number of pages that it has read from disk so far.
     pub fn page_reads(&self) -> u64 {
         self.session.page_reads()
     }

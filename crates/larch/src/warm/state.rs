@@ -1,11 +1,11 @@
-//! The warm state: which pages were in memory when the database was closed. It is written by the close and used by the
-//! next open, which loads as many of these pages as have room. It holds addresses and no bytes of pages, see
-//! `docs/format/warm.md`. It does not know what the pages hold.
+//! The warm state: which pages were in memory when the database was closed. The close writes it, and the next open
+//! uses it. The open loads as many of these pages as have room. It contains addresses and no bytes of pages, see
+//! `docs/format/warm.md`. It does not know the content of the pages.
 //!
-//! * Best effort: losing it costs only time. It is not synced. If it is torn, or of another database, it is removed and
-//!   counted in a metric. Nothing fails without it.
-//! * Each page is read and verified like any other: its checksum and kind must be right. So wrong bytes in the warm
-//!   state cannot bring a wrong page into memory.
+//! * If the warm state is lost, this only costs time. So it is not synced. If it is torn or belongs to another
+//!   database, it is removed and counted in a metric. Nothing fails if it does not exist.
+//! * Each page is read and verified like any other page: its checksum and its kind must be right. So wrong bytes in
+//!   the warm state cannot bring a wrong page into memory.
 
 use super::loader::PageLoader;
 use crate::core::background::warmth::{Restored, Warmed};
@@ -26,13 +26,14 @@ const HEAD_BYTES: usize = 24;
 const CRC_BYTES: usize = 4;
 
 /// The maximum number of pages in a warm state. A page takes 8 to 12 bytes, so the largest warm state takes about
-/// 700 KiB. It describes 1 GiB of pages of 16 KiB.
+/// 700 KiB. Such a warm state describes 1 GiB of pages of 16 KiB.
 const MAX_PAGES: usize = 1 << 16;
 
-/// How many pages are loaded together. If one of them is damaged, the others may be left out.
+/// The number of pages that are loaded together. If one of these pages is damaged, the others may not be loaded.
 const CHUNK_PAGES: usize = 16;
 
-/// A longer file is not a warm state: no page takes more than 32 bytes with its share of the entry of its file.
+/// A file with more bytes is not a warm state: no page takes more than 32 bytes, including its share of the entry
+/// for its file.
 const MAX_BYTES: u64 = 32 * MAX_PAGES as u64;
 
 /// The pages of one file.
@@ -40,7 +41,7 @@ const MAX_BYTES: u64 = 32 * MAX_PAGES as u64;
 struct FilePages {
     number: u64,
     epoch: u64,
-    /// In the order of their offsets.
+    /// The pages, in the order of their offsets.
     pages: Vec<Saved>,
 }
 
@@ -90,7 +91,7 @@ fn encode(database: u64, files: &[FilePages]) -> Vec<u8> {
     out
 }
 
-/// `None` if `bytes` are not what [`encode`] writes for this database.
+/// `None` if `bytes` were not written by [`encode`] for the database `database`.
 fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     let (body, crc) = bytes.split_at_checked(bytes.len().checked_sub(CRC_BYTES)?)?;
     let (head, mut left) = body.split_at_checked(HEAD_BYTES)?;
@@ -99,7 +100,7 @@ fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     if crc_fast::crc32_iscsi(body).to_le_bytes() != crc || &format[..8] != MAGIC || of != database.to_le_bytes() {
         return None;
     }
-    // A warm state that only a newer release can read is treated like a torn one.
+    // If only a newer release can read a warm state, it is treated like a torn one.
     features::check_version(number(8), FORMAT_VERSION).ok()?;
     features::check(number(12), 0).ok()?;
     let left = &mut left;
@@ -127,12 +128,12 @@ fn decode(bytes: &[u8], database: u64) -> Option<Vec<FilePages>> {
     Some(files)
 }
 
-/// Writes which pages of the database's files are in memory. If there are more than [`MAX_PAGES`] pages, it takes
-/// nodes first, then the pages that were used most.
+/// Writes which pages of the database's files are in memory now. If these are more than [`MAX_PAGES`] pages, it
+/// takes nodes first, and then the pages that were used most.
 ///
 /// # Errors
 ///
-/// The file could not be written.
+/// The file cannot be written.
 pub fn save(env: &Environment, view: &View) -> std::io::Result<()> {
     let files: HashMap<u32, &Arc<DbFile>> = view
         .files
@@ -166,7 +167,8 @@ fn path(env: &Environment) -> PathBuf {
     env.directory.join(WARM)
 }
 
-/// Reads the warm state. `None` if there is no warm state; `Some(None)` if it cannot be used. Then it is removed.
+/// Reads the warm state. `None` if there is no warm state; `Some(None)` if the warm state cannot be used. In that
+/// case, it is removed.
 fn read_state(env: &Environment, database: u64) -> Option<Option<Vec<FilePages>>> {
     let disk = &env.machine.disk;
     let path = path(env);
@@ -179,13 +181,13 @@ fn read_state(env: &Environment, database: u64) -> Option<Option<Vec<FilePages>>
     };
     let decoded = read().ok().and_then(|bytes: Vec<u8>| decode(&bytes, database));
     if decoded.is_none() && !env.options.read_only {
-        // If it cannot be removed, the next open refuses it again.
+        // If the file cannot be removed, the next open refuses it again.
         disk.remove(&path).ok();
     }
     Some(decoded)
 }
 
-/// Loads the pages that were in memory at the last close, as many as the cache has free room for.
+/// Loads the pages that were in memory at the last close. It loads as many as the cache has free room for.
 pub fn restore(env: &Environment, view: &View, progress: &mut dyn FnMut(u64) -> bool) -> Restored {
     let Some(state) = read_state(env, view.files.database) else { return Restored::default() };
     let Some(state) = state else { return Restored { is_refused: true, ..Restored::default() } };
@@ -202,14 +204,15 @@ pub fn restore(env: &Environment, view: &View, progress: &mut dyn FnMut(u64) -> 
     Restored { warmed, is_refused: false }
 }
 
-/// Loads the nodes of all files first, then the other pages, the hottest first. Returns whether all pages were loaded.
+/// Loads the nodes of all files first, then the other pages, with the hottest pages first. Returns whether all
+/// pages were loaded.
 fn load_pages(loader: &mut PageLoader<'_>, state: &[FilePages], files: &HashMap<(u64, u64), &Arc<DbFile>>) -> bool {
     let mut is_whole = true;
     let heats: BTreeSet<u8> = state.iter().flat_map(|of| &of.pages).map(|page| page.heat).collect();
     let ranks = std::iter::once(None).chain(heats.into_iter().rev().map(Some));
     for rank in ranks {
         for FilePages { number, epoch, pages } in state {
-            // The file may be gone, for example if a compaction has replaced it since.
+            // The file may not exist any more, for example because a compaction has replaced it.
             let Some(file) = files.get(&(*number, *epoch)) else { continue };
             let is_wanted = |page: &&Saved| match rank {
                 None => page.kind.serves_many(),
@@ -221,7 +224,7 @@ fn load_pages(loader: &mut PageLoader<'_>, state: &[FilePages], files: &HashMap<
                 match loader.load(&file.sst.file, some.iter().copied()) {
                     Ok(true) => {}
                     Ok(false) => return false,
-                    // The next pages may be readable.
+                    // An error here does not end the loop, because the next pages may be readable.
                     Err(_) => is_whole = false,
                 }
             }

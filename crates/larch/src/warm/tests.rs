@@ -1,4 +1,4 @@
-//! What comes to memory before it is asked for: that it is what is wanted, and no more than has room.
+//! Tests which pages come into memory before readers ask for them: the right pages, and no more than have room.
 
 use crate::options::LevelOptions;
 use crate::{Database, Error, Readable as _, Table, TableOptions};
@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 
 const ROWS: u32 = 20_000;
 
-/// Only what is asked for is compacted.
+/// With these levels, nothing is compacted unless the test asks for it.
 fn levels() -> LevelOptions {
     LevelOptions { level0_files: 100, slow_files: 100, file_bytes: 256 << 10, ..LevelOptions::default() }
 }
@@ -49,10 +49,10 @@ fn index_reads(db: &Database, reason: Reason) -> u64 {
     db.metrics().pages.pages(reason, PageKind::Index).faults
 }
 
-/// A reader that asks for some rows often and for the others seldom.
+/// A reader that asks often for some rows and seldom for the others.
 struct Workload {
     rng: StdRng,
-    /// First rows of the stretches that are hot.
+    /// The first row of each stretch of hot rows.
     hot: Vec<u32>,
     hot_rows: u32,
 }
@@ -69,7 +69,8 @@ impl Workload {
         stretch + self.rng.random_range(0..self.hot_rows)
     }
 
-    /// Makes some gets; of a hundred gets, `hot` ask for hot rows. Returns how many gets read nothing.
+    /// Makes `gets` gets. `hot_percent` percent of them ask for hot rows. Returns how many of the gets read nothing
+    /// from disk.
     fn hits(&mut self, db: &Database, table: &Table, gets: u32, hot_percent: u32) -> u32 {
         let mut hits = 0;
         for _ in 0..gets {
@@ -89,7 +90,8 @@ impl Workload {
 #[test]
 fn a_point_workload_keeps_its_hit_rate_beside_compactions_of_all_its_files() {
     for seed in 0..6 {
-        // Hot rows close to each other, and each far from the next.
+        // Hot rows are close to each other in the first case. In the second case, each hot row is far from the
+        // next.
         let (stretches, hot_rows) = [(60, 60), (150, 1)][seed as usize % 2];
         let (_, disk) = Machine::simulated(seed);
         let db = open(&disk, 1 << 20);
@@ -141,7 +143,7 @@ fn a_warm_range_is_read_without_the_disk() {
             table.insert_parts(key(row), &[[b'a'; 60], [b'b'; 60]]).expect("the disk works");
         }
         db.compact().expect("the disk works");
-        // Beside the deepest files another over all keys.
+        // In addition to the deepest files, makes another file over all keys.
         for row in (0..4_000).step_by(37) {
             table.insert_parts(key(row), &[[b'x'; 60], [b'y'; 60]]).expect("the disk works");
         }
@@ -178,15 +180,15 @@ fn what_is_warmed_stays_within_its_limit_and_begins_with_the_index() {
         table.get(key(row)).expect("the disk works");
     }
     assert_eq!(index_reads(&db, Reason::Point), index);
-    // Whoever has enough says so.
+    // The caller can end the work when it has enough.
     let warmed = table.warm_with(.., u64::MAX, |_| ControlFlow::Break(()));
     assert!(matches!(warmed, Err(Error::Cancelled("loading pages"))), "{warmed:?}");
-    // By itself it takes half of the cache.
+    // Without a limit from the caller, it takes half of the cache.
     let warmed = table.warm(..).expect("the disk works");
     assert!(!warmed.is_whole && warmed.bytes <= 512 << 10, "{warmed:?}");
 }
 
-/// A small table that is to be in memory, and a large one that is not.
+/// Makes a small table that is to be in memory and a large table that is not.
 fn fill_small_and_large(db: &Database) -> (Table, Table) {
     let small = db.table_with("small", TableOptions { in_memory: true, ..options() }).expect("the disk works");
     for row in 0..1_000 {
@@ -208,7 +210,7 @@ fn a_table_in_memory_stays_there_whatever_else_is_read() {
     let db = open(&disk, 1 << 20);
     let (small, large) = fill_small_and_large(&db);
     let check = |what: &str| {
-        // Other rows push out whatever can go.
+        // Rows of the large table push out everything that can be evicted.
         assert_eq!(large.iter().count(), ROWS as usize);
         let mut rng = StdRng::seed_from_u64(1);
         for _ in 0..3_000 {
@@ -285,7 +287,7 @@ fn of_a_table_larger_than_its_share_the_index_stays_and_some_rows() {
     assert!(reads(&db, Reason::Point) <= before + 10);
 }
 
-/// How many pages reads of every hundredth row take, of both of its groups.
+/// How many pages are read if every hundredth row is read in both of its groups.
 fn reads_of_groups(db: &Database, table: &Table) -> u64 {
     let before = reads(db, Reason::Point);
     let both = table.select(["a", "b"]).expect("it has these groups");
@@ -340,7 +342,7 @@ fn what_was_loaded_and_not_read_is_not_loaded_again_for_ever() {
 #[test]
 fn a_flush_loads_its_pages_if_its_table_is_read_and_there_is_room() {
     let (_, disk) = Machine::simulated(1);
-    // The cache, whether the table is read, and whether the flush loads pages.
+    // Each case has the size of the cache, whether the table is read, and whether the flush loads pages.
     for (cache_bytes, is_read, loads) in [(16 << 20, true, true), (16 << 20, false, false), (1 << 20, true, false)] {
         let db = open(&disk, cache_bytes);
         let table = fill(&db, options());
@@ -377,7 +379,7 @@ fn pages_of_older_versions_are_passed_on_by_the_keys_of_their_rows() {
         }
         db.flush().expect("the disk works");
     };
-    // The versions of the snapshot are in histories.
+    // Because of the snapshot, older versions go into the history of the file.
     write(b'x');
     table.compact().expect("the disk works");
     let read = || {

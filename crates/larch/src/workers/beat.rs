@@ -1,5 +1,5 @@
-//! The beats of a worker tell the writer that the worker lives. They do not know what the worker does, only that it
-//! goes on.
+//! The beats of a worker tell the writer that the worker lives. They do not depend on what the worker does, only on
+//! whether it makes progress.
 
 use crate::levels::offers::exchange::{Exchange, Pauses};
 use os::process::ProcessOrigin;
@@ -10,11 +10,11 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A worker is stuck if for this long it has neither looked for a job nor made progress with one. A stuck worker
-/// beats no more.
+/// A worker is stuck if for this long it has neither looked for a job nor made progress with its job. A stuck
+/// worker makes no more beats.
 const STUCK: Duration = Duration::from_secs(60);
 
-/// The beats of one worker. They end when it is dropped.
+/// The beats of one worker. They end when this value is dropped.
 #[derive(Debug)]
 pub struct Beats {
     state: Arc<BeatState>,
@@ -27,7 +27,7 @@ struct BeatState {
     worker: u64,
     pause: Duration,
     count: AtomicU64,
-    /// When it went on last, in nanoseconds on the clock of the machine.
+    /// When the worker last made progress, in nanoseconds on the clock of the machine.
     went_on: AtomicU64,
     origin: ProcessOrigin,
     job: OnceLock<Box<dyn Worker>>,
@@ -66,7 +66,7 @@ impl Beats {
         Self { state }
     }
 
-    /// Notes that the worker goes on. Where no thread beats, beats now.
+    /// Notes that the worker makes progress. On a machine without threads, also makes a beat now.
     pub fn go_on(&self) {
         let now = self.state.machine.clock.now().as_nanos() as u64;
         self.state.went_on.store(now, Ordering::Relaxed);
@@ -75,7 +75,7 @@ impl Beats {
         }
     }
 
-    /// Whether the beats were begun in this process, and not in a process from which it was forked.
+    /// Whether the beats were begun in this process, and not in a parent process that was forked.
     pub fn are_here(&self) -> bool {
         self.state.origin.is_here()
     }
@@ -93,12 +93,12 @@ impl BeatState {
         }
         let count = self.count.load(Ordering::Relaxed) + 1;
         let (exchange, disk) = (self.exchange(), &self.machine.disk);
-        // If the beat cannot be written, the writer works without this worker. The worker itself will report what is
-        // wrong with the disk.
+        // If a beat cannot be written, the writer goes on without this worker. Later, the worker itself reports the
+        // error of the disk.
         let path = exchange.beat(self.worker, count);
         let mut beaten = disk.create_with(&path, b"");
         if beaten.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-            // Another worker has ended, and found the directory empty.
+            // Another worker has ended, has found the directory empty, and has removed it.
             beaten =
                 exchange.create().map_err(|_| ErrorKind::NotFound.into()).and_then(|()| disk.create_with(&path, b""));
         }

@@ -1,5 +1,5 @@
-//! Compactions by workers on a simulated machine: workers die at any operation, writers die, and disks fail. Whatever
-//! happens, the database has its rows, and at the end it has no file that nobody needs.
+//! Compactions by workers on a simulated machine: workers die at any operation, writers die, and disks fail.
+//! Whatever happens, the database keeps its rows, and at the end it has no file that nobody needs.
 
 use super::worker::CompactionWorker;
 use crate::base::options::{Durability, LevelOptions};
@@ -38,7 +38,7 @@ fn found(machine: &Machine) -> Exchanged {
     Exchange { disk: &*machine.disk, database: Path::new(DIRECTORY) }.look().expect("the disk works")
 }
 
-/// Rows for some flushes.
+/// Writes rows for some flushes.
 fn write(db: &Database, random: &mut Xoshiro256PlusPlus, rows: &mut Rows) {
     let table = db.table("t").expect("the disk works");
     for _ in 0..random.random_range(1..40) {
@@ -67,7 +67,7 @@ fn expect_rows(db: &Database, rows: &Rows) {
     assert!(all == *rows, "the database has other rows than were written");
 }
 
-/// Some time passes, in which the jobs of the writer look, and the workers beat and work.
+/// Lets some time pass. In this time, the jobs of the writer look at the directory, and the workers beat and work.
 fn pass(machine: &Machine, db: &Database, workers: &mut [CompactionWorker]) {
     for _ in 0..4 {
         machine.clock.sleep(Duration::from_millis(600));
@@ -78,7 +78,7 @@ fn pass(machine: &Machine, db: &Database, workers: &mut [CompactionWorker]) {
     }
 }
 
-/// Files that no table has.
+/// The files that belong to no table.
 fn unneeded(machine: &Machine, db: &Database) -> Vec<String> {
     let view = db.core().views.newest();
     let needed = |name: &str| {
@@ -96,7 +96,7 @@ fn a_worker_compacts_and_the_writer_does_not() {
     let db = writer(&machine);
     write(&db, &mut random, &mut rows);
     let mut workers = [worker(&machine)];
-    // The writer sees that the worker lives.
+    // Now the writer sees that the worker lives.
     db.flush().expect("the disk works");
     db.core().background.wake_offers_after(Duration::ZERO);
     pass(&machine, &db, &mut workers);
@@ -146,7 +146,7 @@ fn what_a_worker_cannot_do_is_reported_and_done_by_the_writer() {
     let db = builder.open().expect("the disk works");
     let mut workers = [worker(&machine)];
     while found(&machine).jobs.is_empty() {
-        // It beats, and no job waits for it.
+        // The worker beats, but no job waits for it.
         assert!(workers[0].work_once().expect("the disk works").is_none());
         machine.clock.sleep(Duration::from_millis(600));
         db.core().background.drive();
@@ -186,10 +186,10 @@ fn when_writes_stop_nothing_waits_for_workers() {
     assert!(worker.work_once().expect("the disk works").is_none(), "the job is gone");
 }
 
-/// Has a worker die in its next step, at an operation that is drawn.
+/// Lets a worker die in its next step, at a random operation.
 fn die(disk: &SimDisk, mut worker: CompactionWorker, random: &mut Xoshiro256PlusPlus) {
     disk.fail_all_after(random.random_range(0..60), ErrorKind::Other);
-    // What it still wants to do fails, as if it were dead.
+    // Everything that the worker still wants to do fails, as if it were dead.
     worker.work_once().ok();
     disk.fail_all_after(0, ErrorKind::Other);
     drop(worker);
@@ -218,7 +218,7 @@ fn whoever_dies_when_the_rows_are_there() {
                 15 => _ = workers.pop(),
                 16 => machine.clock.sleep(Duration::from_secs(random.random_range(0..10))),
                 17 => {
-                    // An operation of the writer fails. What it tries again by itself goes on later.
+                    // An operation of the writer fails. Work that the writer tries again by itself succeeds later.
                     let at = random.random_range(0..20);
                     disk.fail_operations(at..at + 3, ErrorKind::Other);
                     machine.clock.sleep(Duration::from_millis(600));
@@ -233,7 +233,7 @@ fn whoever_dies_when_the_rows_are_there() {
                 18 => {
                     let totals = db.core().writes.offers.totals();
                     (by_workers, withdrawn) = (by_workers + totals.installed, withdrawn + totals.withdrawn);
-                    // The process of the writer is killed: it removes nothing.
+                    // The process of the writer is killed, so it removes no files.
                     disk.fail_all_after(0, ErrorKind::Other);
                     drop(db);
                     disk.clear_faults();
@@ -241,7 +241,7 @@ fn whoever_dies_when_the_rows_are_there() {
                 }
                 19 => db.compact().expect("the disk works"),
                 _ => {
-                    // An operation of a worker fails, and it goes on.
+                    // An operation of a worker fails, and the worker goes on.
                     let at = random.random_range(0..60);
                     disk.fail_operations(at..at + 2, ErrorKind::Other);
                     workers.iter_mut().for_each(|worker| _ = worker.work_once());
@@ -254,7 +254,7 @@ fn whoever_dies_when_the_rows_are_there() {
         }
         let totals = db.core().writes.offers.totals();
         (by_workers, withdrawn) = (by_workers + totals.installed, withdrawn + totals.withdrawn);
-        // Everything comes to rest, as long as workers live and after that.
+        // Everything comes to rest, both while workers live and when none lives any more.
         (0..30).for_each(|_| pass(&machine, &db, &mut workers));
         assert_eq!(db.core().writes.offers.out(), 0, "seed {seed}: no offer waits for ever");
         workers.clear();
@@ -265,7 +265,7 @@ fn whoever_dies_when_the_rows_are_there() {
         drop(db);
         let db = writer(&machine);
         expect_rows(&db, &rows);
-        // The dead are forgotten.
+        // Dead workers are forgotten.
         (0..60).for_each(|_| pass(&machine, &db, &mut []));
         assert_eq!(unneeded(&machine, &db), Vec::<String>::new(), "seed {seed}");
         let found = found(&machine);
@@ -277,7 +277,7 @@ fn whoever_dies_when_the_rows_are_there() {
     );
 }
 
-/// Fifty seeds, or as many as `WORKER_SEEDS` says.
+/// The seeds: fifty, or as many as `WORKER_SEEDS` says.
 fn seeds() -> std::ops::Range<u64> {
     let count = std::env::var("WORKER_SEEDS").ok().and_then(|count| count.parse().ok());
     0..count.unwrap_or(50)

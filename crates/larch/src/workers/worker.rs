@@ -1,5 +1,5 @@
-//! The worker: owns a compaction that the writer of a database offers, merges the files, and says what it wrote. It
-//! changes nothing else of the database.
+//! The worker. It becomes the owner of a compaction that the writer of a database offers, merges the files, and
+//! says which files it wrote. It changes nothing else in the database.
 
 use super::beat::Beats;
 use crate::base::error::{Error, Result};
@@ -24,22 +24,22 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The name of the work in errors.
+/// The name of this work in errors.
 const WORK: &str = "the worker";
 
-/// A process that does compactions for the writer of a database, made by
-/// [`Builder::compaction_worker`](crate::Builder::compaction_worker).
+/// A process that does compactions for the writer of a database.
+/// [`Builder::compaction_worker`](crate::Builder::compaction_worker) makes it.
 #[derive(Debug)]
 pub struct CompactionWorker {
     machine: Machine,
     directory: PathBuf,
     options: Options,
     cache: Arc<PageCache>,
-    /// The number of the worker. If it could not tell the writer what became of a job, it takes another number, so
-    /// that it counts as dead for that job.
+    /// The number of the worker. If the worker could not tell the writer what became of a job, it takes another
+    /// number. So it counts as dead for that job.
     id: u64,
     beats: Beats,
-    /// Jobs that are not for this worker.
+    /// Jobs that this worker does not do.
     passed_over: HashSet<JobName>,
 }
 
@@ -49,18 +49,18 @@ pub struct CompactionWorker {
 pub struct CompactedJob {
     /// The table.
     pub table: String,
-    /// The files that were merged.
+    /// The number of files that were merged.
     pub input_files: u64,
-    /// Their bytes.
+    /// The bytes of the files that were merged.
     pub input_bytes: u64,
-    /// The files that were written.
+    /// The number of files that were written.
     pub output_files: u64,
-    /// Their bytes.
+    /// The bytes of the files that were written.
     pub output_bytes: u64,
-    /// How long it took.
+    /// How long the compaction took.
     pub time: Duration,
-    /// Why the compaction failed, if it did. Then the writer does the compaction, and removes the files that this
-    /// worker could not remove.
+    /// Why the compaction failed, if it failed. After a failure, the writer does the compaction itself, and removes
+    /// the files that this worker could not remove.
     pub error: Option<Error>,
 }
 
@@ -80,8 +80,9 @@ impl CompactionWorker {
         Ok(Self { machine, directory, options, cache, id, beats, passed_over: HashSet::new() })
     }
 
-    /// Does jobs until `watch` ends the work. `watch` sees each job that was done. While a job is being done, or if
-    /// there is no job, `watch` sees `None` again and again. Each of its answers may end the work.
+    /// Does jobs until `watch` ends the work. After each job, `watch` is called with this job. While a job is being
+    /// done, and while there is no job, `watch` is called with `None` again and again. Each return value of `watch`
+    /// may end the work.
     ///
     /// # Errors
     ///
@@ -98,11 +99,11 @@ impl CompactionWorker {
         Ok(())
     }
 
-    /// Does one job, if the writer offers one that no other worker owns.
+    /// Does one job, if the writer offers a job that no other worker owns.
     ///
     /// # Errors
     ///
-    /// As [`CompactionWorker::run`].
+    /// The errors of [`CompactionWorker::run`].
     pub fn work_once(&mut self) -> Result<Option<CompactedJob>> {
         self.step(&mut || true)
     }
@@ -128,8 +129,8 @@ impl CompactionWorker {
         Ok(None)
     }
 
-    /// Becomes the owner of a job, and returns it. `None` if another worker owns it, it is gone, or it is not for this
-    /// release.
+    /// Becomes the owner of a job, and returns it. `None` if another worker owns the job, the job is gone, or the
+    /// job is not for this release.
     fn own(&mut self, name: JobName) -> Result<Option<OfferedJob>> {
         if self.read_job(name)?.is_none() {
             return Ok(None);
@@ -137,17 +138,17 @@ impl CompactionWorker {
         let path = self.exchange().owner(name);
         match self.machine.disk.create_with(&path, &self.id.to_le_bytes()) {
             Ok(()) => {}
-            // The directory is gone if the last job is gone and no worker lives.
+            // The directory may be gone, because no job is left and no worker lives.
             Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => return Ok(None),
             Err(error) => {
-                // This worker may own the job without knowing it.
+                // This worker may have become the owner without knowing it.
                 self.machine.disk.remove(&path).ok();
                 self.begin_anew();
                 return Err(Error::io("create", &path, error));
             }
         }
-        // The writer removes a job before its owner file. So if the job still exists, no other worker had done it
-        // before.
+        // The writer removes the file of a job before the owner file of the job. So if the job's file still exists,
+        // no other worker has done the job before.
         let job = self.read_job(name)?;
         if job.is_none() {
             self.machine.disk.remove(&path).ok();
@@ -155,7 +156,7 @@ impl CompactionWorker {
         Ok(job)
     }
 
-    /// The job of this name; `None` if it is gone, not whole, or not for this release.
+    /// The job with this name; `None` if its file is gone or incomplete, or if it is not for this release.
     fn read_job(&mut self, name: JobName) -> Result<Option<OfferedJob>> {
         let path = self.exchange().job(name);
         let bytes = match self.machine.disk.read_all(&path) {
@@ -169,19 +170,19 @@ impl CompactionWorker {
                 self.passed_over.insert(name);
                 Ok(None)
             }
-            // It is being written.
+            // The file of the job is just being written.
             Err(Unreadable::Corrupt(_)) => Ok(None),
         }
     }
 
-    /// Goes on under another number: the owner of its old jobs counts as dead.
+    /// Goes on under another number, so that the owner of its old jobs counts as dead.
     fn begin_anew(&mut self) {
         self.id = new_id(&self.machine);
         self.beats = Beats::begin(&self.machine, self.directory.clone(), self.id);
         self.beats.go_on();
     }
 
-    /// Does a job that this worker owns, and tells the writer.
+    /// Does a job that this worker owns, and tells the writer the result.
     fn do_owned(&mut self, job: &OfferedJob, goes_on: &mut dyn FnMut() -> bool) -> CompactedJob {
         let begin = self.machine.clock.now();
         let mut done = CompactedJob {
@@ -196,7 +197,7 @@ impl CompactionWorker {
         let outcome = self.merge(job, goes_on, &mut done);
         let told = match &outcome {
             Ok((result, _)) => self.tell(job, result),
-            // The writer has taken the job back, or this worker is to end.
+            // The writer has taken the job back, or this worker has to end.
             Err(error @ Error::Cancelled(_)) => Err(error.clone()),
             Err(error) => self.tell(job, &JobResult::Failed(error.to_string())),
         };
@@ -204,7 +205,7 @@ impl CompactionWorker {
             self.begin_anew();
         }
         match (outcome, told) {
-            // The writer may read them from now on.
+            // From now on, the writer may read the new files, so they are not removed here.
             (Ok((_, mut new)), Ok(())) => drop(new.fresh.take_paths()),
             (Err(error), _) | (_, Err(error)) => done.error = Some(error),
         }
@@ -216,13 +217,13 @@ impl CompactionWorker {
         let path = self.exchange().result(job.name());
         let told = self.machine.disk.create_with(&path, &result.encode(job));
         told.map_err(|error| {
-            // A part of the result may exist.
+            // A part of the file with the result may exist.
             self.machine.disk.remove(&path).ok();
             Error::io("create", &path, error)
         })
     }
 
-    /// The file set with the inputs of `job`, and what opens its files.
+    /// The file set that has the inputs of `job`, and the opener of its files.
     fn files_for(&self, job: &OfferedJob) -> Result<(FileSet, FileOpener)> {
         let opener = opener(&self.machine, &self.directory, &self.options, self.cache.clone());
         let pauses = Pauses::of(&self.machine);
@@ -233,7 +234,7 @@ impl CompactionWorker {
             if is_theirs && tail.position() >= job.position {
                 return Ok((tail.into_files(), opener));
             }
-            // The answer of a store may be a little out of date.
+            // The answer of a store may be slightly out of date, so the worker looks again for a while.
             if self.machine.clock.now() >= end {
                 return Err(self.does_not_fit(job));
             }
@@ -242,13 +243,13 @@ impl CompactionWorker {
         }
     }
 
-    /// The error about a job whose files are not there.
+    /// The error that the database does not have the files that `job` names.
     fn does_not_fit(&self, job: &OfferedJob) -> Error {
         let why = "the database does not have the files that it names".to_owned();
         Error::WorkerFailed { result: self.exchange().job(job.name()), why }
     }
 
-    /// Merges. The new files are durable, and are removed if they are dropped.
+    /// Does the merge. The new files are durable. If the result is dropped, they are removed.
     fn merge(
         &mut self,
         job: &OfferedJob,

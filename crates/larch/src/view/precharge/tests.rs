@@ -1,4 +1,4 @@
-//! Precharge of a run of several files: it asks for the pages that the cursor of a level touches.
+//! Tests the precharge of a run of several files: it must ask for the pages that the cursor of a level touches.
 
 use super::*;
 use crate::manifest::Level;
@@ -13,14 +13,14 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 const ROWS: u64 = 40;
-/// Rows of the files of the run.
+/// The number of rows in each file of the run.
 const FILES: [u64; 4] = [13, 9, 1, 17];
 
 fn key(row: u64) -> Vec<u8> {
     [(row / 4 * 3 + 2) as u8, (row % 4 * 2 + 1) as u8].to_vec()
 }
 
-/// The run, on a disk of its own.
+/// Makes the run on a new disk.
 fn build(options: BuildOptions, history: bool, prefer_flat: bool) -> Vec<Arc<DbFile>> {
     let (machine, _) = os::Machine::simulated(3);
     let disk = machine.disk.clone();
@@ -60,15 +60,15 @@ fn build(options: BuildOptions, history: bool, prefer_flat: bool) -> Vec<Arc<DbF
 
 type Asked = BTreeSet<(PageKind, u64, u64)>;
 
-/// Pages are in memory once they came in a round. Remembers which pages were asked for and which pages were looked
-/// at.
+/// A page source in which a page is in memory once it came in a round. It remembers which pages were asked for, and
+/// which pages were looked at.
 struct Touch {
     pages: Resident,
     loaded: RefCell<BTreeSet<(u64, u64)>>,
     noted: RefCell<Asked>,
     asked: RefCell<Asked>,
     touched: RefCell<Asked>,
-    /// Every page is in memory.
+    /// Whether every page is in memory.
     whole: Cell<bool>,
     may_fault: Cell<bool>,
     rounds: Cell<u64>,
@@ -162,8 +162,8 @@ impl PageSource for Touch {
     fn release(&self) {}
 }
 
-/// Reads as a range does: it reads rows that are not erased until it has enough of them, with the parts of all
-/// groups.
+/// Reads in the same way as a range. It reads rows that are not erased, with the parts of all groups, until it has
+/// enough rows.
 fn read(source: &Touch, run: &Level, wanted: &ReadPlan<'_>, readahead: Readahead) {
     let forward = wanted.direction == Direction::Forward;
     let far = if forward { wanted.high } else { wanted.low };
@@ -277,12 +277,12 @@ fn check(source: &Touch, run: &Level, wanted: &ReadPlan<'_>) {
     assert!(!found.missing && !found.noted, "it is not done after {bound} rounds: {wanted:?}");
     let asked = Touch::rows_of(&source.asked);
     assert!(asked.is_superset(&expected), "{wanted:?}: {:?} are missing", expected.difference(&asked));
-    // If a row is erased, or read in an older version, the parts of its newest version are not touched.
+    // If a row is erased, or is read in an older version, the read does not touch the parts of its newest version.
     let is_main = |(kind, ..): &(PageKind, u64, u64)| !matches!(kind, PageKind::Group);
     let vain: Vec<_> = asked.difference(&expected).filter(|page| is_main(page)).collect();
     assert!(vain.is_empty(), "{wanted:?}: {vain:?} in vain");
     if wanted.limits.rows == u64::MAX {
-        // Without a limit all files are walked in the same rounds.
+        // If rows are not limited, all files are walked in the same rounds.
         let tallest = files.iter().map(|file| precharge::rounds_at_most(&file.sst, wanted)).max().unwrap_or(0);
         assert!(source.rounds.get() <= tallest, "{wanted:?}: {} rounds", source.rounds.get());
     }
@@ -325,7 +325,8 @@ fn a_walk_over_files_asks_ahead_from_one_into_the_next_for_what_it_touches() {
                             read(&source, &run, &wanted, readahead);
                             let asked = source.asked.borrow();
                             assert!(asked.is_superset(&needed), "{wanted:?} {readahead:?}");
-                            // Parts of erased rows are not read, but they come together with their neighbours.
+                            // Parts of erased rows are not needed, but they are loaded together with their
+                            // neighbours.
                             let is_part =
                                 |page: &&(PageKind, u64, u64)| groups != Groups::MAIN && page.0 != PageKind::Data;
                             let vain: Vec<_> = asked.difference(&needed).filter(|page| !is_part(page)).collect();
@@ -336,7 +337,8 @@ fn a_walk_over_files_asks_ahead_from_one_into_the_next_for_what_it_touches() {
                 }
             }
         }
-        // All files fit into the window, so the reader waits only for the ways down: at most one after the other.
+        // All files fit into the window. So the reader waits only for the descents, and at most for one after the
+        // other.
         for direction in [Direction::Forward, Direction::Backward] {
             source.start(false);
             let wanted = ReadPlan { direction, groups: Groups::first(1 + groups), ..ReadPlan::ALL };

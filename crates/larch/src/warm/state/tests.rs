@@ -1,4 +1,4 @@
-//! What was saved comes back, and nothing but warmth depends on it.
+//! Tests that saved pages come back, and that nothing except speed depends on the warm state.
 
 use super::*;
 use crate::{Database, Table, TableOptions};
@@ -25,7 +25,7 @@ fn check(table: &Table, rows: std::ops::Range<u32>) {
     }
 }
 
-/// A disk with a table, a third of which was in memory at the end.
+/// A disk with a table. A third of the table was in memory when the database was closed.
 fn disk_with_state() -> Arc<SimDisk> {
     let (_, disk) = Machine::simulated(1);
     let db = open(&disk, true);
@@ -66,7 +66,7 @@ fn what_was_in_memory_comes_back_after_open() {
         check(&table, 2_000..2_100);
         assert!(reads(&db, Reason::Point) > 0, "the others did not come");
     }
-    // It is written when it is asked for only.
+    // The warm state is written only if the options ask for it.
     disk.remove(std::path::Path::new("db/WARM")).expect("the disk works");
     let db = open(&disk, false);
     check(&db.table("t").expect("it is there"), 0..10);
