@@ -18,7 +18,7 @@ pub fn session<'s>(table: &'s larch::Table, of: usize, depth: usize, clock: Cloc
     of_futures(depth, clock, move |job| work(table, of, job))
 }
 
-/// A request and its answer. It moves into the future that does it, and comes out when the future ends.
+/// A request and its answer. A task moves into the future that carries it out, and comes back when the future ends.
 pub trait Task: Default {
     /// Takes a request, whose bytes are copied.
     fn take(&mut self, request: &Request<'_>);
@@ -60,7 +60,7 @@ enum Asked {
     Put,
     Update(u32),
     Delete,
-    /// Something that the store was not opened for; the function says what.
+    /// A request for which the store was not opened. The function makes the failure that says so.
     Refused(fn() -> Failure),
 }
 
@@ -160,7 +160,7 @@ async fn do_job(table: &larch::Table, of: usize, job: &mut Job) -> Result<Outcom
     Ok(Outcome::Ok)
 }
 
-/// Slots that were woken, and the thread that may wait for one.
+/// Slots that were woken, and the thread that may wait for such a slot.
 #[derive(Default)]
 struct Woken {
     slots: Mutex<Vec<u32>>,
@@ -168,7 +168,8 @@ struct Woken {
 }
 
 impl Woken {
-    /// Puts the woken slots into `slots`, which must be empty. Waits for at least one, but at most for `limit`.
+    /// Puts the woken slots into `slots`, which must be empty. Waits until there is at least one woken slot, but no
+    /// longer than `limit`.
     fn take(&self, slots: &mut Vec<u32>, limit: Option<Duration>) {
         let mut woken = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         woken = match limit {
@@ -205,9 +206,9 @@ impl Wake for SlotWaker {
 }
 
 struct Slot<F, T> {
-    /// What is under way; the place stays where it is.
+    /// The future that is under way. Its place in memory never changes.
     future: Pin<Box<Option<F>>>,
-    /// At home while nothing is.
+    /// The task, while no future has it.
     task: Option<Box<T>>,
     sent: u64,
     wakes: Arc<SlotWaker>,
@@ -252,7 +253,8 @@ impl<T: Task, F: Future<Output = Box<T>>, M: Fn(Box<T>) -> F> Session<F, T, M> {
         true
     }
 
-    /// Polls all woken slots, after waiting for them at most for `limit`. Returns how many requests were answered.
+    /// Waits for woken slots, but at most for `limit`, and polls all of them. Returns how many requests were
+    /// answered.
     fn receive(&mut self, limit: Option<Duration>, served: &mut dyn FnMut(Served<'_>)) -> usize {
         let mut ready = std::mem::take(&mut self.ready);
         self.woken.take(&mut ready, limit);

@@ -1,4 +1,5 @@
-//! A session on a table whose fields are kept in groups: a read of one field reads nothing of the other groups.
+//! A session on a table whose fields are kept in column groups. A read of one field reads nothing from the other
+//! groups.
 //!
 //! ```text
 //!   fields  0 1 2 | 3 4 5 | 6 7 8 9      of neighbours, in numbers as equal as they can be
@@ -41,7 +42,7 @@ impl Parts {
         self.spans.iter().zip(parts).try_for_each(|(span, part)| record.decode(part, span.len())).map_err(not_a_row)
     }
 
-    /// The group that has `field`, and which of its fields that is.
+    /// The group that has `field`, and the position of `field` in that group.
     fn place(&self, field: u32) -> (usize, usize) {
         let field = field as usize;
         let group =

@@ -1,4 +1,4 @@
-//! A secondary index of Larch over the ends of values, which every overwrite changes.
+//! A secondary index of Larch over the last bytes of values. Every overwrite of a row changes these bytes.
 
 use super::broken;
 use harness::Failure;
@@ -31,7 +31,7 @@ impl IndexKeys for EndOfValue {
     }
 }
 
-/// Knows the declaration of [`build`].
+/// Makes the extractor for the declaration of [`build`].
 pub fn extractor(declaration: &[u8]) -> Result<Box<dyn IndexKeys>, String> {
     if declaration == NAME.as_bytes() {
         return Ok(Box::new(EndOfValue));
@@ -39,14 +39,14 @@ pub fn extractor(declaration: &[u8]) -> Result<Box<dyn IndexKeys>, String> {
     Err(format!("a benchmark knows only `{NAME}`"))
 }
 
-/// Builds the index, while others write. Returns how many rows it has gone over.
+/// Builds the index while other threads write. Returns how many rows it has visited.
 pub fn build(table: &Table) -> Result<u64, Failure> {
     let mut rows = 0;
     table.create_index(NAME, NAME, &IndexOptions::default(), |progress| rows = progress.done).map_err(broken)?;
     Ok(rows)
 }
 
-/// Compares the index with the rows, and drops it. Returns how many entries it has.
+/// Compares the index with the rows, and drops it. Returns the number of entries in the index.
 pub fn check_and_drop(table: &Table) -> Result<u64, Failure> {
     let check = table.index(NAME).map_err(broken)?.check(|_| {}).map_err(broken)?;
     if !check.problems.is_empty() {

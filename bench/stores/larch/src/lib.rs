@@ -1,4 +1,4 @@
-//! Larch as a store of the benchmarks, called in the way in which a program that embeds it would call it.
+//! Larch as a store of the benchmarks. It is called as a program that embeds Larch would call it.
 //!
 //! The directory is an ordinary database, and its table has the name that the workload gives. So the other commands
 //! of `larch` work on it.
@@ -149,8 +149,8 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     }))
 }
 
-/// Opens the database in `place`. If no database exists there, it is made if `may_create`; otherwise the result is
-/// `None`.
+/// Opens the database in `place`. If no database exists there, `may_create` decides: either a database is made, or
+/// the result is `None`.
 fn open_in(place: &Path, may_create: bool, builder: impl Fn() -> Builder) -> Result<Option<Database>, Failure> {
     match builder().create(false).open() {
         Err(Error::NotADatabase(_)) if is_empty(place)? => match may_create {
@@ -254,7 +254,7 @@ impl TableForm {
         }
     }
 
-    /// Refuses a table that was made otherwise.
+    /// Refuses a table that was made with other options.
     fn check(&self, found: &TableOptions, place: &Path) -> Result<(), Failure> {
         let fits = self.page_bytes.is_none_or(|asked| asked == found.page_bytes)
             && self.node_bytes.is_none_or(|asked| asked == found.node_bytes)
@@ -288,7 +288,7 @@ fn index_name(index: PageIndexKind) -> &'static str {
     }
 }
 
-/// The facts about a table of a database, for any store on it.
+/// The facts about a table of a database. Every store on Larch reports them.
 fn settings_of(db: &Database, table: &larch::Table, durability: Durability, write_buffer_bytes: u64) -> Vec<Setting> {
     let options = table.options();
     let durability = match durability {
@@ -309,7 +309,7 @@ fn settings_of(db: &Database, table: &larch::Table, durability: Durability, writ
     ]
 }
 
-/// The counters of a database, for any store on it.
+/// The counters of a database. Every store on Larch reports them.
 fn counters_of(db: &Database) -> Vec<Counter> {
     let metrics = db.metrics();
     let written = metrics.flush_bytes + metrics.compaction_bytes + metrics.import_bytes;
@@ -409,7 +409,7 @@ impl Store for Larch {
     }
 
     fn is_empty(&self) -> Result<bool, Failure> {
-        // Keys alone: they are read of tables with groups too.
+        // Only keys are selected, so this also works for tables with column groups.
         let first = self.table.select([""; 0]).and_then(|keys| keys.first_key_value()).map_err(broken)?;
         Ok(first.is_none())
     }
@@ -441,7 +441,7 @@ impl Store for Larch {
     }
 }
 
-/// A session on a table that is open already, whose rows have `fields` fields.
+/// A session on a table that is already open. The table's rows have `fields` fields.
 pub fn session(table: &larch::Table, fields: usize) -> impl harness::Blocking + '_ {
     Records::new(Pairs { table }, fields)
 }
@@ -497,7 +497,7 @@ impl KeyValue for Pairs<'_> {
     }
 }
 
-/// Larch's errors name file and remedy themselves.
+/// Larch's errors already name the file and the remedy.
 #[cold]
 fn broken(error: Error) -> Failure {
     let text = error.to_string();

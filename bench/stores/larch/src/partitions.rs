@@ -94,8 +94,8 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::kv::Database>, Failu
         None if setup.opening == Opening::Existing => return Err(none()),
         None => db.table_with(&setup.table, form.options()).map_err(broken)?,
     };
-    // Reads that bypass the cache leave the rows in the cache alone; index nodes are admitted, because all reads need
-    // them.
+    // Reads that bypass the cache do not change which rows are in the cache. Index nodes are admitted, because all
+    // reads need them.
     let admit = if setup.server.bypass_cache == Some(true) { Admit::Nodes } else { Admit::Keep };
     Ok(Box::new(Partitions {
         db,
@@ -231,10 +231,10 @@ struct Job {
 enum Asked {
     #[default]
     Nothing,
-    /// Something that the store was not opened for; the function says what.
+    /// A request for which the store was not opened. The function makes the failure that says so.
     Refused(fn() -> Failure),
     Insert,
-    /// From a key on, at most a number of rows.
+    /// Reads at most a number of rows, from a key on.
     From(i64, u64),
     Between(i64, i64),
     Of,
@@ -356,7 +356,7 @@ async fn read(
     Ok(())
 }
 
-/// Rows of one partition: all or none.
+/// Inserts rows of one partition: either all of them or none.
 async fn insert(access: &Access, job: &Job) -> Result<(), Failure> {
     if let ([ck], false) = (job.cks.as_slice(), access.awaits) {
         let value = job.values.get(0).expect("each row has a value");
@@ -372,7 +372,7 @@ async fn insert(access: &Access, job: &Job) -> Result<(), Failure> {
     }
 }
 
-/// Adds to a row in a transaction, which is begun again while other transactions add to the same row.
+/// Adds to a row in a transaction. While other transactions add to the same row, the transaction is begun again.
 async fn add(access: &Access, job: &Job) -> Result<(), Failure> {
     if access.content != Content::Counters {
         return Err(Failure::request("no_counters", "the rows of this table are no counters"));
@@ -421,7 +421,7 @@ impl Access {
         let mut cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
         if cuts.parts != parts {
             let points = self.reads.split_points(.., u64::from(parts)).map_err(broken)?;
-            // A partition is not divided: the cut comes before the whole partition.
+            // A partition is not divided, so the cut comes before the whole partition.
             let mut at: Vec<i64> = points.iter().map(|point| partition_at(&point.at)).collect();
             at.dedup();
             // Parts that are left have no rows.
@@ -433,7 +433,7 @@ impl Access {
     }
 }
 
-/// The partition that a cut point lies in, or before.
+/// The partition that contains the cut point or follows it.
 fn partition_at(cut: &[u8]) -> i64 {
     let mut whole = [0; 8];
     let given = cut.len().min(8);

@@ -1,5 +1,5 @@
 //! Row access on Larch. A table has its rows under generated ids, which scatter them, and a secondary index on
-//! `mykey`. Or the rows lie under `mykey`, without an index.
+//! `mykey`. In another form of the table, the rows lie under `mykey`, and there is no index.
 //!
 //! ```text
 //! key     an id of 16 bytes, or the tuple (mykey)
@@ -56,7 +56,7 @@ fn open(target: &Target, opening: Opening) -> Result<Box<dyn ::row_access::Datab
     };
     let none = || Failure::session("no_store", format!("there is no database in {}: set it up first", place.display()));
     let db = open_in(place, opening == Opening::OrCreate, builder)?.ok_or_else(none)?;
-    // Ids of another process begin at another moment.
+    // Ids begin at the current time, so that another process makes other ids.
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     Ok(Box::new(Rows { db, form, durability, next_id: AtomicU64::new(nanos) }))
 }
@@ -137,7 +137,7 @@ impl ::row_access::Database for Rows {
         Ok(match (way, index) {
             (ReadWay::KnownIds, Some(_)) => Some(Box::new(LookUps { rows: ids(&table)?, table })),
             (ReadWay::OneByOne, Some(index)) => Some(Box::new(OneByOne { table, index })),
-            // The rows lie in the order of the ranges.
+            // The rows already lie in the order of the ranges.
             (_, None) => None,
         })
     }
@@ -280,7 +280,7 @@ struct Inserts<'r> {
     table: Table,
     form: TableForm,
     order: Order,
-    /// Rows of these keys may be there.
+    /// Rows of these keys may already exist.
     may_meet: bool,
 }
 
@@ -398,8 +398,8 @@ impl Accesses<'_> {
         Ok(seen)
     }
 
-    /// Updates rows in a transaction. With the index alone, the rows get the values that they already have, as in
-    /// ybio.
+    /// Updates rows in a transaction. If only the index is used, the rows get the values that they already have, as
+    /// in ybio.
     fn update(&self, first: i64, last: i64) -> Result<Seen, Failure> {
         let updated = self.db.transact(|tx| {
             let rows = self.rows_in(tx, keys(first, last))?;

@@ -1,6 +1,6 @@
-//! TPC-C on Larch: a table for each of the nine tables, with the keys and values of [`tpcc::encoding`]. Customers and
-//! stock have column groups. One index has the customers by name, another the orders by customer. A tenth table,
-//! `tpcc`, records how the database was made and which parts were loaded.
+//! TPC-C on Larch. Each of the nine tables of TPC-C is a table of Larch, with the keys and values of
+//! [`tpcc::encoding`]. Customers and stock have column groups. One index finds customers by name, and another index
+//! finds orders by customer. A tenth table, `tpcc`, records how the database was made and which parts were loaded.
 
 mod load;
 mod session;
@@ -36,7 +36,7 @@ struct Larch {
     write_buffer_bytes: u64,
     /// Transactions under way on each thread.
     depth: usize,
-    /// The tables with their indexes, once they are needed.
+    /// The tables with their indexes. They are opened when they are first needed.
     tables: Mutex<Option<Tables>>,
 }
 
@@ -44,7 +44,7 @@ struct Larch {
 #[derive(Clone)]
 struct Tables {
     all: [larch::Table; 9],
-    /// Customers without their profile, and with it.
+    /// Two selections of customers: without their profile, and with it.
     accounts: Selection,
     customers: Selection,
     /// Stock without its data, and with it.
@@ -101,7 +101,7 @@ impl Larch {
         self.db.existing_table(table.name()).map_err(broken)?.ok_or_else(none)
     }
 
-    /// The tables and their indexes, which were made.
+    /// The tables and their indexes, which must have been made before.
     fn tables(&self) -> Result<Tables, Failure> {
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tables) = &*tables {
@@ -194,8 +194,8 @@ impl ::tpcc::Database for Larch {
                 return Err(Failure::session("other_tables", text));
             }
         }
-        // The form is stored first. If a crash leaves some tables, they are then known as ours, and `clean` removes
-        // them.
+        // The form is stored first. If a crash leaves only some tables, the form shows that they are ours, and
+        // `clean` removes them.
         self.about.insert(about::form_key(), about::encode_form(form)).map_err(broken)?;
         self.db.sync().map_err(broken)?;
         for table in Table::ALL {
@@ -242,7 +242,7 @@ impl ::tpcc::Database for Larch {
         for table in Table::ALL {
             self.db.drop_table(table.name()).map_err(broken)?;
         }
-        // The mark that the tables are ours is removed last, so that after a crash `clean` removes the rest.
+        // The mark that the tables are ours is removed last. So after a crash, `clean` can still remove the rest.
         self.about.remove_range(..).map_err(broken)
     }
 }

@@ -1,4 +1,5 @@
-//! Transactions of Larch, begun as a program that embeds it would begin them, and commits in flight.
+//! Transactions of Larch, and commits in flight. A transaction is begun as a program that embeds Larch would begin
+//! it.
 
 use super::broken;
 use harness::transactions::{missing, number};

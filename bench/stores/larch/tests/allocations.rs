@@ -1,4 +1,5 @@
-//! What the thread of a client allocates for a get and a put of a row in the cache, without a transaction and in one.
+//! Measures what the thread of a client allocates for a get and a put of a row in the cache, without a transaction
+//! and in one.
 
 #![allow(clippy::disallowed_types, reason = "the database is a real one")]
 
@@ -9,7 +10,8 @@ use kit::allocations::{Counting, Thread};
 #[global_allocator]
 static COUNTING: Counting<Thread> = Counting::new();
 
-/// The least allocation of a hundred attempts: some of them grow a map or a buffer for later ones.
+/// The least allocation of a hundred attempts. Some attempts allocate more, because they grow a map or a buffer for
+/// later attempts.
 fn least(mut work: impl FnMut()) -> u64 {
     (0..100).map(|_| Thread::count(&mut work)).min().expect("there are some")
 }

@@ -34,8 +34,8 @@ pub const SCHEME: Scheme = Scheme {
     open,
 };
 
-/// The number of rows in a transaction of a bulk load: large enough that the commit costs next to nothing, and small
-/// enough that the pages stay in memory.
+/// The number of rows in a transaction of a bulk load. It is so large that the commit costs next to nothing, and so
+/// small that the pages stay in memory.
 const BULK_ROWS: u64 = 100_000;
 
 /// An open database.
@@ -124,7 +124,7 @@ impl Store for Lmdb {
         Ok(Session::Blocking(Box::new(Gather::new(self.pairs()?, self.batch_rows))))
     }
 
-    /// Rows put behind the last.
+    /// Each row is put behind the last row.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let Pairs { env, pages } = self.pairs()?;
         let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());

@@ -1,4 +1,5 @@
-//! Addresses `postgres://…`: the server, the user, the number of connections, and the requests in flight on each.
+//! Addresses `postgres://…`: the server, the user, the number of connections, and the number of requests in flight
+//! on each connection.
 //!
 //! ```text
 //! postgres://user:password@host:port/database?connections=16&pipeline=1&synchronous_commit=off
@@ -36,7 +37,7 @@ pub struct Address {
     pub database: String,
     /// Connections of a session.
     pub connections: u32,
-    /// Requests in flight on each connection at most.
+    /// The most requests in flight on each connection.
     pub pipeline: u32,
     /// Seconds to wait for a server that does not answer the start of a session.
     pub connect_timeout_secs: u64,
@@ -54,7 +55,7 @@ pub struct Encryption {
     pub mode: Mode,
     /// `sslrootcert`: who is trusted.
     pub roots: Roots,
-    /// Whether `sslrootcert` was given, or the default file of it exists. Then `require` checks the certificate, too.
+    /// Whether `sslrootcert` was given or its default file exists. Then `require` checks the certificate, too.
     pub has_roots: bool,
     /// `channel_binding`.
     pub binding: Binding,
@@ -73,7 +74,7 @@ pub enum Mode {
     Require,
     /// TLS with a server whose certificate is signed by a trusted signer.
     VerifyCa,
-    /// As `VerifyCa`, and the certificate must be for this host.
+    /// Like `VerifyCa`, but the certificate must also be for this host.
     VerifyFull,
 }
 
@@ -114,7 +115,7 @@ impl Encryption {
         match self.mode {
             Mode::VerifyFull => Checked::ChainAndName,
             Mode::VerifyCa => Checked::Chain,
-            // As libpq does, so that an old address with a file of roots stays as safe as it was meant to be.
+            // libpq does the same, so that an old address with a file of roots stays as safe as it was meant to be.
             Mode::Require if self.has_roots => Checked::Chain,
             Mode::Disable | Mode::Allow | Mode::Prefer | Mode::Require => Checked::Nothing,
         }
@@ -195,7 +196,7 @@ impl Address {
     ///
     /// # Errors
     ///
-    /// `Address`, with what is wrong in it.
+    /// Returns an error of the kind `Address` that says what is wrong with the address.
     pub fn parse(address: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Error> {
         Parts::split(address).and_then(|parts| parts.address(variable)).map_err(|what| {
             Error::Address(format!(
@@ -209,7 +210,7 @@ impl Address {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// Returns the errors of [`Address::parse`].
     pub fn from_environment(address: &str) -> Result<Self, Error> {
         Self::parse(address, |name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -244,7 +245,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// An address taken apart and decoded; nothing filled in yet.
+/// An address that was split and decoded. Missing parts are not filled in yet.
 #[derive(Default)]
 struct Parts {
     user: Option<String>,

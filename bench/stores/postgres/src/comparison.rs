@@ -1,10 +1,11 @@
-//! Point reads beside pgbench: how many queries each client does in a second of its own processor time.
+//! Compares point reads with pgbench: how many queries each client does in a second of its own processor time.
 //!
 //! Both clients send the same prepared statement to the same table with random keys. They use the same Unix socket,
-//! as many connections and one thread, in turns. First each connection has one request at a time, then groups that
-//! end with one Sync (`\startpipeline … \endpipeline`). Processor time is the user and system time of the client,
-//! including connecting. For our client it is the time of this process, including the work of the harness to measure
-//! every request. Nothing else should run in this process meanwhile.
+//! the same number of connections and one thread each, and they take turns. First, each connection has one request
+//! at a time. Then requests go out in groups that end with one Sync (`\startpipeline … \endpipeline`). Processor
+//! time is the user and system time of the client, including connecting. For our client it is the time of this
+//! process, including the work of the harness to measure every request. While it is measured, nothing else should
+//! run in this process.
 
 use crate::address::Address;
 use crate::error::Error;
@@ -67,7 +68,7 @@ pub enum ComparisonError {
     /// Our side failed.
     #[error("{0}")]
     Ours(Failure),
-    /// pgbench failed, or says what we do not understand.
+    /// pgbench failed, or its output is not understood.
     #[error("pgbench failed: {0}")]
     Pgbench(String),
 }
@@ -91,7 +92,7 @@ const STATEMENT: &str = "SELECT \"field0\" FROM \"usertable\" WHERE ycsb_key = :
 ///
 /// # Errors
 ///
-/// What keeps either client from measuring; a failed query is one.
+/// Returns an error if something keeps either client from measuring, for example a failed query.
 pub fn run(options: &Options, mut told: impl FnMut(&str)) -> Result<Comparison, ComparisonError> {
     let settings = vec![("max_connections".to_owned(), (options.connections + 10).to_string())];
     let server = Server::start(&ServerOptions { settings, ..ServerOptions::default() })?;
@@ -138,7 +139,7 @@ pub fn run(options: &Options, mut told: impl FnMut(&str)) -> Result<Comparison, 
     Ok(comparison)
 }
 
-/// One run of ours, by the harness, with everything that it measures.
+/// Makes one run of our client with the harness, and takes everything that the harness measures.
 fn ours(store: &Postgres, clients: u32, options: &Options, repeat: u32) -> Result<Run, ComparisonError> {
     let failed = |what: String| ComparisonError::Ours(Failure::session("wrong", what));
     let reads = Reads { seed: options.seed.wrapping_add(u64::from(repeat) << 32), rows: options.rows };
@@ -230,7 +231,7 @@ fn pgbench(
     Ok(Run { operations: transactions * queries_each, processor, time })
 }
 
-/// What pgbench runs as a transaction.
+/// Writes the script that pgbench runs as a transaction.
 fn write_script(path: &std::path::Path, options: &Options, group: u32) -> std::io::Result<()> {
     let mut file = fs::File::create(path)?;
     let draw = format!("\\set n random(0, {})", options.rows - 1);
@@ -257,13 +258,13 @@ struct Keys {
     state: u64,
     rows: u64,
     digits: [u8; 20],
-    /// Where the key begins in `digits`, at whose end it ends.
+    /// The place in `digits` where the key begins. The key ends at the end of `digits`.
     begin: usize,
 }
 
 impl Keys {
     fn new(seed: u64, rows: u64) -> Self {
-        // With seeds that follow each other, one seed must not give the keys of the other shifted by one.
+        // The seed is mixed, because otherwise two neighbouring seeds would give the same keys, shifted by one.
         Self { state: mixed(seed), rows, digits: [0; 20], begin: 20 }
     }
 

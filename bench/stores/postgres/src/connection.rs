@@ -84,7 +84,8 @@ impl Connection {
         let failed = |why: String| Error::Tls { place: place.clone(), why };
         self.outbox.extend_from_slice(&tls::REQUEST);
         self.flush()?;
-        // Read exactly one byte: bytes that follow it in clear text must not be taken for encrypted ones.
+        // Exactly one byte is read, because bytes that follow it in clear text must not be taken for encrypted
+        // bytes.
         let mut answer = [0];
         let received = loop {
             match rustix::net::recv(&self.socket, &mut answer, RecvFlags::empty()) {
@@ -124,8 +125,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// The first statement that fails ends the call. Nothing of the other statements is kept, unless they commit by
-    /// themselves.
+    /// The first statement that fails ends the call. The effects of all statements of the call are undone, unless
+    /// the statements commit by themselves.
     pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
         self.put(|out| frontend::query(sql, out))?;
         self.flush()?;
@@ -144,11 +145,11 @@ impl Connection {
         Ok(rows)
     }
 
-    /// [`Connection::query`] for a statement that gives one value.
+    /// Does the same as [`Connection::query`] for a statement that gives one value.
     ///
     /// # Errors
     ///
-    /// As there, and if no such value exists.
+    /// Returns the errors of [`Connection::query`]. Also returns an error if no such value exists.
     pub fn value(&mut self, sql: &str) -> Result<String, Error> {
         let first = self.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
         first.ok_or_else(|| self.protocol(&format!("no value for `{sql}`")))
@@ -158,7 +159,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// The first that the server refuses; those before it stay prepared.
+    /// Returns an error for the first statement that the server refuses. The statements before it stay prepared.
     pub fn prepare<'s>(&mut self, statements: impl IntoIterator<Item = (&'s str, &'s str)>) -> Result<(), Error> {
         for (name, sql) in statements {
             self.put(|out| frontend::parse(name, sql, [], out))?;
@@ -173,16 +174,16 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If the statement is too long for a message.
+    /// Returns an error if the statement is too long for a message.
     pub(crate) fn put_query(&mut self, sql: &str) -> Result<(), Error> {
         self.put(|out| frontend::query(sql, out))
     }
 
-    /// Waits for the end of a statement that was sent. The rows that it touched.
+    /// Waits for the end of a statement that was sent. Returns the number of rows that the statement touched.
     ///
     /// # Errors
     ///
-    /// If the server refused it.
+    /// Returns an error if the server refused the statement.
     pub(crate) fn finish_query(&mut self) -> Result<u64, Error> {
         let mut rows = 0;
         self.until_ready(|frame| {
@@ -194,11 +195,11 @@ impl Connection {
         Ok(rows)
     }
 
-    /// Sends all that is in the outbox, and waits until it is taken.
+    /// Sends everything in the outbox, and waits until the socket has taken it.
     ///
     /// # Errors
     ///
-    /// A lost connection.
+    /// Returns an error if the connection is lost.
     pub(crate) fn flush(&mut self) -> Result<(), Error> {
         if let Some(tls) = &mut self.tls {
             tls.put(&self.outbox);
@@ -227,7 +228,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// A lost connection.
+    /// Returns an error if the connection is lost.
     #[inline]
     pub(crate) fn send(&mut self) -> Result<Moved, Error> {
         if self.tls.is_some() {
@@ -249,12 +250,12 @@ impl Connection {
         }
     }
 
-    /// Takes the bytes that have come: [`Moved::All`] if none are left, [`Moved::Part`] if there may be more. `None`
-    /// if no bytes have come; with `wait`, this is known only after the socket's time limit.
+    /// Takes the bytes that have come: [`Moved::All`] if none are left, [`Moved::Part`] if there may be more.
+    /// Returns `None` if no bytes have come; with `wait`, this is known only after the socket's time limit.
     ///
     /// # Errors
     ///
-    /// A lost connection.
+    /// Returns an error if the connection is lost.
     #[inline]
     pub(crate) fn receive(&mut self, wait: bool) -> Result<Option<Moved>, Error> {
         let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
@@ -280,7 +281,7 @@ impl Connection {
         }
     }
 
-    /// [`Connection::send`] with TLS, which keeps what the socket does not take.
+    /// Does the same as [`Connection::send`] with TLS. The TLS keeps the bytes that the socket does not take.
     fn send_encrypted(&mut self) -> Result<Moved, Error> {
         let tls = self.tls.as_mut().expect("it was asked");
         tls.put(&self.outbox);
@@ -295,7 +296,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Bytes that are no message.
+    /// Returns an error if the bytes are no message.
     #[inline]
     pub(crate) fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Error> {
         match self.inbox.next_frame() {
@@ -308,7 +309,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If the system refuses.
+    /// Returns an error if the system refuses this.
     pub(crate) fn wait_at_most(&self, limit: Option<Duration>) -> Result<(), Error> {
         rustix::net::sockopt::set_socket_timeout(&self.socket, rustix::net::sockopt::Timeout::Recv, limit)
             .map_err(|error| self.lost(&io::Error::from(error).to_string()))
@@ -320,7 +321,7 @@ impl Connection {
         Error::Refused { place: self.place.clone(), error: Box::new(error) }
     }
 
-    /// Bytes that the protocol does not have here.
+    /// The error for bytes that the protocol does not allow at this place.
     #[cold]
     pub(crate) fn protocol(&self, what: &str) -> Error {
         Error::Protocol { place: self.place.clone(), what: what.to_owned() }
@@ -332,7 +333,7 @@ impl Connection {
         Error::Lost { place: self.place.clone(), why: why.to_owned() }
     }
 
-    /// The server's last words say more than a broken pipe.
+    /// The last message of the server says more than a broken pipe.
     #[cold]
     fn lost_in_send(&mut self, error: rustix::io::Errno) -> Error {
         while let Ok(Some(_)) = self.receive(false) {}
@@ -357,9 +358,9 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// A lost connection, or bytes that are no message.
+    /// Returns an error if the connection is lost or the bytes are no message.
     pub(crate) fn wait(&mut self) -> Result<Frame<'_>, Error> {
-        // The message is asked for twice: a borrow that is returned on one way lasts on the other way, too.
+        // The message is asked for twice, because a borrow that one branch returns also lasts in the other branch.
         while !self.inbox.has_next().map_err(|Malformed(what)| self.protocol(what))? {
             if self.receive(true)?.is_none() {
                 return Err(self.lost("it does not answer in time"));
@@ -452,7 +453,7 @@ impl Connection {
                             (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(end_point))
                         }
                         (_, Binding::Require) => return Err(unbound(address)),
-                        // The server then knows if somebody between us took its offer away.
+                        // So the server can notice if somebody between us removed its offer.
                         (Some(_), Binding::Prefer) => (SCRAM_SHA_256, ChannelBinding::unrequested()),
                         (_, Binding::Prefer | Binding::Disable) => (SCRAM_SHA_256, ChannelBinding::unsupported()),
                     };
@@ -490,7 +491,7 @@ impl AsFd for Connection {
 }
 
 impl Drop for Connection {
-    /// Tells the server, so that it does not log a lost client. Nothing depends on it.
+    /// Tells the server that the session ends, so that it does not log a lost client. Nothing depends on it.
     fn drop(&mut self) {
         self.outbox.clear();
         let mut message = BytesMut::new();
@@ -520,7 +521,7 @@ enum Cover {
     Tls,
 }
 
-/// Whether the session may begin with TLS if it did not begin without, or the other way round.
+/// Whether a session that could not begin without TLS may begin with TLS, or the other way round.
 fn may_be_covered_otherwise(error: &Error) -> bool {
     matches!(error, Error::Tls { .. }) || error.sqlstate() == Some(SqlState::INVALID_AUTHORIZATION)
 }
@@ -565,7 +566,7 @@ fn connect_advice(error: &io::Error, place: &Place) -> &'static str {
     }
 }
 
-/// What the server says of a wrong password, said by us.
+/// The error that a server gives for a wrong password. Here, our client makes it.
 fn bad_password(address: &Address, message: &str) -> Error {
     let error = ServerError {
         severity: "FATAL".to_owned(),

@@ -23,7 +23,7 @@ pub enum Error {
         /// What to try.
         advice: &'static str,
     },
-    /// No TLS came about, where the address wants it.
+    /// The address wants TLS, but the session has none.
     #[error("no TLS with PostgreSQL at {place}: {why}")]
     Tls {
         /// Host and port.
@@ -69,7 +69,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The SQLSTATE, if it was the server that refused.
+    /// The SQLSTATE, if the server made the error.
     pub fn sqlstate(&self) -> Option<SqlState> {
         match self {
             Self::Refused { error, .. } => Some(error.sqlstate),
@@ -178,11 +178,11 @@ impl fmt::Display for ServerError {
 pub struct SqlState(pub [u8; 5]);
 
 impl SqlState {
-    /// What the server's answer lacks one of, which does not happen.
+    /// Stands for the code if the server's answer has no code, which does not happen.
     pub const UNKNOWN: Self = Self(*b"XX000");
-    /// Nobody of this name may come in, or not in this way.
+    /// The user may not connect, or not in this way.
     pub const INVALID_AUTHORIZATION: Self = Self(*b"28000");
-    /// A password that is wrong, or none where one is wanted.
+    /// The password is wrong, or it is missing although the server wants one.
     pub const INVALID_PASSWORD: Self = Self(*b"28P01");
     /// Two transactions could not be put in an order.
     pub const SERIALIZATION_FAILURE: Self = Self(*b"40001");
@@ -200,8 +200,8 @@ impl SqlState {
         matches!(self, Self::SERIALIZATION_FAILURE | Self::DEADLOCK)
     }
 
-    /// The condition's name in PostgreSQL's manual, for conditions that a benchmark meets. For others, the name of
-    /// their class.
+    /// The condition's name in PostgreSQL's manual, for conditions that a benchmark meets. For other conditions,
+    /// the name of their class.
     pub fn name(self) -> &'static str {
         match &self.0 {
             b"40001" => "serialization_failure",

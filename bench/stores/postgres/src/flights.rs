@@ -1,11 +1,12 @@
-//! A session with many requests under way: several connections, several requests on each, one thread.
+//! A session with many requests under way. It has several connections, several requests on each connection, and one
+//! thread.
 //!
 //! `sockets` waits for the connections. Buffers are kept, so a request allocates nothing.
 //!
 //! The server works on the messages up to a Sync; then it commits, answers and forgets errors. Each Sync costs the
-//! server a transaction and a send. So reads that go out together share one: a *group*. If a read fails, the server
-//! skips the rest of its group, and the session sends the skipped requests again without reporting it. A write is a
-//! group of its own, because a later error in its group would undo it.
+//! server a transaction and a send. So reads that go out together share one Sync. They are a *group*. If a read
+//! fails, the server skips the rest of its group, and the session sends the skipped requests again without
+//! reporting it. A write is a group of its own, because a later error in its group would undo it.
 //!
 //! An answer is given to the caller when it is complete. The last answer of a group waits until the server says that
 //! the transaction is over: until then the transaction may still fail.
@@ -25,7 +26,7 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// The statements that requests are sent as.
+/// The statements by which requests are sent.
 pub trait Requests {
     /// The form of the answer to `request`, and the key of its row, which the server does not send back. `None`:
     /// these statements cannot serve the request.
@@ -107,7 +108,7 @@ struct Slot {
     shape: Shape,
     /// The key of the row asked for; the server does not send it back.
     key: Vec<u8>,
-    /// Its messages, if it may have to be sent again.
+    /// The messages of the request, if they may have to be sent again.
     message: Vec<u8>,
 }
 
@@ -133,7 +134,7 @@ impl<'s, S: Requests> Session<'s, S> {
     ///
     /// # Errors
     ///
-    /// If the system gives nothing to wait with.
+    /// Returns an error if the system gives no means to wait for the connections.
     pub fn new(
         statements: &'s S,
         connections: Vec<Connection>,
@@ -201,8 +202,8 @@ impl<'s, S: Requests> Session<'s, S> {
         Ok(())
     }
 
-    /// Waits until answers come or until `until`, gives the complete answers to `served`, and returns how many they
-    /// are.
+    /// Waits until answers come or until `until`. Gives the complete answers to `served`, and returns the number of
+    /// these answers.
     fn receive(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<usize, Error> {
         let left = until.map(|until| Duration::from_nanos(until.saturating_sub(self.clock.nanos())));
         self.sockets.wait(left)?;
@@ -301,7 +302,7 @@ impl<S: Requests> Flights for Session<'_, S> {
             if self.receive(until, served).map_err(|error| self.lose(error))? > 0 {
                 return Ok(());
             }
-            // What a failed request kept from being answered is asked for again.
+            // A request that got no answer because another request failed is sent again.
             self.flush().map_err(|error| self.lose(error))?;
             if until.is_some_and(|until| self.clock.nanos() >= until) {
                 return Ok(());
@@ -392,7 +393,7 @@ impl Line {
     ) {
         self.under_way -= 1;
         if result.is_err() {
-            // Rows that came before the error are none.
+            // Rows that came before the error do not count.
             self.reply.clear();
         }
         served(Served { slot, sent: slots[slot as usize].sent, served: now, result, reply: &self.reply });

@@ -1,4 +1,4 @@
-//! Filling a table by COPY in its binary format.
+//! Fills a table by COPY in its binary format.
 //!
 //! ```text
 //! "PGCOPY\n\xff\r\n\0"  flags  length of more header
@@ -17,7 +17,7 @@ use harness::{Blocking, Failure, Outcome, Reply, Request, Rows, Strings};
 /// The loader sends rows as soon as it has this many bytes of them. Sending this many bytes takes far longer than a
 /// round trip, and a server has far more memory.
 const BATCH_BYTES: usize = 1 << 20;
-/// Pieces of a COPY that is as large as the table.
+/// The size of the pieces of a COPY that holds the whole table.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 /// What the data begin with.
 pub(crate) const HEADER: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -31,7 +31,7 @@ pub struct Loader {
     copy: String,
     /// Rows gathered in the connection's outbox.
     gathered: u64,
-    /// The place in the outbox of the length of the message that is being gathered.
+    /// The place in the outbox where the length of the gathered message stands.
     length_at: usize,
     /// Rows that the server works on.
     sent: Option<u64>,
@@ -110,7 +110,7 @@ impl Blocking for Loader {
 ///
 /// # Errors
 ///
-/// What the server refused.
+/// Returns the error of the server if the server refused the rows.
 pub fn copy_all(connection: &mut Connection, statements: &Statements, rows: &mut dyn Rows) -> Result<u64, Error> {
     let (mut key, mut record) = (Vec::new(), Strings::new());
     connection.put_query(&statements.copy())?;
@@ -131,7 +131,8 @@ pub fn copy_all(connection: &mut Connection, statements: &Statements, rows: &mut
     connection.finish_query()
 }
 
-/// Begins a message of data, and returns the place of its length, which counts itself.
+/// Begins a message of data, and returns the place of its length. The length includes the bytes of the length
+/// itself.
 pub(crate) fn begin_data(out: &mut Vec<u8>) -> usize {
     out.extend_from_slice(&[b'd', 0, 0, 0, 0]);
     out.len() - 4

@@ -1,10 +1,10 @@
-//! How far bytes came that are sent or received without waiting. It does not know how they go.
+//! How far a send or a receive came that does not wait. This module does not know how bytes are moved.
 
-/// What a receive or a send that does not wait came to.
+/// The result of a receive or a send that does not wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moved {
-    /// All that was there, or was to go.
+    /// All bytes were received that had come, or all bytes were sent.
     All,
-    /// Not all: the other side has to take or bring more.
+    /// Some bytes are missing: the other side has to take or bring more.
     Part,
 }

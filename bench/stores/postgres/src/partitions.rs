@@ -1,5 +1,5 @@
-//! Rows in partitions on PostgreSQL: a table with a primary key of two numbers, whose index finds the rows of a
-//! partition in order. Requests go out on several connections, many on each (`flights`).
+//! Rows in partitions on PostgreSQL. The table has a primary key of two numbers, and the index of this key finds
+//! the rows of a partition in order. Requests go out on several connections, many on each (`flights`).
 //!
 //! ```text
 //!   values      (pk bigint, ck bigint, v bytea, PRIMARY KEY (pk, ck))
@@ -88,7 +88,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
 
 impl Postgres {
     fn control(&self) -> MutexGuard<'_, Connection> {
-        // A connection whose user panicked between two messages says so itself.
+        // If a user of the connection panicked between two messages, the connection reports this itself.
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -194,13 +194,14 @@ struct Statements {
     bounds: RwLock<Option<(i64, i64)>>,
 }
 
-/// Numbers of statements. Each of the reads is there in three orders.
+/// Numbers of statements. Each kind of read has three statements, one for each order.
 const FROM: usize = 0;
 const FIRST: usize = 3;
 const BETWEEN: usize = 6;
 const OF: usize = 9;
 const SCAN: usize = 12;
-/// In a table of values it puts a row or rows. In a table of counters both add.
+/// In a table of values, the first two of these statements put one row or several rows. In a table of counters, the
+/// third adds to the counters of a row.
 const INSERT: usize = 13;
 const INSERT_MANY: usize = 14;
 const ADD: usize = 13;
@@ -276,7 +277,7 @@ impl Statements {
         let (first, last) = bounds.unwrap_or((0, 0));
         let width = i128::from(last) - i128::from(first) + 1;
         let begin = |part: u32| i128::from(first) + width * i128::from(part) / i128::from(parts);
-        // Partitions that were added since then lie before the first bound or after the last.
+        // Partitions that were added later may lie before the first bound or after the last bound.
         let from = if part == 0 { i64::MIN } else { begin(part) as i64 };
         let to = if part + 1 == parts { i64::MAX } else { (begin(part + 1) - 1) as i64 };
         (from, to)

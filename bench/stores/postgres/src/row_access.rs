@@ -1,6 +1,6 @@
 //! Row access on PostgreSQL and on databases that speak its protocol: our client sends the statements of ybio.
 //!
-//! YugabyteDB splits tables and indexes into tablets; other servers have no word for it.
+//! YugabyteDB splits tables and indexes into tablets. Other servers do not know this word.
 
 use crate::address::Address;
 use crate::connection::{Connection, Row};
@@ -32,7 +32,7 @@ struct Postgres {
 fn open(target: &Target, _: Opening) -> Result<Box<dyn Database>, Failure> {
     let address = Address::from_environment(&target.text)?;
     let mut control = Connection::open(&address)?;
-    // Without this the server would send notices: a table that is dropped may not exist.
+    // Without this, the server would send a notice for each table that is dropped and does not exist.
     control.query("SET client_min_messages = warning; SET timezone = 'UTC'")?;
     let page_reads_before = page_reads(&mut control).unwrap_or(0);
     let server = first_process(&mut control, &address);
@@ -48,7 +48,7 @@ fn page_reads(control: &mut Connection) -> Option<u64> {
 
 impl Postgres {
     fn control(&self) -> MutexGuard<'_, Connection> {
-        // A connection whose user panicked between two messages says so itself.
+        // If a user of the connection panicked between two messages, the connection reports this itself.
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -243,7 +243,8 @@ impl Database for Postgres {
     }
 }
 
-/// A session that runs in the server, like ybio's: the same statements, and a commit after each.
+/// A session that runs in the server. Like ybio's session, it has the same statements and a commit after each of
+/// them.
 const PROCEDURE: &str = "
 CREATE OR REPLACE PROCEDURE larch_rows_run(
     tab text, tab_rows bigint, batch bigint, pct int, index_only boolean, prepared boolean, seconds float8, compat boolean,
@@ -354,14 +355,14 @@ fn with_keys(sql: &str, first: i64, last: i64) -> String {
     sql.replace("$1", &first.to_string()).replace("$2", &last.to_string())
 }
 
-/// The one row of a statement that counts.
+/// The one row that a counting statement returns.
 fn seen(rows: &[Row]) -> Result<Seen, Failure> {
     let number = |column: usize| rows.first()?.get(column)?.as_ref()?.parse::<i64>().ok();
     let count = number(0).ok_or_else(|| Failure::session("protocol", "the server sent no count of rows"))?;
     Ok(Seen { rows: count.unsigned_abs(), max: number(1) })
 }
 
-/// Inserts batches, which the server makes up.
+/// Inserts batches. The server itself makes their rows.
 struct Inserts {
     connection: Connection,
     form: TableForm,

@@ -5,8 +5,8 @@
 //! The server is also stopped and removed when our process ends in any other way. A watchdog ensures both: a shell in
 //! a process group of its own, which waits for the end of a pipe. Only our process holds the other end of that pipe.
 //!
-//! PostgreSQL refuses to run as root. If we are root, the server is run as the user `postgres`, which its package
-//! makes.
+//! PostgreSQL refuses to run as root. If we are root, the server runs as the user `postgres`, which the package of
+//! PostgreSQL makes.
 
 use crate::address::Address;
 use crate::connection::Connection;
@@ -34,7 +34,7 @@ pub enum StartError {
         /// What was looked for.
         missing: String,
     },
-    /// Something with its directory or its processes.
+    /// Something went wrong with its directory or its processes.
     #[error("cannot {what}: {source}")]
     System {
         /// What was tried.
@@ -83,7 +83,7 @@ rm -rf "$3"
 
 /// How long a start may take. A machine that is busy with other builds needs some seconds.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// Part of the socket's name only, where no port is listened to.
+/// If the server listens at no port, this number is only a part of the socket's name.
 const SOCKET_PORT: u16 = 5432;
 /// The user of every cluster that is made here.
 const USER: &str = "postgres";
@@ -101,14 +101,14 @@ impl Server {
         Self::start_in(directory, programs, owner, options)
     }
 
-    /// Makes a copy of the data of `primary`, and starts a server on it that follows the log of `primary` under the
-    /// name `name`. Commits of `primary` wait for the replica once the `synchronous_standby_names` of `primary` name
-    /// it. The replica is reached by its own socket, for reads.
+    /// Makes a copy of the data of `primary`, and starts a server on the copy. This server follows the log of
+    /// `primary` under the name `name`. Commits of `primary` wait for the replica once the
+    /// `synchronous_standby_names` of `primary` name it. The replica is reached by its own socket, for reads.
     ///
     /// # Errors
     ///
-    /// [`StartError::NotInstalled`] names the package that is missing. [`StartError::Failed`] if `primary`
-    /// refuses to be copied, which a server with [`ServerOptions::loopback`] does.
+    /// [`StartError::NotInstalled`] names the package that is missing. Returns [`StartError::Failed`] if `primary`
+    /// refuses to be copied. A server with [`ServerOptions::loopback`] refuses this.
     pub fn start_replica(primary: &Self, name: &str) -> Result<Self, StartError> {
         let owner = if rustix::process::geteuid().is_root() { Some(owner()?) } else { None };
         let directory = make_directory(owner)?;
@@ -155,7 +155,7 @@ impl Server {
             write_for(owner, &file, bytes)
                 .map_err(|source| StartError::System { what: format!("write {}", file.display()), source })?;
         }
-        // Another process could take the port before the server does, so it is chosen right before the start.
+        // Another process could take the port before the server does, so the port is chosen right before the start.
         let port = if options.loopback.is_some() { free_port()? } else { SOCKET_PORT };
         Self::start_on((directory, programs, port), owner, options)
     }
@@ -257,7 +257,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// If the server is gone.
+    /// Returns an error if the server is gone.
     pub fn connect(&self) -> Result<Connection, Error> {
         Connection::open(&Address::parse(&self.url("postgres"), |_| None)?)
     }
@@ -266,19 +266,20 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// If the server is gone.
+    /// Returns an error if the server is gone.
     pub fn wait_for_replicas(&self, names: &[&str]) -> Result<(), Error> {
         let mut connection = self.connect()?;
         let all = format!("{} ({})", names.len(), names.join(", "));
         connection.query(&format!("ALTER SYSTEM SET synchronous_standby_names = '{all}'"))?;
         connection.query("SELECT pg_reload_conf()")?;
-        // If a new session has the new setting, the server had told all its processes of the setting before.
+        // If a new session has the new setting, the server has already told all its processes about the setting.
         let mut told = self.connect()?;
         while told.value("SHOW synchronous_standby_names")? != all {
             told = self.connect()?;
         }
         // Sessions wait only after the checkpointer has read the setting and said so in shared memory. It reads
-        // settings between two checkpoints. A first checkpoint may have begun before the change, so there are two.
+        // settings between two checkpoints. A first checkpoint may have begun before the change, so two checkpoints
+        // are made.
         told.query("CHECKPOINT")?;
         told.query("CHECKPOINT")?;
         Ok(())
@@ -309,10 +310,11 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// If it cannot be sent a signal.
+    /// Returns an error if the server cannot be sent a signal.
     pub fn kill(&mut self) -> io::Result<()> {
         let pid = rustix::process::Pid::from_child(&self.server);
-        // SIGQUIT: its sessions end without a word of rollback. SIGKILL would leave them running.
+        // With SIGQUIT, the sessions of the server end without a rollback. SIGKILL would leave the sessions
+        // running.
         rustix::process::kill_process(pid, rustix::process::Signal::QUIT)?;
         self.server.wait().map(|_| ())
     }
@@ -327,7 +329,7 @@ impl Drop for Server {
     }
 }
 
-/// Where PostgreSQL's programs are: Debian keeps those of the server out of PATH.
+/// Where PostgreSQL's programs are: Debian keeps the programs of the server out of PATH.
 fn programs() -> Result<PathBuf, StartError> {
     let in_path = std::env::var_os("PATH").unwrap_or_default();
     let in_path = std::env::split_paths(&in_path).filter_map(|folder| {
@@ -378,7 +380,7 @@ fn as_owner(mut command: Command, owner: Option<Owner>) -> Command {
     if let Some(Owner { user, group }) = owner {
         command.uid(user).gid(group);
     }
-    // Where we are may be closed to that user.
+    // That user may have no access to our current directory.
     command.current_dir("/");
     command
 }

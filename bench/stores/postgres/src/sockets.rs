@@ -14,10 +14,10 @@ use std::time::Duration;
 /// How long one receive waits on a session's only connection before it checks the time again. The system may add the
 /// time between two ticks of its clock.
 const RECEIVE_LIMIT: Duration = Duration::from_millis(10);
-/// Answers looked for at once.
+/// The most connections that one wait can report.
 const EVENTS_MAX: usize = 256;
-/// What we want to hear of every socket: that something came, or that the other end is closed. The kernel reports it
-/// once when it happens, and not as long as it lasts: then it need not look at the socket again.
+/// The events that we ask for on every socket: bytes have come, or the other end is closed. The kernel reports such
+/// an event only once, when it happens. So the kernel need not look at the socket again.
 const INTEREST: epoll::EventFlags = epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
 /// The other end is closed.
 const CLOSED: epoll::EventFlags = epoll::EventFlags::HUP.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ERR);
@@ -46,7 +46,7 @@ impl Sockets {
     ///
     /// # Errors
     ///
-    /// If the system gives nothing to wait with.
+    /// Returns an error if the system gives no means to wait for the connections.
     pub fn new(connections: Vec<Connection>) -> Result<Self, Failure> {
         assert!(!connections.is_empty(), "a session has a connection");
         let epoll = match connections.as_slice() {
@@ -67,12 +67,12 @@ impl Sockets {
         &mut self.all[index].connection
     }
 
-    /// Sends what is in the outbox of a connection. After a socket choked, everything waits behind the bytes that it
-    /// did not take, until it takes more.
+    /// Sends what is in the outbox of a connection. If a socket has not taken all bytes, later bytes wait behind
+    /// them until the socket takes more.
     ///
     /// # Errors
     ///
-    /// A lost connection.
+    /// Returns an error if the connection is lost.
     #[inline]
     pub fn send(&mut self, index: usize) -> Result<(), Error> {
         if self.all[index].is_choked { Ok(()) } else { self.send_more(index) }
@@ -97,11 +97,12 @@ impl Sockets {
     ///
     /// # Errors
     ///
-    /// A lost connection.
+    /// Returns an error if the connection is lost.
     pub fn wait(&mut self, left: Option<Duration>) -> Result<(), Error> {
         let Some(epoll) = &self.epoll else { return self.wait_alone(left) };
         let failed = |errno: rustix::io::Errno| self.all[0].connection.lost(&std::io::Error::from(errno).to_string());
-        // The call for many connections waits for whole milliseconds; a more exact wait follows for the rest.
+        // The call for many connections waits for whole milliseconds. A more exact wait follows for the rest of the
+        // time.
         let mut wait = left.map(|left| timespec(Duration::from_millis(left.as_millis() as u64)));
         if let Some(left) = left.filter(|left| *left < Duration::from_millis(1)) {
             let mut sockets = [PollFd::new(epoll, PollFlags::IN)];
@@ -119,7 +120,7 @@ impl Sockets {
         }
     }
 
-    /// [`Sockets::wait`] with a single connection, which receives at once.
+    /// Does the same as [`Sockets::wait`] for a single connection. It receives at once.
     fn wait_alone(&mut self, left: Option<Duration>) -> Result<(), Error> {
         let socket = &mut self.all[0];
         let may_wait = !socket.is_choked && left.is_none_or(|left| left >= 2 * RECEIVE_LIMIT);
@@ -142,7 +143,7 @@ impl Sockets {
     ///
     /// # Errors
     ///
-    /// A lost connection.
+    /// Returns an error if the connection is lost.
     #[inline]
     pub fn next_arrival(&mut self) -> Result<Option<usize>, Error> {
         if self.epoll.is_none() {

@@ -36,7 +36,8 @@ impl Statements {
         for given in &given {
             all.push((format!("SELECT {given} FROM {name} WHERE {KEY} = $1"), 1));
         }
-        // Each given key has a look-up, also a key that is given twice; the limit keeps the planner from joining.
+        // Each given key gets its own look-up, even if a key is given twice. The limit keeps the planner from
+        // making a join.
         for given in &given {
             let lookup = format!("SELECT {given} FROM {name} WHERE {KEY} = wanted.key LIMIT 1");
             let keys = "unnest($1::text[]) AS wanted (key)";
@@ -159,7 +160,7 @@ impl Statements {
         }
     }
 
-    /// 0 for all fields, then one number for each.
+    /// 0 stands for all fields. After that, each field has one number.
     #[inline]
     fn given(&self, fields: Fields) -> usize {
         match fields {
@@ -172,7 +173,7 @@ impl Statements {
     }
 }
 
-/// A name as SQL writes it, whatever is in it.
+/// A name as SQL writes it, whatever characters the name has.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -51,8 +51,8 @@ pub struct Postgres {
     settings: Vec<Setting>,
     /// Counts when it was opened.
     before: Vec<Counter>,
-    /// Whether reads may share a transaction. They may not if the order of transactions is checked: then a commit of
-    /// reads may fail after the reads were answered.
+    /// Whether reads may share a transaction. They may not if the order of transactions is checked, because then a
+    /// commit of reads may fail after the reads were answered.
     groups: bool,
     /// Its first process, if it is on this machine.
     server: Option<u32>,
@@ -76,7 +76,8 @@ impl Postgres {
     ///
     /// # Errors
     ///
-    /// No server, no such database, no such table, or not the rights that `opening` needs.
+    /// Returns an error if no such server, database or table exists, or if the rights that `opening` needs are
+    /// missing.
     pub fn open(address: Address, table: &Table, opening: Opening) -> Result<Self, Failure> {
         let statements = Statements::new(table);
         let mut control = Connection::open(&address)?;
@@ -98,7 +99,7 @@ impl Postgres {
     }
 
     fn control(&self) -> MutexGuard<'_, Connection> {
-        // A connection whose user panicked between two messages tells so itself.
+        // If a user of the connection panicked between two messages, the connection reports this itself.
         self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -126,7 +127,7 @@ impl Store for Postgres {
         Ok(Session::Flights(Box::new(self.flights(clock)?)))
     }
 
-    /// One connection, whatever the address says: a COPY waits for nothing.
+    /// A loader has one connection, whatever the address says, because a COPY need not wait for answers.
     fn loader(&self, _: Clock) -> Result<Session<'_>, Failure> {
         let connection = Connection::open(&self.address)?;
         Ok(Session::Blocking(Box::new(Loader::new(connection, &self.statements))))
@@ -194,12 +195,12 @@ pub(crate) fn first_process(control: &mut Connection, address: &Address) -> Opti
     harness::cost::processes::parent_of(ours, "postgres")
 }
 
-/// What the server of this first process has used.
+/// What the server whose first process this is has used.
 pub(crate) fn used(server: Option<u32>) -> StoreUse {
     server.and_then(harness::cost::processes::used_below).map_or(StoreUse::Unknown, StoreUse::Server)
 }
 
-/// What it means that the table cannot be read as it should be.
+/// The failure for a table that cannot be read as it should be.
 fn no_table(address: &Address, table: &Table, error: Error) -> Failure {
     let advice = match error.sqlstate() {
         Some(SqlState::UNDEFINED_TABLE) => "load it first",
@@ -236,7 +237,7 @@ fn settings(
     Ok(settings)
 }
 
-/// What does not depend on the table. The engine comes first.
+/// The settings that do not depend on the table. The engine comes first.
 pub(crate) fn server_settings(control: &mut Connection, isolation: &str) -> Result<Vec<Setting>, Error> {
     let mut get = |name: &str| setting(control, name);
     let (fsync, commit) = (get("fsync")?, get("synchronous_commit")?);
@@ -293,7 +294,7 @@ pub(crate) fn counts(control: &mut Connection) -> Result<Vec<Counter>, Error> {
     let number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok()).unwrap_or(0);
     let mut counters: Vec<Counter> =
         DATABASE_COUNTERS.iter().zip(&row).map(|((name, _), text)| Counter::of(name, number(text))).collect();
-    // Not before version 14.
+    // Servers before version 14 do not have this view.
     if let Ok(rows) = control.query("SELECT wal_bytes FROM pg_stat_wal") {
         counters.extend(rows.iter().flatten().map(|text| Counter::of("log bytes written", number(text))));
     }

@@ -1,8 +1,9 @@
 //! TLS of a session: the checks of the server's certificate, the handshake, and encrypted bytes. This module knows
 //! only one message of PostgreSQL, the one that asks for TLS.
 //!
-//! A session here waits for many sockets at once, and learns only once that something came. So [`Tls::receive`] keeps
-//! no decrypted bytes: when it returns, all of them are in the inbox. It also says whether the socket may have more.
+//! A session waits for many sockets at once, and is told only once that bytes have come. So [`Tls::receive`] keeps
+//! no decrypted bytes: when it returns, all of them are in the inbox. It also says whether the socket may have
+//! more.
 
 use crate::address::{Checked, Encryption, Place, Roots};
 use crate::moved::Moved;
@@ -27,7 +28,7 @@ pub(crate) mod tests;
 /// Asks a server whether it speaks TLS: a length, and a number that no version of the protocol has. The server
 /// answers with one byte.
 pub const REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
-/// What one receive takes, in encrypted bytes.
+/// The most encrypted bytes that one receive takes.
 const RECEIVE_BYTES: usize = 64 << 10;
 /// The usual files with the certificates of trusted authorities: on Debian, Fedora and Alpine.
 const SYSTEM_ROOTS: [&str; 3] =
@@ -70,11 +71,12 @@ impl Write for Socket<'_> {
 }
 
 impl Tls {
-    /// Shakes hands with the server at `place`, which has said that it speaks TLS. Waits as long as the socket does.
+    /// Makes the handshake with the server at `place`, which has said that it speaks TLS. Waits as long as the
+    /// socket does.
     ///
     /// # Errors
     ///
-    /// A sentence that says what is wrong with the certificate or with the other side, and what to do.
+    /// The error is a sentence that says what is wrong with the certificate or with the other side, and what to do.
     pub fn begin(socket: &OwnedFd, place: &Place, encryption: &Encryption) -> Result<Self, String> {
         let checked = encryption.checked();
         let host = match place {
@@ -123,7 +125,7 @@ impl Tls {
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Returns the error of the system.
     pub fn send(&mut self, socket: &OwnedFd, flags: SendFlags) -> Result<Moved, rustix::io::Errno> {
         while self.session.wants_write() {
             match self.session.write_tls(&mut Socket(socket, flags)) {
@@ -138,11 +140,11 @@ impl Tls {
         Ok(Moved::All)
     }
 
-    /// Moves all bytes that came to the inbox, like `Connection::receive`.
+    /// Moves all bytes that have come into the inbox, like `Connection::receive`.
     ///
     /// # Errors
     ///
-    /// The end of the connection.
+    /// Returns an error if the connection has ended.
     pub fn receive(&mut self, socket: &OwnedFd, inbox: &mut Inbox, flags: RecvFlags) -> Result<Option<Moved>, Broken> {
         loop {
             let received = match rustix::net::recv(socket, &mut *self.encrypted, flags) {
@@ -163,7 +165,7 @@ impl Tls {
             if has_some {
                 return Ok(Some(if is_empty { Moved::All } else { Moved::Part }));
             }
-            // A part of a record; the rest is reported when it comes.
+            // Only a part of a record has come. The rest is reported when it comes.
             if is_empty && flags.contains(RecvFlags::DONTWAIT) {
                 return Ok(None);
             }
@@ -218,7 +220,7 @@ fn config(checked: Checked, roots: &Roots) -> Result<ClientConfig, String> {
 #[derive(Debug)]
 struct Trusted {
     store: Arc<RootCertStore>,
-    /// The certificates as they are; the server's own may be among them.
+    /// The certificates in their original form. The server's own certificate may be among them.
     certificates: Vec<CertificateDer<'static>>,
 }
 
@@ -265,8 +267,8 @@ impl ServerCertVerifier for Verifier {
         let chain =
             verify_server_cert_signed_by_trust_anchor(&certificate, &trusted.store, intermediates, now, algorithms);
         match chain {
-            // A server that signed its own certificate has one of an authority. It was valid at this time, which is
-            // checked first.
+            // If a server signed its own certificate, this certificate is the certificate of an authority. It was
+            // valid at this time, because the time is checked first.
             Err(error) if is_authority(&error) && trusted.certificates.iter().any(|known| known == end_entity) => {}
             other => other?,
         }

@@ -1,10 +1,10 @@
 //! TPC-C on PostgreSQL and on databases that speak its protocol. Each of the nine tables is a table in the first
 //! schema of the user's search path. Transactions go out as prepared statements on several connections.
 //!
-//! From the bottom up: `dialect` has the differences between servers, `options` what a target says. `columns` are the
-//! columns of the tables with their values. `tables` are the statements that make and remove the tables, `load` fills
-//! them and `view` reads them. `statements` are the statements of transactions, `work` is a transaction under way,
-//! and `session` has several transactions under way.
+//! From the bottom up: `dialect` has the differences between servers, and `options` says what a target means.
+//! `columns` are the columns of the tables with their values. `tables` are the statements that make and remove the
+//! tables, `load` fills them and `view` reads them. `statements` are the statements of transactions, `work` is a
+//! transaction under way, and `session` has several transactions under way.
 
 mod columns;
 mod dialect;
@@ -74,7 +74,7 @@ fn open(dialect: &'static Dialect, target: &Target, setup: &Setup) -> Result<Box
     Ok(Box::new(Postgres::new(dialect, options_of(dialect, target)?, setup)?))
 }
 
-/// Opens what makes the same round trips with constant rows. It needs no tables and makes none.
+/// Opens a simulation, which makes the same round trips with constant rows. It needs no tables and makes none.
 fn simulate(dialect: &'static Dialect, target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Failure> {
     let options = Options { form: options::Form::Constants, ..options_of(dialect, target)? };
     Ok(Box::new(Postgres::new(dialect, options, setup)?))
@@ -84,7 +84,7 @@ fn options_of(dialect: &Dialect, target: &Target) -> Result<Options, Failure> {
     Options::of(target, dialect, |name| std::env::var(name).ok().filter(|value| !value.is_empty()))
 }
 
-/// How settings call what transactions are made of.
+/// The text that settings have for the form of transactions.
 fn form_text(form: options::Form) -> &'static str {
     match form {
         options::Form::Statements => "prepared statements, sent together",
@@ -95,7 +95,7 @@ fn form_text(form: options::Form) -> &'static str {
 
 impl Postgres {
     fn new(dialect: &'static Dialect, options: Options, setup: &Setup) -> Result<Self, Failure> {
-        // What it says of its settings has to hold for transactions.
+        // This connection reports settings, and they must be those of transactions.
         let mut control = Connection::open(&options.for_transactions)?;
         control.query("SET client_min_messages = warning")?;
         let connections = setup.connections.unwrap_or(options.address.connections as usize);
@@ -130,7 +130,7 @@ impl Postgres {
     }
 
     fn control(&self) -> MutexGuard<'_, Connection> {
-        // A connection whose user panicked between two messages tells so itself.
+        // If a user of the connection panicked between two messages, the connection reports this itself.
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -150,7 +150,7 @@ impl Postgres {
         Ok(connection)
     }
 
-    /// Refuses to run before the import has ended: without keys each statement would read a whole table.
+    /// Refuses to run before the import has ended, because without keys each statement would read a whole table.
     fn check_indexes(&self) -> Result<(), Failure> {
         let mut control = self.control();
         for table in Table::ALL {
@@ -269,7 +269,8 @@ impl ::tpcc::Database for Postgres {
         }
         let made = control.query(&tables::create(self.dialect, form));
         if made.is_err() {
-            // The transaction has failed, and waits for its end; its cause matters.
+            // The transaction has failed and waits for its end. The cause of the failure matters, and not an error
+            // of this statement.
             drop(control.query("ROLLBACK"));
         }
         made?;
@@ -344,7 +345,7 @@ impl ::tpcc::Database for Postgres {
         let mut control = self.control();
         control.query(&statements::remove_functions())?;
         *self.functions_are_made.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        // The mark that the tables are ours is removed last, so that after a crash `clean` removes the rest.
+        // The mark that the tables are ours is removed last. So after a crash, `clean` can still remove the rest.
         for name in tables::all_names() {
             // A table of this name that lies in a later schema of the search path does not belong to TPC-C.
             if is_true(&mut control, &tables::is_there(name))? {

@@ -1,4 +1,4 @@
-//! Tests of what holds for Larch only; `kv` checks what every database promises.
+//! Tests what holds for Larch only; `kv` checks what every database promises.
 
 use super::*;
 use ::kv::{Mode, Options, Work, Workload, conformance};
@@ -31,7 +31,7 @@ fn keys_have_the_order_of_numbers() {
     assert!(keys_of(b"short").is_none() && keys_of(&[0; 17]).is_none());
 }
 
-/// Runs `options` until no client has anything left.
+/// Runs `options` until no client has an operation left.
 fn run(database: &dyn ::kv::Database, options: Options) -> (harness::Measured, ::kv::Findings) {
     options.check().expect("the options go together");
     let plan = Plan { clients: options.concurrency, length: Length::All, ..Plan::default() };

@@ -1,4 +1,4 @@
-//! Tests of what holds for Larch only; `row_access` checks what every database promises.
+//! Tests what holds for Larch only; `row_access` checks what every database promises.
 
 use super::*;
 use ::row_access::{SetupParameters, conformance};

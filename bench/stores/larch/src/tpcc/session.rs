@@ -1,8 +1,8 @@
-//! One thread's transactions. Each transaction is carried out where it is started, and the next one sees it. It is
-//! answered once it is durable. Meanwhile a thread of the database syncs the log: one sync makes all transactions
-//! durable that were carried out before it begins. A sync begins when enough transactions wait for it, or when there
-//! is nothing else to do: it wakes two threads and ends with an interrupt, however many transactions it makes
-//! durable.
+//! One thread's transactions. Each transaction is carried out in the call that starts it, and the next transaction
+//! sees its writes. It is answered once it is durable. Meanwhile, a thread of the database syncs the log. One sync
+//! makes all transactions durable that were carried out before it began. A sync begins when enough transactions
+//! wait for it, or when the session has nothing else to do. Each sync wakes two threads and ends with an interrupt,
+//! however many transactions it makes durable.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -50,9 +50,9 @@ struct Transactions<'l> {
     clock: Clock,
     /// The transactions that were carried out, in the order of their commits.
     answered: VecDeque<Answered>,
-    /// The newest commit that no sync was asked for. All others are durable before it.
+    /// The newest commit for which no sync was requested. All older commits become durable before it.
     newest: Option<Commit>,
-    /// How many commits no sync was asked for.
+    /// The number of commits for which no sync was requested.
     unsynced: usize,
     sync: Arc<Sync>,
     work: Work,
@@ -75,7 +75,7 @@ struct Answered {
     screen: Screen,
 }
 
-/// The sync that goes on in the background.
+/// The sync that runs in the background.
 struct Sync {
     /// The thread of the session.
     thread: Thread,
@@ -83,11 +83,11 @@ struct Sync {
 }
 
 enum SyncState {
-    /// None does.
+    /// No sync runs.
     Idle,
-    /// One does.
+    /// A sync runs.
     Running,
-    /// The last one failed.
+    /// The last sync failed.
     Failed(Failure),
 }
 
@@ -96,7 +96,7 @@ impl Sync {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for `newest` to become durable, unless a sync goes on already. It comes back if so.
+    /// Asks for `newest` to become durable. If a sync is already running, returns `newest` instead.
     fn begin(self: &Arc<Self>, newest: Commit) -> Option<Commit> {
         let mut state = self.state();
         if !matches!(*state, SyncState::Idle) {
@@ -157,7 +157,8 @@ impl Transactions<'_> {
         }
     }
 
-    /// Gives those to `served` that are durable, or need not be. Returns how many.
+    /// Gives the answers to `served` whose transactions are durable or need not be durable. Returns the number of
+    /// these answers.
     fn serve(&mut self, served: &mut dyn FnMut(Served<'_>)) -> usize {
         let durable = self.larch.db.durable_version();
         let is_durable = |answered: &Answered| answered.version.is_none_or(|version| version <= durable);

@@ -1,4 +1,5 @@
-//! What is read of pgbench and made of figures. The comparison itself is run once, for a moment.
+//! Tests what is read from pgbench's output, and which figures are computed from it. The comparison itself is run
+//! once, for a short time.
 
 use super::*;
 

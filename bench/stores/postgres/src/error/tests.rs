@@ -1,6 +1,6 @@
 use super::*;
 
-/// What is shown of an error of the server with this SQLSTATE and message.
+/// The text of an error of the server that has this SQLSTATE and message.
 fn shown(sqlstate: &[u8; 5], message: &str) -> String {
     let error = ServerError {
         severity: "FATAL".to_owned(),

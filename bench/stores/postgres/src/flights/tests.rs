@@ -17,7 +17,8 @@ struct Answer {
     served: u64,
 }
 
-/// A test's own table of `fields` fields, asked over `connections` connections with `pipeline` requests each.
+/// A table of `fields` fields that only one test uses. It is read over `connections` connections with `pipeline`
+/// requests each.
 fn open(server: &Server, table: &str, fields: usize, connections: u32, pipeline: u32, more: &str) -> Postgres {
     open_at(&server.url("postgres"), table, fields, connections, pipeline, more)
 }
@@ -29,7 +30,7 @@ fn open_at(url: &str, table: &str, fields: usize, connections: u32, pipeline: u3
     Postgres::open(address, &Table::numbered(table, "field", fields), Opening::Recreate).expect("the server runs")
 }
 
-/// As the store's own, but with replies that keep all their rows.
+/// Makes a session like those of the store, but with replies that keep all their rows.
 fn session(store: &Postgres) -> Session<'_> {
     let mut session = store.flights(Clock::start()).expect("the server runs");
     session.lines.iter_mut().for_each(|line| line.reply = Reply::keeping());
@@ -106,7 +107,7 @@ fn every_request_does_what_it_says() {
         found.sort_by(|a, b| a.0.cmp(&b.0));
         assert_eq!((many, found), (Outcome::Ok, rows(&[("a", &[b"a1"]), ("c", &[b""]), ("c", &[b""])])));
 
-        // In the order of bytes, in which capital letters come first.
+        // Rows come in the order of the bytes of their keys, so capital letters come first.
         let scan = |start, rows| Request::Scan { start, rows, fields: Fields::One(0) };
         assert_eq!(one(scan(b"", 2)), (Outcome::Ok, rows(&[("B", &[b"B0"]), ("a", &[b""])])));
         assert_eq!(one(scan(b"aa", 9)), (Outcome::Ok, rows(&[("b", &[b"b0"]), ("c", &[b"c0"])])));
@@ -188,7 +189,7 @@ fn no_answer_goes_astray_among_random_requests() {
         let store = open_at(place, &format!("astray{number}"), 1, connections, pipeline, "&synchronous_commit=off");
         let mut session = session(&store);
         let depth = session.depth();
-        // Every slot has a key of its own, so that what it finds is known.
+        // Every slot has its own key, so the test knows what the slot has to find.
         let mut model: Vec<Option<Vec<u8>>> = vec![None; depth];
         let mut expected: Vec<Option<Expected>> = vec![None; depth];
         let mut left = 3_000;
@@ -255,7 +256,7 @@ fn no_answer_goes_astray_among_random_requests() {
 fn keys_and_values_come_back_as_they_were_or_are_refused() {
     keys_and_values_come_back(&open(shared(), "odd", 1, 2, 4, ""));
     let encrypted = format!("{}&sslmode=require", url(&encrypted().0));
-    // With a single connection, and with several, which wait in other ways.
+    // The test runs with a single connection and with several connections, because these wait in different ways.
     for (connections, pipeline) in [(1, 4), (2, 4)] {
         keys_and_values_come_back(&open_at(&encrypted, "odd", 1, connections, pipeline, ""));
     }

@@ -1,4 +1,4 @@
-//! A server starts and ends with its owner.
+//! Tests that a server starts and ends with its owner.
 
 use super::*;
 use std::sync::OnceLock;
@@ -38,7 +38,7 @@ fn a_server_answers_and_is_gone_when_dropped() {
 
 #[test]
 fn a_server_is_gone_when_its_owner_was_killed() {
-    // The watchdog knows of its owner only by the pipe.
+    // Only the pipe tells the watchdog about its owner.
     let mut server = start(&[], None);
     let directory = server.socket_directory().to_owned();
     drop(server.watchdog.stdin.take());

@@ -1,4 +1,4 @@
-//! What is asked of the server for each request.
+//! Tests which messages the server gets for each request.
 
 use super::*;
 use harness::Strings;

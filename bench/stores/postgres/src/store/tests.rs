@@ -1,4 +1,4 @@
-//! The store with a real server: opening, loading, settling, and what the store says of itself.
+//! Tests the store with a real server: opening, loading, settling, and what the store says of itself.
 
 use super::*;
 use crate::server::tests::{shared, start};

@@ -68,7 +68,7 @@ pub fn encrypted() -> &'static (Server, String) {
     SERVER.get_or_init(|| {
         let authority = Authority::new();
         let server = start(&authority.server("127.0.0.1"));
-        // Beside the server's socket, and gone with it.
+        // The file lies beside the server's socket, and is removed with it.
         let root = server.socket_directory().join("root.crt");
         std::fs::write(&root, authority.0.pem()).expect("the directory is ours");
         (server, root.display().to_string())
@@ -138,7 +138,7 @@ fn a_certificate_of_another_authority_is_refused() {
     for mode in ["require", "verify-ca", "verify-full"] {
         refused(&format!("{}&sslmode={mode}&sslrootcert={other}", url(server)), &["sslrootcert=FILE"]);
     }
-    // Nobody whom the system trusts has signed it either.
+    // No authority that the system trusts has signed the certificate either.
     let system = open(&format!("{}&sslmode=verify-full", url(server))).expect_err("it is refused");
     assert!(matches!(system, Error::Tls { .. }), "{system}");
     // In this mode the certificate is not checked.
@@ -159,7 +159,7 @@ fn a_certificate_of_another_host_is_refused_where_names_are_checked() {
 #[test]
 fn a_server_that_signed_its_own_certificate_is_trusted_if_that_is_named() {
     let scratch = Scratch::new("tls");
-    // As `openssl req -x509` makes it: the certificate of an authority.
+    // This certificate is like those of `openssl req -x509`: it is the certificate of an authority.
     let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a good name");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().expect("the system has randomness");
@@ -185,7 +185,7 @@ fn what_the_server_insists_on_is_found_by_allow_and_prefer() {
         let other = if wanted { "disable" } else { "require" };
         let error = open(&format!("{}&sslmode={other}", url(&server))).expect_err("the server refuses it");
         assert!(error.to_string().contains("pg_hba.conf"), "{error}");
-        // A wrong password is one in both ways.
+        // The error names the password, whether the session begins with TLS or without.
         let wrong = url(&server).replace("secret", "wrong");
         let error = open(&format!("{wrong}&sslmode={mode}")).expect_err("the password is wrong");
         assert!(error.to_string().contains("password"), "{error}");
@@ -248,7 +248,7 @@ fn the_hash_of_a_certificate_is_found_by_its_signature() {
     let certificate = authority.0.der();
     assert_eq!(end_point(certificate), Some(Sha256::digest(certificate).to_vec()));
     for cut in 0..certificate.len().min(600) {
-        // Bytes that are no certificate have none, and do no harm.
+        // Bytes that are no certificate have no such hash, and do no harm.
         assert_eq!(end_point(&certificate[..cut]), None, "cut at {cut}");
     }
     assert_eq!(end_point(&[0x30, 0x84, 0xff, 0xff, 0xff, 0xff]), None);

@@ -22,7 +22,7 @@ pub const MICROS_2000: Micros = 946_684_800_000_000;
 /// A column and its type. `name` columns are compared byte by byte.
 pub type Column = (&'static str, &'static str);
 
-/// What stands in a type for the collation that compares bytes.
+/// The text that stands in a column's type for the collation that compares bytes.
 pub const BYTES_COLLATION: &str = "{bytes}";
 
 /// The columns of `table`.
@@ -142,7 +142,7 @@ pub fn names(table: Table) -> String {
     columns(table).iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }
 
-/// The columns by which a row is found; payments have none.
+/// The columns by which a row is found. Payments have no such columns.
 pub fn key(table: Table) -> Option<&'static str> {
     match table {
         Table::Warehouse => Some("w_id"),

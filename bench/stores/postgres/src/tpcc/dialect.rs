@@ -1,6 +1,6 @@
-//! How the databases that speak the protocol of PostgreSQL differ from it, where the difference matters to TPC-C. The
-//! entries of CockroachDB and YugabyteDB were written from their manuals and not run here: no server of either was
-//! available.
+//! How the databases that speak PostgreSQL's protocol differ from PostgreSQL, where the difference matters to
+//! TPC-C. The entries of CockroachDB and YugabyteDB were written from their manuals and were never run, because no
+//! server of either was available.
 
 use super::isolation::Isolation;
 
@@ -14,7 +14,7 @@ pub struct Dialect {
     /// Whether rows lie in the order of their primary key, so that the key must exist before the rows are loaded.
     /// Otherwise the index of the key is made after the load, which is faster.
     pub has_keys_from_the_start: bool,
-    /// What makes a column be compared byte by byte.
+    /// The SQL that makes a column be compared byte by byte.
     pub bytes_collation: &'static str,
     /// Storage options for the two small tables whose rows change all the time.
     pub hot_storage: &'static str,
@@ -24,9 +24,9 @@ pub struct Dialect {
     pub settings: &'static [(&'static str, &'static str)],
     /// How several sessions see the same moment.
     pub moment: Moment,
-    /// Makes deliveries of a warehouse, the parameter, wait for each other.
+    /// The statement that makes deliveries of one warehouse wait for each other. Its parameter is the warehouse.
     delivery_lock: &'static str,
-    /// Lets one session at a time make functions, until its transaction ends.
+    /// The statement that lets one session at a time make functions, until its transaction ends.
     pub lock_for_functions: &'static str,
     /// Whether it has VACUUM and CHECKPOINT.
     pub has_vacuum: bool,
@@ -37,9 +37,9 @@ pub struct Dialect {
 pub enum Moment {
     /// One session exports its snapshot, and the others import it.
     ExportedSnapshot,
-    /// All read as of a time.
+    /// All sessions read the state as of one time.
     SystemTime,
-    /// They do not: nothing may run while the database is checked.
+    /// Sessions cannot see the same moment, so nothing else may run while the database is checked.
     None,
 }
 
@@ -55,8 +55,8 @@ pub static POSTGRES: Dialect = Dialect {
     settings: &[
         // Statements are planned once.
         ("plan_cache_mode", "force_generic_plan"),
-        // Each row is found by an index. A plan that reads whole tables seems cheap for small tables, but would make
-        // serializable transactions conflict with all others.
+        // Each row is found by an index. A plan that reads whole tables seems cheap for small tables, but it would
+        // make serializable transactions conflict with all other transactions.
         ("enable_seqscan", "off"),
         ("enable_hashjoin", "off"),
         ("enable_mergejoin", "off"),
@@ -102,8 +102,8 @@ const ROWS_BY_KEY: Dialect = Dialect {
 
 impl Dialect {
     /// The statement that makes deliveries of a warehouse wait for each other, if they must. At read committed, a
-    /// delivery that waited for another one still sees the orders from before the wait. It would then find no order,
-    /// instead of the next one.
+    /// delivery that waited for another delivery still sees the orders from before the wait. It would then find no
+    /// order, although there is a next one.
     pub fn delivery_lock(&self, isolation: Isolation) -> Option<&'static str> {
         (isolation == Isolation::ReadCommitted).then_some(self.delivery_lock)
     }
