@@ -1,4 +1,5 @@
-//! What every database of TPC-C must do, as a test that each database runs. It panics if the database fails the test.
+//! What every database of TPC-C must do, as a test that is run for each database. The test panics if the database
+//! fails it.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -14,14 +15,14 @@ use harness::{Clock, Flights, Length, Opening, Outcome, Plan, Request, Session};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-/// The number of warehouses in the test. With two, some lines and payments involve both warehouses.
+/// The number of warehouses in the test. With two warehouses, some lines and some payments involve both of them.
 const WAREHOUSES: u32 = 2;
 
-/// A sum over all screens of the transactions that the test makes one after the other. Every database shows the same
-/// screens.
+/// A sum over all screens of the transactions that the test makes one after the other. Every database must show the
+/// same screens, so the sum is the same.
 const SCREENS: u64 = 12_899_003_943_494_959_094;
 
-/// Runs the test on the database that `open` opens. The database must not be made yet.
+/// Runs the test on the database that `open` opens. The tables of the database must not exist yet.
 pub fn conforms(open: &dyn Fn(&Setup) -> Box<dyn Database>) {
     let setup = |opening| Setup { opening, connections: Some(4) };
     let form = Form { warehouses: WAREHOUSES, seed: 20, loaded: 1_700_000_000_000_000 };
@@ -49,7 +50,7 @@ pub fn conforms(open: &dyn Fn(&Setup) -> Box<dyn Database>) {
     assert_eq!(screens, SCREENS, "other screens than those of the other databases");
 }
 
-/// Checks that an interrupted import goes on, and that a part that did not end leaves no rows.
+/// Checks that an interrupted import can go on, and that a part that was not finished leaves no rows.
 fn loads(database: &dyn Database, form: &Form) {
     let items = parts(form).into_iter().find(|part| part.table == Table::Item).expect("there are items");
     assert!(!database.is_loaded(&items).expect("it can be asked"));
@@ -74,7 +75,7 @@ fn is_consistent(database: &dyn Database, form: &Form, after: After) {
     assert!(checked.rows > 1_000_000, "{} rows", checked.rows);
 }
 
-/// The answer to a transaction. There must be exactly one.
+/// Makes a transaction and returns its answer. There must be exactly one answer.
 fn ask(session: &mut dyn Flights, ticket: &Ticket) -> (Outcome, Vec<u8>) {
     session.start(0, &Request::Transaction(&ticket.to_bytes())).expect("it takes a transaction");
     let mut answer = None;
@@ -88,7 +89,7 @@ fn ask(session: &mut dyn Flights, ticket: &Ticket) -> (Outcome, Vec<u8>) {
     answer.expect("it was answered")
 }
 
-/// Makes transactions, each of which depends on the transactions before it. Returns a sum over what they show.
+/// Makes transactions, each of which depends on the transactions before it. Returns a sum over their screens.
 fn one_after_the_other(database: &dyn Database, form: &Form) -> u64 {
     let Session::Flights(mut session) = database.session(Clock::start()).expect("there is a session") else {
         panic!("a session of TPC-C has transactions under way");
@@ -119,7 +120,7 @@ fn one_after_the_other(database: &dyn Database, form: &Form) -> u64 {
     sum.word()
 }
 
-/// A seed that gives an order which is rolled back.
+/// A seed with which the drawn order must be rolled back.
 fn rolled_back(form: &Form) -> u64 {
     let drawing = Drawing::of(form);
     let is_it = |seed: &u64| {
@@ -131,7 +132,7 @@ fn rolled_back(form: &Form) -> u64 {
     (0..).find(is_it).expect("one order in a hundred is")
 }
 
-/// Lets the terminals of two threads work at the same time. They meet in every district.
+/// Runs the terminals of two threads at the same time. The two threads use the same districts.
 fn side_by_side(database: &dyn Database, form: &Form) {
     let rules = Rules { mode: Mode::NoWait, drawing: Drawing::of(form) };
     let terminals = Terminals { rules: &rules, warehouses: 1..=WAREHOUSES, seed: 5 };

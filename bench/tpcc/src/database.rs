@@ -1,6 +1,6 @@
 //! The interface of a database on which TPC-C runs. It is a [`Store`] of the harness, whose sessions answer only
-//! [`Request::Transaction`](harness::Request::Transaction), with a [`Ticket`](crate::Ticket). So the harness runs,
-//! measures and reports TPC-C like any other workload.
+//! [`Request::Transaction`](harness::Request::Transaction), with a [`Ticket`](crate::Ticket). Therefore the harness
+//! can run, measure and report TPC-C like any other workload.
 
 use crate::schema::{Customer, District, History, Item, Micros, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
 use harness::{Failure, Opening, Store, Target};
@@ -13,9 +13,9 @@ pub struct Scheme {
     pub name: &'static str,
     /// Opens such a database.
     pub open: Open,
-    /// Opens a simulation that makes the same round trips and changes nothing, to show what the client costs by
-    /// itself. It is made with [`Database::create`], and forgotten when it is closed. `None`: the database has no
-    /// round trips, or there is no simulation.
+    /// Opens a simulation, which makes the same round trips and changes nothing. It shows what the client itself
+    /// costs. A simulation is made with [`Database::create`], and forgotten when it is closed. `None` if the
+    /// database has no round trips, or if there is no simulation of it.
     pub simulate: Option<Open>,
 }
 
@@ -27,15 +27,15 @@ pub type Open = fn(&Target, &Setup) -> Result<Box<dyn Database>, Failure>;
 pub struct Setup {
     /// What may happen to an existing database.
     pub opening: Opening,
-    /// How many transactions each thread may have under way; over a network, how many connections. `None`: the
-    /// database's own default.
+    /// How many transactions each thread may have under way. Over a network, this is the number of connections.
+    /// `None` stands for the database's own default.
     pub connections: Option<usize>,
 }
 
-/// What a database of TPC-C was made with. It is kept in the database.
+/// What a database of TPC-C was made with. The database stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// Warehouses, at least 1.
+    /// The number of warehouses, which is at least 1.
     pub warehouses: u32,
     /// The seed from which the rows are drawn.
     pub seed: u64,
@@ -43,7 +43,7 @@ pub struct Form {
     pub loaded: Micros,
 }
 
-/// Rows that are loaded together: the rows of one table that belong to these warehouses. Items belong to no
+/// Rows that are loaded together: the rows of one table that belong to certain warehouses. Items belong to no
 /// warehouse, and are loaded as a part of `0..=0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -103,24 +103,25 @@ impl Row<'_> {
 
 /// A database of TPC-C.
 pub trait Database: Store {
-    /// Makes the tables, all empty, and stores `form`. No tables may exist.
+    /// Makes the tables, all empty, and stores `form`. The tables must not exist yet.
     fn create(&self, form: &Form) -> Result<(), Failure>;
 
-    /// What the database was made with; `None`: it was not made.
+    /// What the database was made with, or `None` if it was not made.
     fn form(&self) -> Result<Option<Form>, Failure>;
 
-    /// Loads a part. The rows come in key order, but payments come in the order of district and customer. The rows
-    /// take effect with [`Loader::finish`]. From then on, [`Database::is_loaded`] is true for the part, also after a
-    /// crash.
+    /// Loads a part. The rows come in key order, except for payments, which come in the order of district and
+    /// customer. The rows take effect with [`Loader::finish`]. From then on, [`Database::is_loaded`] is true for
+    /// the part, even after a crash.
     fn part_loader(&self, part: &Part) -> Result<Box<dyn Loader + '_>, Failure>;
 
     /// Whether the whole part was loaded.
     fn is_loaded(&self, part: &Part) -> Result<bool, Failure>;
 
-    /// Makes what can only be made when all rows are there, such as secondary indexes. What exists already stays.
+    /// Makes what needs all rows to be there, such as secondary indexes. An index that exists already stays as it
+    /// is.
     fn make_indexes(&self) -> Result<(), Failure>;
 
-    /// The database at this moment. Any number of threads can read it.
+    /// The state of the database at this moment. Any number of threads can read this state.
     fn view(&self) -> Result<Box<dyn View + '_>, Failure>;
 
     /// Removes everything that [`Database::create`] has made.
@@ -138,9 +139,9 @@ pub trait Loader {
 
 /// A database at one moment.
 pub trait View: Sync {
-    /// Gives all rows of `table` that belong to `warehouse` to `each`, in key order. A payment belongs to the
-    /// warehouse that was paid. Payments may come in any order if transactions ran after the load. Items are read as
-    /// rows of warehouse 0.
+    /// Passes all rows of `table` that belong to `warehouse` to `each`, in key order. A payment belongs to the
+    /// warehouse to which it was paid. If transactions have run since the load, payments may come in any order.
+    /// Items are read as rows of warehouse 0.
     fn rows(
         &self,
         table: Table,
@@ -149,13 +150,13 @@ pub trait View: Sync {
     ) -> Result<(), Failure>;
 }
 
-/// The failure if someone opens a database that [`Database::create`] has not made.
+/// The failure if a database is opened that [`Database::create`] has not made.
 #[cold]
 pub fn not_made() -> Failure {
     Failure::session("no_store", "the database was not made: use init and import first")
 }
 
-/// The failure if someone runs transactions before [`Database::make_indexes`] has made the index `name`.
+/// The failure if transactions are run before [`Database::make_indexes`] has made the index `name`.
 #[cold]
 pub fn no_index(name: &str) -> Failure {
     Failure::session("no_index", format!("the index {name} is missing: end the import first"))

@@ -1,5 +1,5 @@
-//! Rows as keys and values of an engine that stores bytes. Both are tuples of the crate `rows`, so that keys have the
-//! order of their fields, and indexes can be declared on fields of keys and values.
+//! Encodes rows as keys and values of an engine that stores bytes. Keys and values are tuples of the crate `rows`.
+//! Therefore keys have the order of their fields, and indexes can be declared on fields of keys and values.
 //!
 //! ```text
 //!   table        key                                              value
@@ -33,10 +33,10 @@ use std::fmt;
 #[cfg(test)]
 mod tests;
 
-/// The most parts that a row's value has.
+/// The most parts that the value of a row has.
 pub const PARTS: usize = 2;
 
-/// The names of a table's column groups; empty if its rows have one part.
+/// The names of a table's column groups. The list is empty if the rows of the table have one part.
 pub fn groups(table: Table) -> &'static [&'static str] {
     match table {
         Table::Customer => &["account", "profile"],
@@ -170,8 +170,8 @@ pub fn name_key(of: DistrictId, last: &Text<16>, key: &mut Vec<u8>) {
     text(last, key);
 }
 
-/// The number at the end of a key of a customer or an order, or at the end of an index entry that ends with such a
-/// key.
+/// The number at the end of a customer's or an order's key. The key may also be an index entry that ends with such
+/// a key.
 pub fn number_of(key: &[u8]) -> Result<u32, Failure> {
     let number = key.last_chunk().ok_or_else(|| wrong("a key is too short"))?;
     Ok(u32::from_be_bytes(*number))
@@ -180,21 +180,21 @@ pub fn number_of(key: &[u8]) -> Result<u32, Failure> {
 /// Buffers for encoded rows and keys, which are used again.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    /// A row.
+    /// An encoded row.
     pub encoded: Encoded,
     key: Vec<u8>,
     keys: Vec<Vec<u8>>,
 }
 
 impl Scratch {
-    /// The key that `fill` makes.
+    /// Makes a key with `fill` and returns it.
     pub fn key(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> &[u8] {
         self.key.clear();
         fill(&mut self.key);
         &self.key
     }
 
-    /// `count` keys, each of which `fill` makes.
+    /// Makes `count` keys with `fill` and returns them.
     pub fn keys(&mut self, count: usize, mut fill: impl FnMut(usize, &mut Vec<u8>)) -> &[Vec<u8>] {
         self.keys.resize_with(self.keys.len().max(count), Vec::new);
         for (number, key) in self.keys[..count].iter_mut().enumerate() {
@@ -205,7 +205,7 @@ impl Scratch {
     }
 }
 
-/// Appends the key of a warehouse. The keys of all rows of the warehouse begin with it.
+/// Appends the key of a warehouse. The keys of all rows of the warehouse begin with this key.
 #[inline]
 pub fn warehouse_key(warehouse: u32, key: &mut Vec<u8>) {
     (warehouse,).encode(key);
@@ -217,16 +217,16 @@ pub fn item_key(item: u32, key: &mut Vec<u8>) {
     (item,).encode(key);
 }
 
-/// Appends the entry of a customer in an index by name, for an engine that maintains the index itself. The entry ends
-/// with the customer's number.
+/// Appends the entry of a customer in an index by name. It is for engines that maintain this index themselves. The
+/// entry ends with the customer's number.
 pub fn name_entry(row: &Customer, entry: &mut Vec<u8>) {
     name_key(DistrictId { warehouse: row.warehouse, district: row.district }, &row.last, entry);
     text(&row.first, entry);
     (row.customer,).encode(entry);
 }
 
-/// Appends the entry of an order in an index by customer, for an engine that maintains the index itself. The entry
-/// ends with the order's number.
+/// Appends the entry of an order in an index by customer. It is for engines that maintain this index themselves.
+/// The entry ends with the order's number.
 pub fn customer_entry(row: &Order, entry: &mut Vec<u8>) {
     numbered_key(DistrictId { warehouse: row.warehouse, district: row.district }, row.customer, entry);
     (row.order,).encode(entry);
@@ -251,7 +251,7 @@ pub trait Decode: Sized {
     ///
     /// # Errors
     ///
-    /// The bytes are not an encoded row of this type.
+    /// If the bytes are not an encoded row of this type.
     fn decode<'b>(&mut self, key: &'b [u8], parts: impl IntoIterator<Item = &'b [u8]>) -> Result<(), Failure> {
         let mut key = Reader::new(key);
         let read = self.read(&mut key, &mut parts.into_iter().map(Reader::new));
@@ -262,7 +262,7 @@ pub trait Decode: Sized {
         }
     }
 
-    /// Reads the fields of key and parts.
+    /// Reads the fields of the key and of the parts.
     fn read<'b>(&mut self, key: &mut Reader<'b>, parts: &mut impl Iterator<Item = Reader<'b>>) -> Result<(), NotARow>;
 }
 
@@ -333,7 +333,7 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// The part of a row that has one part.
+/// The only part of a row that has one part.
 fn only<'b>(parts: &mut impl Iterator<Item = Reader<'b>>) -> Result<Reader<'b>, NotARow> {
     parts.next().ok_or(NotARow::Part)
 }

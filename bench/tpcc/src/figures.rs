@@ -1,5 +1,5 @@
-//! The figures of a result by the rules of TPC-C, as data. The text, the file and the page of a result are all made
-//! from these figures, so that they agree.
+//! The figures of a result by the rules of TPC-C, as data. The text, the file and the page of a result all show
+//! these figures, so that they agree.
 
 use crate::input::Transaction;
 use crate::rules::Mode;
@@ -20,13 +20,15 @@ pub struct Figures {
     pub notice: &'static str,
     /// The mode in which terminals worked.
     pub mode: &'static str,
-    /// Warehouses that had terminals.
+    /// The number of warehouses that had terminals.
     pub warehouses: u32,
-    /// New orders that were completed, including the orders that were rolled back as the specification wants.
+    /// The number of completed new orders. It includes the orders that were rolled back, as the specification
+    /// demands.
     pub new_orders: u64,
     /// Completed new orders per minute.
     pub tpmc: f64,
-    /// Percent of [`crate::summary::MOST_TPMC`] for each warehouse; `None` if terminals do not wait.
+    /// The new orders per minute and warehouse, in percent of [`crate::summary::MOST_TPMC`]; `None` if terminals do
+    /// not wait.
     pub efficiency: Option<f64>,
     /// Transactions per second, including those that failed for good.
     pub throughput_per_second: f64,
@@ -45,15 +47,15 @@ pub struct Figures {
 pub struct Kind {
     /// Its name.
     pub name: String,
-    /// The transactions that were completed, including those that were rolled back.
+    /// The number of completed transactions, including transactions that were rolled back.
     pub ok: u64,
-    /// The transactions in `ok` that were rolled back as the specification wants.
+    /// The number of transactions in `ok` that were rolled back, as the specification demands.
     pub rolled_back: u64,
-    /// The transactions that failed for good.
+    /// The number of transactions that failed for good.
     pub failed: u64,
-    /// Attempts that failed and were repeated.
+    /// The number of attempts that failed and were repeated.
     pub made_again: u64,
-    /// The mix: percent of all completed transactions. `None` if no transaction was completed.
+    /// The share in the mix: percent of all completed transactions. `None` if no transaction was completed.
     pub share: Option<f64>,
     /// Response times; `None` if no transaction of this kind was completed.
     pub millis: Option<Percentiles>,
@@ -64,13 +66,13 @@ pub struct Kind {
 pub struct Percentiles {
     /// 50 of 100 transactions have at most this response time.
     pub p50: f64,
-    /// 90 of 100 have at most this response time.
+    /// 90 of 100 transactions have at most this response time.
     pub p90: f64,
-    /// 95 of 100 have at most this response time.
+    /// 95 of 100 transactions have at most this response time.
     pub p95: f64,
-    /// 99 of 100 have at most this response time.
+    /// 99 of 100 transactions have at most this response time.
     pub p99: f64,
-    /// 999 of 1000 have at most this response time.
+    /// 999 of 1000 transactions have at most this response time.
     pub p99_9: f64,
 }
 

@@ -1,5 +1,5 @@
-//! Fills a database with its first population, part by part, on several threads. Each part takes effect as a whole.
-//! So an interrupted import can go on with the missing parts.
+//! Fills a database with its initial population, part by part, on several threads. Each part takes effect as a
+//! whole. Therefore an interrupted import can go on with the parts that are missing.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -15,10 +15,10 @@ use std::sync::{Mutex, PoisonError};
 #[cfg(test)]
 mod tests;
 
-/// The approximate number of bytes in a part. If a single warehouse has more, the part has more.
+/// The approximate number of bytes in a part. A part is larger if a single warehouse has more bytes than this.
 const PART_BYTES: u64 = 256 << 20;
 
-/// The parts of a database. The parts with the most rows come first.
+/// The parts of a database. The parts with the most bytes come first.
 pub fn parts(form: &Form) -> Vec<Part> {
     let mut parts = vec![Part { table: Table::Item, warehouses: 0..=0 }];
     for table in Table::ALL.into_iter().filter(|table| *table != Table::Item) {
@@ -52,7 +52,7 @@ pub fn bytes_of_all(form: &Form) -> u64 {
 ///
 /// # Errors
 ///
-/// The errors of the database.
+/// If the database reports an error.
 pub fn parts_loaded(database: &dyn Database, form: &Form) -> Result<(usize, usize), Failure> {
     let all = parts(form);
     let mut loaded = 0;
@@ -73,7 +73,7 @@ pub fn bytes_left(database: &dyn Database, form: &Form) -> Result<u64, Failure> 
     Ok(left)
 }
 
-/// The progress of an import. Threads add to it, and others may look at it.
+/// The progress of an import. The importing threads add to it, and other threads may read it.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// The number of all parts.
@@ -82,12 +82,12 @@ pub struct Progress {
     pub parts_done: AtomicUsize,
     /// The number of rows that were made.
     pub rows: AtomicU64,
-    /// The number of bytes in these rows: 4 or 8 for a number, and the length of a text.
+    /// The number of bytes in these rows. A number has 4 or 8 bytes, and a text has the bytes of its length.
     pub bytes: AtomicU64,
 }
 
-/// Loads the parts of `database` that are not loaded yet. The database was made as `form` says. If `stop` is set
-/// during the import, it fails with the kind `interrupted`; loaded parts stay.
+/// Loads the parts of `database` that are not loaded yet. The database must have been made with `form`. If `stop`
+/// is set during the import, the import fails with the kind `interrupted`. Parts that are already loaded stay.
 pub fn import(
     database: &dyn Database,
     form: &Form,
@@ -114,7 +114,7 @@ pub fn import(
             });
             if let Err(failure) = loaded {
                 failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
-                // The other threads need not go on.
+                // After a failure, the other threads take no further parts.
                 next.store(left.len(), Ordering::Relaxed);
                 return;
             }
@@ -130,7 +130,7 @@ pub fn import(
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
-/// What happens to the rows of a part while it is made.
+/// What is done with the rows of a part while the part is made.
 struct Making<'m> {
     loader: &'m mut dyn Loader,
     stop: &'m AtomicBool,

@@ -1,10 +1,10 @@
-//! One thread's transactions on an engine inside the process whose calls wait. Each transaction is carried out when
-//! it is started, one after the other.
+//! Carries out one thread's transactions on an engine in this process whose calls wait. Each transaction is carried
+//! out when it is started, so transactions run one after the other.
 //!
-//! If an engine makes each transaction durable separately, its session has one transaction under way. If an engine
-//! makes several transactions durable at once, its session has that many under way, and answers them together. A
-//! transaction that conflicts is not repeated here. Its terminal repeats it, so that other transactions go on in
-//! between.
+//! If an engine makes each transaction durable separately, its session has only one transaction under way. If an
+//! engine makes several transactions durable at once, its session has this number of transactions under way, and
+//! answers them together. A transaction that conflicts is not repeated here. Its terminal repeats it, so that other
+//! transactions can run in between.
 
 use crate::database::Form;
 use crate::input::{Drawing, Ticket, Transaction};
@@ -15,7 +15,8 @@ use std::time::Duration;
 
 /// One thread's access to an engine.
 pub trait Engine {
-    /// The rows as a transaction sees them. If it is dropped without a commit, the transaction is rolled back.
+    /// The rows as a transaction sees them. If this value is dropped without a commit, the transaction is rolled
+    /// back.
     type Open<'e>: Rows
     where
         Self: 'e;
@@ -24,22 +25,22 @@ pub trait Engine {
     ///
     /// # Errors
     ///
-    /// The transaction cannot begin.
+    /// If the transaction cannot begin.
     fn begin(&mut self, transaction: Transaction) -> Result<Self::Open<'_>, Failure>;
 
     /// Commits the changes of a transaction.
     ///
     /// # Errors
     ///
-    /// The transaction conflicts with others, and the failure has the harm [`Again`](harness::Harm::Again); or the
-    /// changes cannot be written. In both cases, the transaction is rolled back.
+    /// If the transaction conflicts with others, and then the failure has the harm [`Again`](harness::Harm::Again).
+    /// Or if the changes cannot be written. In both cases, the transaction is rolled back.
     fn commit(open: Self::Open<'_>) -> Result<(), Failure>;
 
     /// Makes all committed transactions durable.
     ///
     /// # Errors
     ///
-    /// They cannot be written. Then none of them may be there.
+    /// If they cannot be written. Then none of these transactions may take effect.
     fn make_durable(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -50,7 +51,7 @@ pub fn reads_only(transaction: Transaction) -> bool {
     matches!(transaction, Transaction::OrderStatus | Transaction::StockLevel)
 }
 
-/// A session on `engine` that can have `depth` transactions under way. It has at least 1.
+/// A session on `engine` that can have `depth` transactions under way, and at least 1.
 pub fn session<'e, E: Engine + 'e>(engine: E, form: &Form, depth: usize, clock: Clock) -> Box<dyn Flights + 'e> {
     Box::new(InTurn {
         engine,
@@ -70,11 +71,11 @@ struct InTurn<E> {
     drawing: Drawing,
     depth: usize,
     clock: Clock,
-    /// The transactions that were carried out, but are not durable yet.
+    /// The transactions that were carried out but are not durable yet.
     answered: Vec<Answered>,
     work: Work,
     screen: Screen,
-    /// Spare screens, which are used again.
+    /// Screens that are free to be used again.
     spare: Vec<Screen>,
     reply: Reply,
 }

@@ -1,8 +1,9 @@
 //! The inputs of the five transactions that terminals ask for (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1).
 //!
-//! A [`Ticket`] stands for an input. It is the state of the terminal's random numbers when the input was drawn: 15
-//! bytes instead of about two hundred. Whoever carries out the transaction draws the input from the ticket again. So
-//! terminals need no buffers, and a transaction that is repeated has the same input.
+//! A [`Ticket`] stands for an input. It contains the state of the terminal's random numbers before the input was
+//! drawn. It takes 15 bytes, and the input would take about two hundred. The code that carries out the transaction
+//! draws the input from the ticket again. Therefore terminals need no buffers, and a repeated transaction has the
+//! same input.
 
 use crate::database::Form;
 use crate::random::{Constants, Stream, last_name};
@@ -25,7 +26,7 @@ pub enum Transaction {
     OrderStatus,
     /// The oldest order of each district is delivered.
     Delivery,
-    /// The items of the newest orders are looked up in the stock.
+    /// Counts the items of the newest orders whose stock is low.
     StockLevel,
 }
 
@@ -33,7 +34,7 @@ impl Transaction {
     /// All transactions, in the order of their numbers.
     pub const ALL: [Self; 5] = [Self::NewOrder, Self::Payment, Self::OrderStatus, Self::Delivery, Self::StockLevel];
 
-    /// Their names in a report.
+    /// The names of the transactions in a report.
     pub const NAMES: [&str; 5] = ["NewOrder", "Payment", "OrderStatus", "Delivery", "StockLevel"];
 }
 
@@ -47,7 +48,7 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// What is needed for a database that was made as `form` says.
+    /// What is needed to draw the inputs for a database that was made with `form`.
     pub fn of(form: &Form) -> Self {
         Self { constants: Constants::of(form.seed), warehouses: form.warehouses }
     }
@@ -60,7 +61,7 @@ pub struct Ticket {
     pub seed: u64,
     /// The warehouse of the terminal.
     pub warehouse: u32,
-    /// The district whose stock the terminal looks at.
+    /// The district in which the terminal asks for the level of stocks.
     pub district: u8,
     /// The transaction that the terminal asks for.
     pub transaction: Transaction,
@@ -84,17 +85,17 @@ impl Ticket {
         bytes
     }
 
-    /// The ticket of a request.
+    /// Decodes the ticket of a request.
     ///
     /// # Errors
     ///
-    /// The request is not for a transaction, or not for a transaction of TPC-C.
+    /// If the request is not for a transaction, or if it is not for a transaction of TPC-C.
     pub fn of(request: &Request<'_>) -> Result<Self, Failure> {
         let Request::Transaction(ticket) = request else { return Err(no_transactions()) };
         Self::from_bytes(ticket).ok_or_else(|| Failure::request("not_a_ticket", "a request is not a ticket"))
     }
 
-    /// Decodes the bytes of a request; `None` if they are not a ticket.
+    /// Decodes a ticket from its bytes; `None` if they are not a ticket.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::BYTES] = bytes.try_into().ok()?;
         Some(Self {
@@ -106,7 +107,7 @@ impl Ticket {
         })
     }
 
-    /// Draws the input. `now` is when the transaction was asked for.
+    /// Draws the input. `now` is the time at which the transaction was asked for.
     pub fn draw(&self, drawing: &Drawing, now: Micros) -> Input {
         let even = |drawing: &Drawing| Drawing { constants: drawing.constants.even(), ..*drawing };
         let drawing = if self.is_even { &even(drawing) } else { drawing };
@@ -180,7 +181,7 @@ fn other(stream: &mut Stream, home: u32, warehouses: u32) -> u32 {
     drawn + u32::from(drawn >= home)
 }
 
-/// The number of an item that does not exist. One order in a hundred asks for it.
+/// The number of an item that does not exist. One order in a hundred asks for this item.
 pub const NO_ITEM: u32 = ITEMS + 1;
 
 /// What a transaction has to do.
@@ -210,13 +211,13 @@ pub struct NewOrder {
 }
 
 impl NewOrder {
-    /// Its lines. There are 5 to 15.
+    /// The lines of the order. An order has 5 to 15 lines.
     #[inline]
     pub fn lines(&self) -> &[Line] {
         &self.lines[..self.count as usize]
     }
 
-    /// Whether one of its items does not exist.
+    /// Whether the order must be rolled back, because one of its items does not exist.
     pub fn is_rolled_back(&self) -> bool {
         self.lines().iter().any(|line| line.item == NO_ITEM)
     }
@@ -245,11 +246,11 @@ pub struct Payment {
     pub customer: Who,
     pub amount: Cents,
     pub paid: Micros,
-    /// Distinguishes its row of history from other rows of the same customer.
+    /// A number that distinguishes the payment's history row from other history rows of the same customer.
     pub unique: u64,
 }
 
-/// A question for the newest order of a customer.
+/// A request for the newest order of a customer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderStatus {
     pub warehouse: u32,
@@ -257,7 +258,7 @@ pub struct OrderStatus {
     pub customer: Who,
 }
 
-/// The oldest orders of a warehouse are to be delivered.
+/// A request to deliver the oldest orders of a warehouse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
     pub warehouse: u32,
@@ -265,7 +266,7 @@ pub struct Delivery {
     pub delivered: Micros,
 }
 
-/// A question for the items whose stock is below a threshold.
+/// A request for the number of items whose stock is below a threshold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StockLevel {
     pub warehouse: u32,
@@ -278,7 +279,8 @@ pub struct StockLevel {
 pub enum Who {
     /// By number.
     Number(u32),
-    /// By last name. If several customers have it, the one in the middle is meant, in the order of first names.
+    /// By last name. If several customers have this name, they are ordered by first name, and the one in the middle
+    /// is meant.
     LastName(Text<16>),
 }
 
@@ -290,7 +292,7 @@ impl Who {
         }
     }
 
-    /// Whether it is a last name.
+    /// Whether the customer is named by last name.
     pub fn is_name(&self) -> bool {
         matches!(self, Self::LastName(_))
     }

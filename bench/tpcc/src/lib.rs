@@ -1,17 +1,18 @@
-//! TPC-C: the orders of a company with warehouses, following the specification 5.11 of the Transaction Processing
+//! TPC-C: the orders of a company with warehouses. It follows the specification 5.11 of the Transaction Processing
 //! Performance Council.
 //!
-//! This crate knows no engine. From the bottom up: `text` is a string of a bounded number of bytes, `schema` has the
-//! rows, `random` has the random numbers of clauses 2.1.5 and 4.3.2, and `population` makes the initial rows of a
-//! database. `input` has what terminals ask for, and `rules` and `terminal` decide when they ask. `transactions`
-//! carries transactions out on an engine inside the process; `encoding` makes the keys and values of such an engine,
-//! `screen` is what a terminal shows, and `oldest` remembers where to look for orders to deliver. `in_turn` is one
-//! thread of an engine whose calls wait. `database` is the interface of a database, and `about` is how an engine
-//! inside the process stores what a database was made with. `import` fills a database, `check` checks that it is
-//! consistent, `live` shows a run that goes on, and `summary` computes its result. `conformance` is the test that all
-//! databases run, and `noop` is the database that stores nothing.
+//! This crate knows no engine. The modules, from the bottom up: `text` is a string with a limited number of bytes,
+//! `schema` defines the rows, `random` draws the random numbers of clauses 2.1.5 and 4.3.2, and `population` makes
+//! the initial rows of a database. `input` defines what terminals ask for, and `rules` and `terminal` decide when
+//! they ask. `transactions` carries out transactions on an engine inside the process; `encoding` makes the keys and
+//! values for such an engine, `screen` is what a terminal shows, and `oldest` remembers where to look for orders to
+//! deliver. `in_turn` is a session of one thread on an engine whose calls wait. `database` is the interface of a
+//! database. `about` defines how an engine inside the process stores what a database was made with. `import` fills
+//! a database, `check` checks that a database is consistent, `live` shows a run while it goes on, and `summary`
+//! computes the result of a run. `conformance` is the test that is run for all databases, and `noop` is the
+//! database that stores nothing.
 //!
-//! Money is in cents, and rates are in ten-thousandths, so no amount is ever a floating-point number.
+//! Money is in cents, and rates are in ten-thousandths, so no amount of money is ever a floating-point number.
 
 #![allow(missing_docs, reason = "columns have the names of the specification")]
 

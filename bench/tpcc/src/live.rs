@@ -1,12 +1,12 @@
-//! The table that gets a new line every interval while terminals work:
+//! The table that gets a new line after every interval while terminals work:
 //!
 //! ```text
 //!     time              tpmC  trans/s  failed  again  NewOrder: 50%    90%    99%  Payment  OrderStatus  Delivery  StockLevel
 //!    1.0 s  measured  101460     3761       0     12           3.91   8.12   15.4     7.98         7.31      19.0        11.2
 //! ```
 //!
-//! Times are in milliseconds. The times of the other four transactions are 90th percentiles. A transaction that is
-//! repeated after a conflict counts as failed only when the terminal gives it up.
+//! Times are in milliseconds. For the other four transactions, 90th percentiles are shown. A transaction that
+//! conflicts is repeated. It counts as failed only when its terminal gives up.
 
 use crate::input::Transaction;
 use crate::result_text::millis;
@@ -16,7 +16,7 @@ use harness::{Interval, Measure};
 #[cfg(test)]
 mod tests;
 
-/// The first line.
+/// The heading of the table.
 pub fn head() -> String {
     let columns = ["time", "", "tpmC", "trans/s", "failed", "again", "NewOrder: 50%", "90%", "99%"];
     let others = &Transaction::NAMES[1..];

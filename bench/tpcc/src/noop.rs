@@ -1,4 +1,4 @@
-//! A database that does nothing. It shows what it costs to make rows, and what terminals cost by themselves.
+//! A database that does nothing. It shows what making rows costs, and what terminals cost without a database.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -13,7 +13,7 @@ use std::hint::black_box;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// The scheme `noop:`. Its transactions are drawn and forgotten.
+/// The scheme `noop:`. Its transactions are drawn and then dropped.
 pub const SCHEME: Scheme = Scheme { name: "noop", open, simulate: None };
 
 fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
@@ -111,7 +111,7 @@ struct Forget;
 
 impl Loader for Forget {
     fn row(&mut self, row: Row<'_>) -> Result<(), Failure> {
-        // Without this the compiler removes work whose result is not used.
+        // Without this line, the compiler would remove work whose result is not used.
         black_box(row);
         Ok(())
     }
@@ -127,12 +127,12 @@ impl View for Forget {
     }
 }
 
-/// Draws the input of each transaction.
+/// Draws the input of each transaction and does nothing with it.
 struct Draws {
     drawing: Drawing,
     depth: usize,
     clock: Clock,
-    /// The slot of each answered transaction, when it began, when it ended, and its outcome.
+    /// For each answered transaction: its slot, when it began, when it ended, and its outcome.
     answered: Vec<(u32, u64, u64, Outcome)>,
     reply: Reply,
 }

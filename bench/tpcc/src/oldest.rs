@@ -1,12 +1,12 @@
-//! Remembers where the oldest undelivered orders are. A delivery looks for the first row of a district in
-//! `new_order`. A log-structured engine keeps a tombstone for each removed row, and a search from the beginning reads
-//! all these tombstones. Order numbers only rise, and a delivered order stays delivered. So a search may begin at the
-//! order that the last search has found.
+//! Remembers for each district where its oldest undelivered order is. A delivery looks for the first row of a
+//! district in `new_order`. A log-structured engine keeps a tombstone for each removed row. A search from the
+//! beginning of the district would read all these tombstones. Order numbers only rise, and a delivered order stays
+//! delivered. Therefore a search may begin at the order that the previous search found.
 
 use crate::transactions::DistrictId;
 use std::collections::HashMap;
 
-/// What one session has seen, for each district.
+/// What one session has seen: for each district, the oldest order.
 #[derive(Clone, Debug, Default)]
 pub struct Oldest(HashMap<DistrictId, u32>);
 
@@ -16,7 +16,7 @@ impl Oldest {
         self.0.get(&of).copied().unwrap_or(0)
     }
 
-    /// Notes that `order` was the oldest order in the committed rows.
+    /// Notes that `order` was the oldest undelivered order in the committed rows.
     pub fn note(&mut self, of: DistrictId, order: u32) {
         self.0.insert(of, order);
     }

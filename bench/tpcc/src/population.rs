@@ -1,6 +1,6 @@
-//! The initial rows of a database (clause 4.3.3.1). Each row depends only on the seed, the time of the load, and the
-//! place of the row. So rows can be made in any order and by any number of threads, and every database gets the same
-//! rows.
+//! The initial rows of a database (clause 4.3.3.1). Each row depends only on the seed, the time of the load, and
+//! the place of the row. Therefore rows can be made in any order and by any number of threads, and every database
+//! gets the same rows.
 
 use crate::random::{Constants, Permutation, Stream, last_name};
 use crate::schema::{
@@ -17,18 +17,18 @@ mod tests;
 pub struct Population {
     seed: u64,
     constants: Constants,
-    /// The time at which every order was entered and every customer was registered.
+    /// The time at which all orders were entered and all customers were registered.
     loaded: Micros,
 }
 
 /// One dollar, in cents.
 const DOLLAR: Cents = 100;
 
-/// A text that one item in ten and one stock in ten have in their data.
+/// The text that is contained in the data of one item in ten and of one stock in ten.
 const ORIGINAL: &[u8] = b"ORIGINAL";
 
 impl Population {
-    /// The population for a seed, loaded at this time.
+    /// The population for a seed and a time of the load.
     pub fn new(seed: u64, loaded: Micros) -> Self {
         Self { seed, constants: Constants::of(seed), loaded }
     }
@@ -89,7 +89,7 @@ impl Population {
     pub fn customer(&self, warehouse: u32, district: u32, customer: u32, row: &mut Customer) {
         let stream = &mut self.stream(Table::Customer, warehouse, place(district, customer));
         (row.warehouse, row.district, row.customer) = (warehouse, district, customer);
-        // The first thousand customers have all last names, one each.
+        // Each of the first thousand customers has another one of the thousand last names.
         let name = match customer {
             1..=1000 => customer - 1,
             _ => stream.skewed(self.constants.last_name_loaded, 0, 999),
@@ -119,13 +119,13 @@ impl Population {
         stream.letters(12, 24, &mut row.data);
     }
 
-    /// The customers of a district in the order of their orders. Each customer has made one order.
+    /// The customers of a district, in the order in which their orders are numbered. Each customer has one order.
     pub fn customers_of_orders(&self, warehouse: u32, district: u32) -> Permutation {
         const { assert!(Permutation::COUNT == CUSTOMERS && CUSTOMERS == ORDERS) };
         Permutation::draw(&mut self.stream(Table::Order, warehouse, place(district, 0)))
     }
 
-    /// Order `order` of a district, from 1 to [`ORDERS`]. `customers` has the customers of all orders.
+    /// Order `order` of a district, from 1 to [`ORDERS`]. `customers` gives the customer of each order.
     pub fn order(&self, warehouse: u32, district: u32, order: u32, customers: &Permutation, row: &mut Order) {
         let stream = &mut self.stream(Table::Order, warehouse, place(district, order));
         (row.warehouse, row.district, row.order) = (warehouse, district, order);
@@ -156,7 +156,7 @@ impl Population {
         stream.letters(24, 24, &mut row.district_info);
     }
 
-    /// The row that says that `order` is not delivered, if it is not.
+    /// The row that says that `order` is not delivered, or `None` if `order` is delivered.
     pub fn new_order(order: &Order) -> Option<NewOrder> {
         let Order { warehouse, district, order, .. } = *order;
         (order >= FIRST_NEW_ORDER).then_some(NewOrder { warehouse, district, order })
@@ -173,7 +173,7 @@ fn address(stream: &mut Stream, address: &mut Address) {
     stream.letters(10, 20, &mut address.street_2);
     stream.letters(10, 20, &mut address.city);
     stream.letters(2, 2, &mut address.state);
-    // Clause 4.3.2.7: four digits and five ones.
+    // Clause 4.3.2.7: the code has four random digits and then five ones.
     let zip = address.zip.resized(9);
     stream.digits(&mut zip[..4]);
     zip[4..].fill(b'1');

@@ -1,7 +1,7 @@
 //! Random numbers and strings, following clauses 2.1.5, 2.1.6, 4.3.2 and 4.3.3 of TPC-C 5.11.
 //!
-//! A stream can begin anywhere. Each row of a table has its own stream, which depends only on the seed and the row's
-//! place. So rows can be made in any order, by any number of threads, and repeatedly.
+//! A stream can begin at any place. Each row of a table has its own stream, which depends only on the seed and the
+//! row's place. Therefore rows can be made in any order, by any number of threads, and repeatedly.
 
 use crate::text::Text;
 
@@ -22,7 +22,7 @@ pub struct Stream {
 const ALPHANUMERIC: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 impl Stream {
-    /// The stream of a seed and a place. `place` distinguishes it from other streams of the seed.
+    /// The stream of a seed and a place. `place` distinguishes this stream from other streams of the same seed.
     pub fn of(seed: u64, place: &[u64]) -> Self {
         let state = place.iter().fold(mixed(seed ^ GOLDEN), |state, number| mixed(state.wrapping_add(GOLDEN) ^ number));
         Self { state }
@@ -35,8 +35,8 @@ impl Stream {
         mixed(self.state)
     }
 
-    /// A number from `low` to `high`, both included. All numbers are equally likely, except for an error of one in
-    /// 2^32 / (high - low).
+    /// A number from `low` to `high`, both included. All numbers are equally likely, with an error of at most one
+    /// in 2^32 / (high - low).
     #[inline]
     pub fn between(&mut self, low: u32, high: u32) -> u32 {
         let count = u64::from(high - low) + 1;
@@ -75,8 +75,8 @@ impl Stream {
         }
     }
 
-    /// Fills `out` with pairs of letters. Each pair is made from 21 random bits, so that no pair is favoured by more
-    /// than one in 2^21 / 62^2, which is 545.
+    /// Fills `out` with pairs of letters. Each pair is made from 21 random bits. Therefore no pair is favoured by
+    /// more than one in 2^21 / 62^2, which is 545.
     #[inline]
     fn fill(&mut self, out: &mut [u8]) {
         let mut sixes = out.chunks_exact_mut(6);
@@ -93,7 +93,7 @@ impl Stream {
     }
 }
 
-/// The pair of letters for 21 bits.
+/// The pair of letters that 21 random bits stand for.
 #[inline]
 fn pair(bits: u64) -> [u8; 2] {
     PAIRS[(((bits & 0x1f_ffff) * PAIRS.len() as u64) >> 21) as usize]
@@ -128,13 +128,13 @@ pub struct Skew {
 /// The constants `C` of one database. They are drawn once, from its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
-    /// For last names in the initial population.
+    /// The constants for last names in the initial population.
     pub last_name_loaded: Skew,
-    /// For last names that transactions ask for.
+    /// The constants for last names that transactions ask for.
     pub last_name: Skew,
-    /// For the number of a customer.
+    /// The constants for the number of a customer.
     pub customer: Skew,
-    /// For the number of an item.
+    /// The constants for the number of an item.
     pub item: Skew,
 }
 
@@ -160,7 +160,7 @@ impl Constants {
 }
 
 impl Constants {
-    /// The same constants, but for them each customer and each item is equally likely.
+    /// The same constants, except that each customer and each item is equally likely.
     pub fn even(&self) -> Self {
         Self { customer: Skew { a: 0, ..self.customer }, item: Skew { a: 0, ..self.item }, ..*self }
     }
@@ -173,7 +173,7 @@ fn is_valid_delta(delta: u32) -> bool {
 const SYLLABLES: [&[u8]; 10] =
     [b"BAR", b"OUGHT", b"ABLE", b"PRI", b"PRES", b"ESE", b"ANTI", b"CALLY", b"ATION", b"EING"];
 
-/// Bytes of the longest last name.
+/// The number of bytes in the longest last name.
 pub const LAST_NAME_BYTES: usize = 16;
 
 /// The last name with `number`, which is less than 1,000 (clause 4.3.2.3).
@@ -188,9 +188,9 @@ pub fn last_name(number: u32) -> Text<LAST_NAME_BYTES> {
     Text::of(&name[..len])
 }
 
-/// A permutation of the numbers below [`Permutation::COUNT`], as a function. It is a Feistel network over 12 bits,
-/// which is applied until the result is below the count (Black and Rogaway, *Ciphers with arbitrary finite domains*,
-/// 2002).
+/// A permutation of the numbers below [`Permutation::COUNT`], as a function. It is a Feistel network over 12 bits.
+/// It is applied again until the result is below the count (Black and Rogaway, *Ciphers with arbitrary finite
+/// domains*, 2002).
 #[derive(Clone, Copy, Debug)]
 pub struct Permutation {
     keys: [u64; 4],

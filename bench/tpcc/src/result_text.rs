@@ -1,4 +1,4 @@
-//! A result as text, with the lines of the document that asked for this benchmark.
+//! A result as text, in the format of the document that asked for this benchmark.
 
 use crate::figures::{Figures, Kind, NOTICE, QUANTILES};
 use crate::input::Transaction;
@@ -7,7 +7,7 @@ use harness::Times;
 use std::fmt::Write as _;
 
 impl Summary<'_> {
-    /// The result as the document prints it, and after it what the document does not have.
+    /// The result in the format of the document, followed by figures that are not in this format.
     pub fn text(&self) -> String {
         let figures = Figures::of(self);
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! How terminals work: as the specification says, or as in other programs.
+//! How terminals work: as the specification says, or as they work in other programs.
 
 use crate::input::{Drawing, Transaction};
 use crate::random::Stream;
@@ -42,12 +42,12 @@ impl Mode {
         matches!(self, Self::Spec | Self::Ydb)
     }
 
-    /// Whether transactions are drawn from a deck of cards. Otherwise they are drawn by weights.
+    /// Whether transactions are drawn from a deck of cards. Otherwise they are drawn at random with weights.
     pub fn has_deck(self) -> bool {
         matches!(self, Self::Spec | Self::NoWait)
     }
 
-    /// Whether a terminal goes on while its delivery is carried out.
+    /// Whether a terminal goes on while its delivery is still being carried out.
     pub fn defers_delivery(self) -> bool {
         self == Self::Spec
     }
@@ -57,12 +57,12 @@ impl Mode {
         self == Self::Hammerdb
     }
 
-    /// Whether a terminal looks at the stock of its own district.
+    /// Whether a terminal asks for the stock level of its own district only.
     pub fn has_own_district(self) -> bool {
         self != Self::Ydb
     }
 
-    /// How a run differs from the specification. Each difference is a sentence.
+    /// The differences between a run in this mode and the specification. Each difference is a sentence.
     pub fn deviations(self) -> Vec<&'static str> {
         let mut deviations = Vec::new();
         if !self.waits() {
@@ -93,31 +93,32 @@ impl Mode {
     }
 }
 
-/// The numbers of cards in a deck, or weights, in the order of [`Transaction::ALL`].
+/// The number of cards or the weight of each transaction, in the order of [`Transaction::ALL`].
 pub type Shares = [u8; 5];
 
-/// The cards of clause 5.2.4.2.
+/// The cards in a deck, by clause 5.2.4.2.
 const DECK: Shares = [10, 10, 1, 1, 1];
 
-/// The weights of YDB and BenchBase.
+/// The weights that YDB and BenchBase use.
 const WEIGHTS: Shares = [45, 43, 4, 4, 4];
 
 /// The rules by which terminals work.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// The mode in which they work.
+    /// The mode in which the terminals work.
     pub mode: Mode,
     /// What is needed to draw inputs.
     pub drawing: Drawing,
 }
 
-/// Three times in milliseconds for each transaction, in the order of [`Transaction::ALL`]: the keying time, the mean
-/// thinking time, and the response time that 90 % must have at most (clauses 5.2.5.7 and 2.7.2.3).
+/// Three times in milliseconds for each transaction, in the order of [`Transaction::ALL`]: the keying time, the
+/// mean thinking time, and the response time that 90 % of the transactions must not exceed (clauses 5.2.5.7 and
+/// 2.7.2.3).
 pub const TIMES: [(u64, u64, u64); 5] = [
     (18_000, 12_000, 5_000),
     (3_000, 12_000, 5_000),
     (2_000, 10_000, 5_000),
-    // The limit applies to the deferred part.
+    // For deliveries, the limit applies to the deferred part.
     (2_000, 5_000, 80_000),
     (2_000, 5_000, 20_000),
 ];
@@ -125,14 +126,15 @@ pub const TIMES: [(u64, u64, u64); 5] = [
 const NANOS_OF_MILLI: u64 = 1_000_000;
 
 impl Rules {
-    /// Draws the next transaction. If transactions are cards, `left` has the cards that are left in the deck. An
-    /// empty deck is shuffled again.
+    /// Draws the next transaction. If transactions are drawn from a deck, `left` contains the cards that are left.
+    /// When no card is left, the deck is shuffled again.
     pub fn next(&self, stream: &mut Stream, left: &mut Shares) -> Transaction {
         let shares = match self.mode {
             Mode::Benchbase | Mode::Ydb => &WEIGHTS,
             Mode::Hammerdb => &DECK,
             Mode::Spec | Mode::NoWait => {
-                // To draw without putting back is the same as to take cards from a shuffled deck.
+                // Drawing cards at random without putting them back is the same as taking them from a shuffled
+                // deck.
                 if *left == [0; 5] {
                     *left = DECK;
                 }

@@ -9,11 +9,11 @@ use crate::text::Text;
 pub const DISTRICTS: u32 = 10;
 /// The number of customers in a district.
 pub const CUSTOMERS: u32 = 3000;
-/// The number of items. Each warehouse has a stock of every item.
+/// The number of different items. Each warehouse has a stock of every item.
 pub const ITEMS: u32 = 100_000;
 /// The initial number of orders in a district.
 pub const ORDERS: u32 = 3000;
-/// The first of these orders that is not delivered.
+/// The number of the first initial order that is not delivered.
 pub const FIRST_NEW_ORDER: u32 = 2101;
 /// The most lines that an order can have.
 pub const MOST_LINES: u32 = 15;
@@ -54,7 +54,7 @@ impl Table {
             Self::Customer => "customer",
             Self::History => "history",
             Self::NewOrder => "new_order",
-            // `order` is a keyword of SQL.
+            // `order` is a keyword of SQL, so the table has another name.
             Self::Order => "orders",
             Self::OrderLine => "order_line",
             Self::Item => "item",
@@ -62,8 +62,8 @@ impl Table {
         }
     }
 
-    /// The initial number of rows for one warehouse. Items are an exception: there is one table for all warehouses. A
-    /// warehouse has about 300,000 order lines, because an order has 5 to 15 lines.
+    /// The initial number of rows for one warehouse. Items are an exception, because all warehouses share one table
+    /// of items. A warehouse has about 300,000 order lines, because an order has 5 to 15 lines.
     pub fn rows(self) -> u32 {
         match self {
             Self::Warehouse => 1,
@@ -150,7 +150,7 @@ pub struct Customer {
     pub address: Address,
     pub phone: Text<16>,
     pub since: Micros,
-    /// Whether the credit is `GC`. Otherwise it is `BC`.
+    /// Whether the customer's credit is good (`GC`). Otherwise it is bad (`BC`).
     pub has_good_credit: bool,
     pub credit_limit: Cents,
     /// The discount, in ten-thousandths.
@@ -190,7 +190,7 @@ pub struct Order {
     pub order: u32,
     pub customer: u32,
     pub entered: Micros,
-    /// `None` until it is delivered.
+    /// `None` until the order is delivered.
     pub carrier: Option<u32>,
     pub lines: u32,
     /// Whether the order's own warehouse supplies all lines.
@@ -225,7 +225,7 @@ pub struct Stock {
     pub warehouse: u32,
     pub item: u32,
     pub quantity: i32,
-    /// For each district, the text that its order lines get.
+    /// The text that an order line gets, for each district.
     pub districts: [Text<24>; DISTRICTS as usize],
     pub sold: u64,
     pub orders: u32,

@@ -1,5 +1,5 @@
-//! What a terminal shows of a transaction: the columns that the specification wants to be displayed. They are bytes,
-//! so that databases can be compared.
+//! What a terminal shows about a transaction: the columns that must be displayed according to the specification. A
+//! screen is a sequence of bytes, so that the screens of different databases can be compared.
 
 use harness::{Reply, Strings};
 use std::convert::Infallible;
@@ -29,7 +29,7 @@ impl Screen {
         self.bytes.extend_from_slice(text);
     }
 
-    /// Makes `reply` one row that holds everything shown.
+    /// Makes `reply` a single row that contains everything on the screen.
     pub fn show(&self, reply: &mut Reply) {
         reply.clear();
         let fill = |record: &mut Strings| {

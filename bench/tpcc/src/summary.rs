@@ -1,4 +1,4 @@
-//! The result of a run, computed as the specification wants. This module does not know how the result is shown.
+//! The result of a run, computed as the specification demands. This module does not know how a result is displayed.
 
 use crate::input::Transaction;
 use crate::rules::{Mode, TIMES};
@@ -9,11 +9,12 @@ use serde::Serialize;
 #[cfg(test)]
 mod tests;
 
-/// The most new orders per minute that a warehouse can have with weights, if transactions took no time (clause 4.1).
-/// The efficiency is a percentage of this.
+/// The most new orders per minute that a warehouse can have if transactions are drawn by weights and take no time
+/// (clause 4.1). The efficiency is a percentage of this number.
 pub const MOST_TPMC: f64 = 12.86;
 
-/// The same limit with a deck. It is lower, because less than 45 % of the cards are new orders.
+/// The same limit if transactions are drawn from a deck. It is lower, because new orders are less than 45 % of the
+/// cards.
 pub const MOST_TPMC_OF_DECK: f64 = 12.61;
 
 /// A result.
@@ -21,13 +22,13 @@ pub const MOST_TPMC_OF_DECK: f64 = 12.61;
 pub struct Summary<'m> {
     /// The mode in which terminals worked.
     pub mode: Mode,
-    /// Warehouses that had terminals.
+    /// The number of warehouses that had terminals.
     pub warehouses: u32,
     /// What was measured.
     pub measured: &'m Measured,
 }
 
-/// A figure that the specification wants to be within bounds.
+/// A figure that must be within bounds according to the specification.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "Said")]
 pub struct Verdict {
@@ -41,7 +42,7 @@ pub struct Verdict {
     pub most: f64,
     /// The unit of the values.
     pub unit: &'static str,
-    /// Whether enough was measured, so that chance alone does not carry the value over a bound.
+    /// Whether enough was measured. If so, chance alone does not carry the value over a bound.
     pub is_enough: bool,
 }
 
@@ -53,7 +54,7 @@ struct Said {
     is: f64,
     least: f64,
     most: f64,
-    /// `None`: there were too few transactions to say.
+    /// `None` if there were too few transactions to decide.
     holds: Option<bool>,
 }
 
@@ -110,8 +111,8 @@ impl Summary<'_> {
         counted.map_or(0, |count| count.value)
     }
 
-    /// New orders that were completed in the window, including the orders that were rolled back as the specification
-    /// wants.
+    /// The number of new orders that were completed in the window. It includes orders that were rolled back, as the
+    /// specification demands.
     pub fn new_orders(&self) -> u64 {
         self.of(Transaction::NewOrder).map_or(0, Measure::done)
     }
@@ -121,13 +122,14 @@ impl Summary<'_> {
         if self.measured.nanos == 0 { 0.0 } else { self.new_orders() as f64 * 60.0 / self.seconds() }
     }
 
-    /// Percent of [`MOST_TPMC`]. `None` if terminals do not wait, because then there is no such limit.
+    /// The new orders per minute and warehouse, in percent of [`MOST_TPMC`]. `None` if terminals do not wait,
+    /// because then there is no such limit.
     pub fn efficiency(&self) -> Option<f64> {
         self.mode.waits().then(|| 100.0 * self.tpmc() / (f64::from(self.warehouses) * MOST_TPMC))
     }
 
-    /// The verdicts on what clauses 5.5.1.5, 5.2.5.7 and 5.2.3 want: shares of inputs, response times, and the mix. A
-    /// figure that was not measured has no verdict.
+    /// The verdicts on the demands of clauses 5.5.1.5, 5.2.5.7 and 5.2.3: shares of inputs, response times, and the
+    /// mix. A figure that was not measured has no verdict.
     pub fn verdicts(&self) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         let mut percent = |name: &str, part: u64, whole: u64, least: f64, most: f64| {
@@ -179,17 +181,18 @@ impl Summary<'_> {
         verdicts
     }
 
-    /// How many attempts of a kind failed and were repeated. Older results have this only as a count of the clients.
+    /// How many attempts at transactions of a kind failed and were repeated. Older results have this number only
+    /// among the counts of the clients.
     pub(crate) fn made_again(&self, kind: &Measure) -> u64 {
         let number = Transaction::NAMES.iter().position(|name| *name == kind.name);
         kind.again.max(number.map_or(0, |number| self.count(ATTEMPTS + number)))
     }
 }
 
-/// Whether `whole` draws are enough for a share in percent. They are enough if a share that lies in the middle of its
-/// bounds stays within them: the bounds must be three standard deviations away.
+/// Whether a share in percent can be judged after `whole` draws. It can if a share in the middle of its bounds
+/// would stay within them: the bounds must be three standard deviations away.
 fn is_enough(whole: u64, least: f64, most: f64) -> bool {
-    // Shares that have only one bound are far from the bound.
+    // A share that has only one bound is expected to be far from this bound.
     let (middle, away) = match most < 100.0 && least > 0.0 {
         true => (f64::midpoint(least, most) / 100.0, (most - least) / 200.0),
         false => (0.04, 0.01),

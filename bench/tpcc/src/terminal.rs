@@ -1,5 +1,6 @@
-//! Terminals: they decide which transactions are asked for, when, and with which input. Each terminal has a home
-//! warehouse and a home district. A terminal takes 40 bytes, so even a hundred thousand terminals take little memory.
+//! Terminals decide which transactions are asked for, at which time, and with which input. Each terminal has a home
+//! warehouse and a home district. A terminal takes 40 bytes, so even a hundred thousand terminals take little
+//! memory.
 
 use crate::input::{Input, Ticket, Transaction};
 use crate::random::Stream;
@@ -11,7 +12,7 @@ use std::ops::RangeInclusive;
 #[cfg(test)]
 mod tests;
 
-/// What terminals count besides the times of transactions.
+/// What terminals count, in addition to the times of transactions.
 pub const COUNTS: [&str; 11] = [
     "order lines",
     "order lines of other warehouses",
@@ -26,7 +27,8 @@ pub const COUNTS: [&str; 11] = [
     "new attempts of StockLevel",
 ];
 
-/// The first of [`COUNTS`] that counts new attempts. These counts are in the order of [`Transaction::ALL`].
+/// The index of the first count in [`COUNTS`] that counts new attempts. The counts of new attempts are in the order
+/// of [`Transaction::ALL`].
 pub const ATTEMPTS: usize = 6;
 
 /// The terminals of a run.
@@ -34,9 +36,9 @@ pub const ATTEMPTS: usize = 6;
 pub struct Terminals<'r> {
     /// The rules by which they work.
     pub rules: &'r Rules,
-    /// The warehouses to which they belong.
+    /// The warehouses to which the terminals belong.
     pub warehouses: RangeInclusive<u32>,
-    /// The seed of their random numbers.
+    /// The seed of the terminals' random numbers.
     pub seed: u64,
 }
 
@@ -54,7 +56,7 @@ impl<'r> Workload for Terminals<'r> {
     fn client(&self, number: usize, _: usize) -> Terminal<'r> {
         let (first, last) = (*self.warehouses.start(), *self.warehouses.end());
         let (number, warehouses) = (number as u64, u64::from(last - first) + 1);
-        // Terminals with neighbouring numbers begin one after the other. They belong to different warehouses.
+        // Terminals with consecutive numbers begin one after the other. Therefore they get different warehouses.
         let warehouse = first + (number % warehouses) as u32;
         let mut stream = Stream::of(self.seed, &[u64::from(warehouse), number / warehouses]);
         let ticket = Ticket {
@@ -85,7 +87,7 @@ pub struct Terminal<'r> {
     ticket: [u8; Ticket::BYTES],
     /// The previous transaction.
     last: Option<Transaction>,
-    /// How often the current transaction was tried.
+    /// How many times the current transaction was tried.
     attempts: u8,
     /// The cards that are left in the deck.
     deck: Shares,
@@ -93,14 +95,14 @@ pub struct Terminal<'r> {
 
 const _: () = assert!(size_of::<Terminal<'static>>() <= 48);
 
-/// How often a transaction is tried in all, if it conflicts.
+/// How many times a transaction is tried in all if it conflicts.
 const MOST_ATTEMPTS: u8 = 20;
 /// The bound of the wait before the second attempt, and the greatest bound. Each wait is a random part of its bound
 /// (Brooker, *Exponential backoff and jitter*, 2015).
 const FIRST_BOUND_NANOS: u64 = 500_000;
 const LAST_BOUND_NANOS: u64 = 50_000_000;
 
-/// Each terminal begins at a random moment within this time, which is the time of about two decks.
+/// Each terminal begins at a random moment within this time. A terminal needs about this time for two decks.
 const FIRST_NANOS: u64 = 1_000_000_000_000;
 
 impl Terminal<'_> {
@@ -111,8 +113,9 @@ impl Terminal<'_> {
         stream
     }
 
-    /// The rest of a wait, and the transaction after it, as they are at a random moment in the life of a terminal. So
-    /// terminals do not begin together, and are spread from the start as they are later.
+    /// Picks a random moment in the life of a terminal, and returns the rest of its wait at this moment and the
+    /// transaction after this wait. Therefore terminals do not begin together. From the start, they are spread in
+    /// the same way as later in the run.
     fn first_wait(&mut self) -> Wait {
         let mut stream = self.stream();
         let mut left = if self.rules.mode.waits() { stream.word() % FIRST_NANOS } else { 0 };

@@ -1,6 +1,6 @@
-//! The five transactions (clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2), row by row, for engines inside the process.
-//! This module does not know how a transaction begins, commits or is repeated. It works on [`Rows`], and says how the
-//! transaction wants to end.
+//! Carries out the five transactions (clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2), row by row, on engines inside
+//! the process. This module does not know how a transaction begins, commits or is repeated. It works on [`Rows`],
+//! and returns how the transaction wants to end.
 
 use crate::input::{self, Input, Who};
 use crate::schema::{
@@ -44,9 +44,9 @@ pub trait Rows {
     fn customers_by_name(&mut self, of: DistrictId, last: &Text<16>, customers: &mut Vec<u32>) -> Result<(), Failure>;
     /// Writes all columns of a customer.
     fn put_customer(&mut self, row: &Customer) -> Result<(), Failure>;
-    /// Adds a payment. `unique` distinguishes it from other payments of the same customer at the same time.
+    /// Adds a payment. `unique` distinguishes it from other payments that the same customer makes at the same time.
     fn add_history(&mut self, row: &History, unique: u64) -> Result<(), Failure>;
-    /// The least number of an undelivered order; `None`: all orders are delivered.
+    /// The least number of the undelivered orders, or `None` if all orders are delivered.
     fn oldest_new_order(&mut self, of: DistrictId) -> Result<Option<u32>, Failure>;
     /// Adds an undelivered order.
     fn add_new_order(&mut self, row: &NewOrder) -> Result<(), Failure>;
@@ -54,7 +54,8 @@ pub trait Rows {
     fn remove_new_order(&mut self, row: &NewOrder) -> Result<(), Failure>;
     /// Reads an order.
     fn order(&mut self, of: DistrictId, order: u32, row: &mut Order) -> Result<(), Failure>;
-    /// Reads the order of a customer that has the greatest number. `false`: the customer has no order.
+    /// Reads the newest order of a customer, which has the greatest number. Returns `false` if the customer has no
+    /// order.
     fn newest_order(&mut self, of: DistrictId, customer: u32, row: &mut Order) -> Result<bool, Failure>;
     /// Writes an order.
     fn put_order(&mut self, row: &Order) -> Result<(), Failure>;
@@ -67,15 +68,15 @@ pub trait Rows {
     ) -> Result<(), Failure>;
     /// Adds a line of an order.
     fn add_order_line(&mut self, row: &OrderLine) -> Result<(), Failure>;
-    /// Writes all lines of an order. They were delivered at the same time.
+    /// Writes all lines of an order. All of them were delivered at the same time.
     fn put_delivered(&mut self, lines: &[OrderLine]) -> Result<(), Failure>;
     /// Reads items. An item that does not exist becomes a row with the number 0.
     fn items(&mut self, items: &[u32], rows: &mut Vec<Item>) -> Result<(), Failure>;
-    /// Reads stocks. `of` has pairs of a warehouse and an item.
+    /// Reads stocks. `of` contains pairs of a warehouse and an item.
     fn stocks(&mut self, of: &[(u32, u32)], rows: &mut Vec<Stock>) -> Result<(), Failure>;
     /// Writes the stock of an item.
     fn put_stock(&mut self, row: &Stock) -> Result<(), Failure>;
-    /// Reads how many of each item a warehouse has.
+    /// Reads the quantity of each item that a warehouse has.
     fn quantities(&mut self, warehouse: u32, items: &[u32], quantities: &mut Vec<i32>) -> Result<(), Failure>;
 }
 
@@ -89,7 +90,7 @@ pub enum Wish {
 }
 
 impl Wish {
-    /// The outcome for the client after such an end.
+    /// The outcome that the client gets after such an end.
     pub fn outcome(self) -> Outcome {
         match self {
             Self::Commit => Outcome::Ok,
@@ -98,7 +99,7 @@ impl Wish {
     }
 }
 
-/// Carries out transactions. It keeps its row buffers, so that later transactions allocate nothing.
+/// Carries out transactions. It keeps its buffers for rows, so that later transactions allocate nothing.
 #[derive(Debug, Default)]
 pub struct Work {
     warehouse: Warehouse,
@@ -114,7 +115,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Carries out the transaction of `input`. What the terminal shows is written to `screen`.
+    /// Carries out the transaction that `input` describes. Writes what the terminal shows to `screen`.
     pub fn run<R: Rows>(&mut self, rows: &mut R, input: &Input, screen: &mut Screen) -> Result<Wish, Failure> {
         screen.clear();
         match input {
@@ -168,11 +169,11 @@ impl Work {
         for (at, (line, item)) in input.lines().iter().zip(&*items).enumerate() {
             if item.item == 0 {
                 screen.text(NO_SUCH_ITEM);
-                // The changes of the other lines are written before the transaction is rolled back (clause 2.4.2.3).
+                // The changes for the other lines are made before the transaction is rolled back (clause 2.4.2.3).
                 wish = Wish::RollBack;
                 break;
             }
-            // Two lines may have the same item of the same warehouse.
+            // Two lines may ask for the same item from the same warehouse.
             let first = places.iter().position(|place| *place == places[at]).expect("it is among them");
             let stock = &mut stocks[first];
             take(stock, line.quantity, line.supplied_by != of.warehouse);
@@ -340,19 +341,19 @@ pub fn wrong(text: impl Into<String>) -> Failure {
     Failure::request("wrong_rows", text)
 }
 
-/// The failure of a transaction that did not find a row of `table` which must exist.
+/// The failure of a transaction that did not find a row of `table`, although this row must exist.
 #[cold]
 pub fn missing(table: Table) -> Failure {
     wrong(format!("a row of {} is missing", table.name()))
 }
 
-/// The number of a customer.
+/// The number of a customer who is given by number or by name.
 fn found<R: Rows>(rows: &mut R, of: DistrictId, customer: &Who, numbers: &mut Vec<u32>) -> Result<u32, Failure> {
     match customer {
         Who::Number(number) => Ok(*number),
         Who::LastName(last) => {
             rows.customers_by_name(of, last, numbers)?;
-            // The customer at position n/2, rounded up, counted from 1.
+            // The customer at position n/2, rounded up. Positions are counted from 1.
             let middle = numbers.len().div_ceil(2);
             let number = middle.checked_sub(1).and_then(|at| numbers.get(at));
             number.copied().ok_or_else(|| wrong(format!("no customer of {of:?} has the name {last:?}")))
@@ -369,7 +370,7 @@ pub fn take(stock: &mut Stock, quantity: u32, is_remote: bool) {
     stock.remote_orders += u32::from(is_remote);
 }
 
-/// A customer pays in the district `of`.
+/// Books a customer's payment, which is made in the district `of`.
 pub fn pay(customer: &mut Customer, of: DistrictId, amount: Cents) {
     customer.balance -= amount;
     customer.paid_in_year += amount;
@@ -396,13 +397,14 @@ pub fn purpose(warehouse: &Warehouse, district: &District) -> Text<24> {
     text
 }
 
-/// What an order costs. Discount and taxes are in ten-thousandths, and the result is rounded down to cents.
+/// The price of an order after discount and taxes. Discount and taxes are in ten-thousandths, and the result is
+/// rounded down to cents.
 pub fn total(sum: Cents, discount: u32, taxes: u32) -> Cents {
     let exact = i128::from(sum) * (10_000 - i128::from(discount)) * (10_000 + i128::from(taxes));
     (exact / 100_000_000) as Cents
 }
 
-/// Whether the data contain `ORIGINAL`, so that the item is not a copy.
+/// Whether the data contain `ORIGINAL`. If so, the item is not a copy.
 pub fn has_original(data: &Text<50>) -> bool {
     data.as_bytes().windows(8).any(|window| window == b"ORIGINAL")
 }

@@ -1,6 +1,6 @@
-//! Prints how many operations the clients of each built-in workload can do at most. The clients run by themselves,
-//! and driven by the harness on a store that does nothing: `cargo run --release -p larch-bench-ycsb --example
-//! ceiling`.
+//! Prints for each built-in workload how many operations its clients can do at most. First the clients run by
+//! themselves, and then the harness drives them on a store that does nothing: `cargo run --release -p
+//! larch-bench-ycsb --example ceiling`.
 
 use harness::Workload;
 use harness::noop_nanos;
@@ -28,7 +28,7 @@ fn main() {
             1e3 / driven
         );
     }
-    // There are so many operations that neither run reaches the end.
+    // There are so many operations that neither run comes to their end.
     let load = Load::new(&settings("a", &[("recordcount", "1000000000"), ("requestdistribution", "uniform")]), 1);
     let alone = Ceiling::of(&mut load.client(0, 1), TIME);
     let driven = noop_nanos(&load, 1, None, OPERATIONS, &AtomicBool::new(false)).expect("it is measured");

@@ -1,19 +1,19 @@
-//! The most that clients can do: how many operations they make per second of one processor, without a store and
-//! without the harness.
+//! The limit of the clients: how many operations they make per second of one processor, without a store and without
+//! the harness.
 
 use harness::{Client, Extra, Outcome, Reply, Request};
 use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// What a client did by itself.
+/// What a client did without a store and without the harness.
 #[derive(Clone, Copy, Debug)]
 pub struct Ceiling {
     /// The number of operations.
     pub operations: u64,
-    /// Bytes of the values that the client wrote.
+    /// The bytes of all values that the client wrote.
     pub value_bytes: u64,
-    /// Processor time.
+    /// The processor time that the client used.
     pub processor: Duration,
 }
 
@@ -27,7 +27,7 @@ impl Ceiling {
         let start = thread_time();
         let mut ceiling = Ceiling { operations: 0, value_bytes: 0, processor: Duration::ZERO };
         loop {
-            // The clock is read so rarely that reading it costs nothing.
+            // The clock is read after every 10,000 operations, so the cost of reading it is negligible.
             for _ in 0..10_000 {
                 if !client.begin() {
                     ceiling.processor = thread_time() - start;
@@ -59,7 +59,7 @@ impl Ceiling {
         self.operations as f64 / self.processor.as_secs_f64()
     }
 
-    /// Bytes of values per second of processor time.
+    /// The bytes of values per second of processor time.
     pub fn value_bytes_per_second(&self) -> f64 {
         self.value_bytes as f64 / self.processor.as_secs_f64()
     }

@@ -1,4 +1,5 @@
-//! What a client draws: operations, records, fields, lengths and values, in the order in which the original draws them.
+//! What a client draws: operations, records, fields, lengths and values. They are drawn in the order in which the
+//! original draws them.
 
 use crate::generator::{Discrete, Exponential, Histogram, Hotspot, Scrambled, Uniform, Zipfian};
 use crate::key::KeyNames;
@@ -14,24 +15,24 @@ use os::sync::Arc;
 pub enum Operation {
     /// Reads a record.
     Read,
-    /// Writes one field or all fields of a record.
+    /// Writes one field of a record, or all fields.
     Update,
     /// Adds a record.
     Insert,
     /// Reads records that follow each other.
     Scan,
-    /// Reads a record and then writes one field of it, or all.
+    /// Reads a record and then writes one field of it, or all fields.
     ReadModifyWrite,
 }
 
-/// What all clients of a run share when they draw. It changes only through `keyspace`.
+/// What all clients of a run share for drawing. Only its `keyspace` changes during a run.
 pub struct Deck {
     choice: Discrete<Operation>,
     keys: Keys,
     view: View,
     field: Uniform,
     scan: ScanLength,
-    /// `None`: all fields.
+    /// Whether reads ask for one field. Otherwise they ask for all fields.
     reads_one_field: bool,
     /// Whether updates write the whole record.
     pub writes_all_fields: bool,
@@ -45,16 +46,16 @@ pub struct Values {
     field_names: Arc<[Vec<u8>]>,
     key_names: KeyNames,
     inserted: Inserted,
-    /// Whether a value can be computed from its key and field, so that reads can be checked.
+    /// Whether values can be computed from their key and field. If so, reads can be checked.
     pub checkable: bool,
 }
 
-/// The records that one of several processes inserts. A process numbers records as if it ran alone. So it only asks
-/// for records that were loaded and for its own inserts, all of which exist. Of n processes, process p inserts every
-/// n-th record, so no two processes insert the same record.
+/// The records that one of several processes inserts. Each process numbers records as if it ran alone. Therefore it
+/// asks only for records that were loaded and for records that it has inserted itself. All of these exist. If there
+/// are n processes, each of them inserts every n-th record, so no two processes insert the same record.
 #[derive(Clone, Copy, Debug)]
 struct Inserted {
-    /// The first record that is not loaded.
+    /// The number of the first record that is not loaded.
     first: i64,
     process: i64,
     processes: i64,
@@ -84,7 +85,8 @@ enum ScanLength {
     Zipfian(Zipfian),
 }
 
-/// Chooses records. Each client has its own, because some of them have a state that moves.
+/// Chooses the records that a client asks for. Each client has its own value, because some of these choices have a
+/// state that changes.
 #[derive(Clone)]
 enum Keys {
     Uniform(Uniform),
@@ -113,7 +115,7 @@ impl Values {
         }
     }
 
-    /// The same values, for a process that does this share of a run.
+    /// The same values for a process that does `share` of a run.
     fn of_share(mut self, share: Share) -> Values {
         self.inserted.process = share.number() as i64;
         self.inserted.processes = share.of() as i64;
@@ -159,7 +161,7 @@ impl Values {
         }
     }
 
-    /// Whether `record`, which was read, has the values that follow from its key.
+    /// Whether `record`, which was read, contains the values that follow from its key.
     pub fn are_right(&self, key: &[u8], fields: Fields, record: &Strings, scratch: &mut Vec<u8>) -> bool {
         let Length::Constant(bytes) = self.length else { return true };
         let mut is_right = |field: usize, value: &[u8]| {
@@ -215,7 +217,7 @@ impl Deck {
     }
 }
 
-/// What one client draws with: its random numbers, and its state that moves with them.
+/// What one client draws with: its random numbers, and the state that changes with each draw.
 pub struct Hand {
     deck: Arc<Deck>,
     keys: Keys,
@@ -241,13 +243,13 @@ impl Hand {
         &self.deck
     }
 
-    /// The next operation.
+    /// Draws the next operation.
     #[inline]
     pub fn operation(&mut self) -> Operation {
         self.deck.choice.next(&mut self.random)
     }
 
-    /// A record that exists.
+    /// Draws a record that exists.
     #[inline]
     pub fn record(&mut self) -> i64 {
         let random = &mut self.random;
@@ -274,19 +276,19 @@ impl Hand {
         }
     }
 
-    /// A field to write, when one field is written at a time.
+    /// Draws the field to write, for updates that write a single field.
     #[inline]
     pub fn field(&mut self) -> u32 {
         self.deck.field.next(&mut self.random).unsigned_abs() as u32
     }
 
-    /// The fields to read.
+    /// Draws the fields to read.
     #[inline]
     pub fn fields(&mut self) -> Fields {
         if self.deck.reads_one_field { Fields::One(self.field()) } else { Fields::All }
     }
 
-    /// How many records a scan reads.
+    /// Draws how many records a scan reads.
     pub fn rows(&mut self) -> u64 {
         let rows = match &self.deck.scan {
             ScanLength::Uniform(uniform) => uniform.next(&mut self.random),
@@ -332,9 +334,9 @@ impl Keys {
         match operations.keys {
             KeyDistribution::Uniform => Keys::Uniform(Uniform::new(first, last)),
             KeyDistribution::Zipfian => {
-                // The range has room for the records that will be inserted, so that the likely records stay the same.
-                // It has room for twice the expected number, because there may be more inserts than the proportion
-                // says.
+                // The range of the draw includes records that will be inserted, so that the likely records stay the
+                // same. It has room for twice the expected number of inserts, because there may be more inserts
+                // than their proportion says.
                 let count = operations.count.unwrap_or(0) as f64 / share.of() as f64;
                 let expected = (count * operations.insert * 2.0) as i64;
                 Keys::Zipfian(Scrambled::new(first, last + 1 + expected))
@@ -355,8 +357,8 @@ impl Keys {
         }
     }
 
-    /// The records for one client, if clients go through them one after the other: each client takes every n-th
-    /// record.
+    /// The records of one client, if clients go through the records one after the other. Each client takes every
+    /// n-th record.
     fn of_client(&self, number: usize, clients: usize) -> Keys {
         let mut own = self.clone();
         if let Keys::Sequential { next, step, .. } = &mut own {

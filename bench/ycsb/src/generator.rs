@@ -1,5 +1,5 @@
-//! The distributions of YCSB. As long as one client draws, each distribution draws bit for bit what the class of the
-//! same name draws in the original. Clients share only a counter of `keyspace`; nothing in this module is shared.
+//! The distributions of YCSB. If only one client draws, each distribution draws bit for bit the same numbers as the
+//! original's class of the same name. Clients share only a counter in `keyspace`, and nothing in this module.
 
 mod discrete;
 mod exponential;
@@ -19,7 +19,7 @@ pub use scrambled::Scrambled;
 pub use uniform::Uniform;
 pub use zipfian::{Constants, Zipfian};
 
-/// Java's `Math.abs(random) % interval`: negative for the one number that has no absolute value.
+/// Java's `Math.abs(random) % interval`. It is negative for the one number that has no absolute value.
 fn modulo(random: i64, interval: i64) -> i64 {
     random.wrapping_abs() % interval
 }

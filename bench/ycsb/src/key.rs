@@ -6,10 +6,11 @@ mod tests;
 const PREFIX: &[u8; 4] = b"user";
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 1_099_511_628_211;
-/// The factor by which the hash is multiplied for four zero bytes.
+/// The factor by which four zero bytes multiply the hash.
 const FNV_PRIME_4: u64 = FNV_PRIME.wrapping_pow(4);
 
-/// `Utils.fnvhash64`: FNV-1a over the eight bytes of `number`, lowest byte first. The sign of the result is dropped.
+/// `Utils.fnvhash64`: FNV-1a over the eight bytes of `number`, lowest byte first. The sign of the result is
+/// removed.
 #[inline]
 pub fn fnv(number: i64) -> i64 {
     let mut rest = number.cast_unsigned();
@@ -20,8 +21,8 @@ pub fn fnv(number: i64) -> i64 {
         }
     };
     take_four(rest, &mut hash);
-    // Record numbers are nearly always less than 2^32. For them, one multiplication replaces four, which would wait
-    // for each other.
+    // The number of a record is nearly always less than 2^32. For such a number, one multiplication replaces four,
+    // each of which would wait for the one before.
     rest >>= 32;
     if rest == 0 {
         hash = hash.wrapping_mul(FNV_PRIME_4);
@@ -31,17 +32,17 @@ pub fn fnv(number: i64) -> i64 {
     hash.cast_signed().wrapping_abs()
 }
 
-/// How keys are made from numbers: `insertorder`, `zeropadding`.
+/// How keys are made from numbers: the properties `insertorder` and `zeropadding`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyNames {
-    /// Whether keys have the order of the numbers. Otherwise they have the order of the numbers' hashes.
+    /// Whether keys are in the order of the record numbers. Otherwise they are in the order of the numbers' hashes.
     pub ordered: bool,
     /// The least number of digits. Shorter numbers get leading zeros.
     pub zero_padding: usize,
 }
 
 impl KeyNames {
-    /// Bytes of the longest key.
+    /// The number of bytes in the longest key.
     pub fn max_bytes(&self) -> usize {
         PREFIX.len() + self.zero_padding.max(20)
     }
@@ -62,13 +63,14 @@ impl KeyNames {
 }
 
 impl KeyNames {
-    /// Two numbers that order records in the same way as their keys: compare the first, then the second.
+    /// Two numbers that order records in the same way as their keys do. The second number is compared only if the
+    /// first ones are equal.
     pub fn rank(&self, number: i64) -> (u64, u32) {
         let number = if self.ordered { number } else { fnv(number) };
-        // Only one hash has no absolute value. Its key has a minus sign, which sorts before digits.
+        // Only one hash has no absolute value. Its key has a minus sign, which sorts before all digits.
         let number = u64::try_from(number).unwrap_or(0);
         let digits = number.checked_ilog10().map_or(1, |power| power + 1).max(self.zero_padding.min(19) as u32);
-        // As text, 12 sorts like 1200…, and 1 sorts before 10 because it is shorter. No number of 63 bits has more
+        // As texts, 12 sorts like 1200…, and 1 sorts before 10 because it is shorter. No number of 63 bits has more
         // than 19 digits.
         (number * 10_u64.pow(19 - digits), digits)
     }

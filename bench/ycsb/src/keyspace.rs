@@ -1,9 +1,10 @@
-//! Which records exist while clients insert. The clients of a run share this.
+//! Keeps track of the records that exist while clients insert. All clients of a run share this state.
 //!
-//! If a workload has no inserts, its clients share nothing: their [`View`] holds the numbers itself.
+//! If a workload has no inserts, its clients share nothing, and their [`View`] contains the numbers itself.
 //!
-//! Any thread may call any function. An insert takes its number with one atomic addition, and gives it back with one
-//! atomic store. Then the thread that gets the lock moves the limit. No thread waits for it.
+//! Any thread may call any function of this module. An insert takes its number with one atomic addition, and
+//! reports its end with one atomic store. Then one thread, which gets the lock, moves the limit. No thread waits
+//! for this lock.
 
 #[cfg(test)]
 mod tests;
@@ -13,11 +14,12 @@ use os::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use os::sync::{Arc, Mutex};
 use std::collections::BTreeSet;
 
-/// How far the numbers of acknowledged inserts may lie beyond the limit, before acknowledging takes a lock.
+/// How far the number of an acknowledged insert may lie beyond the limit. A number that lies further away is kept
+/// under a lock.
 const WINDOW: i64 = 1 << 20;
 
-/// The most draws for one record, which take some milliseconds. While a client draws, it checks neither the time nor
-/// whether the run is to end.
+/// The most draws for one record. They take some milliseconds. While a client draws, it does not check the time,
+/// nor whether the run is to end.
 const DRAWS: u32 = 1 << 16;
 
 /// The numbers of records that are inserted: `AcknowledgedCounterGenerator`. All records up to the limit exist.
@@ -25,13 +27,13 @@ pub struct Inserts {
     next: AtomicI64,
     limit: AtomicI64,
     window: Box<[AtomicBool]>,
-    /// Acknowledged numbers that lie too far beyond the limit for the window. The original fails when there is such a
-    /// number.
+    /// Acknowledged numbers that lie too far beyond the limit to fit into the window. The original fails if there
+    /// is such a number.
     far: Mutex<BTreeSet<i64>>,
 }
 
 impl Inserts {
-    /// Inserts after `records` records.
+    /// Inserts that follow the first `records` records.
     pub fn after(records: i64) -> Inserts {
         Inserts {
             next: AtomicI64::new(records),
@@ -46,14 +48,14 @@ impl Inserts {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The greatest number such that this record and all records before it exist.
+    /// The limit: the record with this number and all records before it exist.
     #[inline]
     pub fn limit(&self) -> i64 {
         self.limit.load(Ordering::Acquire)
     }
 
-    /// Notes that the insert of `number` is over. (It may have failed. Then the record is missing, as in the
-    /// original.)
+    /// Notes that the insert of `number` is over. (The insert may have failed. Then the record does not exist, as
+    /// in the original.)
     pub fn acknowledge(&self, number: i64) {
         if number - self.limit() >= WINDOW {
             let mut far = self.far.lock();
@@ -67,7 +69,8 @@ impl Inserts {
         }
     }
 
-    /// Moves the limit. The lock keeps other threads from doing this at the same time.
+    /// Moves the limit as far as possible. The caller holds the lock, so no other thread does this at the same
+    /// time.
     fn advance(&self, far: &mut BTreeSet<i64>) {
         let before = self.limit();
         let mut limit = before;
@@ -93,11 +96,11 @@ impl Inserts {
     }
 }
 
-/// The constants of the zipfian numbers over all records. A client that sees more records extends the constants for
-/// all clients. So an insert costs one power in total, and not one for each client.
+/// The constants of the zipfian numbers over all records. When a client sees more records, it extends the constants
+/// for all clients. Therefore each insert costs one power in total, instead of one power for each client.
 pub struct Growth {
     zipfian: Zipfian,
-    /// Odd while the constants are written.
+    /// It is odd while the constants are being written.
     version: AtomicU64,
     count: AtomicI64,
     zetan: AtomicU64,
@@ -106,7 +109,7 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// The constants of `zipfian`.
+    /// Shares the constants of `zipfian`.
     pub fn from(zipfian: Zipfian) -> Growth {
         let Constants { count, zetan, eta } = zipfian.constants();
         Growth {
@@ -119,8 +122,8 @@ impl Growth {
         }
     }
 
-    /// Brings the constants of `zipfian` to `items` items. If another thread is doing this at the moment, `zipfian`
-    /// keeps its older constants.
+    /// Updates the constants of `zipfian` so that they cover `items` items. If another thread is changing the
+    /// shared constants at this moment, `zipfian` keeps its older constants.
     #[inline]
     pub fn follow(&self, zipfian: &mut Zipfian, items: i64) {
         if items > zipfian.constants().count {
@@ -163,7 +166,7 @@ impl Growth {
 /// The records that a client may ask for.
 #[derive(Clone)]
 pub enum View {
-    /// No client inserts. This is the last record, and stays the last.
+    /// No client inserts. This is the last record, and it does not change.
     Fixed(i64),
     /// Clients insert.
     Growing(Arc<Inserts>),
@@ -179,9 +182,9 @@ impl View {
         }
     }
 
-    /// Draws until it finds an existing record that may be asked for. If [`DRAWS`] draws find no record, most of the
-    /// range does not exist. The original would go on drawing, perhaps for hours. Here, the last number is mapped to
-    /// an existing record.
+    /// Repeats `draw` until it returns a record that exists and may be asked for. If [`DRAWS`] draws find no such
+    /// record, most of the range does not exist. The original would continue to draw, perhaps for hours. Here, the
+    /// last number drawn is mapped to a record that exists.
     #[inline]
     pub fn redraw(&self, mut draw: impl FnMut() -> i64) -> i64 {
         for _ in 1..DRAWS {

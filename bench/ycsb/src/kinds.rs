@@ -2,7 +2,7 @@
 
 use harness::Kind;
 
-/// The names; [`Kind`]s are indexes into them.
+/// The names. A [`Kind`] is an index into this list.
 pub const NAMES: &[&str] = &["READ", "READ-MODIFY-WRITE", "UPDATE", "VERIFY", "INSERT", "SCAN"];
 
 pub const READ: Kind = Kind(0);

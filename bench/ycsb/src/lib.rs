@@ -1,5 +1,5 @@
-//! The Yahoo! Cloud Serving Benchmark, following version 0.17.0 of its original in Java: its property files, its core
-//! workload as clients for the harness, and its output.
+//! The Yahoo! Cloud Serving Benchmark, following version 0.17.0 of the original in Java. It has the original's
+//! property files and output, and its core workload as clients for the harness.
 //!
 //! ```text
 //!   property files, -p name=value ──Properties──> Settings ──> Load, Run: clients draw what Java's draw
@@ -7,26 +7,28 @@
 //!                                                    └──> export, Status <─┘
 //! ```
 //!
-//! **What is the same, bit for bit** (compared with what the original's own classes draw and print; see `vectors/`):
+//! **What is the same, bit for bit** (compared with the output of the original's own classes; see `vectors/`):
 //! keys, distributions, operations and their order, fields, lengths of scans, and values with `dataintegrity`. The
-//! random numbers are the same as `ThreadLocalRandom` gives in Java 17. Each client has its own stream, which is made
-//! from the seed and the client's number. So a run can be repeated, which is impossible in the original.
+//! random numbers are those of `ThreadLocalRandom` in Java 17. Each client has its own stream of random numbers,
+//! which depends on the seed and the client's number. Therefore a run can be repeated, which is impossible in the
+//! original.
 //!
 //! **What is different:**
 //!
-//! * Random values have other bytes than in the original. They come from a stream of their own, so they do not
-//!   influence which keys are drawn.
+//! * Random values have other bytes than in the original. They come from a separate stream of random numbers, so
+//!   they do not influence which keys are drawn.
 //! * Clients share only the number of the last record, and only if they insert. With `sequential`, and in a load,
-//!   each client takes every n-th record. With `latest`, a client may for a moment draw with constants that lack the
-//!   newest few records.
-//! * Record numbers have 63 bits; the original cuts them to 31.
+//!   each client takes every n-th record. With `latest`, a client may for a short time draw with constants that
+//!   lack the newest few records.
+//! * Record numbers have 63 bits. The original cuts them to 31 bits.
 //! * If the read of a read-modify-write fails or finds nothing, nothing is written.
-//! * A load without `insertcount` ends after the last record. The original ends it `recordcount` records after
-//!   `insertstart`.
+//! * A load without `insertcount` ends after the last record. The original ends such a load at the record
+//!   `insertstart + recordcount`.
 //! * Wrong property values are errors. The original replaces some of them by the default, or fails later because of
 //!   them.
-//! * Single times (`raw`) are written during the run, so that memory does not grow. So lines of different kinds are
-//!   mixed. Times outside the window are left out. `intended` times are refused if a rate is set.
+//! * Single times (`raw`) are written to a file during the run, so that memory does not grow. Therefore lines of
+//!   different kinds are mixed. Times outside of the window are left out. `intended` times are refused if a rate is
+//!   set.
 //! * Logs of histograms (`hdrhistogram.fileoutput`) have a line for every second; the original has a line for every
 //!   status line.
 //! * Output: see [`export`].

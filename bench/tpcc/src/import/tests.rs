@@ -46,8 +46,8 @@ fn an_import_makes_all_rows_on_any_number_of_threads() {
     };
     let (rows, bytes) = made(1);
     assert_eq!(made(3), (rows, bytes));
-    // The number of all rows of items and of one warehouse, without order lines. There are 150,000 to 450,000 order
-    // lines.
+    // The number of all rows of one warehouse and of the items, without order lines. There are 150,000 to 450,000
+    // order lines.
     let others = 100_000 + 1 + 10 + 3 * 30_000 + 9_000 + 100_000;
     assert!((others + 290_000..others + 310_000).contains(&rows), "{rows} rows");
     assert!((70_000_000..90_000_000).contains(&bytes), "{bytes} bytes");

@@ -16,7 +16,7 @@ fn a_line_stands_under_its_head() {
     let expected = ["2.0", "s", "measured", "2700", "100", "4", "3", "4.00", "4.00", "4.00", "-", "-", "-", "-"];
     assert_eq!(words.len(), expected.len(), "{line}");
     for (word, expected) in words.iter().zip(expected) {
-        // Histograms have three significant digits.
+        // The histograms have only three significant digits.
         let is_near =
             word.parse::<f64>().ok().zip(expected.parse::<f64>().ok()).is_some_and(|(is, be)| (is - be).abs() < 0.05);
         assert!(*word == expected || is_near, "{word} for {expected} in {line}");

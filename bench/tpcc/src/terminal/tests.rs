@@ -17,7 +17,8 @@ fn ticket_of(terminal: &mut Terminal<'_>) -> Ticket {
     ticket
 }
 
-/// Gives `result` to the terminal. Returns how the terminal goes on, and what it counts.
+/// Passes `result` to the terminal. Returns what the terminal does next, and the number of new attempts that it
+/// counts.
 fn serve(terminal: &mut Terminal<'_>, result: Result<Outcome, &Failure>) -> (Next, u64) {
     let (mut retries, mut note) = (0, |_, _, _| {});
     let mut counts = [0; COUNTS.len()];
@@ -114,7 +115,7 @@ fn a_conflict_is_tried_again_with_the_same_input_and_not_for_ever() {
 fn terminals_ask_at_the_same_rate_from_the_beginning() {
     let rules = rules(Mode::Spec);
     let terminals = Terminals { rules: &rules, warehouses: 1..=1000, seed: 3 };
-    // The number of transactions that are asked for in each second, if transactions take no time.
+    // For each second, the number of transactions that are asked for, if transactions take no time.
     let mut asked = [0_u32; 60];
     for number in 0..10_000 {
         let (mut terminal, mut now) = (terminals.client(number, 10_000), 0);

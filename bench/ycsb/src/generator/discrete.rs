@@ -5,7 +5,7 @@ use crate::random::Random;
 /// Chooses among things by their weights.
 #[derive(Clone, Debug)]
 pub struct Discrete<T> {
-    /// Shares of the whole, in order.
+    /// The shares of the whole, in the order of the things.
     shares: Vec<(f64, T)>,
 }
 
@@ -29,8 +29,8 @@ impl<T: Copy> Discrete<T> {
             }
             draw -= share;
         }
-        // If the shares add up to slightly less than 1, there is a gap. The original throws an exception when it
-        // draws from the gap.
+        // If rounding makes the shares add up to slightly less than 1, there is a gap, and the last thing is drawn.
+        // The original throws an exception in this case.
         self.shares.last().expect("there is a thing: the constructor looked").1
     }
 }

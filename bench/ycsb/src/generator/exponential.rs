@@ -2,14 +2,14 @@
 
 use crate::random::Random;
 
-/// Draws numbers from 0 on, without an upper bound.
+/// Draws numbers that are at least 0 and have no upper bound.
 #[derive(Clone, Debug)]
 pub struct Exponential {
     gamma: f64,
 }
 
 impl Exponential {
-    /// `percentile` percent of the numbers are less than `range`.
+    /// With these parameters, `percentile` percent of the numbers are less than `range`.
     pub fn new(percentile: f64, range: f64) -> Exponential {
         Exponential { gamma: -(1.0 - percentile / 100.0).ln() / range }
     }

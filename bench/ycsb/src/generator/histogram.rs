@@ -6,7 +6,7 @@
 use crate::random::Random;
 use thiserror::Error;
 
-/// Lengths that are multiples of a block.
+/// Draws lengths that are multiples of a block size.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     block: i64,
@@ -23,7 +23,7 @@ pub enum BadHistogram {
     /// A line is not a bucket.
     #[error("line {0}: expected `bucket<TAB>count`, buckets in order from 0")]
     Line(usize),
-    /// No length could be drawn, or the counts are too large.
+    /// No length could be drawn, or the sum of the counts is too large.
     #[error("counts add up to nothing, or to more than 2147483647")]
     Area,
 }
@@ -33,7 +33,7 @@ impl Histogram {
     ///
     /// # Errors
     ///
-    /// [`BadHistogram::Area`].
+    /// [`BadHistogram::Area`] if no length could be drawn, or if the sum of the counts is too large.
     pub fn new(block: i64, buckets: Vec<i64>) -> Result<Histogram, BadHistogram> {
         let area = buckets.iter().try_fold(0_i64, |sum, count| sum.checked_add(*count));
         let area = area.and_then(|area| i32::try_from(area).ok()).filter(|area| *area > 0);
@@ -44,7 +44,7 @@ impl Histogram {
     ///
     /// # Errors
     ///
-    /// [`BadHistogram`] says what is wrong with it.
+    /// A [`BadHistogram`], which says what is wrong with the file.
     pub fn parse(text: &str) -> Result<Histogram, BadHistogram> {
         let mut lines = text.lines();
         let block = lines.next().and_then(|line| line.strip_prefix("BlockSize\t")).map(str::trim);

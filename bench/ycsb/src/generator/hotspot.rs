@@ -4,7 +4,7 @@
 use super::modulo;
 use crate::random::Random;
 
-/// Numbers from `min` to `max`, both included. The hot numbers come first.
+/// Draws numbers from `min` to `max`, both included. The hot numbers are the first ones of the range.
 #[derive(Clone, Debug)]
 pub struct Hotspot {
     min: i64,
@@ -14,11 +14,12 @@ pub struct Hotspot {
 }
 
 impl Hotspot {
-    /// `hot_part` of the range gets `hot_draws` of the draws; each is from 0 to 1. It returns `None` if a draw could
-    /// find no number: the hot part is empty but gets draws, or the rest is.
+    /// The part `hot_part` of the range gets the part `hot_draws` of all draws. Both parts are from 0 to 1. Returns
+    /// `None` if a draw could find no number. This is so if the hot part is empty but gets draws, and also if the
+    /// rest is empty but gets draws.
     pub fn new(min: i64, max: i64, hot_part: f64, hot_draws: f64) -> Option<Hotspot> {
         let interval = max - min + 1;
-        // It is cut to 32 bits, as in the original.
+        // The number of hot items is cut to 32 bits, as in the original.
         let hot = i64::from((interval as f64 * hot_part) as i32);
         let cold = interval - hot;
         let is_possible = (hot > 0 || hot_draws <= 0.0) && (cold > 0 || hot_draws >= 1.0);

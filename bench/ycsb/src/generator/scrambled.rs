@@ -1,19 +1,19 @@
-//! Draws numbers of which some are much likelier than others. The likely numbers lie anywhere in the range:
+//! Draws numbers, some of which are much likelier than others. The likely numbers are spread over the range:
 //! `ScrambledZipfianGenerator`.
 //!
-//! A zipfian number out of 10^10 items is hashed, and the hash is mapped to the range by a remainder. So the
-//! likelihoods do not depend on the number of items, and no constant has to be computed.
+//! It draws a zipfian number among 10^10 items, hashes this number, and maps the hash to the range by a remainder.
+//! Therefore the likelihoods do not depend on the length of the range, and no constant has to be computed for it.
 
 use super::Zipfian;
 use crate::key::fnv;
 use crate::random::Random;
 
-/// The last item of those that are drawn and hashed.
+/// The last of the items that are drawn and then hashed.
 const LAST_ITEM: i64 = 10_000_000_000;
-/// The sum over these items, as in the original.
+/// The value of `zetan` for these items, as in the original.
 const ZETAN: f64 = 26.469_028_201_783_02;
 
-/// Numbers from `min` to `max`, both included.
+/// Draws numbers from `min` to `max`, both included.
 #[derive(Clone, Debug)]
 pub struct Scrambled {
     pub(super) inner: Zipfian,

@@ -122,8 +122,8 @@ fn exponential_is_that_of_java() {
         let mut random = seeded(&case);
         case.check(|| i64::from(exponential.next(&mut random) as i32));
     }
-    // Java's logarithm and libm's logarithm sometimes differ in the last bit. In whole numbers this difference does
-    // not show.
+    // Java's logarithm and libm's logarithm sometimes differ in the last bit. After rounding to a whole number,
+    // this difference is not visible.
     for case in named(FILE, "exponential bits") {
         let exponential = Exponential::new(case.get("percentile"), case.get("range"));
         let mut random = seeded(&case);

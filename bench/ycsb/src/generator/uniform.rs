@@ -3,7 +3,7 @@
 use super::modulo;
 use crate::random::Random;
 
-/// Numbers from `min` to `max`, both included.
+/// Draws numbers from `min` to `max`, both included.
 #[derive(Clone, Debug)]
 pub struct Uniform {
     min: i64,

@@ -1,10 +1,11 @@
-//! Draws numbers of which small ones are likelier than large ones: `ZipfianGenerator`, after Gray, Sundaresan,
+//! Draws numbers. A small number is likelier than a large number: `ZipfianGenerator`, after Gray, Sundaresan,
 //! Englert, Baclawski and Weinberger, "Quickly generating billion-record synthetic databases", SIGMOD 1994.
 //!
-//! The constant theta is 0.99. `zetan` is the sum of `1 / i^theta` over all items. When the number of items grows,
-//! the sum is extended. The original computes a power for each item. Here, only the first [`TERMS`] items are added
-//! in this way, so that their sum equals the original's to the last bit. The items after them are computed in one
-//! step, so a range of any length is ready in a fraction of a second.
+//! `zetan` is the sum of `1 / i^theta`, for `i` from 1 to the number of items. `zetan` is the sum of `1 / i^theta`
+//! over all items. When the number of items grows, the new terms are added to this sum. The original computes a
+//! power for each item. Here, a power is computed only for the first [`TERMS`] items, so the sum of these terms
+//! equals the original's sum to the last bit. The terms of all later items are computed in one step. Therefore a
+//! range of any length is ready in a fraction of a second.
 
 #[cfg(test)]
 mod tests;
@@ -13,16 +14,17 @@ use crate::random::Random;
 
 const THETA: f64 = 0.99;
 
-/// How many items are added one by one, which takes up to half a second. A run that grows adds at most as many again.
+/// The number of items whose terms are added one by one. This takes up to half a second. When the number of items
+/// grows, at most as many terms are added one by one again.
 const TERMS: i64 = 1 << 24;
 
-/// Numbers from `min` to `max`. `min` is the likeliest.
+/// Draws numbers from `min` to `max`. The likeliest number is `min`.
 #[derive(Clone, Debug)]
 pub struct Zipfian {
     items: i64,
     base: i64,
     alpha: f64,
-    /// `1 + 0.5^theta`. If the scaled random number is below it, and not below 1, the second item is drawn.
+    /// `1 + 0.5^theta`. If the scaled random number is at least 1 and less than this, the second item is drawn.
     second: f64,
     zeta2theta: f64,
     constants: Constants,
@@ -31,14 +33,14 @@ pub struct Zipfian {
 /// The constants that depend on the number of items.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {
-    /// The number of items over which `zetan` is the sum.
+    /// The number of items whose terms are added up in `zetan`.
     pub count: i64,
     pub zetan: f64,
     pub eta: f64,
 }
 
 impl Zipfian {
-    /// Computes `zetan`, with a power for each of the first `TERMS` numbers.
+    /// Makes a generator and computes its `zetan`. This takes a power for each of the first `TERMS` items.
     ///
     /// # Panics
     ///
@@ -47,7 +49,7 @@ impl Zipfian {
         Zipfian::with_zetan(min, max, zeta(0, max - min + 1, 0.0))
     }
 
-    /// A generator whose `zetan` is known.
+    /// Makes a generator whose `zetan` is already known.
     pub(super) fn with_zetan(min: i64, max: i64, zetan: f64) -> Zipfian {
         assert!(min <= max, "a range has a number in it");
         let items = max - min + 1;
@@ -69,9 +71,8 @@ impl Zipfian {
         self.next_of(self.items, random)
     }
 
-    /// Draws the next number of `items` items. If the constants do not cover so many items, [`Self::grown`] must come
-    /// first. If there are fewer items than the constants were computed for, the same constants are used, as in the
-    /// original.
+    /// Draws the next number among `items` items. If the constants are for fewer items, [`Self::grown`] must be
+    /// called first. If the constants are for more items, they are used nevertheless, as in the original.
     #[inline]
     pub fn next_of(&self, items: i64, random: &mut Random) -> i64 {
         let Constants { zetan, eta, .. } = self.constants;
@@ -86,19 +87,19 @@ impl Zipfian {
         self.base + (items as f64 * (eta * u - eta + 1.0).powf(self.alpha)) as i64
     }
 
-    /// The constants `from`, extended to `items` items.
+    /// Extends the constants `from` to `items` items, and returns them.
     pub fn grown(&self, from: Constants, items: i64) -> Constants {
         let zetan = zeta(from.count, items, from.zetan);
-        // The original divides by the number of items with which it started.
+        // As in the original, the divisor uses the number of items with which the generator started.
         Constants { count: items, zetan, eta: eta(self.items, self.zeta2theta, zetan) }
     }
 
-    /// The constants with which numbers are drawn now.
+    /// The constants that this generator uses now.
     pub fn constants(&self) -> Constants {
         self.constants
     }
 
-    /// Draws from now on with constants that another generator of the same range has extended.
+    /// Sets the constants for the next draws. Another generator of the same range has extended them.
     pub fn set_constants(&mut self, constants: Constants) {
         self.constants = constants;
     }
@@ -122,13 +123,13 @@ fn zeta(from: i64, to: i64, sum: f64) -> f64 {
 /// f(x) = x^-theta     sum = integral of f + (f(last) - f(after)) / 2 + (f'(last) - f'(after)) / 12 + error
 /// ```
 ///
-/// All derivatives of `f` keep their signs, so the error is less than the next term, `|f'''(after)| / 720`. This term
-/// is less than `after^-3.99 / 120`, which is 10^-30 after [`TERMS`] items. What remains is the rounding of the
-/// operations below: less than 10 units in the last place. It would be less exact to add the items one by one,
-/// because each addition rounds.
+/// All derivatives of `f` keep their signs, so the error is less than the next term, `|f'''(after)| / 720`. This
+/// term is less than `after^-3.99 / 120`, which is 10^-30 after [`TERMS`] items. The other error comes from the
+/// rounding of the operations below. It is less than 10 units in the last place. Adding the terms one by one would
+/// be less exact, because each addition rounds.
 fn rest(after: f64, last: f64) -> f64 {
     let power = 1.0 - THETA;
-    // `(last^power - after^power) / power`, written so that it does not subtract two numbers that are nearly equal.
+    // This is `(last^power - after^power) / power`, in a form that does not subtract two nearly equal numbers.
     let integral = after.powf(power) * (power * (last / after).ln()).exp_m1() / power;
     let half = (last.powf(-THETA) - after.powf(-THETA)) / 2.0;
     let slope = |x: f64| -THETA * x.powf(-THETA - 1.0);

@@ -167,7 +167,8 @@ impl Rows {
         self.stocks(warehouse).clear();
     }
 
-    /// Enters an order. Each of `lines` has an item, the warehouse that supplies it, and a quantity.
+    /// Enters an order, as a transaction would. Each of `lines` consists of an item, the warehouse that supplies
+    /// the item, and a quantity.
     pub fn enter(&mut self, warehouse: u32, district: u32, customer: u32, lines: &[(u32, u32, u32)]) {
         let row = self.district(warehouse, district);
         let order = row.next_order;
@@ -207,7 +208,8 @@ impl Rows {
         }
     }
 
-    /// Lets a customer pay to a district of a warehouse. The customer is named by warehouse, district and number.
+    /// Enters a payment of a customer to a district of a warehouse. The customer is named by warehouse, district
+    /// and number.
     pub fn pay(&mut self, to: (u32, u32), from: (u32, u32, u32), amount: Cents) {
         let of = DistrictId { warehouse: to.0, district: to.1 };
         self.warehouse(of.warehouse).year_to_date += amount;

@@ -26,7 +26,7 @@ fn what_follows_the_first_items_is_their_sum_to_double_precision() {
 
 #[test]
 fn the_sum_over_ten_billion_items_is_the_one_that_the_original_has_counted() {
-    // The expected value is the sum of 10^10 rounded additions.
+    // The expected value is the result of 10^10 rounded additions.
     assert_near(zeta(0, 10_000_000_000, 0.0), 26.469_028_201_783_02, 1e-11, "10^10 items");
 }
 
