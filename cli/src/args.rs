@@ -195,7 +195,7 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// The command line of this process; ends it if that is wrong.
+    /// Parses the command line of this process. If it is wrong, the process ends.
     pub fn of_process() -> Self {
         let arguments = suite::args::kv::two_minus_signs(std::env::args_os());
         let matches = command().get_matches_from(arguments);
@@ -208,7 +208,7 @@ impl Cli {
         let name = names.join(" ");
         let is_given = |option: &&&str| matches.value_source(option) == Some(ValueSource::CommandLine);
         let refused = COMMON_OPTIONS.iter().filter(|option| !common_options_of(&name).contains(option)).find(is_given);
-        // `bench rows` has an option of this name itself.
+        // `bench rows` itself has an option of this name.
         let is_ybio = cli.common.compat.as_deref() == Some(suite::args::YBIO);
         if let Some(option) = refused.filter(|option| **option != "compat" || !is_ybio) {
             command().error(ErrorKind::ArgumentConflict, refusal(&name, option)).exit();
@@ -217,15 +217,16 @@ impl Cli {
     }
 }
 
-/// The command line: every command with its options. The options in `Common` can stand before a command or after it.
-/// They are shown in the help of the commands that they change something for, and are refused by the others.
+/// The command line: every command with its options. An option in `Common` can stand before a command or after it.
+/// It is shown in the help of the commands that it affects, and all other commands refuse it.
 pub fn command() -> clap::Command {
     let command = Cli::command();
     let common: Vec<clap::Arg> = command.get_arguments().filter(|option| option.is_global_set()).cloned().collect();
     hide_what_is_refused(command, "", &common)
 }
 
-/// Hides the `common` options that the subcommands of a command refuse, whose name is `path`.
+/// Hides the `common` options that subcommands refuse, in the help of these subcommands. `path` is the name of the
+/// whole command.
 fn hide_what_is_refused(command: clap::Command, path: &str, common: &[clap::Arg]) -> clap::Command {
     command.mut_subcommands(|command| {
         let path = format!("{path} {}", command.get_name()).trim_start().to_owned();
@@ -240,7 +241,7 @@ fn hide_what_is_refused(command: clap::Command, path: &str, common: &[clap::Arg]
     })
 }
 
-/// The options in [`Common`].
+/// The names of all options in [`Common`].
 const COMMON_OPTIONS: [&str; 9] = [
     "cache",
     "write_buffer",
@@ -253,8 +254,8 @@ const COMMON_OPTIONS: [&str; 9] = [
     "compat",
 ];
 
-/// Which of the options in [`Common`] change something of what a command does. A command with subcommands has those of
-/// all of them.
+/// Which of the options in [`Common`] affect a command. For a command with subcommands, these are the options of
+/// all its subcommands.
 fn common_options_of(command: &str) -> &'static [&'static str] {
     match command {
         "get" | "scan" | "nth" | "sample" | "tables" | "stats" | "metrics" | "explain" | "explain get"
@@ -266,19 +267,20 @@ fn common_options_of(command: &str) -> &'static [&'static str] {
             &["cache", "write_buffer", "durability", "read_index", "compaction_workers", "verbose", "compat"]
         }
         "index" => &COMMON_OPTIONS,
-        // These commands open no database, or change nothing in it and write elsewhere.
+        // These commands open no database, or they open one but change nothing in it and write elsewhere.
         "build-files" => &["write_buffer", "compat"],
         "checkpoint" | "backup" => &["cache", "verbose"],
         "follow" => &["cache", "verbose"],
         "compaction-worker" => &["cache"],
         "sql-scheduler" | "sql-executor" => &["cache", "read_index", "verbose"],
         "plan" => &["cache", "write_buffer"],
-        // Commands for backups, stores, damaged databases, and `bench`, whose targets have options of their own.
+        // The commands for backups, stores and damaged databases. Also `bench`, whose targets have options of their
+        // own.
         _ => &[],
     }
 }
 
-/// The error about an option that a command does not take.
+/// The error message if a command does not take an option.
 fn refusal(command: &str, option: &str) -> String {
     let option = option.replace('_', "-");
     match (command, &option[..]) {
@@ -295,7 +297,7 @@ fn refusal(command: &str, option: &str) -> String {
     }
 }
 
-/// How a database is opened. Which of these options a command takes is in [`common_options_of`].
+/// How a database is opened. [`common_options_of`] says which of these options a command takes.
 #[derive(Clone, Debug, Args)]
 pub struct Common {
     /// Memory for pages
@@ -324,7 +326,8 @@ pub struct Common {
     #[arg(short, long, global = true, help_heading = COMMON)]
     pub verbose: bool,
     /// Write only what this release of Larch can read, to be able to go back to it
-    // It is a text, because `bench rows` also has an option of this name, and clap gives both the same type.
+    // The field is a text because `bench rows` has an option of the same name, and clap requires the same type for
+    // both.
     #[arg(long, global = true, help_heading = COMMON, value_name = "RELEASE", value_parser = release)]
     compat: Option<String>,
 }
@@ -339,7 +342,7 @@ impl Common {
     ///
     /// # Errors
     ///
-    /// `dir` names a place in a store that cannot be used.
+    /// If `dir` names a place in a store that cannot be used.
     pub fn builder(&self, dir: &Path) -> Result<larch::Builder> {
         let durability = match self.durability {
             DurabilityArg::Synced => Durability::Synced,
@@ -354,7 +357,7 @@ impl Common {
             .durability(durability)
             .extractors(extractors::of);
         let builder = match places::machine(dir, Stored::Database)? {
-            // A store has room.
+            // A store always has room, so nothing is reserved.
             Some(machine) => builder.machine(machine).reserve_bytes(0),
             None => builder,
         };
@@ -362,7 +365,7 @@ impl Common {
     }
 }
 
-/// Which of two indexes is read.
+/// Which of the two indexes of a table is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReadIndexArg {
     /// The tree of nodes
@@ -389,15 +392,16 @@ pub enum Command {
     Import(Import),
     /// Put the rows of files in sorted files that any database can take in, on any machine
     ///
-    /// No database is needed or made. The directory has a list of the files with their checksums; it can be copied to
-    /// where the database is.
+    /// No database is needed or made. The directory contains a list of the files with their checksums. It can be
+    /// copied to the machine of the database.
     #[command(after_help = BUILD_EXAMPLES)]
     BuildFiles(BuildFiles),
     /// Take files that `build-files` has made into a table, all of them or none
     ///
-    /// No row is read: the files get second names in the database where the file system has that, and are copied
-    /// elsewhere. So a damaged page is taken in unless --verify is given. A row replaces one of the table with its key,
-    /// and one of the directories that are named before.
+    /// No row is read. Where the file system can give files second names, the files get second names in the
+    /// database; elsewhere they are copied. Therefore a damaged page is taken in, too, unless --verify is given. A
+    /// row replaces the row of the same key in the table, and also a row of this key from a directory that is named
+    /// before its own.
     #[command(after_help = INGEST_EXAMPLES)]
     Ingest(Ingest),
     /// Print the row with a key
@@ -405,15 +409,16 @@ pub enum Command {
     Get(Get),
     /// Write one row, in place of an existing one with its key
     ///
-    /// Makes the database, and a table of raw keys and values, if they are not there.
+    /// If they do not exist, it makes the database and a table of raw keys and values.
     #[command(after_help = PUT_EXAMPLES)]
     Put(Put),
     /// Write or remove rows from the standard input as they come, and print the key of each once it is safe
     ///
-    /// A raw table gets keys and values with a tab between them, in which a backslash, tab, LF or CR is written \\, \t,
-    /// \n or \r; others rows of the kind that was imported, without a header. With --delete a line is a key, as `get`
-    /// takes it. With --format, rows and keys are what `scan` prints with that. A row that cannot be read ends it; the
-    /// rows before it stay.
+    /// For a raw table, each line is a key and a value with a tab between them. A backslash, tab, LF or CR in them
+    /// is written \\, \t, \n or \r. For other tables, the lines are rows in the format that was imported, without a
+    /// header. With --delete, each line is a key, as `get` takes it. With --format, the lines are rows or keys as
+    /// `scan` prints them with the same --format. If a row cannot be read, the command ends. The rows before it
+    /// stay.
     #[command(after_help = LOAD_EXAMPLES)]
     Load(Load),
     /// Remove the row with a key
@@ -426,20 +431,21 @@ pub enum Command {
     Scan(Scan),
     /// Print the row with a number, counted from 0 in the order of keys
     ///
-    /// The number is exact. Where one file alone has keys, a few pages are read whatever the number; where several
-    /// have, their keys are merged up to the row.
+    /// The number is exact. If only one file has keys in the range, a few pages are read whatever the number is. If
+    /// several files have such keys, their keys are merged up to the row.
     #[command(after_help = NTH_EXAMPLES)]
     Nth(Nth),
     /// Print rows chosen at random, in the order of their keys
     ///
-    /// The stored rows are cut in equal pieces, as many as the rows asked for, and one row is drawn from each. Fewer
-    /// rows come if many are erased or stored twice. Takes about a page of data a row.
+    /// The stored rows are cut into as many equal pieces as rows are asked for, and one row is drawn from each
+    /// piece. If many rows are erased or stored twice, fewer rows are printed. It reads about one page of data for
+    /// each row.
     #[command(after_help = SAMPLE_EXAMPLES)]
     Sample(Sample),
     /// Read the pages of a table or of a range of its keys, so that they are in memory when it is opened next
     ///
-    /// It reads at most half of --cache. When a database is closed, it keeps a list of the pages in memory, and a
-    /// program can open it with those pages.
+    /// It reads at most half as many bytes as --cache says. When a database is closed, it stores a list of the
+    /// pages that are in memory. A program can load these pages when it opens the database again.
     #[command(after_help = WARM_EXAMPLES)]
     Warm(Warm),
     /// List tables and what their rows are made of
@@ -453,85 +459,92 @@ pub enum Command {
     DropTable(DropTable),
     /// Give a table another name, in one step
     ///
-    /// No row is copied. What is in memory of it is written to a file first.
+    /// No row is copied. Rows that are only in memory are written to a file first.
     RenameTable(RenameTable),
     /// Answer questions in SQL, by a query engine that another build of this command has
     ///
-    /// All tables of the database can be asked; `CREATE EXTERNAL TABLE` declares the columns of those that do not do so
-    /// themselves, see docs/guide/sql.md. The database is opened as with --read-only, unless --follow is given, and all
-    /// statements see the same rows.
+    /// The statements can use all tables of the database. If a table does not declare its columns, `CREATE EXTERNAL
+    /// TABLE` declares them, see docs/guide/sql.md. The database is opened as with --read-only, unless --follow is
+    /// given. All statements see the same rows.
     #[command(after_help = SQL_EXAMPLES)]
     Sql(Sql),
     /// Cut queries into tasks for executors, which `larch sql --scheduler` asks, see docs/guide/sql.md
     SqlScheduler(SqlScheduler),
     /// Do tasks of queries: open the databases that they name, and read the ranges of keys that they have
     ///
-    /// At its end it prints what it has read.
+    /// When it ends, it prints what it has read.
     SqlExecutor(SqlExecutor),
     /// Show how many rows, bytes and files a table has
     ///
-    /// The number of rows is read off the indexes and takes no page of data, so it is given as the two numbers between
-    /// which it lies. Versions are what files hold: a row that was written again or deleted has several until files are
-    /// merged. With --from, --to, --buckets or --exact: what a range of keys holds and how that is spread.
+    /// The number of rows comes from the indexes, and no page of data is read. Therefore the command prints two
+    /// numbers, and the number of rows lies between them. The files contain versions of rows. A row that was
+    /// written again or deleted has several versions until files are merged. With --from, --to, --buckets or
+    /// --exact: what a range of keys holds and how that is spread.
     #[command(after_help = STATS_EXAMPLES)]
     Stats(Stats),
     /// Print what opening a database takes, as JSON: memory by owner, pages read, files
     ///
-    /// These are the counters of this command, which opens the database to read it, and not those of another process
-    /// that has it open: a program prints its own in the same form, by Metrics::to_json and to_prometheus.
+    /// The counters belong to this command, which opens the database to read it. They are not the counters of
+    /// another process that has the database open. A program can print its own counters in the same form, by
+    /// Metrics::to_json and to_prometheus.
     Metrics(Metrics),
     /// Say where to cut a table in parts of about equal size
     ///
-    /// Prints the key before which each part stops, as `scan` takes it with --from and --to. Rows and bytes are
-    /// estimates read off the indexes. A table with too few pages has fewer parts.
+    /// For each part, it prints the key before which the part stops, in the form that `scan` takes with --from and
+    /// --to. The numbers of rows and bytes are estimates from the indexes. If a table has too few pages, it gets
+    /// fewer parts.
     #[command(after_help = SPLIT_EXAMPLES)]
     Split(Split),
     /// Do a read and print what it took: files and levels visited, pages by kind, bytes, rounds of waiting
     ///
-    /// The cache is empty when the read begins, so this is its cost when nothing is in memory.
+    /// The cache is empty when the read begins, so the command shows the cost of the read when nothing is in
+    /// memory.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
     /// Merge files, so that reads have fewer files to look at
     Compact(Inspect),
     /// Change how a table is kept in the files that are written from here on, or how its keys are shown
     ///
-    /// Existing files stay as they are and can be read. Compactions rewrite them over time, `larch compact` all at
-    /// once.
+    /// Existing files stay as they are and can be read. Compactions rewrite them over time. `larch compact`
+    /// rewrites all of them at once.
     #[command(after_help = ALTER_EXAMPLES)]
     Alter(Alter),
     /// Make a second table with the rows of a first, without copying them
     ///
-    /// Both tables see the same files at first; later changes of one do not show in the other. Space is freed when both
-    /// have removed a row.
+    /// At first, both tables see the same files. Later changes of one table are not visible in the other table. The
+    /// space of a row is freed when both tables have removed the row.
     Clone(CloneTable),
     /// Move the rows from a key on to a new table, without copying them
     ///
-    /// All of them are moved or, if it fails, none. `larch split` says where tables have halves of about equal size.
+    /// Either all of them are moved or, if the command fails, none. `larch split` prints keys that divide a table
+    /// into parts of about equal size.
     #[command(after_help = SPLIT_OFF_EXAMPLES)]
     SplitOff(SplitOff),
     /// Find rows by other keys than their own
     ///
-    /// A declaration says what the keys of an index are made of, see docs/format/extractor.md. Every write keeps the
-    /// index.
+    /// A declaration says how the keys of an index are made, see docs/format/extractor.md. Every write to the table
+    /// updates the index.
     #[command(after_help = INDEX_EXAMPLES)]
     Index(Index),
     /// Read everything and verify it
     Check(Inspect),
     /// Save what can be read of a damaged database in a new one, and list what was lost
     ///
-    /// Nothing is written to the damaged one, and no other process may have it open. Without a manifest, files are
-    /// recognized by their contents.
+    /// Nothing is written to the damaged database, and no other process may have it open. If there is no manifest,
+    /// files are recognized by their contents.
     #[command(after_help = REPAIR_EXAMPLES)]
     Repair(Repair),
     /// Make a copy of a database that shares files with it, as it is now; also beside a process that writes
     ///
-    /// The copy is a database of its own, and has every commit that was there when the command began. Its files are
-    /// second names of those of DIR where the file system has that, and copies elsewhere.
+    /// The copy is a database of its own. It has every commit that existed when the command began. Where the file
+    /// system can give files second names, the copy's files are second names of the files in DIR. Elsewhere they
+    /// are copies.
     #[command(after_help = CHECKPOINT_EXAMPLES)]
     Checkpoint(Checkpoint),
     /// Add a backup of a database to a directory of backups; also beside a process that writes
     ///
-    /// It copies only files that no earlier backup has. Each backup has a number and can be restored by itself.
+    /// It copies only files that no earlier backup has copied. Each backup has a number and can be restored by
+    /// itself.
     #[command(after_help = BACKUP_EXAMPLES)]
     Backup(Backup),
     /// List the backups in a directory
@@ -542,25 +555,28 @@ pub enum Command {
     VerifyBackup(InspectBackups),
     /// Make a second database of one in a store, which shares its files; also beside a process that writes
     ///
-    /// It has every commit that was durable in the store when the command began, and both are written to from then on.
-    /// Nothing but the manifest and logs is copied. A branch that no process writes to serves as a checkpoint.
+    /// The branch has every commit that was durable in the store when the command began. From then on, both
+    /// databases can be written to. Only the manifest and the logs are copied. A branch that no process writes to
+    /// serves as a checkpoint.
     #[command(after_help = BRANCH_EXAMPLES)]
     Branch(Branch),
     /// List the branches of a database in a store that may need files of it
     Branches(InspectBranches),
     /// Remove a database in a store, with all its files; refused while branches need them
     ///
-    /// If a process still writes to it, that process gets an error at its next write.
+    /// If a process still writes to the database, this process gets an error at its next write.
     DropDatabase(DropDatabase),
     /// Follow a database that another process writes to, and print a line each time it shows more, until ^C
     ///
-    /// Any reading command with --follow sees the same: every commit of the writer, some milliseconds after it.
+    /// Every reading command with --follow sees the same: every commit of the writer, some milliseconds after the
+    /// commit.
     #[command(after_help = FOLLOW_EXAMPLES)]
     Follow(Follow),
     /// Do compactions for the process that writes to a database, until ^C
     ///
-    /// The writer is one with --compaction-workers. A line says what was done each time. A worker may end, or be
-    /// killed, at any time: then the writer does the compaction itself, or leaves it to another worker.
+    /// The writer must be started with --compaction-workers. For each compaction, a line says what was done. A
+    /// worker may end or be killed at any time. Then the writer does the compaction itself, or leaves it to another
+    /// worker.
     #[command(after_help = COMPACTION_WORKER_EXAMPLES)]
     CompactionWorker(CompactionWorker),
     /// Show a file of a database as text (an SST, a log or a manifest), or all SSTs of a table
@@ -569,9 +585,9 @@ pub enum Command {
     Demo(Demo),
     /// Predict what a table of a size takes, and what a get of it costs
     ///
-    /// Nothing is made or read: it is arithmetic, which `larch bench experiment scale` compares with tables that are
-    /// there. The table was compacted or imported, its values lie in their pages, and any row is read as often as any
-    /// other.
+    /// Nothing is created or read. The command only computes, and `larch bench experiment scale` compares its
+    /// results with real tables. It assumes that the table was compacted or imported, that values lie in their
+    /// pages, and that all rows are read equally often.
     #[command(after_help = PLAN_EXAMPLES)]
     Plan(Plan),
     /// Measure Larch and other stores
@@ -584,7 +600,7 @@ pub struct Bench {
     pub what: Measured,
 }
 
-/// What `bench` can measure: stores, whatever engine they are, and parts of this one.
+/// What `bench` can measure: stores of any engine, and parts of Larch.
 #[derive(Debug, Subcommand)]
 pub enum Measured {
     #[command(flatten)]
@@ -607,8 +623,8 @@ pub struct Index {
 pub enum IndexCommand {
     /// Make an index of the rows of a table
     ///
-    /// A row without a field of the declaration is left out. If a row does not fit, or two rows have one key of a
-    /// unique index, no index is made.
+    /// A row that lacks a field of the declaration is left out. If a row does not fit the declaration, or if two
+    /// rows have the same key in a unique index, no index is made.
     Create(CreateIndex),
     /// Remove an index; the rows stay
     Drop(DropIndex),
@@ -633,8 +649,8 @@ pub struct CreateIndex {
     /// Columns that make up its keys, by name or number from 1, wherever they lie in the rows; in JSON lines, members
     /// of the object
     ///
-    /// NAME:int is a whole number of 64 bits, NAME:num a decimal number with the precision of a double, and others are
-    /// texts.
+    /// NAME:int is a whole number of 64 bits, and NAME:num is a decimal number with the precision of a double. All
+    /// other columns are texts.
     #[arg(long, value_name = "COLUMN[,COLUMN…]", value_delimiter = ',')]
     pub columns: Vec<KeySpec>,
     /// Refuse two rows with the same key in the index
@@ -824,8 +840,8 @@ pub struct Restore {
     pub json: bool,
 }
 
-/// A directory for checkpoints or for built files. What looks like a URL of a store is refused, so that it can become
-/// one.
+/// A directory for checkpoints or for built files. A path that looks like the URL of a store is refused, so that
+/// later releases can accept such URLs.
 fn local(text: &str) -> Result<PathBuf, String> {
     if places::is_url(Path::new(text)) {
         return Err(format!(
@@ -849,7 +865,7 @@ pub struct Import {
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
-    // Last, for its heading holds for all that come after it.
+    // This field is the last one, because the help heading applies to all options after it.
     #[command(flatten, next_help_heading = NEW_TABLE)]
     pub table_options: TableArgs,
 }
@@ -870,7 +886,7 @@ pub struct BuildFiles {
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
-    // Last, for its heading holds for all that come after it.
+    // This field is the last one, because the help heading applies to all options after it.
     #[command(flatten, next_help_heading = NEW_TABLE)]
     pub table_options: TableArgs,
 }
@@ -909,16 +925,17 @@ pub struct InputArgs {
     pub no_header: bool,
     /// Columns that make up the key, by name or number from 1 [default: the first, or the table's]
     ///
-    /// NAME:int orders a column as whole numbers of 64 bits, NAME:num as decimal numbers with the precision of a
-    /// double; others are in byte order. If several rows have the same key, the last one stays; 7 and 007 are the same
-    /// number.
+    /// NAME:int orders a column as whole numbers of 64 bits, and NAME:num orders it as decimal numbers with the
+    /// precision of a double. All other columns are in byte order. If several rows have the same key, the last one
+    /// stays. In such columns, 7 and 007 are the same number.
     #[arg(long, value_name = "COLUMN[,COLUMN…]", value_delimiter = ',')]
     pub key: Vec<KeySpec>,
     /// Groups of columns beside the key that are stored apart, so that a read of some groups reads nothing of the
     /// others [default: none, or the table's]
     ///
-    /// A group is NAME:COLUMN,COLUMN…, with columns as in --key. NAME:* is the group of all columns that no other group
-    /// names; without one every column must be named. A ; separates groups, or give --groups several times.
+    /// A group is written NAME:COLUMN,COLUMN…, with columns as in --key. NAME:* is the group of all columns that no
+    /// other group names. Without such a group, every column must be named. Separate groups with a ; or give
+    /// --groups several times.
     #[arg(long, value_name = "GROUP[;GROUP…]", value_delimiter = ';')]
     pub groups: Vec<GroupSpec>,
 }
@@ -952,7 +969,7 @@ pub struct TableArgs {
     pub in_memory: Option<bool>,
 }
 
-/// Reads `--filters`, as [`Filters`] are printed.
+/// Parses the value of `--filters`, in the form in which [`Filters`] are printed.
 fn filters(text: &str) -> std::result::Result<Filters, String> {
     let kind = |text: &str| match text {
         "none" => Ok(FilterKind::None),
@@ -967,7 +984,7 @@ fn filters(text: &str) -> std::result::Result<Filters, String> {
 }
 
 impl TableArgs {
-    /// Changes what was said and leaves the rest.
+    /// Changes the options that were given, and leaves all other options as they are.
     pub fn apply(&self, options: &mut TableOptions) {
         if let Some(bytes) = self.page {
             options.page_bytes = bytes;
@@ -1014,7 +1031,7 @@ impl From<IndexArg> for PageIndexKind {
     }
 }
 
-/// What the keys of a raw table are made of, if they are tuples.
+/// The types of the fields in a raw table's keys, if these keys are tuples.
 #[derive(Debug, Default, Args)]
 pub struct KeyTypes {
     /// Types of the fields of a raw table's keys, as 'u32, string desc', see docs/format/tuple.md; keys are written as
@@ -1024,7 +1041,7 @@ pub struct KeyTypes {
 }
 
 impl KeyTypes {
-    /// What a table is made with whose keys are of these types.
+    /// The metadata for a new table whose keys have these types.
     pub fn to_metadata(&self) -> Vec<u8> {
         self.key_types.as_ref().map(Declaration::to_bytes).unwrap_or_default()
     }
@@ -1102,8 +1119,8 @@ pub struct KeyRange {
     /// Key to stop before
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub to: Option<OsString>,
-    /// Keys that start with this; a tab after a column says that it is complete. In a tuple, (17) has whole fields, and
-    /// in (17, "Bo"..) the last field goes on
+    /// Keys that start with this. A tab after a column says that the column is complete. In a tuple, (17) has whole
+    /// fields, and in (17, "Bo"..) the last field goes on
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub prefix: Option<OsString>,
     #[command(flatten)]
@@ -1160,7 +1177,7 @@ pub struct Scan {
     pub shown: Shown,
 }
 
-/// What is printed of rows.
+/// What is printed about rows.
 #[derive(Debug, Args)]
 pub struct Shown {
     /// Print keys only
@@ -1255,7 +1272,7 @@ pub struct CreateTable {
     pub table: String,
     #[command(flatten)]
     pub types: KeyTypes,
-    // Last, for its heading holds for all that come after it.
+    // This field is the last one, because the help heading applies to all options after it.
     #[command(flatten, next_help_heading = NEW_TABLE)]
     pub table_options: TableArgs,
 }
@@ -1323,7 +1340,7 @@ pub struct Plan {
     pub json: bool,
 }
 
-/// Reads `64000000` and `64e6`.
+/// Parses a number of rows such as `64000000` or `64e6`.
 fn rows_of_a_plan(text: &str) -> std::result::Result<u64, String> {
     let whole = || text.parse::<u64>().ok();
     let power = || {
@@ -1381,7 +1398,7 @@ pub struct ExplainedScan {
     pub how: ExplainedHow,
 }
 
-/// What every read to explain takes.
+/// The options of every read that is explained.
 #[derive(Debug, Args)]
 pub struct ExplainedHow {
     /// Read only these groups [default: all]

@@ -29,12 +29,13 @@
 //! * Single times (`raw`) are written to a file during the run, so that memory does not grow. Therefore lines of
 //!   different kinds are mixed. Times outside of the window are left out. `intended` times are refused if a rate is
 //!   set.
-//! * Logs of histograms (`hdrhistogram.fileoutput`) have a line for every second; the original has a line for every
-//!   status line.
+//! * Logs of histograms (`hdrhistogram.fileoutput`) have a line for every second. In the original, they have a line
+//!   for every status line.
 //! * Output: see [`export`].
 //!
-//! Powers and logarithms come from the system's mathematical library. In all vectors, glibc's library gives the same
-//! powers as Java. Its logarithms sometimes differ in the last bit. This has never changed the number of a record.
+//! Powers and logarithms come from the system's mathematical library. In all vectors, glibc's library gives the
+//! same powers as Java. Logarithms sometimes differ from Java's in the last bit. No such difference has ever
+//! changed the number of a record.
 
 mod ceiling;
 mod draw;

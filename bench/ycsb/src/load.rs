@@ -11,7 +11,7 @@ use crate::settings::Settings;
 use crate::value::Text;
 use harness::{Client, Extra, Failure, Kind, Next, Outcome, Reply, Request, Rows, Strings, Workload};
 
-/// The load of a workload: `insertcount` records from `insertstart` on.
+/// The load of a workload: the `insertcount` records from `insertstart` on.
 pub struct Load {
     values: Values,
     key_names: KeyNames,
@@ -23,7 +23,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// The load that `settings` describe. Random values are drawn from `seed`.
+    /// The load that `settings` describes. Random values are drawn from `seed`.
     pub fn new(settings: &Settings, seed: u64) -> Load {
         let Settings { records, operations, .. } = settings;
         Load {
@@ -42,8 +42,8 @@ impl Load {
         self.span.unsigned_abs()
     }
 
-    /// All records in key order, for stores that load rows in this order. It sorts all keys first, which takes 16
-    /// bytes of memory for each key.
+    /// All records in key order, for stores that load rows in this order. The function first sorts all keys, which
+    /// takes 16 bytes of memory for each key.
     pub fn in_order(&self) -> LoadRows {
         let names = self.key_names;
         let mut order: Vec<(u64, i64)> =
@@ -64,7 +64,8 @@ impl Workload for Load {
         LoadClient {
             values: self.values.clone(),
             draws: Draws::new(self.seed, number as u64),
-            // Records are dealt in turns, so that all clients reach the end of the range at about the same time.
+            // The records are given to the clients in turns, so that all clients reach the end of the range at
+            // about the same time.
             next: self.start + number as i64,
             step: clients as i64,
             left: share(self.records(), number, clients),
@@ -77,7 +78,7 @@ impl Workload for Load {
     }
 }
 
-/// How many of `count` things client `number` of `clients` does.
+/// The part of `count` things that client `number` of `clients` does.
 fn share(count: u64, number: usize, clients: usize) -> u64 {
     let (number, clients) = (number as u64, clients as u64);
     count / clients + u64::from(number < count % clients)
@@ -104,7 +105,7 @@ pub struct LoadClient {
     left: u64,
     key: Vec<u8>,
     record: Strings,
-    /// Failed attempts at the current record.
+    /// How many attempts at the current record have failed.
     attempts: u32,
     retries: u32,
     retry_nanos: f64,

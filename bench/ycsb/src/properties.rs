@@ -1,4 +1,5 @@
-//! Names and values, read as `java.util.Properties` reads them. `settings` knows what they mean.
+//! Reads names and values in the way of `java.util.Properties`. The module `settings` knows what these names and
+//! values mean.
 
 #[cfg(test)]
 mod tests;
@@ -6,7 +7,7 @@ mod tests;
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// Names with their values. If a name is set several times, it has its last value.
+/// Names with their values. If a name is set several times, the last value counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties {
     values: BTreeMap<String, String>,
@@ -15,10 +16,10 @@ pub struct Properties {
 /// Why bytes are not a property file, or an argument is not a property.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadSyntax {
-    /// `\u` is not followed by four hexadecimal digits.
+    /// A `\u` is not followed by four hexadecimal digits.
     #[error("line {line}: `\\u` needs four hexadecimal digits")]
     Escape {
-        /// The number of the line, from 1.
+        /// The number of the line, counted from 1.
         line: usize,
     },
     /// The argument of `-p` has no equals sign.
@@ -41,19 +42,19 @@ impl Properties {
     ///
     /// # Errors
     ///
-    /// [`BadSyntax::NoValue`].
+    /// [`BadSyntax::NoValue`] if there is no equals sign.
     pub fn set_argument(&mut self, argument: &str) -> Result<(), BadSyntax> {
         let (name, value) = argument.split_once('=').ok_or_else(|| BadSyntax::NoValue(argument.to_owned()))?;
         self.set(name, value);
         Ok(())
     }
 
-    /// Sets the properties of a file, and replaces earlier values. Bytes are Latin-1, as in Java; other characters
-    /// are written `\u1234`.
+    /// Sets the properties of a file, and replaces earlier values. As in Java, bytes are Latin-1, and other
+    /// characters are written as `\u1234`.
     ///
     /// # Errors
     ///
-    /// [`BadSyntax::Escape`].
+    /// [`BadSyntax::Escape`] if an escape is wrong.
     pub fn load(&mut self, file: &[u8]) -> Result<(), BadSyntax> {
         for (line, text) in logical_lines(file) {
             let (name, value) = split(&text);
@@ -77,7 +78,7 @@ impl Properties {
 const BLANKS: [char; 3] = [' ', '\t', '\x0c'];
 
 /// The lines that are neither blank nor comments, without leading blanks. A line that ends in an odd number of
-/// backslashes is joined with the next line. Each result has the number of its first line.
+/// backslashes is joined with the next line. Each result comes with the number of its first line.
 fn logical_lines(file: &[u8]) -> Vec<(usize, String)> {
     let text: String = file.iter().map(|byte| char::from(*byte)).collect();
     let natural = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -85,7 +86,7 @@ fn logical_lines(file: &[u8]) -> Vec<(usize, String)> {
     let mut goes_on = false;
     for (index, line) in natural.split('\n').enumerate() {
         let line = line.trim_start_matches(BLANKS);
-        // A line that continues another is never a comment.
+        // A line that continues the line before it is never a comment.
         if !goes_on && (line.is_empty() || line.starts_with(['#', '!'])) {
             continue;
         }
@@ -101,8 +102,7 @@ fn logical_lines(file: &[u8]) -> Vec<(usize, String)> {
     logical
 }
 
-/// Splits a line into name and value. The name ends before the first blank, `=` or `:` that has no backslash before
-/// it.
+/// Splits a line into name and value. The name ends at the first blank, `=` or `:` without a backslash before it.
 fn split(line: &str) -> (&str, &str) {
     let mut is_escaped = false;
     let end = line.find(|c: char| {
@@ -117,7 +117,7 @@ fn split(line: &str) -> (&str, &str) {
 }
 
 fn unescaped(text: &str) -> Result<String, ()> {
-    // The text is collected as UTF-16, because an escape may be half a character.
+    // An escape may be half of a character, so the text is collected as UTF-16.
     let mut units: Vec<u16> = Vec::with_capacity(text.len());
     let mut rest = text.chars();
     while let Some(c) = rest.next() {

@@ -1,8 +1,8 @@
-//! Java's `ThreadLocalRandom`, step by step as in Java 17. So a seed gives the same numbers here as in Java.
+//! Java's `ThreadLocalRandom`, step by step as in Java 17. Therefore a seed gives the same numbers here as in Java.
 //!
-//! The state is a counter. Every draw of 32 or 64 bits adds the golden ratio, and mixes the result. (Java also adds
-//! twice the number of the thread; here, this number is always 0.) Each client has its own generator; generators are
-//! not shared.
+//! The state is a counter. Every draw of 32 or 64 bits adds the golden ratio to the counter, and mixes the result.
+//! (Java also adds twice the number of the thread; here, this number is always 0.) Each client has a generator of
+//! its own.
 
 #[cfg(test)]
 mod tests;
@@ -17,13 +17,13 @@ pub struct Random {
 }
 
 impl Random {
-    /// The stream of Java's generator whose `threadLocalRandomSeed` is `state`.
+    /// The stream of a generator whose `threadLocalRandomSeed` is `state` in Java.
     pub fn with_state(state: u64) -> Random {
         Random { state }
     }
 
-    /// The stream of client number `client` in a run with seed `seed`. The streams of different clients start far
-    /// from each other, because both numbers are mixed and not added.
+    /// The stream of client number `client` in a run with seed `seed`. The seed and the number are mixed instead of
+    /// added, so the streams of different clients start far from each other.
     pub fn of_client(seed: u64, client: u64) -> Random {
         Random { state: mix(mix(seed ^ GOLDEN).wrapping_add(client)) }
     }
@@ -45,7 +45,7 @@ impl Random {
         self.bits(32).cast_signed()
     }
 
-    /// `next(count)`: the upper `count` of 32 bits.
+    /// `next(count)`: the upper `count` bits of 32 random bits.
     fn bits(&mut self, count: u32) -> u32 {
         let z = self.step();
         let z = (z ^ (z >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -53,7 +53,7 @@ impl Random {
         ((z >> 32) as u32) >> (32 - count)
     }
 
-    /// `nextDouble()`: at least 0, less than 1, and a multiple of 2^-53. It takes two steps.
+    /// `nextDouble()`: a multiple of 2^-53 that is at least 0 and less than 1. It draws twice.
     #[inline]
     pub fn double(&mut self) -> f64 {
         let high = u64::from(self.bits(26));
@@ -76,8 +76,8 @@ impl Random {
         }
         loop {
             let value = bits % bound;
-            // The last part of the range is not a whole multiple of `bound`, and would favour small values. So it is
-            // rejected.
+            // If the draw lies in the last part of the range, which is shorter than `bound`, small values would be
+            // favoured. Therefore such a draw is rejected.
             if bits.wrapping_sub(value).wrapping_add(mask) >= 0 {
                 return value;
             }

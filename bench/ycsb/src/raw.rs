@@ -1,6 +1,6 @@
-//! Single times, as `measurementtype=raw` writes them. There is a line for every request, like
-//! `READ,1711455503042,137`. It has the kind, the time of the answer in milliseconds since 1970, and the duration in
-//! microseconds.
+//! Writes single times, as `measurementtype=raw` asks for. Each request gets a line such as
+//! `READ,1711455503042,137`. The line contains the kind, the time of the answer in milliseconds since 1970, and the
+//! duration in microseconds.
 //!
 //! ```text
 //!   harness ──> Stamping: when a request was sent and served ──> Store
@@ -8,13 +8,13 @@
 //!      └────> Noting <────────┘ ──> some KiB of lines ──full, or the client is done──> RawLog: one file
 //! ```
 //!
-//! A store between the harness and the measured store takes the times, because only the store knows when a request
-//! was sent. In an open loop, the client is asked for a request long before it is sent. So every request costs two
-//! more reads of the clock, and they are part of the measured time.
+//! A wrapper around the measured store takes the times, because only a store knows when a request is sent. In an
+//! open loop, a client makes a request long before the request is sent. Therefore each request costs two more reads
+//! of the clock, and these are part of the measured time.
 //!
-//! The first request shows when the run began, and so where the window lies. At the edges of the window, a request
-//! may be in the file but not in the summary, or in the summary but not in the file. Without a warm-up and with a
-//! fixed number of operations, there are no such edges.
+//! The first request shows when the run began, which determines the time of the window. A request at the edge of
+//! the window may be in the file and missing in the summary, or the other way round. A run without a warm-up and
+//! with a fixed number of operations has no such edges.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "single times are a file of the machine")]
 
@@ -35,44 +35,45 @@ use std::ops::Range;
 use std::time::{Duration, SystemTime};
 use thiserror::Error;
 
-/// The memory in which all clients together gather lines before they write. Each client has an equal part of it, but
-/// at most `MOST_BUFFER_BYTES` and at least `LEAST_BUFFER_BYTES`.
+/// The memory in which all clients together collect lines before they write them. Each client has an equal part of
+/// this memory, but at most `MOST_BUFFER_BYTES` and at least `LEAST_BUFFER_BYTES`.
 const BUFFERS_BYTES: usize = 64 << 20;
 const MOST_BUFFER_BYTES: usize = 64 << 10;
 /// Enough for some lines.
 const LEAST_BUFFER_BYTES: usize = 1 << 10;
-/// A line is shorter than this: two names, a prefix, and two numbers of 20 digits.
+/// Every line is shorter than this: it has two names, a prefix, and two numbers of 20 digits.
 const LINE_BYTES: usize = 128;
 
 thread_local! {
-    /// When a request was sent and served. It is the request whose outcome the thread's client gets next.
+    /// When a request was sent, and when it was served. It is the request whose outcome the client on this thread
+    /// gets next.
     static STAMP: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
-/// Single times that could not be written.
+/// The failure to write single times.
 #[derive(Debug, Error)]
 #[error("cannot write single times to {name}: {error}")]
 pub struct RawError {
-    /// Which file.
+    /// The name of the file.
     pub name: String,
-    /// What the system says.
+    /// The error that the system has reported.
     pub error: io::Error,
 }
 
-/// The destination of the single times of a run.
+/// The file or other output for the single times of a run.
 pub struct RawLog(Arc<Log>);
 
 /// What the clients share.
 struct Log {
     name: String,
-    /// For each kind, the beginnings of its lines: first for requests that were done, then for failed ones. If there
-    /// are several beginnings, each of them gets a line.
+    /// For each kind, the words with which its lines begin: first for requests that succeeded, then for failed
+    /// requests. If there are several such words, a line is written for each of them.
     labels: Vec<[Vec<String>; 2]>,
-    /// The length of ramp and warm-up.
+    /// The length of the ramp and the warm-up together.
     skip_nanos: u64,
-    /// The longest that the window may be.
+    /// The maximum length of the window.
     length_nanos: u64,
-    /// The window. It is set when the first request was sent.
+    /// The window. It is set when the first request is sent.
     window: OnceLock<Range<u64>>,
     /// Nanoseconds from 1970 to the moment when the run's clock was 0.
     began_nanos: OnceLock<u64>,
@@ -81,20 +82,20 @@ struct Log {
 
 struct File {
     out: Box<dyn Write + Send>,
-    /// The labels whose header was written: one bit for each.
+    /// The labels whose header was written, with one bit for each label.
     headed: u64,
-    /// The first error of a write. After it, nothing is written.
+    /// The first error of a write. After an error, nothing more is written.
     error: Option<io::Error>,
 }
 
 impl RawLog {
-    /// Opens the file that `output` names, for a run as `plan` says. Lines are appended to it. `None`: the user wants
-    /// no single times.
+    /// Opens the file that `output` names, for a run with the plan `plan`. Lines are appended to it. Returns `None`
+    /// if no single times are asked for.
     ///
     /// # Errors
     ///
-    /// The file cannot be opened. Or `output` asks for times from when requests should have been sent, in an open
-    /// loop, whose schedule only the harness knows.
+    /// If the file cannot be opened. Or if `output` asks for intended times in an open loop. Only the harness knows
+    /// the schedule of an open loop.
     pub fn open(output: &Output, plan: &Plan) -> Result<Option<RawLog>, BadProperty> {
         if !output.measure.is_raw() {
             return Ok(None);
@@ -135,11 +136,12 @@ impl RawLog {
         }))
     }
 
-    /// Does the same as [`harness::run()`], and writes every single time to the file.
+    /// Does the same as [`harness::run()`], and also writes every single time to the file.
     ///
     /// # Errors
     ///
-    /// The errors of the run. If the file cannot be written, the run goes on; see [`RawLog::finish`].
+    /// The errors of the run. If the file cannot be written, the run goes on, and [`RawLog::finish`] returns the
+    /// error.
     pub fn run<W: Workload>(
         &self,
         store: &dyn Store,
@@ -156,7 +158,7 @@ impl RawLog {
     ///
     /// # Errors
     ///
-    /// Some of the file could not be written.
+    /// If a part of the file could not be written.
     pub fn finish(self) -> Result<(), RawError> {
         let mut file = self.0.file.lock();
         let ended = file.error.take().map_or_else(|| file.out.flush(), Err);
@@ -164,13 +166,14 @@ impl RawLog {
     }
 }
 
-/// The beginnings of lines, by kind.
+/// The words with which lines begin, for each kind.
 fn labels(output: &Output) -> Vec<[Vec<String>; 2]> {
     let prefix = if output.measure == Measure::HdrAndRaw { "Raw" } else { "" };
     let of = |name: &&str| {
         let mut done = vec![format!("{prefix}{name}")];
         if *name == "VERIFY" {
-            // A failed check has no metric of its own. A check is not sent, so it has no intended time.
+            // A failed check is counted under the same name as a check that succeeds. A check sends no request, so
+            // it has no intended time.
             return [done.clone(), done];
         }
         if output.interval == Interval::Both {
@@ -203,7 +206,7 @@ impl Log {
         Ok(())
     }
 
-    /// Sets the clock of the run.
+    /// Sets the clock of the run, unless it is set already.
     fn set_clock(&self, clock: Clock) {
         self.began_nanos.get_or_init(|| {
             let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -211,10 +214,10 @@ impl Log {
         });
     }
 
-    /// The window. The first call, for a request sent at `sent`, decides it.
+    /// The window. The first call determines the window, from the time `sent` of its request.
     fn window(&self, sent: u64) -> &Range<u64> {
         self.window.get_or_init(|| {
-            // Without a warm-up nothing is left out, even if another thread sent its first request earlier.
+            // Without a warm-up nothing is left out, even if another thread sent its first request before this one.
             let start = if self.skip_nanos == 0 { 0 } else { sent.saturating_add(self.skip_nanos) };
             start..sent.saturating_add(self.skip_nanos).saturating_add(self.length_nanos)
         })
@@ -225,13 +228,13 @@ impl Log {
 struct ClientLines {
     log: Arc<Log>,
     bytes: Vec<u8>,
-    /// The labels that occur in the lines: one bit for each.
+    /// The labels that occur in these lines, with one bit for each label.
     labels: u64,
     began_nanos: u64,
 }
 
 impl ClientLines {
-    /// The lines of one client, in a run of `clients` clients.
+    /// Makes the buffer for the lines of one client in a run with `clients` clients.
     fn new(log: &Arc<Log>, clients: usize) -> ClientLines {
         let began_nanos = log.began_nanos.get().copied().unwrap_or_default();
         let buffer_bytes = (BUFFERS_BYTES / clients.max(1)).clamp(LEAST_BUFFER_BYTES, MOST_BUFFER_BYTES);
@@ -293,7 +296,7 @@ struct NotingClient<C> {
     lines: ClientLines,
     /// The kind of the current request.
     kind: Kind,
-    /// When the first request of the operation was sent.
+    /// When the first request of the current operation was sent.
     began: Option<u64>,
 }
 
@@ -386,7 +389,7 @@ impl Store for Stamping<'_> {
     }
 
     fn close(self: Box<Self>) -> Result<(), Failure> {
-        // The owner of the store closes it.
+        // The caller who opened the store also closes it.
         Ok(())
     }
 }
@@ -418,7 +421,7 @@ impl Flights for Stamped<Box<dyn Flights + '_>> {
     fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure> {
         let started = self.session.start(slot, request);
         if started.is_err() {
-            // The client gets the result at once.
+            // This session's client gets the result at once.
             let now = self.clock.nanos();
             STAMP.set((now, now));
         }

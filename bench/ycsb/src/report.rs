@@ -18,12 +18,12 @@ pub use hdr::hdr_logs;
 pub use seed_line::seed_line;
 pub use status::Status;
 
-/// The result in the form that `exporter` names.
+/// The result in the format that `exporter` names.
 ///
 /// As in the original, times are whole microseconds, rounded down. Averages and variances are computed from
 /// nanoseconds. There are no lines about garbage collection, because there is none, and no lines of `CLEANUP`.
-/// Requests that found no row are in their operation's own times, and are counted as `Return=NOT_FOUND`; the original
-/// counts them under `-FAILED`. The throughput counts operations that were done.
+/// Requests that found no row are counted as `Return=NOT_FOUND`, and their times are among the operation's own
+/// times. The original counts such requests under `-FAILED`. The throughput counts only completed operations.
 pub fn export(measured: &Measured, output: &Output) -> String {
     let lines = lines::of(measured, output);
     match output.format {
@@ -50,7 +50,7 @@ fn json(lines: &[Line], between: &str) -> String {
     let object = |Line { metric, measurement, value }: &Line| {
         let value = match value {
             Value::Whole(number) => number.to_string(),
-            // JSON has no infinite numbers and no NaN.
+            // JSON has neither infinite numbers nor NaN, so these are written as texts.
             Value::Real(number) if !number.is_finite() => format!("\"{}\"", double(*number)),
             Value::Real(number) => double(*number),
         };

@@ -1,4 +1,4 @@
-//! Clients that work with records: reads, updates, inserts, scans, read-modify-writes.
+//! Clients that work with records: they read, update, insert and scan records, and make read-modify-writes.
 
 #[cfg(test)]
 mod tests;
@@ -17,14 +17,14 @@ pub struct Run {
 }
 
 impl Run {
-    /// The run that `settings` describe, drawn from `seed`. Its clients never end, because the plan limits the number
-    /// of operations, see [`Settings::plan`].
+    /// The run that `settings` describes. Everything in it is drawn from `seed`. Its clients never end by
+    /// themselves. The plan limits the number of operations, see [`Settings::plan`].
     pub fn new(settings: &Settings, seed: u64) -> Run {
         Self::of_share(settings, seed, Share::WHOLE)
     }
 
-    /// The run in a process that does `share` of it. Its clients are still the clients of the whole run, see
-    /// [`Share::part`]. No other share inserts the same records.
+    /// The run in a process that does the part `share` of it. Its clients are still the clients of the whole run,
+    /// see [`Share::part`]. No two shares insert the same records.
     pub fn of_share(settings: &Settings, seed: u64, share: Share) -> Run {
         Run { deck: Arc::new(Deck::new(settings, share)), seed, clock: Clock::start() }
     }
@@ -59,7 +59,7 @@ impl Workload for Run {
 pub struct RunClient {
     hand: Hand,
     operation: Operation,
-    /// Whether the read of a read-modify-write is done.
+    /// Whether the read of a read-modify-write is done, so that the write comes next.
     is_written: bool,
     key: Vec<u8>,
     /// The fields to read.
@@ -73,7 +73,7 @@ pub struct RunClient {
     record: Strings,
     /// The value that a read should have found.
     expected: Vec<u8>,
-    /// Measures how long a check takes.
+    /// The clock that measures how long a check takes.
     clock: Clock,
 }
 
@@ -92,7 +92,7 @@ impl RunClient {
         }
     }
 
-    /// Checks the record that was read, if values can be checked.
+    /// Checks the record that was read, if its values can be checked.
     fn verify(&mut self, result: Result<Outcome, &Failure>, reply: &Reply, extra: &mut Extra<'_>) {
         if !self.hand.deck().values().checkable {
             return;

@@ -1,5 +1,5 @@
-//! The meaning of properties: every property of the core workload, checked, with its default. Each property that has
-//! no effect here gets a warning.
+//! The meaning of properties. Every property of the core workload is checked and has its default. A property that
+//! has no effect here gets a warning.
 
 mod known;
 #[cfg(test)]
@@ -25,7 +25,8 @@ pub struct Settings {
     pub drive: Drive,
     /// How results are printed.
     pub output: Output,
-    /// Texts for people about properties that have no effect, or another effect than in the original.
+    /// Messages for people about properties that have no effect here, or that have another effect than in the
+    /// original.
     pub warnings: Vec<String>,
 }
 
@@ -34,7 +35,7 @@ pub struct Settings {
 pub struct Records {
     /// `table`.
     pub table: String,
-    /// `recordcount`; 2147483647 if it is not set.
+    /// `recordcount`, or 2147483647 if it is not set.
     pub count: i64,
     /// Whether `recordcount` is set. A load needs it.
     pub count_is_set: bool,
@@ -50,7 +51,7 @@ pub struct Records {
     pub field_length: FieldLength,
     /// `insertorder`, `zeropadding`.
     pub key_names: KeyNames,
-    /// `dataintegrity`: values can be checked, and reads check them.
+    /// `dataintegrity`: whether values can be checked and reads check them.
     pub checkable: bool,
 }
 
@@ -59,9 +60,9 @@ pub struct Records {
 pub enum FieldLength {
     /// All values have this length.
     Constant(i64),
-    /// From the first to the second length, all equally likely.
+    /// Lengths from the first to the second one, all equally likely.
     Uniform(i64, i64),
-    /// From the first to the second length. Shorter lengths are likelier.
+    /// Lengths from the first to the second one. A shorter length is likelier than a longer one.
     Zipfian(i64, i64),
     /// Lengths drawn from a histogram.
     Histogram(Histogram),
@@ -70,7 +71,7 @@ pub enum FieldLength {
 /// The operations: the proportion of each kind, and the records that they use.
 #[derive(Clone, Debug)]
 pub struct Operations {
-    /// `operationcount`: the number of operations altogether. `None`: until the time is over.
+    /// `operationcount`: the number of all operations. `None` if the run ends only after a time.
     pub count: Option<u64>,
     /// `readproportion`.
     pub read: f64,
@@ -90,13 +91,13 @@ pub struct Operations {
     pub max_scan: i64,
     /// Whether `scanlengthdistribution` is `zipfian`. Otherwise it is `uniform`.
     pub scan_is_zipfian: bool,
-    /// `readallfields`: whether a read reads all fields. Otherwise it reads one.
+    /// `readallfields`: whether a read reads all fields. Otherwise it reads one field.
     pub read_all_fields: bool,
-    /// `writeallfields`: whether an update writes all fields. Otherwise it writes one.
+    /// `writeallfields`: whether an update writes all fields. Otherwise it writes one field.
     pub write_all_fields: bool,
-    /// `core_workload_insertion_retry_limit`: how often the load repeats an insert that fails.
+    /// `core_workload_insertion_retry_limit`: how many times the load repeats an insert that fails.
     pub insert_retries: u32,
-    /// `core_workload_insertion_retry_interval`: about this many seconds lie between attempts.
+    /// `core_workload_insertion_retry_interval`: about how many seconds lie between two attempts.
     pub insert_retry_seconds: u32,
 }
 
@@ -105,7 +106,7 @@ pub struct Operations {
 pub enum KeyDistribution {
     /// All records are equally likely.
     Uniform,
-    /// Some records are much likelier than others. They lie anywhere in the range.
+    /// Some records are much likelier than others. The likely records are spread over the range.
     Zipfian,
     /// The latest records are the likeliest.
     Latest,
@@ -118,7 +119,7 @@ pub enum KeyDistribution {
     },
     /// The records are taken one after the other.
     Sequential,
-    /// The latest records are the likeliest. The older a record is, the rarer it is.
+    /// The latest records are the likeliest. The older a record is, the less likely it is.
     Exponential {
         /// `exponential.percentile`.
         percentile: f64,
@@ -128,7 +129,7 @@ pub enum KeyDistribution {
 }
 
 impl KeyDistribution {
-    /// Its name in properties.
+    /// The name of the distribution in properties.
     pub fn name(&self) -> &'static str {
         match self {
             KeyDistribution::Uniform => "uniform",
@@ -141,14 +142,14 @@ impl KeyDistribution {
     }
 }
 
-/// How a run is driven. The command decides what is not set here.
+/// How a run is driven. If something is not set here, the command decides it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drive {
-    /// `dotransactions`: `false` loads.
+    /// `dotransactions`: `false` for a load.
     pub transactions: Option<bool>,
     /// `threadcount`.
     pub threads: Option<u32>,
-    /// `target`: operations per second of all clients together. `None`: as fast as possible.
+    /// `target`: operations per second of all clients together. `None` for as fast as possible.
     pub rate: Option<f64>,
     /// `maxexecutiontime`.
     pub max_seconds: Option<u64>,
@@ -165,26 +166,26 @@ pub struct Output {
     pub percentiles: Vec<f64>,
     /// `measurement.histogram.verbose`: histograms are printed, too.
     pub verbose: bool,
-    /// `histogram.buckets`: how many milliseconds have a bucket of their own.
+    /// `histogram.buckets`: the number of milliseconds that have a bucket of their own.
     pub buckets: u32,
     /// `timeseries.granularity`.
     pub granularity_millis: u64,
-    /// `measurement.raw.output_file`: the file for every single time. `None`: standard output.
+    /// `measurement.raw.output_file`: the file for single times. `None` for standard output.
     pub raw_file: Option<String>,
-    /// Whether single times have a summary: `measurement.raw.no_summary` is not set.
+    /// Whether single times have a summary. They do not if `measurement.raw.no_summary` is set.
     pub raw_summary: bool,
-    /// `hdrhistogram.output.path`: the beginning of the file names for logs of histograms. `None`:
+    /// `hdrhistogram.output.path`: the beginning of the names of files with logs of histograms. `None` if
     /// `hdrhistogram.fileoutput` is not set.
     pub hdr_path: Option<String>,
     /// `exporter`.
     pub format: Format,
-    /// `exportfile`. `None`: standard output.
+    /// `exportfile`. `None` for standard output.
     pub file: Option<String>,
-    /// `status`: whether a status line is printed now and then.
+    /// `status`: whether a status line is printed regularly.
     pub status: bool,
     /// `status.interval`.
     pub status_seconds: u64,
-    /// `label`, which begins the status line.
+    /// `label`: the text with which the status line begins.
     pub label: String,
 }
 
@@ -211,7 +212,7 @@ impl Measure {
         matches!(self, Measure::Raw | Measure::HdrAndRaw)
     }
 
-    /// Whether times are printed as a histogram of high dynamic range.
+    /// Whether times are printed as an HDR histogram (high dynamic range).
     pub fn is_hdr(self) -> bool {
         matches!(self, Measure::Hdr | Measure::HdrAndBuckets | Measure::HdrAndRaw)
     }
@@ -220,9 +221,9 @@ impl Measure {
 /// `measurement.interval`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interval {
-    /// From when a request was sent.
+    /// From the moment when a request was sent.
     Operation,
-    /// From when a request should have been sent.
+    /// From the moment when a request should have been sent.
     Intended,
     /// Both kinds of times.
     Both,
@@ -251,16 +252,16 @@ pub struct BadProperty {
     pub allowed: String,
 }
 
-/// Reads the text of a file, for `fieldlengthhistogram`. The error says why it cannot.
+/// Returns the text of a file, for `fieldlengthhistogram`. The error says why the file cannot be read.
 type ReadFile<'f> = &'f dyn Fn(&str) -> Result<String, String>;
 
 impl Settings {
-    /// The settings that `properties` describe. `read` returns the text of a file that a property names, or says why
-    /// it cannot.
+    /// The settings that `properties` describe. `read` returns the text of a file that a property names, or an
+    /// error that says why the file cannot be read.
     ///
     /// # Errors
     ///
-    /// The first value that is not allowed.
+    /// An error about the first value that is not allowed.
     pub fn new(properties: &Properties, read: ReadFile<'_>) -> Result<Settings, BadProperty> {
         let reader = Reader { properties };
         reader.one_of("workload", known::WORKLOADS, ())?;
@@ -274,7 +275,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The plan that the properties describe: for a load if `loading`, else for a run of the transactions.
+    /// The plan that the properties describe. If `loading`, it is the plan of a load, and otherwise of a run.
     pub fn plan(&self, loading: bool) -> Plan {
         let count = self.operations.count.map_or(Length::All, Length::Operations);
         let series = self.output.measure == Measure::Series;
@@ -290,11 +291,11 @@ impl Settings {
         }
     }
 
-    /// Checks that the workload can be loaded. Without `recordcount`, the original would load without end.
+    /// Checks that the workload can be loaded. If `recordcount` is not set, the original loads without end.
     ///
     /// # Errors
     ///
-    /// `recordcount` is not set.
+    /// If `recordcount` is not set.
     pub fn check_load(&self) -> Result<(), BadProperty> {
         let is_set = self.records.count_is_set;
         is_set.then_some(()).ok_or_else(|| bad("recordcount", "0", "set for a load: `-p recordcount=1000000`"))
@@ -305,7 +306,7 @@ impl Settings {
         Table::numbered(&self.records.table, &self.records.field_prefix, self.records.fields as usize)
     }
 
-    /// Warns about settings that are valid, but do something else than users may expect.
+    /// Adds warnings about settings that are valid but do something else than users may expect.
     fn warn(&mut self) {
         let operations = &self.operations;
         if operations.insert > 0.0 && operations.count.is_none() && operations.keys == KeyDistribution::Zipfian {
@@ -344,7 +345,7 @@ impl Reader<'_> {
         self.properties.get(name).map(str::trim)
     }
 
-    /// The value of a number property, which must be from `min` to `max`, if it is set.
+    /// The value of a property that is a number from `min` to `max`, or `None` if the property is not set.
     fn number<T: FromStr + PartialOrd + fmt::Display>(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Whole runs: the harness drives the clients on a store that keeps everything in memory.
+//! Tests of whole runs: the harness drives the clients on a store that keeps everything in memory.
 
 #![allow(clippy::disallowed_methods, reason = "files of the machine")]
 
@@ -20,7 +20,7 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 struct Memory {
     fields: usize,
     rows: Mutex<Map>,
-    /// One in this many puts fails. If it is 0, no put fails.
+    /// One put in this many fails. If it is 0, no put fails.
     put_fails: u64,
     puts: AtomicU64,
 }
@@ -185,7 +185,8 @@ fn one_client_writes_the_same_whatever_the_time() {
     assert_eq!(rows(), rows());
 }
 
-/// The lines of single times by their beginnings, and separately the headers. Each line is checked.
+/// The headers, and the times of single requests, grouped by the words with which their lines begin. Each line is
+/// checked, too.
 fn single_times(text: &str) -> (Vec<&str>, BTreeMap<&str, Vec<u64>>) {
     let (mut headers, mut times) = (Vec::new(), BTreeMap::<_, Vec<u64>>::new());
     for line in text.lines() {
@@ -229,7 +230,8 @@ fn every_single_time_is_written() {
             let mut micros = times[&name[..]].clone();
             let line = format!("[{name}], Total Operations, {}\n", micros.len());
             assert!(summary.contains(&line), "{line}{summary}");
-            // The store reads its clock between the two reads of the harness, so its times are not longer.
+            // The store reads its clock between the harness's two reads. Therefore the store's times are not longer
+            // than the harness's.
             micros.sort_unstable();
             let median = micros[micros.len() / 2];
             assert!(median <= kind.service.quantile(0.55) / 1000 + 1, "{name}: {median}");
@@ -257,8 +259,9 @@ fn single_times_of_warm_up_are_left_out() {
     assert_eq!(measured.operations, 100);
     let text = take(&file);
     let written = single_times(&text).1.get("READ").map_or(0, Vec::len);
-    // In 20 ms there are many thousands of requests. One request of the single client may lie across the edge of the
-    // window: the harness may see it begin before the window, and the store may see it sent within the window.
+    // In 20 ms there are many thousands of requests. One request of the single client may lie across the edge of
+    // the window. The harness may see this request begin before the window, while the store sees it sent within the
+    // window.
     assert!(written <= 101, "{written}");
 }
 

@@ -1,4 +1,4 @@
-//! The content of fields: random text, or text that is computed from key and field.
+//! The content of fields: random text, or text that is computed from the key and the field.
 
 #[cfg(test)]
 mod tests;
@@ -6,23 +6,24 @@ mod tests;
 use crate::key::decimal;
 use crate::random::Random;
 
-/// Random printable text. It has its own random stream, so that written values do not influence which keys are drawn.
-/// Its bytes differ from the original's, but as many of their bits are random: 5, 6 and 6 bits of three bytes.
+/// Random printable text. It comes from a separate stream of random numbers, so that written values do not
+/// influence which keys are drawn. Its bytes differ from the original's bytes, but they are equally random: three
+/// bytes have 5, 6 and 6 random bits.
 #[derive(Clone, Debug)]
 pub struct Text {
     state: u64,
 }
 
-/// How many bytes are made at once: three words of eight.
+/// How many bytes are made in one step: three words of eight bytes.
 const BLOCK: usize = 24;
 const SPACES: u64 = 0x2020_2020_2020_2020;
-/// The masks 31, 63, 63, repeated over three words. They give characters from 32 to 95.
+/// The masks 31, 63 and 63, repeated over three words. With these masks, all characters are from 32 to 95.
 const MASKS: [u64; 3] = [0x3f1f_3f3f_1f3f_3f1f, 0x1f3f_3f1f_3f3f_1f3f, 0x3f3f_1f3f_3f1f_3f3f];
 
 impl Text {
     /// The text that client number `client` writes in a run with seed `seed`.
     pub fn of_client(seed: u64, client: u64) -> Text {
-        // Any constant other than 0 makes this stream differ from the stream of the keys.
+        // With any constant other than 0, this stream differs from the stream of the keys.
         Text { state: Random::of_client(!seed, client).long().cast_unsigned() }
     }
 
@@ -44,8 +45,8 @@ impl Text {
     #[inline]
     fn block(&mut self, out: &mut [u8; BLOCK]) {
         for (word, mask) in MASKS.into_iter().enumerate() {
-            // A counter, multiplied and folded. The words do not wait for each other, and a text needs no better
-            // randomness.
+            // Multiplies a counter and folds the result. No word depends on the word before it, and a text needs no
+            // better randomness.
             self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let z = (self.state ^ (self.state >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
             let z = (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
@@ -55,8 +56,9 @@ impl Text {
     }
 }
 
-/// Appends the `bytes` bytes that `field` of record `key` has with `dataintegrity`. They are the key and the field,
-/// and then Java's `hashCode` of the text so far, repeated until the text is long enough.
+/// Appends the `bytes` bytes that `field` of the record `key` has with `dataintegrity`. They begin with the key and
+/// the field. Then Java's `hashCode` of the text so far is appended, again and again, until the text is long
+/// enough.
 pub fn push_checkable(key: &[u8], field: &[u8], bytes: usize, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(key);
@@ -73,7 +75,8 @@ pub fn push_checkable(key: &[u8], field: &[u8], bytes: usize, out: &mut Vec<u8>)
     out.truncate(start + bytes);
 }
 
-/// `String.hashCode` of a text, if the text before it has the hash `before`. Keys and names of fields are ASCII.
+/// Continues `String.hashCode` with `text`, if the text before it has the hash `before`. Keys and names of fields
+/// are ASCII.
 fn java_hash(before: i32, text: &[u8]) -> i32 {
     text.iter().fold(before, |hash, byte| hash.wrapping_mul(31).wrapping_add(i32::from(*byte)))
 }

@@ -9,7 +9,7 @@
 
 use std::str::FromStr;
 
-/// One case: what was set, and the results.
+/// One case: the parameters that were set, and the results.
 pub struct Case<'t> {
     pub name: &'t str,
     entries: Vec<(&'t str, &'t str)>,
@@ -34,7 +34,7 @@ pub fn cases(text: &str) -> Vec<Case<'_>> {
     cases
 }
 
-/// The cases called `name`, at least one.
+/// All cases called `name`. There must be at least one.
 pub fn named<'t>(text: &'t str, name: &str) -> Vec<Case<'t>> {
     let cases: Vec<_> = cases(text).into_iter().filter(|case| case.name == name).collect();
     assert!(!cases.is_empty(), "no case [{name}]");
@@ -52,7 +52,7 @@ impl<'t> Case<'t> {
         text.parse().unwrap_or_else(|_| panic!("[{}] {name}={text}", self.name))
     }
 
-    /// The bits of a double.
+    /// The value called `name` as the bits of a double.
     pub fn bits(&self, name: &str) -> u64 {
         u64::from_str_radix(self.text(name), 16).expect("bits in hexadecimal")
     }
@@ -66,8 +66,8 @@ impl<'t> Case<'t> {
         &self.entries
     }
 
-    /// Compares as many numbers as the original drew. The first numbers are compared one by one, and all numbers by
-    /// an ordered sum.
+    /// Draws as many numbers as the original drew, and compares them. The first numbers are compared one by one.
+    /// All numbers are compared by a sum that depends on their order.
     pub fn check(&self, mut next: impl FnMut() -> i64) {
         let values: Vec<i64> = self.list("values");
         let mut sum = 0_u64;
@@ -82,5 +82,5 @@ impl<'t> Case<'t> {
     }
 }
 
-/// The factor by which an ordered sum is multiplied before the next value is added.
+/// Before the next value is added to an ordered sum, the sum is multiplied by this factor.
 pub const SUM_FACTOR: u64 = 6_364_136_223_846_793_005;

@@ -1,4 +1,4 @@
-//! A client of a run takes some hundred bytes, and needs no thread.
+//! Checks that a client of a run takes some hundred bytes and needs no thread.
 
 #![allow(clippy::disallowed_methods, reason = "the machine's own allocator is counted")]
 
@@ -11,7 +11,7 @@ use ycsb::{Run, Settings, built_in};
 #[global_allocator]
 static COUNTING: Counting<Process> = Counting::new();
 
-/// The most bytes that a run of `workload` with `clients` clients takes. Each client does two operations.
+/// The most bytes of memory that a run of `workload` with `clients` clients takes. Each client does two operations.
 fn peak_bytes(workload: &str, clients: usize, pace: Pace) -> u64 {
     let mut properties = built_in(workload).expect("it is built in");
     properties.set("recordcount", "1000");
@@ -26,7 +26,8 @@ fn peak_bytes(workload: &str, clients: usize, pace: Pace) -> u64 {
     })
 }
 
-/// A client that only reads has a key. A client that writes also has a value of 100 bytes.
+/// The bytes for a client that only reads. It has a buffer for a key. A client that writes also has a buffer for a
+/// value of 100 bytes.
 const READER_BYTES: u64 = 640;
 const WRITER_BYTES: u64 = 800;
 

@@ -1,4 +1,4 @@
-//! `larch alter`: changes how a table is kept in files, from now on.
+//! `larch alter`: changes how a table is kept in files that are written from now on.
 
 use crate::args::{Alter, Common};
 use crate::database;
@@ -8,13 +8,13 @@ use crate::storage::Storage;
 use larch::Table;
 use serde::Serialize;
 
-/// How the table was kept and how it is now.
+/// How the table was kept before, and how it is kept now.
 #[derive(Serialize)]
 struct Report<'a> {
     table: &'a str,
     before: Storage,
     after: Storage,
-    /// The types of the fields of keys, if rows are raw and the table declares the types.
+    /// The types of the fields in keys, if the table is raw and declares these types.
     #[serde(skip_serializing_if = "Option::is_none")]
     key_types: Option<String>,
 }
@@ -50,7 +50,7 @@ pub fn run(common: &Common, args: &Alter) -> Result<()> {
     output.finish()
 }
 
-/// Refuses a table whose metadata is not a declaration of key types.
+/// Refuses a table that has metadata, unless this metadata is a declaration of key types.
 fn declares_key_types(table: &Table) -> Result<()> {
     let wrong = |why: &str| Err(Failure::Usage(format!("--key-types: {why}")));
     if database::schema(table)?.is_some() {

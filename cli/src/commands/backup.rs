@@ -1,4 +1,4 @@
-//! `larch backup` and `larch backups`: one makes a backup, the other lists those that exist.
+//! `larch backup` makes a backup, and `larch backups` lists the backups that exist.
 
 use crate::args::{Backup, Common, InspectBackups};
 use crate::database;
@@ -14,7 +14,7 @@ use row_access::time::Timestamp;
 use serde::Serialize;
 use std::path::Path;
 
-/// What the backup consists of, and what it has added.
+/// What the backup consists of, and what it has added to the directory.
 #[derive(Serialize)]
 struct Report {
     backup: u64,
@@ -23,7 +23,7 @@ struct Report {
     bytes: u64,
     new_files: u64,
     new_bytes: u64,
-    /// Numbers of backups that were removed.
+    /// The numbers of the backups that were removed.
     removed: Vec<u64>,
     seconds: f64,
 }

@@ -1,5 +1,5 @@
 //! `larch branch`, `larch branches` and `larch drop-database`: databases of one store that share files. The binary
-//! provides the code that asks a store; the binary of the default workspace knows no store.
+//! provides the code that talks to stores. The binary of the default workspace knows no store.
 
 use crate::args::{Branch, DropDatabase, InspectBranches};
 use crate::failure::{Failure, Result};
@@ -13,41 +13,41 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// What a branch shares with its origin, and what was copied.
+/// What a branch shares with its origin, and what was copied for it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Branched {
-    /// SSTs that both have.
+    /// The number of SSTs that both databases have.
     pub files: u64,
-    /// The bytes in them.
+    /// The number of bytes in these SSTs.
     pub bytes: u64,
-    /// Bytes of the manifest and of logs.
+    /// The number of bytes in the copied manifest and logs.
     pub copied_bytes: u64,
 }
 
-/// A branch that exists, or is to be made.
+/// A branch that exists or is being made.
 #[derive(Clone, Debug)]
 pub struct BranchFound {
-    /// Where it lies in the store.
+    /// The place of the branch in the store.
     pub place: String,
-    /// When it was asked for, since the start of 1970.
+    /// When the branch was asked for, as the time since the start of 1970.
     pub since: Duration,
-    /// How many files of its origin the branch needs, and their bytes; `None` if the branch is being made, or was not
-    /// finished.
+    /// How many files of its origin the branch needs, and the bytes in these files; `None` if the branch is being
+    /// made, or if making it was interrupted.
     pub files: Option<(u64, u64)>,
 }
 
-/// What is done with databases in a store. A database is named by its URL.
+/// The functions for databases in a store. A database is named by its URL.
 #[derive(Clone, Copy, Debug)]
 pub struct Branching {
-    /// Makes the second of the first.
+    /// Makes the second database as a branch of the first.
     pub branch: fn(&str, &str) -> io::Result<Branched>,
-    /// The branches that may need files.
+    /// The branches of a database that may need its files.
     pub branches: fn(&str) -> io::Result<Vec<BranchFound>>,
-    /// Removes a database; returns how many SSTs of its own it had, and how many bytes these had.
+    /// Removes a database. Returns how many SSTs of its own the database had, and how many bytes they had.
     pub drop_database: fn(&str) -> io::Result<(u64, u64)>,
 }
 
-/// The command with the time that it took.
+/// The result of the command, and the time that it took.
 #[derive(Serialize)]
 struct Report {
     #[serde(flatten)]
@@ -72,7 +72,7 @@ struct Dropped {
     bytes: u64,
 }
 
-/// The URL of a database, and the code that asks its store.
+/// The URL of a database, and the functions for its store.
 fn at_url(url: &Path, branching: Option<Branching>) -> Result<(&str, Branching)> {
     let text = url.to_str().filter(|text| text.contains("://"));
     let Some(text) = text else {

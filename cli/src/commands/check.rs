@@ -1,4 +1,4 @@
-//! `larch check`: reads everything and says what is damaged.
+//! `larch check`: reads everything and reports all damage.
 
 use crate::args::{Common, Inspect};
 use crate::database;
@@ -10,7 +10,7 @@ use crate::size;
 use os::Machine;
 use serde::Serialize;
 
-/// What was read and what is wrong with it.
+/// What was read, and the problems that were found.
 #[derive(Serialize)]
 struct Report {
     files: u64,
@@ -21,8 +21,8 @@ struct Report {
     seconds: f64,
 }
 
-/// Runs the command. Opening has already read the manifest and the log, so the check of one table leaves out only the
-/// files of other tables.
+/// Runs the command. Opening the database has already read the manifest and the log. Therefore the check of a
+/// single table leaves out only the files of other tables.
 pub fn run(common: &Common, args: &Inspect) -> Result<()> {
     let database = database::open(&args.dir, common).map_err(damage)?;
     let table = args.table.as_ref().map(|name| database::table(&database, &args.dir, name)).transpose()?;
@@ -70,7 +70,7 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
     Err(Failure::Damaged(format!("{dir} is damaged; restore what is named from a backup, or import it again")))
 }
 
-/// Damage that stops the check itself is still what was looked for.
+/// If damage stops the check itself, this is also reported as found damage.
 fn damage(failure: Failure) -> Failure {
     match failure {
         Failure::Engine(error) if error.is_corruption() => Failure::Damaged(error.to_string()),

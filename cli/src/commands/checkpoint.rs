@@ -1,4 +1,4 @@
-//! `larch checkpoint`: a copy that shares files with its origin.
+//! `larch checkpoint`: makes a copy that shares files with its origin.
 
 use crate::args::{Checkpoint, Common};
 use crate::database;

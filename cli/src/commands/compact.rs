@@ -1,4 +1,4 @@
-//! `larch compact`: fewer and fuller files.
+//! `larch compact`: merges files, so that they become fewer and fuller.
 
 use crate::args::{Common, Inspect};
 use crate::commands::stats::Stats;
@@ -20,7 +20,7 @@ struct Report {
     file_bytes_before: u64,
     files: u64,
     file_bytes: u64,
-    /// The time of the whole run, all tables together.
+    /// The time of the whole run over all tables.
     seconds: f64,
 }
 

@@ -1,4 +1,5 @@
-//! `larch compaction-worker`: does compactions for the process that writes to a database, and prints a line for each.
+//! `larch compaction-worker`: does compactions for the process that writes to a database, and prints a line for
+//! each compaction.
 
 use crate::args::{self, Common};
 use crate::failure::{Failure, Result};
@@ -9,7 +10,7 @@ use larch::worker::CompactedJob;
 use serde::Serialize;
 use std::ops::ControlFlow;
 
-/// What was done.
+/// The compaction that was done.
 #[derive(Serialize)]
 struct Done<'j> {
     table: &'j str,
@@ -18,7 +19,7 @@ struct Done<'j> {
     output_files: u64,
     output_bytes: u64,
     seconds: f64,
-    /// Why it failed, if it did.
+    /// Why the compaction failed, if it did.
     error: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `larch demo`: makes a database whose rows are known, reads it back, and says how long that took.
+//! `larch demo`: makes a database with known rows, reads the rows back, and reports how long this took.
 
 use crate::args::{Common, Demo};
 use crate::commands::stats::Stats;
@@ -17,17 +17,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The table of a demo. Its name, together with [`MAKER`] in its schema, distinguishes a demo from other databases.
+/// The table of a demo. This name and the text [`MAKER`] in the schema distinguish a demo from other databases.
 const TABLE: &str = "demo";
 const MAKER: &str = "larch demo";
-/// Which rows are made up; the same on every run.
+/// The rows are made from this seed, so they are the same on every run.
 const SEED: u64 = 1;
-/// So many reads that a cache of 64 MiB fills and reads go on from there, and so few that a disk does them in
-/// seconds.
+/// The number of reads. They fill a cache of 64 MiB and continue after that, but a disk can do them in seconds.
 const READS: u64 = 100_000;
-/// The step that is not about rows.
+/// The name of the only step that does not process rows.
 const OPEN: &str = "open";
-/// Rows between two looks at the progress.
+/// The number of rows between two updates of the progress.
 const STRIDE: u64 = 4096;
 
 /// What the demo did.
@@ -41,13 +40,13 @@ struct Report {
     write_buffer_bytes: u64,
     stats: Stats,
     steps: Vec<Step>,
-    /// When all was done.
+    /// The cache at the end of the demo.
     cache: Cache,
     #[serde(skip_serializing_if = "Option::is_none")]
     peak_memory_bytes: Option<u64>,
 }
 
-/// What lies in the cache.
+/// What the cache contains.
 #[derive(Serialize)]
 struct Cache {
     used_bytes: u64,
@@ -55,7 +54,7 @@ struct Cache {
     data_bytes: u64,
 }
 
-/// One thing that was done.
+/// One step of the demo.
 #[derive(Serialize)]
 struct Step {
     what: &'static str,
@@ -188,15 +187,16 @@ impl Cache {
     }
 }
 
-/// What a directory holds.
+/// The content of a directory.
 enum Found {
-    /// No file, or a database without tables: a demo that was stopped at once leaves this.
+    /// There is no file, or there is a database without tables. A demo that is stopped at once leaves such a
+    /// database.
     Nothing,
-    /// A demo with this many rows; 0 if it was stopped while rows were being made.
+    /// There is a demo with this many rows. The number is 0 if the demo was stopped while it made rows.
     Demo(u64),
 }
 
-/// Refuses a directory that holds anything but a demo, so that no other data is touched.
+/// Refuses a directory that contains anything else than a demo, so that other data is not touched.
 fn look_at(common: &Common, dir: &Path) -> Result<Found> {
     let refuse = |why: String| {
         Failure::Usage(format!(
@@ -229,7 +229,7 @@ fn is_demo(schema: &Schema) -> bool {
     schema.made_by.as_deref() == Some(MAKER)
 }
 
-/// Removes the files of a demo and of its folders.
+/// Removes the files and folders of a demo.
 fn remove_files(dir: &Path) -> Result<()> {
     let disk = Machine::real().disk;
     let remove = || {
@@ -247,7 +247,7 @@ fn remove_files(dir: &Path) -> Result<()> {
     remove().map_err(|error| Failure::Input(format!("{error}; remove {} yourself", dir.display())))
 }
 
-/// Makes the rows in the order of their numbers, which is not the order of their keys.
+/// Makes the rows in the order of their numbers. This is not the order of their keys.
 fn make(common: &Common, args: &Demo) -> Result<Step> {
     let mut watch = Stopwatch::start();
     let database = database::open_or_create(&args.dir, common)?;
@@ -318,7 +318,7 @@ fn wrong(key: &[u8], what: &str) -> Failure {
     Failure::Input(format!("the row with key {} {what}; run larch check on the database", key.escape_ascii()))
 }
 
-/// Pages that a database has asked for since it was opened.
+/// The pages that a database has asked for since it was opened.
 #[derive(Clone, Copy, Default)]
 struct Pages {
     reads: u64,
@@ -341,7 +341,7 @@ impl Pages {
     }
 }
 
-/// Time and pages from one step to the next.
+/// Measures the time and the pages between one step and the next.
 struct Stopwatch {
     clock: Arc<dyn Clock>,
     started: Duration,

@@ -1,4 +1,4 @@
-//! `larch dump`: a file of a database, or all files of a table, as text.
+//! `larch dump`: prints a file of a database, or all files of a table, as text.
 
 use crate::args::{Common, Dump};
 use crate::database;
@@ -25,7 +25,7 @@ pub fn run(common: &Common, args: &Dump) -> Result<()> {
             larch::check::dump(&args.path, detail, &mut output)
         }
     };
-    // What was shown before an error is often why one looks.
+    // The text before an error is printed, too, because the error is often the reason for the dump.
     output.finish()?;
     Ok(dumped?)
 }

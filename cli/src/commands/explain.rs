@@ -1,4 +1,4 @@
-//! `larch explain`: what a read takes.
+//! `larch explain`: shows what a read costs.
 
 use crate::args::{Common, Explain, ExplainedGet, ExplainedRead, ExplainedScan};
 use crate::commands::scan;
@@ -13,7 +13,7 @@ use larch::{Index, Table};
 use serde::Serialize;
 use std::ops::Bound;
 
-/// Runs the command. A key that has no row is explained too, and no failure.
+/// Runs the command. If the key has no row, the read is explained, too, and the command does not fail.
 pub fn run(common: &Common, args: &Explain) -> Result<()> {
     let database = database::open(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
@@ -61,14 +61,14 @@ fn by_index(index: &Index, read: &ExplainedScan) -> Result<()> {
     output.finish()
 }
 
-/// [`larch::explain::ExplainedByIndex`] as a machine reads it.
+/// [`larch::explain::ExplainedByIndex`] in a form that is printed as JSON.
 #[derive(Serialize)]
 struct ReportByIndex<'e> {
-    /// Name of the index.
+    /// The name of the index.
     index: &'e str,
-    /// Rounds of waiting for the disk.
+    /// The rounds of waiting for the disk.
     rounds: u64,
-    /// The read of the entries.
+    /// The read of the index entries.
     entries: Report<'e>,
     /// The look-ups of the rows.
     rows: Report<'e>,
@@ -85,7 +85,7 @@ fn get(table: &Table, layout: &Layout, read: &ExplainedGet) -> Result<Explanatio
 
 fn scan(table: &Table, layout: &Layout, read: &ExplainedScan) -> Result<Explanation> {
     let parts = database::parts(table, &read.how.groups)?;
-    // If no key is possible, this fact is explained, and nothing is read.
+    // If no key can lie in the range, the command says so and reads nothing.
     let (range, limit) = match scan::range(&read.range, layout)? {
         Some(range) => (range, read.limit),
         None => ((Bound::Unbounded, Bound::Excluded(Vec::new())), Some(0)),
@@ -97,38 +97,38 @@ fn scan(table: &Table, layout: &Layout, read: &ExplainedScan) -> Result<Explanat
     })
 }
 
-/// [`Explanation`] as a machine reads it.
+/// [`Explanation`] in a form that is printed as JSON.
 #[derive(Serialize)]
 struct Report<'e> {
     /// Name of the table.
     table: &'e str,
-    /// Version that was read at.
+    /// The version at which the read was done.
     version: u64,
     /// `found`, `absent`, `erased` or `rows`.
     answer: &'static str,
-    /// Rows given.
+    /// The number of rows that the read returned.
     rows: u64,
-    /// Bytes of their values.
+    /// The bytes of these rows' values.
     value_bytes: u64,
-    /// Memtables asked.
+    /// The number of memtables that were asked.
     memtables: u64,
-    /// Rows given that were in memtables.
+    /// The number of returned rows that were in memtables.
     memory_rows: u64,
     /// Rounds of waiting for the disk.
     rounds: u64,
-    /// Pages read.
+    /// The number of pages that were read.
     page_reads: u64,
-    /// Their bytes.
+    /// The bytes of these pages.
     read_bytes: u64,
-    /// Pages found in memory.
+    /// The number of pages that were found in memory.
     page_hits: u64,
-    /// Levels that have files.
+    /// The levels that have files.
     levels: Vec<Level>,
-    /// Files visited, in order.
+    /// The files that were visited, in this order.
     files: Vec<File>,
-    /// The first pages given, in order.
+    /// The first pages that were visited, in this order.
     visits: Vec<Visit>,
-    /// Pages given after those.
+    /// The number of later page visits, which are not listed.
     visits_left_out: u64,
 }
 

@@ -1,5 +1,5 @@
-//! `larch follow`: prints what a database shows while another process writes to it, a line each time when more has
-//! come.
+//! `larch follow`: prints what a database shows while another process writes to it. A line is printed each time
+//! there is something new.
 
 use crate::args::{self, Common};
 use crate::failure::Result;
@@ -12,23 +12,23 @@ use larch::{Database, Follow, Version};
 use serde::Serialize;
 use std::time::Duration;
 
-/// How often it looks whether more has come.
+/// The time between two checks for something new.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What is shown now.
+/// What the database shows now.
 #[derive(Serialize)]
 struct Shown {
-    /// Every commit up to this one is shown.
+    /// The last commit that is shown. All earlier commits are shown, too.
     version: u64,
     tables: usize,
     files: u64,
-    /// The length of these files.
+    /// The total length of these files.
     file_bytes: u64,
-    /// Memory of rows that are not in files yet.
+    /// The memory of rows that are not in files yet.
     memory_bytes: u64,
     /// Memory of pages.
     cached_bytes: u64,
-    /// Why the writer cannot be followed, if it cannot.
+    /// Why the writer cannot be followed, if this is so.
     trouble: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `larch import`: the rows of a file in a table, all of them or none.
+//! `larch import`: puts the rows of a file into a table, all of them or none.
 
 use crate::args::{Common, Import, InputArgs, TableArgs};
 use crate::database;
@@ -26,13 +26,13 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// Rows between two looks at the progress.
+/// The number of rows between two updates of the progress.
 const STRIDE: u64 = 4096;
 
-/// How rows became files.
+/// How rows were sorted and written to files.
 #[derive(Serialize)]
 pub struct SortingWork {
-    /// With those whose key came again later.
+    /// The number of rows, including rows whose key came again later.
     pub rows_read: u64,
     pub rows: u64,
     pub bytes: u64,
@@ -44,7 +44,7 @@ pub struct SortingWork {
 }
 
 impl SortingWork {
-    /// What became of `rows_read` rows in this time.
+    /// The result of an import of `rows_read` rows in this time.
     pub fn new(rows_read: u64, done: &ImportReport, time: Duration) -> Self {
         Self {
             rows_read,
@@ -58,7 +58,7 @@ impl SortingWork {
         }
     }
 
-    /// Says it to people.
+    /// Prints it as text for people.
     pub fn print(&self, output: &mut Output) -> Result<()> {
         if self.rows < self.rows_read {
             let again = size::of(self.rows_read - self.rows, "row");
@@ -79,7 +79,7 @@ struct Report<'r> {
     file: &'r str,
     #[serde(flatten)]
     work: SortingWork,
-    /// Missing where the system does not tell it.
+    /// It is missing if the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     peak_memory_bytes: Option<u64>,
 }
@@ -122,8 +122,8 @@ pub fn run(common: &Common, args: &Import) -> Result<()> {
     output.finish()
 }
 
-/// The table, if it has rows. A table without rows may have been made for other rows, for example by an import that
-/// was killed. It is made again, unless it belongs to another program.
+/// The table, if it exists and has rows. A table without rows may have been made for another kind of rows, for
+/// example by an import that was killed. Such a table is made again, unless it belongs to another program.
 pub fn filled_table(database: &Database, name: &str) -> Result<Option<Table>> {
     let Some(table) = database.existing_table(name)? else { return Ok(None) };
     let TableOptions { metadata, groups, .. } = table.options();
@@ -132,19 +132,20 @@ pub fn filled_table(database: &Database, name: &str) -> Result<Option<Table>> {
     Ok(Some(table).filter(|_| !is_free))
 }
 
-/// The rows of an input, and how far it is read: in bytes if the size of the input is known, otherwise in rows.
+/// The rows of an input, and how much of the input is read: in bytes if the input's size is known, and otherwise in
+/// rows.
 pub struct Reading {
-    /// What to call the input in messages.
+    /// The name of the input in messages.
     pub name: String,
     rows: Rows,
     progress: Progress,
     bytes: Option<Rc<Cell<u64>>>,
-    /// What a failure leaves, as the end of a message.
+    /// The end of an error message, which says what a failure leaves in the database.
     kept: &'static str,
 }
 
 impl Reading {
-    /// Opens a file, and finds out what it is.
+    /// Opens a file and determines its format.
     pub fn open(args: &InputArgs, file: &Path, kept: &'static str) -> Result<(Self, Format)> {
         let format = format(args, file)?;
         let header = header(args, format)?;
@@ -158,7 +159,7 @@ impl Reading {
         Ok((Self { name, rows, progress, bytes, kept }, format))
     }
 
-    /// Gives all rows to `add`, and returns their number.
+    /// Passes all rows to `add` and returns their number.
     pub fn read(&mut self, schema: &Schema, add: &mut dyn FnMut(&Row) -> larch::Result<()>) -> Result<u64> {
         let layout = Layout::new(Some(schema.clone()));
         let mut row = Row::default();
@@ -175,7 +176,7 @@ impl Reading {
     }
 }
 
-/// Puts all rows in the table, or none, and returns their number.
+/// Puts all rows into the table, or none of them, and returns their number.
 fn fill(table: &Table, schema: &Schema, reading: &mut Reading) -> Result<(u64, ImportReport)> {
     let interrupt = Interrupt::caught();
     let mut import = table.import()?;
@@ -206,7 +207,7 @@ fn print(report: &Report<'_>, schema: &Schema, time: Duration, output: &mut Outp
     work.print(output)
 }
 
-/// What was said, or what the file's name says.
+/// The format that was given, or the format that the file's name suggests.
 fn format(args: &InputArgs, file: &Path) -> Result<Format> {
     let guess = || match file.extension()?.to_str()? {
         "csv" => Some(Format::Csv),
@@ -219,7 +220,7 @@ fn format(args: &InputArgs, file: &Path) -> Result<Format> {
     })
 }
 
-/// What was said, or what is usual.
+/// Whether there is a header: as the options say, or as usual for the format.
 fn header(args: &InputArgs, format: Format) -> Result<bool> {
     match format {
         Format::Jsonl if args.header => {
@@ -259,7 +260,8 @@ pub fn schema(args: &InputArgs, reading: &Reading, format: Format, existing: Opt
     Ok(ours)
 }
 
-/// The schema with the groups that were asked for, or otherwise with the groups of an existing table with such rows.
+/// The schema with the groups that were asked for. If none were, it gets the groups of an existing table that has
+/// such rows.
 fn grouped(ours: Schema, asked: &[GroupSpec], theirs: Option<&Schema>) -> Result<Schema, String> {
     match theirs {
         _ if !asked.is_empty() => ours.with_groups(asked),
@@ -268,7 +270,7 @@ fn grouped(ours: Schema, asked: &[GroupSpec], theirs: Option<&Schema>) -> Result
     }
 }
 
-/// An import does not change how a table is kept.
+/// Refuses options that would change how an existing table is kept, because an import does not change this.
 fn same_options(args: &TableArgs, options: &TableOptions, table: &str) -> Result<()> {
     let mut asked = options.clone();
     args.apply(&mut asked);
@@ -281,7 +283,7 @@ fn same_options(args: &TableArgs, options: &TableOptions, table: &str) -> Result
     )))
 }
 
-/// A new table of rows like these.
+/// The options for a new table of such rows.
 pub fn options(args: &TableArgs, schema: &Schema) -> TableOptions {
     let (metadata, groups) = (schema.to_metadata(), schema.group_names());
     let mut options = TableOptions { metadata, groups, ..TableOptions::default() };

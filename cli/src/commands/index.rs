@@ -14,7 +14,7 @@ use ::rows::Extractor;
 use larch::index::IndexOptions;
 use serde::Serialize;
 
-/// An index in a list.
+/// An index in the list of indexes.
 #[derive(Serialize)]
 struct Description<'i> {
     table: &'i str,

@@ -38,7 +38,7 @@ fn log(page: &Page, properties: &str) -> RawLog {
     RawLog::new("a page", Box::new(page.clone()), &output(properties), &Plan::default())
 }
 
-/// The lines by their first word. The header comes first.
+/// The lines, grouped by their first word. In each group, the header comes first.
 fn by_name(text: &str) -> BTreeMap<String, Vec<String>> {
     let mut names = BTreeMap::<String, Vec<String>>::new();
     for line in text.lines() {
@@ -51,7 +51,7 @@ fn by_name(text: &str) -> BTreeMap<String, Vec<String>> {
 #[test]
 fn lines_are_those_of_the_original() {
     let mut expected = by_name(include_str!("../../vectors/raw-lines.txt"));
-    // In that file, intended times are twice the other times.
+    // In the original's file, intended times are twice the other times.
     expected.retain(|name, _| !name.contains("Intended-"));
     let page = Page::default();
     let log = log(&page, "measurementtype=hdrhistogram+raw");

@@ -1,6 +1,6 @@
-//! Logs of histograms for `hdrhistogram.fileoutput`. There is a file for each metric, and it has a line for each
-//! interval of the window. Values are microseconds, as in the original, so the column of greatest values is in
-//! seconds. Histograms have the encoding V2, while the original has V1. The tools of newer HdrHistogram versions read
+//! Logs of histograms for `hdrhistogram.fileoutput`. Each metric has a file, which has a line for each interval of
+//! the window. Values are in microseconds, as in the original. Therefore the column of greatest values is in
+//! seconds. Histograms have the encoding V2. The original writes V1. The tools of newer HdrHistogram versions read
 //! both encodings.
 
 use super::lines::{Metric, metrics};
@@ -11,7 +11,7 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::IntervalLogWriterBuilder;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Paths and contents of the files that `output` asks for.
+/// The paths and contents of the files that `output` asks for.
 pub fn hdr_logs(measured: &Measured, output: &Output) -> Vec<(String, String)> {
     let Some(begin) = output.hdr_path.as_ref().filter(|_| output.measure.is_hdr()) else { return Vec::new() };
     let prefix = if output.measure == Measure::Hdr { "" } else { "Hdr" };

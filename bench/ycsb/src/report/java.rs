@@ -40,14 +40,14 @@ pub fn remaining(seconds: u64) -> String {
     if !text.is_empty() {
         return text;
     }
-    // For small numbers, the original gets the plural of two wrong, and so does this function.
+    // For small numbers, the original gets the plural of two wrong, and this function does the same.
     format!("{seconds} second{} ", if seconds > 2 { "s" } else { "" })
 }
 
 /// Year, month, day, hour, minute, second and millisecond in UTC.
 pub fn date(unix_millis: u64) -> [u64; 7] {
     let (days, millis) = (unix_millis / 86_400_000, unix_millis % 86_400_000);
-    // A year begins in March here, so that the leap day is its last day. An era has 400 years.
+    // Here a year begins in March, so that the leap day is the last day of the year. An era has 400 years.
     let shifted = days + 719_468;
     let (era, day) = (shifted / 146_097, shifted % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

@@ -4,7 +4,7 @@ use crate::settings::{Interval, Measure, Output};
 use harness::{Measure as Kind, Measured, Times};
 use std::borrow::Cow;
 
-/// The original prints kinds in the order of a hash table of their names. This is that order.
+/// The original prints kinds in the order of a hash table of their names. This is the order that results.
 pub const ORDER: [&str; 6] = ["READ", "READ-MODIFY-WRITE", "UPDATE", "INSERT", "VERIFY", "SCAN"];
 
 /// One line.
@@ -22,27 +22,28 @@ pub enum Value {
     Real(f64),
 }
 
-/// The beginning of a metric's lines, and which times they have.
+/// The name with which a metric's lines begin, and the times that the lines show.
 pub struct Metric<'m> {
     pub name: String,
     /// The requests of the metric.
     pub kind: &'m Kind,
-    /// Whether times are counted from when requests should have been sent. Otherwise they are counted from when they
-    /// were sent.
+    /// Whether times count from the moment when requests should have been sent. Otherwise they count from the
+    /// moment when requests were sent.
     intended: bool,
-    /// Whether the metric counts the failed operations.
+    /// Whether the metric counts failed operations.
     failed: bool,
     /// Whether the metric has lines for the returned statuses.
     has_returns: bool,
 }
 
 impl Metric<'_> {
-    /// The metric's times in `kind`. `kind` is the same kind as the metric's, but may be from a piece of the run.
+    /// The times of `kind` that belong to this metric. `kind` has the name of the metric's own kind, but it may
+    /// cover only a piece of the run.
     pub fn times<'k>(&self, kind: &'k Kind) -> Cow<'k, Times> {
         let times = if self.intended { kind.times() } else { &kind.service };
         match (self.failed, kind.name.as_str()) {
             (true, _) => Cow::Borrowed(&kind.failed),
-            // A failed check took time, too, but has no metric of its own.
+            // The times of failed checks are added, because they have no metric of their own.
             (false, "VERIFY") => Cow::Owned(times.merged(&kind.failed)),
             (false, _) => Cow::Borrowed(times),
         }
@@ -61,7 +62,7 @@ pub fn metrics<'m>(measured: &'m Measured, output: &Output) -> Vec<Metric<'m>> {
         let both = intended && output.interval == Interval::Both;
         for kind in ORDER.iter().filter_map(|name| measured.kind(name)) {
             let is_check = kind.name == "VERIFY";
-            // A check is not sent, so it has no intended time.
+            // A check sends no request, so it has no intended time.
             if is_check && both {
                 continue;
             }
@@ -90,7 +91,7 @@ pub fn of(measured: &Measured, output: &Output) -> Vec<Line> {
     lines.lines
 }
 
-/// The status of a gathered insert.
+/// The status of an insert that was written together with others.
 const BATCHED: &str = "BATCHED_OK";
 
 struct Lines<'o> {
@@ -111,20 +112,20 @@ impl Lines<'_> {
         self.push(metric, measurement, Value::Real(value));
     }
 
-    /// The number of requests of a metric. It includes requests that have no time because they were written together
+    /// The number of requests of a metric. It includes requests without a time, because they were written together
     /// with others.
     fn operations(&mut self, name: &str, times: &Times, returns: &[(String, u64)]) {
         let batched = returns.iter().filter(|(status, _)| status == BATCHED).map(|(_, count)| count).sum::<u64>();
         self.whole(name, "Operations", times.count() + batched);
     }
 
-    /// The lines of one metric, in the form that `measurementtype` names.
+    /// The lines of one metric, in the format that `measurementtype` names.
     fn metric(&mut self, measured: &Measured, metric: &Metric<'_>) {
         let name = &metric.name;
         let times = &*metric.times(metric.kind);
         let returns = if metric.has_returns { returns(metric.kind) } else { Vec::new() };
         if times.is_empty() && metric.kind.batched > 0 {
-            // The rows were written together with others, so the time of one row is not known.
+            // The rows were written together, so the time of a single row is not known.
             self.operations(name, times, &returns);
             return self.returns(name, &returns);
         }
@@ -185,7 +186,7 @@ impl Lines<'_> {
         self.real(name, "LatencyVariance(us)", squares / times.count() as f64 - mean * mean);
         self.whole(name, "MinLatency(us)", min_micros(times));
         self.whole(name, "MaxLatency(us)", times.max() / 1000);
-        // Percentiles above the last bucket are not known.
+        // A percentile that lies above the last bucket is not known.
         for (percentile, share) in [("95th", 0.95), ("99th", 0.99)] {
             let mut seen = 0;
             let bucket = buckets.iter().position(|count| {
@@ -205,7 +206,8 @@ impl Lines<'_> {
         }
     }
 
-    /// The average of each interval. The run has to be kept in intervals of `timeseries.granularity`.
+    /// The lines with the average of each interval. The run must have been kept in intervals of
+    /// `timeseries.granularity`.
     fn series(&mut self, measured: &Measured, metric: &Metric<'_>, times: &Times, returns: &[(String, u64)]) {
         let name = &metric.name;
         self.operations(name, times, returns);
@@ -222,7 +224,7 @@ impl Lines<'_> {
         }
     }
 
-    /// The summary of single times. The original sorts all times; here they are in a histogram.
+    /// The lines with a summary of single times. The original sorts all times. Here the times are in a histogram.
     fn raw(&mut self, name: &str, times: &Times, returns: &[(String, u64)]) {
         self.whole(name, "Total Operations", times.count());
         if !times.is_empty() && self.output.raw_summary {
@@ -254,7 +256,7 @@ impl Lines<'_> {
     }
 }
 
-/// How many times each status was returned.
+/// Each status, and how many times it was returned.
 fn returns(measure: &Kind) -> Vec<(String, u64)> {
     let good = [("OK", measure.oks), ("NOT_FOUND", measure.not_found), (BATCHED, measure.batched)];
     let good = good.into_iter().map(|(status, count)| (status.to_owned(), count));
@@ -266,8 +268,8 @@ fn mean_micros(times: &Times) -> f64 {
     if times.is_empty() { f64::NAN } else { times.mean() / 1000.0 }
 }
 
-/// The time that is preceded by `before` others in sorted order. It is the middle of its bucket, because it stands
-/// for one request.
+/// The time that comes after `before` other times in sorted order. It is the middle of its bucket, because it
+/// stands for a single request.
 fn nanos_after(times: &Times, before: u64) -> u64 {
     let mut seen = 0;
     let mut buckets = times.iter();

@@ -1,4 +1,4 @@
-//! One line for a whole workload, in a form in which results of distributed databases are published:
+//! One line about a whole workload, in a form in which results of distributed databases are published:
 //!
 //! ```text
 //! 2024-03-26 12:18 UTC zipfian workload a: 345.4K Op/s, latency 99% 133.119 ms: 414848.7K oks, 0 not_found, 448 errors, 1201089 ms run time
@@ -7,8 +7,8 @@
 use super::java::date;
 use harness::{Measured, Times};
 
-/// The line for `workload`, whose keys were drawn by `distribution`. Its latency covers all requests that did not
-/// fail. Times are counted from when requests should have been sent, if that is known.
+/// The line for `workload`. Its keys were drawn by `distribution`. The latency covers all requests that did not
+/// fail. Times count from the moment when requests should have been sent, if this moment is known.
 pub fn seed_line(measured: &Measured, distribution: &str, workload: &str) -> String {
     let [year, month, day, hour, minute, ..] = date(measured.began_unix_millis);
     let requests =

@@ -4,7 +4,7 @@ use super::java::{date, remaining, short};
 use crate::settings::Output;
 use harness::{Interval, Measure};
 
-/// Gathers intervals, and makes status lines from them.
+/// Collects intervals, and makes status lines from them.
 pub struct Status {
     label: String,
     every_nanos: u64,
@@ -15,7 +15,8 @@ pub struct Status {
 }
 
 impl Status {
-    /// Makes lines in the form that `output` wants. The run has `expected` operations, or ends with time.
+    /// Makes status lines in the form that `output` asks for. `expected` is the number of operations in the run, or
+    /// `None` if the run ends after a time.
     pub fn new(output: &Output, expected: Option<u64>) -> Status {
         Status {
             label: output.label.clone(),
@@ -26,7 +27,7 @@ impl Status {
         }
     }
 
-    /// Takes the next interval of the run, which ended at `unix_millis`. Returns a line when it is time for one.
+    /// Takes the next interval of the run, which ended at `unix_millis`. Returns a line if it is time for one.
     /// Intervals of the warm-up are left out.
     pub fn interval(&mut self, unix_millis: u64, interval: &Interval) -> Option<String> {
         if interval.warming {
@@ -38,7 +39,7 @@ impl Status {
         (interval.to_nanos - first >= self.every_nanos).then(|| self.take(unix_millis)).flatten()
     }
 
-    /// The last line, for everything after the previous line.
+    /// The last line, which covers everything after the previous line.
     pub fn last(&mut self, unix_millis: u64) -> Option<String> {
         self.take(unix_millis)
     }

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 fn times(micros: impl IntoIterator<Item = u64>) -> Times {
     let mut histogram = Histogram::<u64>::new(3).expect("three digits");
-    // The time lies a little beyond a whole microsecond or millisecond, so that rounding to three digits does not
-    // leave it.
+    // The time is a little more than a whole microsecond or millisecond. Therefore rounding to three digits does
+    // not change the whole part.
     let beyond = |micros: u64| if micros >= 1000 && micros.is_multiple_of(1000) { 5000 } else { 500 };
     micros.into_iter().for_each(|micros| histogram.record(micros * 1000 + beyond(micros)).expect("it grows"));
     Times::from_hdr(&histogram)
@@ -62,14 +62,14 @@ fn measured(unit: u64) -> Measured {
     }
 }
 
-/// Compares with what the original printed, without the metrics `left_out`. Averages and variances may differ by a
-/// hundredth: here they are computed from nanoseconds, and include the half microsecond that the test adds. Times of
-/// milliseconds have a relative error of up to a thousandth.
+/// Compares the output with what the original printed. The metrics `left_out` are not compared. Averages and
+/// variances may differ by a hundredth, because they are computed from nanoseconds here and include the half
+/// microsecond that the test adds. Times in milliseconds have a relative error of up to a thousandth.
 fn check(expected: &str, unit: u64, properties: &str, left_out: &[&str]) {
     let sorted = |text: &str| {
         let is_left_out = |line: &&str| left_out.iter().any(|metric| line.starts_with(&format!("[{metric}]")));
         let mut lines: Vec<String> = text.lines().filter(|line| !is_left_out(line)).map(str::to_owned).collect();
-        // The original prints the `-FAILED` lines anywhere, because it takes them from a hash table.
+        // The original prints the `-FAILED` lines in any order, because it takes them from a hash table.
         lines.sort_by_key(|line| line.contains("-FAILED"));
         lines
     };
@@ -123,7 +123,7 @@ fn text_of_single_times_is_that_of_the_original() {
     check(printed!("hdr-and-raw"), 1, "measurementtype=hdrhistogram+raw measurement.interval=both", &left_out);
 }
 
-/// A histogram of a log: its start in seconds, its length in seconds, and its values with their counts.
+/// A histogram in a log: its start in seconds, its length in seconds, and its values with their counts.
 type Logged = (f64, f64, Vec<(u64, u64)>);
 
 fn histograms(log: &str) -> Vec<Logged> {
@@ -185,7 +185,7 @@ fn logs_are_written_only_if_they_are_asked_for() {
 
 #[test]
 fn json_has_the_form_of_the_original() {
-    // The numbers are the same as in the text, so only the form is compared.
+    // The numbers are the same as in the text, so only the rest of the format is compared.
     let form = |json: &str| {
         let lines = json.lines().filter(|line| !line.contains("\"value\""));
         let mut objects: Vec<String> = Vec::new();

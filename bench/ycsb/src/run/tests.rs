@@ -12,7 +12,7 @@ fn settings(text: &str) -> Settings {
     Settings::new(&properties, &|_| Err("no file".to_owned())).expect("good values")
 }
 
-/// A request in the format of the vectors.
+/// A request in the format of the vectors. Names of fields begin with `prefix`.
 fn line(request: &Request<'_>, prefix: &str, of: usize) -> String {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("keys are text");
     let field = |field: u32| if of == 1 { "*".to_owned() } else { format!("{prefix}{field}") };
@@ -32,7 +32,7 @@ fn line(request: &Request<'_>, prefix: &str, of: usize) -> String {
     }
 }
 
-/// Serves `client` with `answer` until its operation is over. The client's notes go to `note`.
+/// Answers `client` with `answer` until its operation is over. The client's notes are passed to `note`.
 fn serve(
     client: &mut RunClient,
     mut answer: impl FnMut(Kind, &Request<'_>, &mut Reply) -> Result<Outcome, Failure>,
@@ -187,7 +187,7 @@ fn a_read_modify_write_is_measured_as_a_whole() {
     }
 }
 
-/// The result of checking `rows`, each with its key and the value of one field.
+/// The result of a check of `rows`. Each row is given by its key and the value of its only field.
 fn checked(rows: &[(&[u8], &[u8])]) -> Vec<Result<Outcome, &'static str>> {
     let set = "recordcount=1 insertorder=ordered dataintegrity=true fieldcount=1 fieldlength=20 updateproportion=0";
     let mut client = Run::new(&settings(set), 0).client(0, 1);
@@ -229,7 +229,7 @@ fn a_client_asks_only_for_what_was_acknowledged() {
                insertorder=ordered";
     for keys in ["zipfian", "latest", "exponential", "uniform"] {
         let workload = Run::new(&settings(&format!("{set} requestdistribution={keys}")), 3);
-        // One client takes a number, and never acknowledges it.
+        // One client takes a number and never acknowledges it.
         let mut slow = workload.client(1, 2);
         while {
             assert!(slow.begin());

@@ -1,4 +1,4 @@
-//! Names that the original knows: what they mean, and the warning for each name that has no effect here.
+//! The names that the original knows: the meaning of each name, or a warning if the name has no effect here.
 
 use super::Format;
 use crate::properties::Properties;
@@ -17,7 +17,7 @@ pub const EXPORTERS: &[(&str, Format)] = &[
     ("com.yahoo.ycsb.measurements.exporter.JSONArrayMeasurementsExporter", Format::JsonArray),
 ];
 
-/// The names that `settings` reads.
+/// The names of the properties that `settings` reads.
 pub(super) const READ: &[&str] = &[
     "core_workload_insertion_retry_interval",
     "core_workload_insertion_retry_limit",
@@ -72,7 +72,8 @@ pub(super) const READ: &[&str] = &[
     "zeropadding",
 ];
 
-/// Names that have no effect here, and why. A dot at the end stands for all names that begin with this text.
+/// Names that have no effect here, each with the reason. A name that ends with a dot stands for all names that
+/// begin with it.
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("db", "the store is named by --target"),
     ("readallfieldsbyname", "stores are asked for all fields in one way only"),
@@ -84,7 +85,7 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("basicdb.", "the target `noop:` has no options"),
 ];
 
-/// One line for each property that has no effect.
+/// One line for each property that has no effect here.
 pub fn warnings(properties: &Properties) -> Vec<String> {
     let about = |(name, value): (&str, &str)| {
         if READ.binary_search(&name).is_ok() {
@@ -92,7 +93,7 @@ pub fn warnings(properties: &Properties) -> Vec<String> {
         }
         let is_meant = |known: &str| name == known || (known.ends_with('.') && name.starts_with(known));
         let why = WITHOUT_EFFECT.iter().find(|(known, _)| is_meant(known)).map(|(_, why)| *why);
-        // If a property is `false`, it asks for nothing and needs no warning.
+        // A property with the value `false` asks for nothing, so it needs no warning.
         let asks_nothing = value.trim().eq_ignore_ascii_case("false");
         match why {
             Some(_) if asks_nothing => None,

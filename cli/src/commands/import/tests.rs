@@ -1,4 +1,4 @@
-//! Groups of an import into a table that is there.
+//! Tests of the groups in an import into an existing table.
 
 use super::*;
 
