@@ -478,8 +478,8 @@ pub enum Command {
     ///
     /// The number of rows comes from the indexes, and no page of data is read. Therefore the command prints two
     /// numbers, and the number of rows lies between them. The files contain versions of rows. A row that was
-    /// written again or deleted has several versions until files are merged. With --from, --to, --buckets or
-    /// --exact: what a range of keys holds and how that is spread.
+    /// written again or deleted has several versions until files are merged. With one of --from, --to,
+    /// --buckets and --exact, it shows what a range of keys holds and how this is spread over the range.
     #[command(after_help = STATS_EXAMPLES)]
     Stats(Stats),
     /// Print what opening a database takes, as JSON: memory by owner, pages read, files

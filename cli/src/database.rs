@@ -1,4 +1,4 @@
-//! Databases and tables as the command line names them.
+//! Finds the databases and tables that the command line names.
 
 use crate::args::{Common, KeyTypes};
 use crate::failure::{Failure, Result};
@@ -13,27 +13,27 @@ use std::path::Path;
 /// A directory that ext4 makes at the top of a file system.
 const OF_FILE_SYSTEM: &str = "lost+found";
 
-/// Opens an existing database to read it. It is opened as a follower, which shows every commit of a process that
-/// writes to it, and takes no lock. So a command that reads never keeps another command from writing. With
-/// `--read-only`, it shows only what is in files.
+/// Opens an existing database to read it. It is opened as a follower. A follower shows every commit of the process
+/// that writes to the database, and takes no lock. Therefore a command that reads never keeps another command from
+/// writing. With `--read-only`, the database shows only what is in files.
 pub fn open(dir: &Path, common: &Common) -> Result<Database> {
     let builder = common.builder(dir)?.create(false);
     let builder = if common.read_only { builder.read_only(true) } else { builder.follow(Follow::Commits) };
     Ok(builder.open()?)
 }
 
-/// Opens an existing database to copy it. It takes no lock, so another process may write to the database, and changes
-/// nothing in it.
+/// Opens an existing database to copy it. This takes no lock and changes nothing in the database, so another
+/// process may write to it.
 pub fn open_to_copy(dir: &Path, common: &Common) -> Result<Database> {
     Ok(common.builder(dir)?.create(false).read_only(true).open()?)
 }
 
-/// Opens a database that is there, to change it.
+/// Opens an existing database to change it.
 pub fn open_to_write(dir: &Path, common: &Common) -> Result<Database> {
     Ok(common.builder(dir)?.create(false).open()?)
 }
 
-/// Opens a database to change it; makes the database if it does not exist.
+/// Opens a database to change it. If the database does not exist, it is made.
 pub fn open_or_create(dir: &Path, common: &Common) -> Result<Database> {
     match open_to_write(dir, common) {
         Err(Failure::Engine(larch::Error::NotADatabase(_))) => make(dir, common),
@@ -41,7 +41,7 @@ pub fn open_or_create(dir: &Path, common: &Common) -> Result<Database> {
     }
 }
 
-/// Makes a database in a directory that does not exist yet, or that holds nothing else.
+/// Makes a database in a directory that does not exist yet, or that contains no other files.
 pub fn make(dir: &Path, common: &Common) -> Result<Database> {
     if !places::is_url(dir) {
         refuse_other_files(dir)?;
@@ -49,10 +49,10 @@ pub fn make(dir: &Path, common: &Common) -> Result<Database> {
     Ok(common.builder(dir)?.create(true).open()?)
 }
 
-/// Refuses to make a database among other files, which might be taken for parts of the database, or be removed with
-/// it.
+/// Refuses to make a database among other files. Such files might be taken for parts of the database, or be removed
+/// together with it.
 fn refuse_other_files(dir: &Path) -> Result<()> {
-    // A directory that cannot be listed does not exist, or is reported when the database is made.
+    // If a directory cannot be listed, it does not exist, or the error is reported when the database is made.
     let Ok(entries) = Machine::real().disk.list(dir) else { return Ok(()) };
     let is_other = |name: &str| !larch::check::is_file_of_database(name) && name != OF_FILE_SYSTEM;
     match entries.iter().find(|entry| is_other(&entry.name)) {
@@ -65,7 +65,7 @@ fn refuse_other_files(dir: &Path) -> Result<()> {
     }
 }
 
-/// A table that must be there.
+/// A table, which must exist.
 pub fn table(database: &Database, dir: &Path, name: &str) -> Result<Table> {
     database.existing_table(name)?.ok_or_else(|| {
         let names = database.tables();
@@ -74,7 +74,7 @@ pub fn table(database: &Database, dir: &Path, name: &str) -> Result<Table> {
     })
 }
 
-/// The table that is named, or all of them.
+/// The table that is named, or all tables if `name` is `None`.
 pub fn tables(database: &Database, dir: &Path, name: Option<&str>) -> Result<Vec<Table>> {
     match name {
         Some(name) => Ok(vec![table(database, dir, name)?]),
@@ -82,7 +82,7 @@ pub fn tables(database: &Database, dir: &Path, name: Option<&str>) -> Result<Vec
     }
 }
 
-/// An index that must be there.
+/// An index, which must exist.
 pub fn index(table: &Table, name: &str) -> Result<Index> {
     match table.index(name) {
         Ok(index) => Ok(index),
@@ -96,12 +96,12 @@ pub fn index(table: &Table, name: &str) -> Result<Index> {
     }
 }
 
-/// A new table of raw rows with keys of these types.
+/// The options for a new raw table with keys of these types.
 pub fn raw_options(types: &KeyTypes) -> TableOptions {
     TableOptions { metadata: types.to_metadata(), ..TableOptions::default() }
 }
 
-/// How the rows of a table are laid out; `types` are the types that the user gave for its keys.
+/// The layout of the rows in a table. `types` are the types that the user gave for its keys.
 pub fn layout(table: &Table, types: &KeyTypes) -> Result<Layout> {
     let schema = schema(table)?;
     let declared = declared_key_types(table);
@@ -120,12 +120,13 @@ pub fn layout(table: &Table, types: &KeyTypes) -> Result<Layout> {
     }
 }
 
-/// What a table without columns declares about its keys: its metadata is a declaration, see `docs/format/tuple.md`.
+/// What a table without columns declares about its keys. The declaration is stored as the table's metadata, see
+/// `docs/format/tuple.md`.
 pub fn declared_key_types(table: &Table) -> Option<Declaration> {
     Declaration::from_bytes(&table.options().metadata).ok()
 }
 
-/// As [`layout`], for commands that make rows from text.
+/// Does the same as [`layout`], for commands that make rows from text.
 pub fn layout_to_write(table: &Table, types: &KeyTypes) -> Result<Layout> {
     let layout = layout(table, types)?;
     let groups = table.options().groups;
@@ -140,7 +141,7 @@ pub fn layout_to_write(table: &Table, types: &KeyTypes) -> Result<Layout> {
     Ok(layout)
 }
 
-/// The parts of a row that hold the groups with the given names; all parts if no name is given.
+/// The parts of a row that contain the groups with these names, or all parts if no name is given.
 pub fn parts(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
     let groups = table.options().groups;
     if groups.is_empty() && asked.is_empty() {
@@ -149,7 +150,7 @@ pub fn parts(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
     groups::choose(&groups, asked).map_err(Failure::Usage)
 }
 
-/// A table restricted to these parts of its rows; `None` if rows are not split, and are read whole.
+/// The table restricted to these parts of its rows, or `None` if rows are not split and therefore read whole.
 pub fn selection(table: &Table, parts: &[usize]) -> Result<Option<Selection>> {
     let groups = table.options().groups;
     if groups.is_empty() {
@@ -158,23 +159,23 @@ pub fn selection(table: &Table, parts: &[usize]) -> Result<Option<Selection>> {
     Ok(Some(table.select(parts.iter().map(|part| &groups[*part]))?))
 }
 
-/// The keys of a table, without what belongs to them.
+/// The table restricted to the keys of its rows.
 pub fn keys(table: &Table) -> Result<Selection> {
     Ok(table.select([""; 0])?)
 }
 
-/// What the rows of a table are made of; `None` if they are raw keys and values.
+/// The schema of the rows in a table, or `None` if the rows are raw keys and values.
 pub fn schema(table: &Table) -> Result<Option<Schema>> {
     let options = table.options();
     Schema::from_metadata(table.name(), &options.metadata, &options.groups).map_err(Failure::Input)
 }
 
-/// What the rows of a table are made of, in words.
+/// A description of the rows in a table.
 pub fn rows(table: &Table, schema: Option<&Schema>) -> String {
     rows_of(&table.options(), schema)
 }
 
-/// As [`rows`], of a table that is stored so.
+/// Does the same as [`rows`], for a table with these options.
 pub fn rows_of(options: &TableOptions, schema: Option<&Schema>) -> String {
     let groups = match &options.groups[..] {
         [] => String::new(),

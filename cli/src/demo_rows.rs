@@ -1,8 +1,8 @@
-//! Rows made from their numbers, so that a reader can tell whether a row is as it was written.
+//! Makes rows from their numbers, so that a reader can tell whether a row is as it was written.
 
-/// Bytes of a key: 24 hexadecimal digits.
+/// The number of bytes in a key: 24 hexadecimal digits.
 pub const KEY_BYTES: usize = 24;
-/// Bytes of a value: printable ones.
+/// The number of bytes in a value. All of them are printable.
 pub const VALUE_BYTES: usize = 100;
 
 /// A row's number as 64 bits that look random (the finalizer of SplitMix64). Different numbers give different bits.
@@ -13,7 +13,7 @@ pub fn mix(number: u64) -> u64 {
     bits ^ bits >> 31
 }
 
-/// The key of row `number`: 16 digits that scatter the rows, then 8 by which a human can tell rows apart.
+/// The key of row `number`: 16 digits that scatter the rows, and 8 digits by which people can tell rows apart.
 pub fn key(seed: u64, number: u64) -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
     hex(mix(number ^ seed << 40), &mut key[..16]);

@@ -1,5 +1,5 @@
-//! Puts text with tabs and line ends on one line: `\t`, `\n`, `\r` and `\\` stand for these characters, and nothing
-//! else is changed.
+//! Writes text with tabs and line ends on a single line: `\t`, `\n`, `\r` and `\\` stand for the special
+//! characters. Nothing else is changed.
 
 use std::borrow::Cow;
 
@@ -24,7 +24,8 @@ pub fn escape(field: &[u8], line: &mut Vec<u8>) {
     line.extend_from_slice(&field[plain..]);
 }
 
-/// The name of a table as a list shows it. One of an earlier release may have control characters, which are escaped.
+/// The name of a table in the form in which lists show it. The name of a table from an earlier release may contain
+/// control characters, which are escaped here.
 pub fn shown_name(name: &str) -> Cow<'_, str> {
     match name.chars().any(char::is_control) {
         true => Cow::Owned(name.escape_debug().to_string()),
@@ -32,7 +33,7 @@ pub fn shown_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Appends what `text` stands for. Refuses a backslash that escapes nothing known.
+/// Appends the bytes that the escaped `text` stands for. Fails if a backslash is not followed by a known character.
 pub fn unescape(text: &[u8], field: &mut Vec<u8>) -> Result<(), String> {
     let mut rest = text;
     while let Some(backslash) = rest.iter().position(|byte| *byte == b'\\') {

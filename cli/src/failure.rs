@@ -1,4 +1,4 @@
-//! Why a command ends without doing what was requested, and the exit code for that.
+//! The reasons why a command ends without doing what was asked for, and the exit code for each of them.
 
 use crate::interrupt;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Result of a command.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
-/// A command that did not do what it was asked.
+/// Why a command did not do what was asked for.
 #[derive(Debug)]
 pub enum Failure {
     /// No such row, table or backup exists. Exit code 1.
@@ -20,28 +20,29 @@ pub enum Failure {
     Lost(String),
     /// The command line asks for something that makes no sense. Exit code 2.
     Usage(String),
-    /// What was read is not what it should be. Exit code 3.
+    /// The input is not what it should be. Exit code 3.
     Input(String),
     /// The engine failed. Exit code 3.
     Engine(larch::Error),
     /// The engine failed to take rows. Exit code 3.
     Write {
-        /// What was being written, as `file:line` or a table's name.
+        /// The place of the row that was being written, as `file:line` or as a table's name.
         at: String,
         /// Why.
         error: larch::Error,
-        /// What happens to the rows before.
+        /// The end of the message, which says what happens to the rows before.
         kept: &'static str,
     },
-    /// The output cannot be written. Exit code 3, or 0 if its reader just had enough.
+    /// The output cannot be written. The exit code is 3. It is 0 if the program that reads the output has only read
+    /// enough.
     Output(io::Error),
 }
 
 impl Failure {
-    /// Says what happened on stderr; returns the exit code.
+    /// Prints the failure on stderr, and returns the exit code.
     pub fn report(&self) -> ExitCode {
         if self.is_silent() || writeln!(io::stderr(), "larch: {self}").is_err() {
-            // Without stderr the exit code alone reports the failure.
+            // If stderr cannot be written, only the exit code reports the failure.
         }
         match self {
             Self::Output(_) if self.is_silent() => ExitCode::SUCCESS,
@@ -56,7 +57,7 @@ impl Failure {
         }
     }
 
-    /// The failure to understand what a flag was given.
+    /// A failure about the value of the flag `flag`.
     pub fn of_flag(self, flag: &str) -> Self {
         match self {
             Self::Usage(why) => Self::Usage(format!("{flag}: {why}")),
@@ -82,7 +83,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Whether the engine refuses what the command line asked for.
+/// Whether the engine refuses something that the command line asked for.
 fn is_of_arguments(error: &larch::Error) -> bool {
     use larch::Error::{
         BadIndexName, BadOptions, BadTableName, CopyTarget, HasIndexes, IndexExists, KeyTooLong, NotBackups,
@@ -108,7 +109,7 @@ fn is_of_arguments(error: &larch::Error) -> bool {
     )
 }
 
-/// An error of the engine, with advice in the words of the command line.
+/// An error of the engine, with advice that names options of the command line.
 fn told(error: &larch::Error) -> String {
     match error {
         larch::Error::NotADatabase(dir) => {
@@ -137,7 +138,7 @@ fn told(error: &larch::Error) -> String {
         }
         _ => {}
     }
-    // The system's errors name the file and the action themselves, because crate `os` adds them.
+    // The errors of the system already name the file and the action, because the crate `os` adds them.
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Arc<io::Error>>());
     let Some(source) = source else { return error.to_string() };
     let advice = match source.kind() {
@@ -146,7 +147,7 @@ fn told(error: &larch::Error) -> String {
         io::ErrorKind::PermissionDenied => "check whose files these are and who may read and write them",
         io::ErrorKind::NotFound => "check the path",
         os::store::UNAVAILABLE | io::ErrorKind::TimedOut => "check the way to the store and try again",
-        // A store says itself what to correct.
+        // An error of a store already says what to correct.
         io::ErrorKind::InvalidInput => return source.to_string(),
         io::ErrorKind::NotADirectory => "a database is a directory; correct the path",
         _ => "check the disk and try again",

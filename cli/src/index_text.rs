@@ -1,4 +1,4 @@
-//! The declaration and the keys of an index as text. It does not know what an extractor does.
+//! Shows declarations and keys of indexes as text. This module does not know how an extractor works.
 
 use crate::failure::{Failure, Result};
 use crate::keys;
@@ -6,7 +6,8 @@ use ::rows::Extractor;
 use larch::Index;
 use std::ffi::OsStr;
 
-/// The declaration of an index as text. If another program declared the index, the bytes of its declaration.
+/// The declaration of an index as text. If another program has declared the index, it is the bytes of this
+/// declaration.
 pub fn text(index: &Index) -> String {
     match Extractor::from_bytes(index.declaration()) {
         Ok(extractor) => extractor.to_string(),
@@ -14,8 +15,8 @@ pub fn text(index: &Index) -> String {
     }
 }
 
-/// The bytes with which keys of an index begin, from a text such as `("Bonn", 7)`. The text has all fields, or only
-/// the first ones.
+/// The bytes with which certain keys of an index begin, from a text such as `("Bonn", 7)`. The text has all fields
+/// of the keys, or only the first ones.
 pub fn bound(index: &Index, text: &OsStr) -> Result<Vec<u8>> {
     let declaration = match Extractor::from_bytes(index.declaration()) {
         Ok(extractor) => extractor.declaration(),

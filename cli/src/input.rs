@@ -1,5 +1,5 @@
-//! The bytes to import: a file or the standard input, read once from the start. This module does not know what the
-//! bytes mean.
+//! The input of an import: a file or standard input, which is read once from beginning to end. This module does not
+//! know what the bytes mean.
 
 use crate::failure::{Failure, Result};
 use os::{Access, FileReader, Machine};
@@ -8,29 +8,29 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::rc::Rc;
 
-/// What a failure to read leaves of an import.
+/// What remains of an import after a failure to read its input.
 pub const NOTHING_KEPT: &str = "nothing was imported";
-/// What a failure to read leaves of files that are being built.
+/// What remains of built files after a failure to read their input.
 pub const NOTHING_BUILT: &str = "nothing was built";
-/// What the standard input is called in messages.
+/// The name of standard input in messages.
 const STDIN: &str = "standard input";
-/// One read of the input.
+/// The size of one read from the input.
 const READ_BYTES: usize = 1 << 20;
 
 /// An open input that has at least one byte.
 pub struct Input {
-    /// What to call it in messages.
+    /// The name of the input in messages.
     pub name: String,
-    /// How long it is, if that is known.
+    /// The length of the input, if it is known.
     pub bytes: Option<u64>,
-    /// How much was read so far.
+    /// The number of bytes that were read so far.
     pub read: Rc<Cell<u64>>,
     /// The bytes.
     pub reader: BufReader<Counted>,
 }
 
 impl Input {
-    /// Opens a file, or the standard input for `-`. `kept` ends the message of a failure.
+    /// Opens a file, or standard input for `-`. `kept` becomes the end of an error message.
     pub fn open(path: &Path, kept: &str) -> Result<Self> {
         let (name, bytes, origin) = if path == Path::new("-") {
             (STDIN.to_string(), None, Origin::Stdin(io::stdin().lock()))
@@ -48,7 +48,7 @@ impl Input {
         }
     }
 
-    /// The standard input, to be read as it comes; it may be empty.
+    /// Standard input, which is read as it comes and may be empty.
     pub fn stdin() -> Self {
         let read = Rc::new(Cell::new(0));
         let counted = Counted { origin: Origin::Stdin(io::stdin().lock()), read: Rc::clone(&read) };
@@ -57,12 +57,12 @@ impl Input {
     }
 }
 
-/// The error names the file: crate `os` sees to that.
+/// The error names the file, because the crate `os` adds the name.
 fn cannot_open(error: &io::Error) -> Failure {
     Failure::Input(format!("{error}; check the name, or say - for the standard input"))
 }
 
-/// The error about an input that broke while it was read; `kept` says what happens to the rows before the break.
+/// The error if reading an input fails in the middle. `kept` says what happens to the rows before this place.
 pub fn cannot_read(name: &str, error: &io::Error, kept: &str) -> Failure {
     let advice = match error.kind() {
         io::ErrorKind::NotSeekable => "it is a pipe: say - and send it to the standard input".to_string(),
@@ -73,7 +73,7 @@ pub fn cannot_read(name: &str, error: &io::Error, kept: &str) -> Failure {
     Failure::Input(format!("{what}{error}; {advice}"))
 }
 
-/// A reader that counts.
+/// A reader that counts the bytes that were read.
 pub struct Counted {
     origin: Origin,
     read: Rc<Cell<u64>>,

@@ -1,6 +1,8 @@
-//! Key columns as bytes whose order is the columns' order, and back. It knows nothing of rows, files or tables.
+//! Encodes key columns as bytes that have the order of the columns, and decodes them. This module knows nothing of
+//! rows, files or tables.
 //!
-//! The bytes are those of `docs/format/tuple.md`. Only a text in the last column differs: it has no end marker.
+//! The encoding is the one of `docs/format/tuple.md`. There is one difference: a text in the last column has no end
+//! marker.
 //!
 //! ```text
 //! text, last column    the bytes as they are
@@ -19,7 +21,7 @@ use std::str::FromStr;
 #[cfg(test)]
 mod tests;
 
-/// What a key column holds, and so how it is ordered.
+/// What a key column contains. This decides how it is ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -32,12 +34,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether the order is numeric, so that different texts (`7`, `007`) can be one key.
+    /// Whether the order is numeric. If so, different texts (such as `7` and `007`) can be the same key.
     pub fn is_numeric(self) -> bool {
         self != Self::Text
     }
 
-    /// The suffix that declares it.
+    /// The suffix that declares this kind.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -79,8 +81,8 @@ fn number<N: FromStr>(text: &[u8]) -> Option<N> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Appends the text of the first column of `key` and returns the bytes after the column; `None` if the bytes are not
-/// such a column.
+/// Appends the text of the first column in `key`, and returns the bytes after this column. Returns `None` if the
+/// bytes are not such a column.
 pub fn decode<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> Option<&'k [u8]> {
     let mut from = Decoder::new(key);
     match kind {
@@ -105,18 +107,18 @@ pub fn decode<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> 
     Some(from.rest())
 }
 
-/// A column of a key that may end anywhere.
+/// A column of a key that may be cut anywhere.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Cut<'k> {
-    /// The column is whole; these bytes follow it.
+    /// The column is complete, and these bytes follow it.
     Whole(&'k [u8]),
-    /// The key ends in it, or right where its text ends.
+    /// The key ends inside the column, or right where the column's text ends.
     Open,
 }
 
-/// Like [`decode`], but for a key that may be cut anywhere: appends a text for the place where the keys begin that
-/// are not less than `key`. A number that is cut short becomes the least number that begins so; a text keeps what is
-/// left of it.
+/// Does the same as [`decode`], but `key` may be cut anywhere. It appends a text for a place among the keys: the
+/// place where the keys begin that are not less than `key`. A number that is cut becomes the least number that
+/// begins with these bytes. A text keeps the bytes that are left of it.
 pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> Option<Cut<'k>> {
     let start = text.len();
     if kind.is_numeric() {
@@ -127,15 +129,16 @@ pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>)
         let mut number = [0; 8];
         let bytes = key.len().min(8);
         number[..bytes].copy_from_slice(&key[..bytes]);
-        // Bytes after a last column put the key after this number and before the next number.
+        // If bytes follow the number in the last column, the key comes after this number and before the next
+        // number.
         let after = u64::from_be_bytes(number).checked_add(u64::from(key.len() > 8))?;
         let least = !f64::MIN.to_bits();
         if kind == Kind::Num && after > f64::MAX.to_bits() | 1 << 63 {
             return None;
         }
-        // No key has the bits of -0; 0 comes next.
+        // No key has the bits of -0, so the next number is 0.
         let after = if kind == Kind::Num && after == !(-0.0_f64).to_bits() { after + 1 } else { after };
-        // Nothing comes before the least number.
+        // No number comes before the least number.
         if kind == Kind::Int || after >= least {
             decode(kind, &after.to_be_bytes(), last, text)?;
         }
@@ -145,20 +148,20 @@ pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>)
         return Some(if last { Cut::Open } else { Cut::Whole(rest) });
     }
     text.truncate(start);
-    // A zero at the end is the first half of an escaped zero, or of the end marker. Any longer text has one of the
-    // two there, so the zero can be dropped.
+    // A zero byte at the end is the first half of an escaped zero byte, or of the end marker. Every longer text has
+    // one of these two at this place, so the zero byte can be dropped.
     let key = key.strip_suffix(&[0]).unwrap_or(key);
     let rest = decode(kind, &[key, &[0, 0]].concat(), last, text).map(<[u8]>::is_empty)?;
     rest.then_some(Cut::Open)
 }
 
-/// The bytes of a tuple from its text, such as `(17, "Bonn")`; `what` is the tuple's name in a message.
+/// The bytes of a tuple, from a text such as `(17, "Bonn")`. `what` is the name of the tuple in messages.
 pub fn tuple(fields: &Declaration, what: &str, text: &[u8]) -> Result<Vec<u8>, String> {
     read_tuple(fields, what, text, Declaration::parse_key)
 }
 
-/// The bytes with which tuples begin, from the values of their first fields. The text may also be any bytes, in the
-/// form in which [`Declaration::show`] writes them.
+/// The bytes with which certain tuples begin, from the values of their first fields. The text may also stand for
+/// any bytes, in the form in which [`Declaration::show`] prints them.
 pub fn tuple_front(fields: &Declaration, what: &str, text: &[u8]) -> Result<Vec<u8>, String> {
     read_tuple(fields, what, text, Declaration::parse_front)
 }

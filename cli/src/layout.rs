@@ -9,7 +9,7 @@
 //!         no schema           whatever was put
 //! ```
 //!
-//! In a table with groups, the value is split in parts, one for each group:
+//! In a table with groups, the value is split into parts, one for each group:
 //!
 //! ```text
 //! part    CSV, TSV            the group's columns that the row has, in their order, tab between them
@@ -18,13 +18,14 @@
 //!                             between them; the first part has those of the key too
 //! ```
 //!
-//! Columns of CSV are kept escaped (see [`crate::escape`]); columns of TSV are kept as they are. Keys and values of
-//! raw rows are kept as they are, and are escaped in lines of text. A value of the first form, and every part, must
-//! distinguish a row without other columns from a row with a single empty column. So without other columns the value
-//! is empty; otherwise, a value that would be empty or begin with a zero byte gets a zero byte in front.
+//! Columns of CSV are stored with escapes (see [`crate::escape`]), and columns of TSV are stored unchanged. Keys
+//! and values of raw rows are stored unchanged, and lines of text contain them with escapes. A value of CSV or TSV,
+//! and every part, must distinguish a row without other columns from a row with a single empty column. Therefore
+//! the value is empty if there are no other columns. If there are, a value that would be empty or begin with a zero
+//! byte gets a zero byte in front.
 //!
-//! A row has all columns up to its last one. So the end of each part says where the row ends, and the number of
-//! columns need not be stored.
+//! A row has all its columns up to the last one. Therefore the end of each part shows where the row ends, and the
+//! number of columns need not be stored.
 
 use crate::escape::{escape, unescape};
 use crate::keys::{self, Kind};
@@ -41,23 +42,23 @@ pub mod indexed;
 #[cfg(test)]
 mod tests;
 
-/// The text in front of bytes that are not a key of the table, so that they cannot be mistaken for another key: no
-/// escaped key begins so, and no number.
+/// Bytes that are not a key of the table are printed with this text in front. No escaped key and no number begins
+/// with it, so the result cannot be mistaken for another key.
 const NO_KEY: &[u8] = b"\\?";
-/// What a tuple is called in messages.
+/// The name of a tuple in messages.
 const KEY: &str = "key of the table";
 
-/// Bytes of a row, in buffers that are used again.
+/// The bytes of a row, in buffers that are used again.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// The key as the engine orders it.
+    /// The key, in the form in which the engine orders it.
     pub key: Vec<u8>,
-    /// The value as the engine keeps it: a part for each group, or just one.
+    /// The value in the form in which the engine stores it: a part for each group, or a single part.
     pub parts: Vec<Vec<u8>>,
 }
 
 impl Row {
-    /// Forgets the row, keeps the memory.
+    /// Empties the row, but keeps its memory.
     fn clear(&mut self, parts: usize) {
         self.key.clear();
         self.parts.resize_with(parts, Vec::new);
@@ -65,11 +66,11 @@ impl Row {
     }
 }
 
-/// Columns of a CSV or TSV row, not escaped.
+/// The columns of a CSV or TSV row, without escapes.
 pub trait Record {
     /// The number of columns.
     fn columns(&self) -> usize;
-    /// The one at `at`, from 0.
+    /// The column at place `at`, counted from 0.
     fn column(&self, at: usize) -> Option<&[u8]>;
 }
 
@@ -83,33 +84,33 @@ impl Record for Vec<Vec<u8>> {
     }
 }
 
-/// Where a column of a CSV or TSV row is kept.
+/// Where a column of a CSV or TSV row is stored.
 #[derive(Clone, Copy, Debug)]
 struct Column {
-    /// Its place in the key.
+    /// Its place in the key, if it is part of the key.
     in_key: Option<usize>,
-    /// The part that has its text.
+    /// The number of the part that contains its text.
     part: Option<usize>,
 }
 
-/// How the rows of one table lie in it.
+/// How the rows of one table are stored.
 #[derive(Debug)]
 pub struct Layout {
     schema: Option<Schema>,
-    /// The types of the fields of keys, if keys are tuples.
+    /// The types of the fields in keys, if keys are tuples.
     tuple: Option<Declaration>,
     /// The columns of a CSV or TSV row, up to the last column that the key or a group names.
     columns: Vec<Column>,
-    /// The number of columns up to the last one of the key.
+    /// The number of columns up to the last column of the key.
     key_end: usize,
-    /// For each member of a JSON object that the key or a group names: the number of its part.
+    /// For each member of a JSON object that the key or a group names, the number of its part.
     members: BTreeMap<String, usize>,
-    /// The part of all other columns and members, if others are allowed.
+    /// The part that contains all other columns and members, if others are allowed.
     rest: Option<usize>,
 }
 
 impl Layout {
-    /// The layout that a schema asks for; without one, rows are raw.
+    /// The layout that a schema asks for. Without a schema, rows are raw.
     pub fn new(schema: Option<Schema>) -> Self {
         let mut layout = Self {
             schema: None,
@@ -160,17 +161,17 @@ impl Layout {
         self.columns.resize(self.columns.len().max(count), rest);
     }
 
-    /// The schema, unless rows are raw.
+    /// The schema, or `None` if rows are raw.
     pub fn schema(&self) -> Option<&Schema> {
         self.schema.as_ref()
     }
 
-    /// The types of the fields of keys, if keys are tuples.
+    /// The types of the fields in keys, if keys are tuples.
     pub fn tuple(&self) -> Option<&Declaration> {
         self.tuple.as_ref()
     }
 
-    /// How many parts a row has.
+    /// The number of parts of a row.
     pub fn parts(&self) -> usize {
         self.schema.as_ref().map_or(1, |schema| schema.groups.len().max(1))
     }
@@ -180,22 +181,24 @@ impl Layout {
         self.schema.as_ref().is_some_and(|schema| !schema.groups.is_empty())
     }
 
-    /// The place in the key of the column at `at`, from 0.
+    /// The place in the key of the column at place `at`, which is counted from 0.
     pub fn in_key(&self, at: usize) -> Option<usize> {
         self.columns.get(at)?.in_key
     }
 
-    /// The part that holds, or would hold, the text of the column at `at`, counted from 0.
+    /// The number of the part that contains the text of the column at place `at`, or would contain it. Places are
+    /// counted from 0.
     pub fn part_of(&self, at: usize) -> Option<usize> {
         self.columns.get(at).map_or(self.rest, |column| column.part)
     }
 
-    /// The part of a member of a JSON object.
+    /// The number of the part that contains a member of a JSON object.
     pub fn part_of_member(&self, name: &str) -> Option<usize> {
         self.members.get(name).copied().or(self.rest)
     }
 
-    /// The number of columns up to the last one that the key or a group names. The columns after it are in one part.
+    /// The number of columns up to the last column that the key or a group names. All columns after this one are in
+    /// one part.
     pub fn named_columns(&self) -> usize {
         self.columns.len()
     }
@@ -205,30 +208,31 @@ impl Layout {
         if self.marks() { unmark(part) } else { Some(part) }
     }
 
-    /// Whether a part may have no columns, and tells that.
+    /// Whether a part can be without columns, and is marked accordingly.
     pub fn marks(&self) -> bool {
         self.has_groups() || self.schema.as_ref().is_some_and(|schema| !schema.keeps_whole_rows())
     }
 
-    /// Columns of the key; none if rows are raw.
+    /// The columns of the key. There are none if rows are raw.
     pub fn key_columns(&self) -> &[KeyColumn] {
         self.schema.as_ref().map_or(&[], |schema| &schema.key)
     }
 
-    /// Whether the text of a row is its key, a tab and its value, all unchanged: the key is one text column in front,
-    /// and nothing is escaped.
+    /// Whether the text of a row is simply its key, a tab and its value. This is so if the key is a single text
+    /// column in front and nothing is escaped.
     pub fn is_plain(&self) -> bool {
         self.schema.as_ref().is_some_and(|schema| {
             schema.format == Format::Tsv && schema.groups.is_empty() && self.key_end == 1 && !schema.keeps_whole_rows()
         })
     }
 
-    /// Whether keys and fields are written with escapes. Those of TSV need none: they hold neither tabs nor line ends.
+    /// Whether keys and fields are written with escapes. Fields of TSV need no escapes, because they contain
+    /// neither tabs nor line ends.
     pub fn escapes(&self) -> bool {
         self.schema.as_ref().is_none_or(Schema::escapes)
     }
 
-    /// Writes a CSV or TSV row as bytes.
+    /// Encodes a CSV or TSV row as bytes.
     pub fn encode(&self, record: &impl Record, row: &mut Row) -> Result<(), String> {
         row.clear(self.parts());
         let schema = self.schema.as_ref().expect("rows are read into a table with a schema");
@@ -273,7 +277,7 @@ impl Layout {
         Ok(())
     }
 
-    /// As [`Layout::encode`], of fields that may hold anything.
+    /// Does the same as [`Layout::encode`], for fields that may contain any bytes.
     pub fn encode_fields(&self, record: &Vec<Vec<u8>>, row: &mut Row) -> Result<(), String> {
         if !self.escapes() && record.iter().flatten().any(|byte| matches!(byte, b'\n' | b'\t')) {
             return Err("a row of a TSV table cannot hold a line end, nor a column a tab; take them out".to_string());
@@ -281,7 +285,7 @@ impl Layout {
         self.encode(record, row)
     }
 
-    /// Writes a JSON object as bytes.
+    /// Encodes a JSON object as bytes.
     pub fn encode_object(&self, text: &str, row: &mut Row) -> Result<(), String> {
         row.clear(self.parts());
         let schema = self.schema.as_ref().expect("rows are read into a table with a schema");
@@ -293,7 +297,7 @@ impl Layout {
         object::split(text, |member| self.part_of_member(member), &mut row.parts)
     }
 
-    /// Takes a line of a table whose rows are [plain](Self::is_plain).
+    /// Encodes a line of a table whose rows are [plain](Self::is_plain).
     pub fn encode_line(&self, line: &[u8], row: &mut Row) {
         row.clear(1);
         let tab = line.iter().position(|byte| *byte == b'\t');
@@ -303,7 +307,7 @@ impl Layout {
         mark(&mut row.parts[0]);
     }
 
-    /// Takes a line of a raw table: the key, and the value after the first tab, both escaped.
+    /// Encodes a line of a raw table: the key, and the value after the first tab, both with escapes.
     pub fn encode_raw_line(&self, line: &[u8], row: &mut Row) -> Result<(), String> {
         row.clear(1);
         let tab = line.iter().position(|byte| *byte == b'\t');
@@ -316,7 +320,7 @@ impl Layout {
         unescape(&line[tab + 1..], &mut row.parts[0])
     }
 
-    /// Takes a line of a table of JSON lines in the form of `scan --format tsv`: the columns of the key, and the
+    /// Encodes a line of a table of JSON lines, in the form of `scan --format tsv`: the columns of the key, and the
     /// object.
     pub fn encode_keyed_object(&self, line: &[u8], row: &mut Row) -> Result<(), String> {
         let mut tabs = line.iter().enumerate().filter(|(_, byte)| **byte == b'\t');
@@ -333,8 +337,8 @@ impl Layout {
         Ok(())
     }
 
-    /// The inverse of [`Layout::key_texts_of`]: takes the key of these texts. In a raw table, the text is the key
-    /// itself, or the text of a tuple.
+    /// The inverse of [`Layout::key_texts_of`]: returns the key with these texts. In a raw table, the text is the
+    /// key itself or the text of a tuple.
     pub fn key_from_texts(&self, texts: &[Vec<u8>]) -> Result<Vec<u8>, String> {
         let columns = self.key_columns();
         if texts.len() != columns.len().max(1) {
@@ -356,8 +360,9 @@ impl Layout {
         Ok(key)
     }
 
-    /// The key that `text` names: its columns with a tab between them, escaped where [`Layout::escapes`] says so. In
-    /// a table of tuples, it may also be any bytes, in the form of [`Layout::key_text`].
+    /// The key that `text` names: the columns of the key with a tab between them. They have escapes if
+    /// [`Layout::escapes`] is true. In a table whose keys are tuples, `text` may also stand for any bytes, in the
+    /// form of [`Layout::key_text`].
     pub fn key_from_text(&self, text: &[u8]) -> Result<Vec<u8>, String> {
         if let Some(fields) = &self.tuple {
             return keys::tuple_front(fields, KEY, text);
@@ -379,8 +384,9 @@ impl Layout {
         Ok(key)
     }
 
-    /// The place where the keys begin that start with `text`. The text is like a key, but the last columns may be
-    /// missing, and the last text may be cut anywhere. A tab after a column says that the column is complete.
+    /// The place at which the keys begin that start with `text`. `text` has the form of a key. But its last columns
+    /// may be missing, and its last text may be cut anywhere. A tab after a column says that the column is
+    /// complete.
     pub fn bound_from_text(&self, text: &[u8]) -> Result<Vec<u8>, String> {
         if let Some(fields) = &self.tuple {
             return keys::tuple_front(fields, KEY, text);
@@ -407,9 +413,9 @@ impl Layout {
         Ok(bound)
     }
 
-    /// The inverse of [`Layout::bound_from_text`]: the text for the keys that are not less than `bound`. The bound
-    /// need not be a key; it may be a string between two keys. If no key of the table begins with the bytes, they are
-    /// returned as they are.
+    /// The inverse of [`Layout::bound_from_text`]: a text for the keys that are not less than `bound`. `bound` need
+    /// not be a key: it may be a string between two keys. If no key of the table can begin with these bytes, they
+    /// are returned unchanged.
     pub fn text_of_bound(&self, bound: &[u8]) -> Vec<u8> {
         if let Some(fields) = &self.tuple {
             return fields.show(bound).into_bytes();
@@ -432,7 +438,7 @@ impl Layout {
             }
             match cut {
                 keys::Cut::Whole(after) if !last => {
-                    // The tab says that it is whole.
+                    // The tab says that the column is complete.
                     line.push(b'\t');
                     if after.is_empty() {
                         return line;
@@ -445,8 +451,8 @@ impl Layout {
         bound.to_vec()
     }
 
-    /// The row that `put` was given: the text of the key, and the rest of the row in the form that `get` shows. The
-    /// text of a raw row is its value, byte for byte.
+    /// Makes the row for `put` from the text of its key and the text of its other columns, in the form that `get`
+    /// prints. In a raw table, the second text is the value, byte for byte.
     pub fn row_from_texts(&self, key: &[u8], rest: Option<&[u8]>) -> Result<Row, String> {
         let bytes = match &self.tuple {
             Some(fields) => keys::tuple(fields, KEY, key)?,
@@ -522,12 +528,14 @@ impl Layout {
         }
     }
 
-    /// For JSON: bytes that have no texts of key columns. JSON has its own escapes.
+    /// The bytes to print as JSON for a key that has no texts of key columns. They are not escaped here, because
+    /// JSON has its own escapes.
     pub fn key_without_columns<'k>(&self, key: &'k [u8]) -> Cow<'k, [u8]> {
         if self.schema.is_some() { Cow::Owned([NO_KEY, key].concat()) } else { Cow::Borrowed(key) }
     }
 
-    /// The texts of the key columns, most significant first; empty if the bytes are not a key of this schema.
+    /// The texts of the key columns, the most significant column first. There are none if the bytes are not a key
+    /// of this schema.
     pub fn key_texts_of<'t>(&self, key: &[u8], texts: &'t mut Vec<Vec<u8>>) -> &'t [Vec<u8>] {
         let columns = self.key_columns();
         texts.resize_with(columns.len(), Vec::new);
@@ -542,7 +550,8 @@ impl Layout {
         if rest.is_empty() { texts } else { &[] }
     }
 
-    /// A key's columns from its text. If a table has one key column and escapes nothing, a tab is part of the text.
+    /// The columns of a key, from its text. If a table has a single key column and escapes nothing, a tab is part
+    /// of the column's text.
     fn key_texts(&self, text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
         if self.key_columns().len() != 1 {
             return self.split(text);
@@ -588,7 +597,7 @@ fn unescaped(text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Tells the value of a row with other columns from one without.
+/// Marks the value of a row with other columns, so that it differs from the value of a row without other columns.
 fn mark(value: &mut Vec<u8>) {
     if value.first().is_none_or(|byte| *byte == 0) {
         value.insert(0, 0);

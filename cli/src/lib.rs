@@ -1,16 +1,16 @@
-//! The `larch` command: parses its arguments, runs the command that they name, and ends with an exit code.
+//! The `larch` command: parses its arguments, runs the command that they name, and returns an exit code.
 //!
-//! `args` says what can be requested, `commands` do it. Rows go from text to bytes through `input → rows → layout`,
-//! and back through `layout → output`. `schema` says what the rows of a table consist of, and `keys` says how they
-//! are ordered.
+//! `args` defines what can be asked for, and the modules in `commands` do it. Rows become bytes through `input →
+//! rows → layout`, and text again through `layout → output`. `schema` defines what the rows of a table consist of,
+//! and `keys` defines how they are ordered.
 //!
-//! ^C ends these in good order (`interrupt`): `import`, `build-files`, `ingest`, `compact`, `check`, `index` and
-//! everything that makes or reads copies. It also ends `follow`, and `bench` still prints what it measured. In all
-//! other commands ^C ends the process. The engine then promises that nothing is lost, and that no half of an import
-//! exists.
+//! ^C ends the following commands in good order (`interrupt`): `import`, `build-files`, `ingest`, `compact`,
+//! `check`, `index`, and all commands that make or read copies. It also ends `follow`. After a ^C, `bench` still
+//! prints what it has measured. In all other commands, ^C ends the process at once. In this case, the engine
+//! guarantees that nothing is lost, and that no import is half done.
 //!
-//! It is a library, so that another binary can be the same command with more stores to measure, with a query engine,
-//! or with databases in other places.
+//! This is a library, so that another binary can offer the same command with more: more stores to measure, a query
+//! engine, or databases in other places.
 
 use harness::Scheme;
 use std::process::ExitCode;
@@ -47,16 +47,16 @@ use args::{Command, IndexCommand, Measured};
 pub use args::{QueryFormat, command};
 pub use places::{MachineOf, Stored};
 
-/// The stores that need no other engine.
+/// The stores that can be built without another engine.
 pub const SCHEMES: [Scheme; 3] = [store_larch::SCHEME, store_postgres::SCHEME, harness::noop::SCHEME];
 
-/// The databases whose rows can be accessed and that need no other engine.
+/// The databases with row access that can be built without another engine.
 pub const ROW_ACCESS: [row_access::Scheme; 2] = [store_larch::ROW_ACCESS, store_postgres::ROW_ACCESS];
 
-/// The databases of rows in partitions that need no other engine.
+/// The databases of rows in partitions that can be built without another engine.
 pub const PARTITIONS: [kv::Scheme; 3] = [store_larch::PARTITIONS, store_postgres::PARTITIONS, kv::noop::SCHEME];
 
-/// The databases that TPC-C runs on and that need no other engine.
+/// The databases for TPC-C that can be built without another engine.
 pub const TPCC: [tpcc::Scheme; 5] = [
     store_larch::TPCC,
     store_postgres::TPCC,
@@ -65,30 +65,30 @@ pub const TPCC: [tpcc::Scheme; 5] = [
     tpcc::noop::SCHEME,
 ];
 
-/// All of these. No server is started to compare clients of key-value drivers.
+/// All these stores. They cannot compare clients of key-value drivers, because no server is started for this.
 pub const STORES: Stores<'static> =
     Stores { key_value: &SCHEMES, row_access: &ROW_ACCESS, partitions: &PARTITIONS, tpcc: &TPCC, kv_client_cost: None };
 
-/// The parts of a binary that the default one does not have.
+/// What a binary has in addition to the default binary.
 #[derive(Clone, Copy, Default)]
 pub struct Additions {
-    /// What `larch sql` runs: a query engine.
+    /// The function behind `larch sql`: a query engine.
     pub query: Option<RunQuery>,
     /// The function behind `larch sql-scheduler` and `larch sql-executor`: a query engine in several processes.
     pub sql_processes: Option<SqlProcesses>,
-    /// Gives the machine for databases and backups that are not in directories of this machine. What DIR or DEST
-    /// names is on the disk of that machine.
+    /// Returns the machine for a place that is not a directory of this machine. The database or the backups at this
+    /// place are on the disk of the returned machine.
     pub machine_of: Option<MachineOf>,
-    /// What `larch branch` and the commands beside it do.
+    /// The functions behind `larch branch`, `larch branches` and `larch drop-database`.
     pub branching: Option<Branching>,
 }
 
-/// Runs the command that the process was started with. `stores` are those that `larch bench` can measure.
+/// Runs the command that the process was started with. `stores` are the stores that `larch bench` can measure.
 pub fn main(stores: Stores<'_>) -> ExitCode {
     main_with(stores, Additions::default())
 }
 
-/// As [`main`], in a binary with `additions`.
+/// Does the same as [`main`], in a binary with `additions`.
 pub fn main_with(stores: Stores<'_>, additions: Additions) -> ExitCode {
     os::process::report_files_too_large();
     let Additions { query, sql_processes, machine_of, branching } = additions;

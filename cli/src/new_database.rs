@@ -1,5 +1,5 @@
-//! What a failed command has made: directories, a database, a table. All of it is removed, so that a refused command
-//! leaves everything as it was. This module does not know what the commands do.
+//! Removes what a failed command has made: directories, a database, a table. Everything that the command made is
+//! removed, so that a refused command leaves everything as it was. This module does not know what the commands do.
 
 use crate::args::Common;
 use crate::database;
@@ -12,13 +12,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The lock of a database, as the engine names it; it is removed last.
+/// The file with the lock of a database, as the engine names it. It is removed last.
 const LOCK: &str = "LOCK";
-/// The file that names the newest manifest. Every open for writing makes another manifest.
+/// The file that names the newest manifest. Every open for writing makes a new manifest.
 const CURRENT: &str = "CURRENT";
 
-/// Runs `work` on a database and closes it; makes the database first if it does not exist. If `work` fails and leaves
-/// no table in a new database, the database is removed.
+/// Runs `work` on a database and then closes the database. If the database does not exist, it is made first. If
+/// `work` fails and a new database has no table after this, the database is removed.
 pub fn with_database<T>(dir: &Path, common: &Common, work: impl FnOnce(&Database) -> Result<T>) -> Result<T> {
     let (database, new) = match database::open_to_write(dir, common) {
         Err(Failure::Engine(larch::Error::NotADatabase(_))) => {
@@ -46,7 +46,8 @@ pub fn with_database<T>(dir: &Path, common: &Common, work: impl FnOnce(&Database
     done
 }
 
-/// Runs `fill` on a new table. If it fails, a table that existed before is left, without rows.
+/// Makes a new table and runs `fill` on it. If `fill` fails and a table of this name existed before, the old table
+/// is made again, without rows.
 pub fn with_table<T>(
     database: &Database,
     name: &str,
@@ -59,25 +60,26 @@ pub fn with_table<T>(
     }
     let done = database.table_with(name, options).map_err(Into::into).and_then(|table| fill(&table));
     if done.is_err() {
-        // The error to report is the error of `fill`. If the table stays, it has no rows.
+        // The error of `fill` is reported, and an error of this removal is not. If the table stays, it has no rows.
         database.drop_table(name).ok();
         before.and_then(|before| database.table_with(name, before).ok());
     }
     done
 }
 
-/// A directory of this machine that is going to be a database.
+/// A directory of this machine in which a database will be made.
 struct NewDirectory {
     disk: Arc<dyn Disk>,
     directory: PathBuf,
-    /// What was in it.
+    /// The names of the files in the directory before that.
     names: BTreeSet<String>,
-    /// The directories that were not there, the innermost first.
+    /// The directories that did not exist before, the innermost first.
     missing: Vec<PathBuf>,
 }
 
 impl NewDirectory {
-    /// Remembers what exists; `None` if that cannot be determined, or if the database is in a store.
+    /// Notes which files and directories exist; `None` if this cannot be determined, or if the database is in a
+    /// store.
     fn look(directory: &Path) -> Option<Self> {
         if places::is_url(directory) {
             return None;
@@ -94,13 +96,15 @@ impl NewDirectory {
         Some(Self { disk, directory, names, missing })
     }
 
-    /// What names the manifest of the process that has the database open.
+    /// The content of the file that names the manifest. It changes when another process opens the database for
+    /// writing.
     fn current(&self) -> Option<Vec<u8>> {
         self.disk.read_all(&self.directory.join(CURRENT)).ok()
     }
 
-    /// Removes what did not exist before, unless another process has the database open, or had it open since
-    /// `current` was read. What cannot be removed stays: the error to report is the error of the work.
+    /// Removes everything that did not exist before. If another process has the database open, or has opened it
+    /// since `current` was read, nothing is removed. What cannot be removed stays, because the error of the work
+    /// itself is to be reported.
     fn clear(self, current: Option<Vec<u8>>) {
         let lock_file = self.directory.join(LOCK);
         let Ok(lock) = self.disk.lock(&lock_file) else { return };

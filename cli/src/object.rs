@@ -1,5 +1,5 @@
-//! The key members of a JSON object, read from its text; the rest of the text is checked and otherwise left alone.
-//! Also splits an object in several objects by its members, and joins them again.
+//! Reads the key members of a JSON object from its text. The other members are only checked. This module also
+//! splits an object into several objects by its members, and joins them again.
 
 use crate::keys;
 use crate::schema::{KeyColumn, Place, Schema};
@@ -11,7 +11,7 @@ use std::fmt;
 #[cfg(test)]
 mod tests;
 
-/// Appends the key of the object that `text` is.
+/// Appends the key of the object in `text`.
 pub fn encode_key(schema: &Schema, text: &str, key: &mut Vec<u8>) -> Result<(), String> {
     let members = members(schema, text)?;
     for (at, (column, member)) in schema.key.iter().zip(&members).enumerate() {
@@ -28,8 +28,8 @@ pub fn encode_key(schema: &Schema, text: &str, key: &mut Vec<u8>) -> Result<(), 
     Ok(())
 }
 
-/// The object that `put` was given, with the members of its key: missing members are added in front, other members
-/// are compared with `key`.
+/// The object that `put` was given, with the members of its key. Members that are missing are added in front, and
+/// members that are there must agree with `key`.
 pub fn with_key(schema: &Schema, texts: &[Vec<u8>], object: &[u8], key: &[u8]) -> Result<Vec<u8>, String> {
     let object =
         std::str::from_utf8(object).map_err(|_| "the value is not UTF-8; write a JSON object".to_string())?.trim();
@@ -44,7 +44,7 @@ pub fn with_key(schema: &Schema, texts: &[Vec<u8>], object: &[u8], key: &[u8]) -
         }
         let text = std::str::from_utf8(text)
             .map_err(|_| format!("the key is not UTF-8, so JSON cannot hold member {:?}; write UTF-8", name(column)))?;
-        // The key's text may write a number in a way that JSON does not allow: 007, +5.
+        // The text of the key may write a number in a way that JSON does not allow, such as 007 or +5.
         let number = column.kind.is_numeric() && serde_json::from_str::<serde_json::Number>(text).is_ok();
         front.push(b',');
         front.extend_from_slice(string(name(column)).as_bytes());
@@ -67,8 +67,8 @@ pub fn with_key(schema: &Schema, texts: &[Vec<u8>], object: &[u8], key: &[u8]) -
     Ok(whole)
 }
 
-/// Splits `text`, an object that [`encode_key`] took: appends to each part an object with the members that belong to
-/// this part. Names and values stay as they are written.
+/// Splits the object in `text`, which [`encode_key`] has accepted. Appends to each part an object with the members
+/// that belong to this part. Names and values are copied unchanged.
 pub fn split(text: &str, part_of: impl Fn(&str) -> Option<usize>, parts: &mut [Vec<u8>]) -> Result<(), String> {
     let mut json = serde_json::Deserializer::from_str(text);
     let stray = json.deserialize_map(Split { part_of, parts: &mut *parts }).map_err(|why| sentence(&why))?;
@@ -87,8 +87,8 @@ pub fn split(text: &str, part_of: impl Fn(&str) -> Option<usize>, parts: &mut [V
     Ok(())
 }
 
-/// Appends one object with the members of all parts. If a part is no object that [`split`] made, appends nothing and
-/// returns false.
+/// Joins the members of all parts, and appends them as one object. If a part is not an object that [`split`] made,
+/// appends nothing and returns false.
 pub fn join<P: AsRef<[u8]>>(parts: &[P], object: &mut Vec<u8>) -> bool {
     fn inside(part: &[u8]) -> Option<&[u8]> {
         part.strip_prefix(b"{")?.strip_suffix(b"}")
@@ -120,7 +120,7 @@ fn name(column: &KeyColumn) -> &str {
     }
 }
 
-/// The text from which a member is encoded: the characters of a string, the digits of a number.
+/// The text of a member from which the key is encoded: the characters of a string, or the digits of a number.
 fn member_text<'t>(column: &KeyColumn, member: &'t RawValue) -> Result<Cow<'t, str>, String> {
     let raw = member.get();
     match raw.as_bytes() {
@@ -142,14 +142,14 @@ fn members<'t>(schema: &Schema, text: &'t str) -> Result<Vec<Option<&'t RawValue
     Ok(members)
 }
 
-/// What the parser says, without its own idea of the line.
+/// What the parser says about an error, without the line number that it adds.
 fn sentence(why: &serde_json::Error) -> String {
     let text = why.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
     format!("not a JSON object on one line: {text} (at byte {})", why.column())
 }
 
-/// Collects the members that are in the key.
+/// Collects the members that belong to the key.
 struct Members<'s>(&'s [KeyColumn]);
 
 impl<'de> Visitor<'de> for Members<'_> {
@@ -175,7 +175,7 @@ impl<'de> Visitor<'de> for Members<'_> {
     }
 }
 
-/// Reads a member's name as its place in the key.
+/// Reads the name of a member and returns its place in the key.
 struct PlaceOf<'s>(&'s [KeyColumn]);
 
 impl<'de> DeserializeSeed<'de> for PlaceOf<'_> {
@@ -198,7 +198,7 @@ impl Visitor<'_> for PlaceOf<'_> {
     }
 }
 
-/// Copies each member to its part; returns the name of the first member that belongs to no part.
+/// Copies each member to its part. Returns the name of the first member that belongs to no part.
 struct Split<'p, F> {
     part_of: F,
     parts: &'p mut [Vec<u8>],

@@ -1,4 +1,4 @@
-//! Rows and reports as text on the standard output.
+//! Prints rows and reports as text on standard output.
 
 use crate::escape::{escape, unescape};
 use crate::failure::{Failure, Result};
@@ -12,11 +12,11 @@ use std::io::{self, Write as _};
 #[cfg(test)]
 mod tests;
 
-/// Text is written to the system in pieces of this size: large enough to need few calls, and small enough to stay in
-/// the processor's cache.
+/// Text is written to the system in pieces of this size. A piece is large enough to need few calls, and small
+/// enough to stay in the processor's cache.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// The standard output, held by one writer.
+/// Standard output, locked for one writer.
 pub struct Output {
     out: io::StdoutLock<'static>,
     buffer: Vec<u8>,
@@ -29,12 +29,12 @@ impl Default for Output {
 }
 
 impl Output {
-    /// Takes the standard output.
+    /// Locks standard output.
     pub fn new() -> Self {
         Self { out: io::stdout().lock(), buffer: Vec::with_capacity(2 * PIECE_BYTES) }
     }
 
-    /// Appends what `write` puts in the buffer.
+    /// Lets `write` append to the buffer.
     pub fn write(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         write(&mut self.buffer);
         if self.buffer.len() < PIECE_BYTES { Ok(()) } else { self.hand_over() }
@@ -53,12 +53,12 @@ impl Output {
         self.line(serde_json::to_string(report).expect("a report is plain JSON"))
     }
 
-    /// Writes what is left.
+    /// Writes everything that is still in the buffer.
     pub fn finish(mut self) -> Result<()> {
         self.flush()
     }
 
-    /// Shows everything so far.
+    /// Writes everything so far, so that it can be seen.
     pub fn flush(&mut self) -> Result<()> {
         self.hand_over()?;
         self.out.flush().map_err(Failure::Output)
@@ -71,7 +71,7 @@ impl Output {
     }
 }
 
-/// Output of other people's writers.
+/// For code of other crates that writes to an [`io::Write`].
 impl io::Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.buffer.extend_from_slice(bytes);
@@ -89,24 +89,24 @@ impl io::Write for Output {
     }
 }
 
-/// Writes rows of one table as lines of text. A row comes as its key and those of its parts that were read.
+/// Prints rows of one table as lines of text. A row is given by its key and by those of its parts that were read.
 pub struct Printer<'l> {
     layout: &'l Layout,
-    /// For each part of a row, its number among the parts that were read.
+    /// For each part of a row, its place among the parts that were read, or `None` if it was not read.
     read: Vec<Option<usize>>,
-    /// `"name":` of each named column.
+    /// The text `"name":` for each named column.
     names: Vec<Vec<u8>>,
     texts: Vec<Vec<u8>>,
     field: Vec<u8>,
 }
 
 impl<'l> Printer<'l> {
-    /// A printer for the rows of a table, all parts of them.
+    /// A printer for whole rows of a table.
     pub fn new(layout: &'l Layout) -> Self {
         Self::of_parts(layout, &Vec::from_iter(0..layout.parts()))
     }
 
-    /// A printer for these parts of a table's rows, in the order in which they will come.
+    /// A printer for these parts of a table's rows. The parts must be given in this order.
     pub fn of_parts(layout: &'l Layout, parts: &[usize]) -> Self {
         let names = layout.schema().map_or_else(Vec::new, Schema::members);
         let names = names.iter().map(|name| format!("{}:", object::string(name)).into_bytes()).collect();
@@ -114,8 +114,8 @@ impl<'l> Printer<'l> {
         Self { layout, read, names, texts: Vec::new(), field: Vec::new() }
     }
 
-    /// Prints the row as it went in, and a line end. If only some parts were read: the key columns and the columns in
-    /// those parts.
+    /// Prints the row in the form in which it was imported, and a line end. If only some parts were read, prints
+    /// the key columns and the columns in these parts.
     pub fn tsv<P: AsRef<[u8]>>(&mut self, key: &[u8], parts: &[P], line: &mut Vec<u8>) {
         let Some(schema) = self.layout.schema() else {
             return self.raw(key, parts, line);
@@ -157,8 +157,8 @@ impl<'l> Printer<'l> {
         self.end(line);
     }
 
-    /// Prints the row as a JSON object, and a line end. If only some parts were read: the key columns and the columns
-    /// in those parts, or, for a JSON object, the members in those parts.
+    /// Prints the row as a JSON object, and a line end. If only some parts were read, prints the key columns and
+    /// the columns in these parts. For a JSON object, prints the members in these parts.
     pub fn json<P: AsRef<[u8]>>(&mut self, key: &[u8], parts: &[P], line: &mut Vec<u8>) {
         match self.layout.schema() {
             Some(schema) if schema.format == Format::Jsonl => object(parts, line),
@@ -194,14 +194,14 @@ impl<'l> Printer<'l> {
         line.push(b'\n');
     }
 
-    /// The key as `get` takes it, and a line end.
+    /// Prints the key in the form that `get` takes, and a line end.
     pub fn key(&mut self, key: &[u8], line: &mut Vec<u8>) {
         self.key_text(key, line);
         self.end(line);
     }
 
-    /// Prints the key as a line of JSON: a string, or an array of strings if the key has several columns. A tuple is
-    /// printed as the string of its text.
+    /// Prints the key as a line of JSON: a string, or an array of strings if the key has several columns. A tuple
+    /// is printed as the string of its text.
     pub fn key_json(&mut self, key: &[u8], line: &mut Vec<u8>) {
         if let Some(fields) = self.layout.tuple() {
             json_text(fields.show(key).as_bytes(), line);
@@ -221,7 +221,7 @@ impl<'l> Printer<'l> {
         line.push(b'\n');
     }
 
-    /// The columns beside the key that were read, and a line end.
+    /// Prints the columns that were read, without those of the key, and a line end.
     pub fn value<P: AsRef<[u8]>>(&mut self, parts: &[P], line: &mut Vec<u8>) {
         match self.layout.schema() {
             Some(schema) if schema.format == Format::Jsonl => object(parts, line),
@@ -242,8 +242,9 @@ impl<'l> Printer<'l> {
         line.push(b'\n');
     }
 
-    /// Ends a line. Readers of lines take a CR before LF as a part of the line end. So a line of TSV whose last byte
-    /// is a CR gets a second one. With escapes the CR is printed as `\r`, and nothing is added.
+    /// Ends a line. Programs that read lines take a CR before the LF as a part of the line end. Therefore, if a
+    /// line of TSV ends with a CR, a second CR is appended. With escapes, the CR is printed as `\r`, and nothing is
+    /// appended.
     fn end(&self, line: &mut Vec<u8>) {
         if !self.layout.escapes() && line.last() == Some(&b'\r') {
             line.push(b'\r');
@@ -268,14 +269,14 @@ impl<'l> Printer<'l> {
 
 /// A column of a row.
 enum Field<'r> {
-    /// The column is at this place in the key, and its text was not read.
+    /// A column at this place in the key. Its text was not read.
     Key(usize),
-    /// The text as it is kept.
+    /// The text in the form in which it is stored.
     Kept(&'r [u8]),
 }
 
-/// Shows the columns of a CSV or TSV row in their order, from 0: the columns of the key and the columns in the parts
-/// that were read.
+/// Calls a function with the columns of a CSV or TSV row, in their order and counted from 0. These are the columns
+/// of the key and the columns in the parts that were read.
 fn each_column<P: AsRef<[u8]>>(
     layout: &Layout,
     read: &[Option<usize>],
@@ -307,8 +308,8 @@ fn first_column<'r>(columns: &mut Option<&'r [u8]>) -> Option<&'r [u8]> {
     Some(&all[..tab.unwrap_or(all.len())])
 }
 
-/// The texts of the key columns, if no part that was read holds their text; otherwise no texts. `None` if the key is
-/// not a key of this table.
+/// The texts of the key columns. They are empty if a part that was read contains these texts. Returns `None` if the
+/// key is not a key of this table.
 fn key_texts<'t>(
     layout: &Layout,
     read: &[Option<usize>],
@@ -322,7 +323,7 @@ fn key_texts<'t>(
     if texts.is_empty() { None } else { Some(texts) }
 }
 
-/// The members in the parts of a JSON row that were read. One part is as it was written.
+/// The members of a JSON row that are in the parts that were read. A single part is printed as it was written.
 fn object<P: AsRef<[u8]>>(parts: &[P], line: &mut Vec<u8>) {
     if parts.len() == 1 || !object::join(parts, line) {
         tabbed(parts, line);
@@ -363,7 +364,7 @@ fn raw_json<P: AsRef<[u8]>>(layout: &Layout, key: &[u8], parts: &[P], line: &mut
     line.extend_from_slice(b"}\n");
 }
 
-/// Bytes in JSON: a string if they are UTF-8; otherwise `{"hex":"…"}`, which differs from every string.
+/// Prints bytes as JSON: a string if they are UTF-8, and otherwise `{"hex":"…"}`, which differs from every string.
 fn json_text(bytes: &[u8], line: &mut Vec<u8>) {
     if bytes.iter().all(|byte| matches!(byte, b' '..=b'~') && *byte != b'"' && *byte != b'\\') {
         line.push(b'"');

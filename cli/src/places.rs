@@ -1,5 +1,5 @@
-//! Databases and backups that are not in directories of this machine. It knows no such place itself: another binary
-//! says which machine reads the place that an argument names.
+//! Finds databases and backups that are not in directories of this machine. This module itself knows no such place.
+//! Another binary sets the function that returns the machine for the place in an argument.
 
 use crate::failure::{Failure, Result};
 use larch::machine::Machine;
@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// What lies at a place.
+/// What is stored at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// A database.
@@ -16,22 +16,22 @@ pub enum Stored {
     Backups,
 }
 
-/// The machine on whose disk the place lies; `None` if it is a directory of this machine.
+/// Returns the machine on whose disk the place is, or `None` if the place is a directory of this machine.
 pub type MachineOf = fn(&Path, Stored) -> Option<io::Result<Machine>>;
 
 static MACHINE_OF: OnceLock<MachineOf> = OnceLock::new();
 
-/// Says where they may be, once, before any is opened.
+/// Sets the function that finds such places. It is called once, before anything is opened.
 pub fn set(machine_of: MachineOf) {
     assert!(MACHINE_OF.set(machine_of).is_ok(), "a process runs one command");
 }
 
-/// What a binary without stores says of a URL.
+/// The failure of a binary without stores if an argument is a URL.
 pub fn no_stores() -> Failure {
     Failure::Usage("this binary knows no stores: build the one of crates/remote, see docs/guide/store.md".to_owned())
 }
 
-/// The machine for what lies at a place; `None` for this one.
+/// The machine for what is stored at a place, or `None` for this machine.
 pub fn machine(place: &Path, what: Stored) -> Result<Option<Machine>> {
     let Some(machine_of) = MACHINE_OF.get() else {
         return if is_url(place) { Err(no_stores()) } else { Ok(None) };

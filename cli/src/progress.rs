@@ -1,4 +1,4 @@
-//! A progress bar on the terminal, for work that takes longer than a second.
+//! A progress bar in the terminal, for work that takes longer than a second.
 
 use crate::interrupt::Interrupt;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -8,10 +8,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Work that is done sooner shows nothing.
+/// Work that ends sooner than this shows no bar.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Progress of one piece of work. Shows nothing unless stderr is a terminal; disappears when dropped.
+/// The progress of one piece of work. It is shown only if stderr is a terminal, and removed when this value is
+/// dropped.
 pub struct Progress {
     bar: ProgressBar,
     clock: Arc<dyn Clock>,
@@ -30,7 +31,7 @@ impl Progress {
         Self::new(what, Some(total), "{msg} {wide_bar} {human_pos} of {human_len}, {eta} left")
     }
 
-    /// Work of unknown size that counts what it did.
+    /// Work of unknown size. The bar shows how much was done.
     pub fn endless(what: &'static str) -> Self {
         Self::new(what, None, "{spinner} {msg}: {human_pos} in {elapsed}")
     }
@@ -44,7 +45,7 @@ impl Progress {
         Self { bar, clock, started, is_shown: false }
     }
 
-    /// Says how far the work is. Cheap, but not free: call it every few thousand rows.
+    /// Says how much of the work is done. A call is cheap but not free, so call it only every few thousand rows.
     pub fn set(&mut self, done: u64) {
         self.bar.set_position(done);
         if !self.is_shown && self.clock.now().saturating_sub(self.started) > QUIET {
@@ -53,7 +54,8 @@ impl Progress {
         }
     }
 
-    /// Says how much of the work is done and how much there is, if the amount of work becomes known only on the way.
+    /// Says how much of the work is done and how much there is in all. This is for work whose size becomes known
+    /// only on the way.
     pub fn set_of(&mut self, done: u64, total: u64) {
         if self.bar.length() != Some(total) {
             self.bar.set_length(total);
@@ -61,7 +63,7 @@ impl Progress {
         self.set(done);
     }
 
-    /// The callback of long work: it shows the progress here, and `interrupt` ends the work.
+    /// The callback for long work. It shows the progress, and ends the work if `interrupt` says so.
     pub fn until(&mut self, interrupt: &Interrupt) -> impl FnMut(larch::Progress) -> ControlFlow<()> {
         |at| {
             if at.total > 0 {
@@ -75,7 +77,7 @@ impl Progress {
 }
 
 impl Progress {
-    /// Takes the bar from the terminal: the work is done.
+    /// Removes the bar from the terminal, because the work is done.
     pub fn clear(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -1,4 +1,5 @@
-//! Reads rows from text, one after another, as the bytes that a table keeps. It does not know where they go.
+//! Reads rows from text, one after the other, and encodes them as the bytes that a table stores. This module does
+//! not know what is done with the rows.
 
 use crate::args::ScanFormat;
 use crate::failure::{Failure, Result};
@@ -15,19 +16,19 @@ mod tsv;
 #[cfg(test)]
 mod tests;
 
-/// Why no next row comes.
+/// Why there is no next row.
 #[derive(Debug)]
 pub enum Stop {
-    /// The input broke.
+    /// The input could not be read.
     Read(io::Error),
     /// The text that begins at this line, counted from 1, is not a row.
     Row(u64, String),
 }
 
-/// What some programs put at the beginning of a file of UTF-8.
+/// A mark that some programs write at the beginning of a UTF-8 file.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Reads a line without its end, which is LF or CRLF; false at the end.
+/// Reads a line without its end, which is LF or CRLF. Returns false at the end of the input.
 fn read_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Stop> {
     line.clear();
     if source.read_until(b'\n', line).map_err(Stop::Read)? == 0 {
@@ -42,14 +43,14 @@ fn read_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Stop
     Ok(true)
 }
 
-/// The number of columns in each row of a CSV or TSV input: the same as in the table, or otherwise as in the first
-/// row.
+/// The number of columns that each row of a CSV or TSV input must have. It is the number in the table if this is
+/// known, and otherwise the number in the first row.
 #[derive(Default)]
 struct Width(Option<usize>);
 
 impl Width {
-    /// Refuses a row with more or fewer columns than the others. A missing or additional column cannot be
-    /// distinguished from a mistake in the row's quotes or tabs.
+    /// Refuses a row that has more or fewer columns than the other rows. Such a row may also come from a mistake in
+    /// its quotes or tabs, and the two cases cannot be distinguished.
     fn check(&mut self, layout: &Layout, columns: usize) -> Result<(), String> {
         let named = layout.schema().map_or(0, |schema| schema.columns.len());
         let (wanted, of) = match named {
@@ -70,14 +71,14 @@ impl Width {
     }
 }
 
-/// What an input is read from.
+/// The reader of an input.
 type Source = BufReader<Counted>;
 
 /// The rows of one input.
 pub struct Rows {
     name: String,
     reader: Reader,
-    /// What happens to the rows before an unreadable row; it is the end of a message.
+    /// The end of a message, which says what happens to the rows before a row that cannot be read.
     kept: &'static str,
 }
 
@@ -89,8 +90,8 @@ enum Reader {
 }
 
 impl Rows {
-    /// Starts reading; the first row is a header if `header` says so. `kept` ends the message of a failure: it says
-    /// what happens to the rows before the failure.
+    /// Starts reading. If `header`, the first row is a header. `kept` is the end of an error message. It says what
+    /// happens to the rows before the failure.
     pub fn new(input: Input, format: Format, header: bool, kept: &'static str) -> Result<Self> {
         let name = input.name;
         let reader = match format {
@@ -104,13 +105,14 @@ impl Rows {
         }
     }
 
-    /// Starts reading rows or keys as `scan` prints them in this format. The rest is as of [`Rows::new`].
+    /// Starts reading rows or keys that have the form in which `scan` prints them with this format. `kept` is as in
+    /// [`Rows::new`].
     pub fn of_printed(input: Input, format: ScanFormat, kept: &'static str) -> Self {
         let reader = Reader::Printed(printed::Printed::new(input.reader, format));
         Self { name: input.name, reader, kept }
     }
 
-    /// Names of the columns; empty without a header.
+    /// The names of the columns. There are none without a header.
     pub fn columns(&self) -> &[String] {
         match &self.reader {
             Reader::Csv(csv) => &csv.columns,
@@ -119,7 +121,7 @@ impl Rows {
         }
     }
 
-    /// Reads the next row; false at the end.
+    /// Reads the next row. Returns false at the end of the input.
     pub fn next(&mut self, layout: &Layout, row: &mut Row) -> Result<bool> {
         let next = match &mut self.reader {
             Reader::Csv(csv) => csv.next(layout, row),
@@ -130,13 +132,14 @@ impl Rows {
         next.map_err(|stop| failure(&self.name, stop, self.kept))
     }
 
-    /// Reads the next line as a key; false at the end. For [`Rows::of_printed`] only.
+    /// Reads the next line as a key. Returns false at the end of the input. It may be called only after
+    /// [`Rows::of_printed`].
     pub fn next_key(&mut self, layout: &Layout, key: &mut Vec<u8>) -> Result<bool> {
         let Reader::Printed(printed) = &mut self.reader else { unreachable!("keys are printed") };
         printed.next_key(layout, key).map_err(|stop| failure(&self.name, stop, self.kept))
     }
 
-    /// The row that was read last, as `file:line`.
+    /// The place of the row that was read last, as `file:line`.
     pub fn place(&self) -> String {
         let line = match &self.reader {
             Reader::Csv(csv) => csv.line,

@@ -1,5 +1,5 @@
 //! What the rows of a table consist of: their format, the names of their columns, and the columns of the key. It is
-//! stored as JSON in the table's metadata. This module does not know how a row is written as bytes (see
+//! stored as JSON in the table's metadata. This module does not know how a row is encoded as bytes (see
 //! [`crate::layout`]).
 
 use crate::keys::Kind;
@@ -13,15 +13,15 @@ mod tests;
 
 use groups::{Group, GroupSpec};
 
-/// The form of a schema without groups. Programs that do not know groups can read it.
+/// The version of a schema without groups. Programs that do not know groups can read such a schema.
 const PLAIN: u32 = 1;
-/// The form of a schema with groups, and the newest one that this program understands.
+/// The version of a schema with groups. It is the newest version that this program understands.
 const GROUPED: u32 = 2;
-/// The last column that can be named by its number if no header says how many columns the rows have. It is far beyond
-/// any row, and so small that memory can hold a note on each column before it.
+/// The number of the last column that can be named by its number if there is no header. No row has so many columns,
+/// and memory can hold a note about each column up to this one.
 const MAX_COLUMN: usize = 1_000_000;
 
-/// The text that rows are made from.
+/// The format of the text from which rows are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -47,14 +47,14 @@ impl fmt::Display for Format {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Place {
-    /// The n-th column of a CSV or TSV row, from 1.
+    /// The n-th column of a CSV or TSV row, counted from 1.
     Number(usize),
     /// A member of a JSON object.
     Name(String),
 }
 
 impl Place {
-    /// The number of a column, unless it is a member.
+    /// The number of a column, or `None` if it is a member.
     pub fn number(&self) -> Option<usize> {
         match self {
             Self::Number(number) => Some(*number),
@@ -75,9 +75,9 @@ impl fmt::Display for Place {
 /// One column of the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyColumn {
-    /// Where it is in a row.
+    /// Where the column is in a row.
     pub column: Place,
-    /// What it holds.
+    /// The kind of its values.
     pub kind: Kind,
 }
 
@@ -91,9 +91,9 @@ impl KeyColumn {
 /// A key column as the command line names it: `name`, `3`, `name:int`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeySpec {
-    /// What the command line calls the column.
+    /// The name of the column on the command line.
     pub name: String,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: Kind,
 }
 
@@ -115,17 +115,17 @@ impl std::str::FromStr for KeySpec {
 /// What the rows of a table are made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
-    /// The form of this description. It also distinguishes the description from the metadata of other programs.
+    /// The version of this description. It also distinguishes the description from the metadata of other programs.
     #[serde(rename = "larch_rows")]
     version: u32,
-    /// The text that rows are made from.
+    /// The format of the text from which rows are made.
     pub format: Format,
-    /// Names of all columns, if the input had a header.
+    /// The names of all columns, if the input had a header.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<String>,
-    /// The key, most significant column first. Never empty.
+    /// The columns of the key, the most significant one first. There is at least one.
     pub key: Vec<KeyColumn>,
-    /// The groups into which the other columns are split; none if these columns are kept together.
+    /// The groups into which all other columns are split. There are none if these columns are stored together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
     /// The program that made the rows, if they did not come from a file.
@@ -134,8 +134,8 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// The schema of an input; `columns` are the names in its header, if it has one. An error says which column does
-    /// not exist.
+    /// The schema of an input. `columns` are the names in the header of the input, if it has one. If a column does
+    /// not exist, the error names it.
     pub fn new(format: Format, columns: Vec<String>, specs: &[KeySpec]) -> Result<Self, String> {
         let mut key: Vec<KeyColumn> = Vec::with_capacity(specs.len());
         for spec in specs {
@@ -148,7 +148,8 @@ impl Schema {
         Ok(Self::with_key(format, columns, key))
     }
 
-    /// The schema of an input with this key, whose columns are known to exist or are only compared.
+    /// The schema of an input with the key columns `key`. The caller knows that these columns exist, or only
+    /// compares the schema.
     pub fn with_key(format: Format, columns: Vec<String>, key: Vec<KeyColumn>) -> Self {
         assert!(!key.is_empty(), "the caller asks for at least one key column");
         Self { version: PLAIN, format, columns, key, groups: Vec::new(), made_by: None }

@@ -53,8 +53,8 @@ pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
                 args.table
             )));
         }
-        // The place of a column depends on the other columns and on the types of the key: without its name, a number
-        // would mean another column.
+        // In which place of a row a column lies depends on the other columns and on the types of the key. So a
+        // declaration with a number instead of a name could mean another column than the user thinks.
         (Some(declared), Some(schema)) if schema.format != Format::Jsonl && !declared.groups().is_empty() => {
             return Err(Failure::Usage(format!(
                 "table {} has columns ({schema}), and where they lie in a value is not for a declaration to know; name them, as \
@@ -83,11 +83,11 @@ pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
     Ok(database.close()?)
 }
 
-/// Removes an index that must be there.
+/// Removes an index, which must exist.
 pub fn drop_index(common: &Common, args: &DropIndex) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
-    // Names an index in the error about one that does not exist.
+    // This look-up names the index in its error if the index does not exist.
     drop(database::index(&table, &args.name)?);
     table.drop_index(&args.name)?;
     drop(table);

@@ -23,9 +23,9 @@ struct Report<'r> {
     files: u64,
     bytes: u64,
     copied_bytes: u64,
-    /// Bytes of files that got second names and were not verified.
+    /// The bytes of files that got second names and were not verified.
     unread_bytes: u64,
-    /// Missing if no files were taken in.
+    /// It is missing if no files were taken in.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<u64>,
     /// Directories that should have been removed but still exist, each with the reason.
@@ -37,7 +37,7 @@ struct Report<'r> {
 pub fn run(common: &Common, args: &Ingest) -> Result<()> {
     let clock = Machine::real().clock;
     let started = clock.now();
-    // Before a database is made.
+    // The built files are opened before a database is made.
     let built = args.from.iter().map(BuiltFiles::at).collect::<larch::Result<Vec<_>>>()?;
     let done = with_database(&args.dir, common, |database| {
         let fits = |table: &Table| {
@@ -45,7 +45,7 @@ pub fn run(common: &Common, args: &Ingest) -> Result<()> {
             theirs.metadata == ours.metadata && theirs.groups == ours.groups
         };
         let table = match database.existing_table(&args.table)? {
-            // One without rows may have been made for other rows.
+            // A table without rows may have been made for another kind of rows.
             Some(table) if !fits(&table) => filled_table(database, &args.table)?,
             existing => existing,
         };

@@ -1,10 +1,11 @@
-//! `larch load`: writes or removes rows from the standard input as they come. It prints the key of each row once the
-//! row is safe.
+//! `larch load`: reads lines from standard input, and writes or removes rows as the lines come. It prints the key
+//! of each row as soon as the change is safe.
 //!
-//! To remove rows, each line is a key. To write rows, the lines are what `import` would read into the table, without
-//! a header; for a raw table, they are what stands before and after the first tab. Rows and keys may also be in the
-//! form that `scan` prints. The run ends at a row that cannot be read, or that the table cannot take. It also ends
-//! when the output cannot be written: no rows are taken if nobody can be told that they are safe.
+//! With `--delete`, each line is a key whose row is removed. Otherwise, the lines are rows as `import` would read
+//! them into the table, without a header. For a raw table, a line is a key, a tab and a value. With `--format`,
+//! rows and keys are in the form that `scan` prints. The command ends at a row that it cannot read, or that the
+//! table does not take. It also ends when it cannot write its output: it takes no rows if it cannot tell anybody
+//! that they are safe.
 
 use crate::args::{Common, Load, ScanFormat};
 use crate::database;
@@ -17,7 +18,7 @@ use crate::rows::Rows;
 use crate::schema::Format;
 use larch::{Database, Table};
 
-/// What a failure leaves.
+/// The end of an error message, which says what a failure leaves.
 const KEPT: &str = "rows whose keys were printed are kept";
 const REMOVED: &str = "rows whose keys were printed are removed";
 
@@ -38,14 +39,15 @@ pub fn run(common: &Common, args: &Load) -> Result<()> {
         let table = database.table_with(&args.table, database::raw_options(&args.types))?;
         let done = take(database, &table, args, &mut commits);
         if done.is_err() && commits == 0 {
-            // The error to report is the error of the rows. If the table stays, it is empty and does no harm.
+            // The error of the rows is reported, and an error of this removal is not. If the table stays, it is
+            // empty and does no harm.
             database.drop_table(&args.table).ok();
         }
         done
     })
 }
 
-/// Takes rows or keys until no more come; counts the commits.
+/// Takes rows or keys until no more come, and counts its commits in `commits`.
 fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> Result<()> {
     let layout = match args.delete {
         true => database::layout(table, &args.types)?,
@@ -55,7 +57,7 @@ fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> R
     let imported = layout.schema().filter(|_| !args.delete).map(|schema| schema.format);
     let mut rows = match (args.format, imported) {
         (Some(printed), _) => Rows::of_printed(Input::stdin(), printed, kept),
-        // TSV is printed as it was imported.
+        // Tables of TSV are printed in the form in which they were imported.
         (None, None | Some(Format::Tsv)) => Rows::of_printed(Input::stdin(), ScanFormat::Tsv, kept),
         (None, Some(format)) => Rows::new(Input::stdin(), format, false, kept)?,
     };
@@ -85,7 +87,7 @@ fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> R
             }
             printer.key(&row.key, &mut keys);
         }
-        // The rows before a bad one are good.
+        // If a row is bad, the rows before it are committed nevertheless.
         if !batch.is_empty() {
             batch.commit().map_err(|error| Failure::Write { at: rows.place(), error, kept })?;
             *commits += 1;
@@ -100,7 +102,7 @@ fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> R
     }
 }
 
-/// If the reader of keys went away, this does not mean that it had enough.
+/// If the program that reads the keys has ended, this is an error, because keys that it did not read are lost.
 fn unheard(failure: Failure, kept: &str) -> Failure {
     match failure {
         Failure::Output(error) => Failure::Input(format!(

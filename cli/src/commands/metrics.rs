@@ -1,5 +1,5 @@
-//! `larch metrics`: what an open database counts about itself, in the form in which programs print it. The database
-//! is opened by this command itself.
+//! `larch metrics`: prints what an open database counts about itself, in the same form as programs print it. This
+//! command opens the database itself.
 
 use crate::args::{self, Common};
 use crate::database;

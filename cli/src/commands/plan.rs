@@ -1,5 +1,5 @@
-//! `larch plan`: predicts how much room a table of a given size takes, and what a get of it costs. It opens no
-//! database.
+//! `larch plan`: predicts how much room a table of a given size takes, and what a get from this table costs. It
+//! opens no database.
 
 use crate::args::{self, Common};
 use crate::failure::{Failure, Result};
@@ -9,10 +9,10 @@ use experiments::plan::{FilterBits, Plan, Sizes};
 use larch::options::FilterKind;
 use serde::Serialize;
 
-/// Memory of a database that is written, beside its write buffer.
+/// The memory that a database with a writer needs in addition to its write buffer.
 const WORK_BYTES: u64 = 16 << 20;
 
-/// The prediction, with the sizes that it is for.
+/// The prediction, and the sizes on which it is based.
 #[derive(Serialize)]
 struct Report {
     rows: u64,

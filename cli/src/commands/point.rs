@@ -1,4 +1,4 @@
-//! `larch get`, `put` and `delete`: one row by its key.
+//! `larch get`, `put` and `delete`: read, write and remove one row by its key.
 
 use crate::args::{self, Common};
 use crate::database;
@@ -8,7 +8,7 @@ use crate::new_database::{with_database, with_table};
 use crate::output::{Output, Printer};
 use larch::{Table, Value};
 
-/// Prints a row's columns beside its key, or the whole row as JSON.
+/// Prints a row: its columns without those of the key, or the whole row as JSON.
 pub fn get(common: &Common, args: &args::Get) -> Result<()> {
     let database = database::open(&args.row.dir, common)?;
     let table = database::table(&database, &args.row.dir, &args.row.table)?;
@@ -42,7 +42,7 @@ pub fn put(common: &Common, args: &args::Put) -> Result<()> {
     })
 }
 
-/// Removes a row that must be there.
+/// Removes a row, which must exist.
 pub fn delete(common: &Common, args: &args::Delete) -> Result<()> {
     let database = database::open_to_write(&args.row.dir, common)?;
     let table = database::table(&database, &args.row.dir, &args.row.table)?;

@@ -1,4 +1,4 @@
-//! `larch repair`: copies everything that can be read of a damaged database to a new one.
+//! `larch repair`: copies everything that can be read of a damaged database to a new database.
 
 use crate::args::Repair;
 use crate::failure::{Failure, Result};
@@ -10,7 +10,7 @@ use larch::repair::{Loss, RepairReport};
 use os::Machine;
 use serde::Serialize;
 
-/// What was saved and what was not.
+/// What was saved, and what was lost.
 #[derive(Serialize)]
 struct Report<'r> {
     tables: u64,
@@ -22,13 +22,13 @@ struct Report<'r> {
     seconds: f64,
 }
 
-/// Something that was not.
+/// Something that was lost.
 #[derive(Serialize)]
 struct Lost<'r> {
     file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     table: Option<&'r str>,
-    /// Keys as Rust writes bytes.
+    /// The keys, in the form in which Rust prints bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! `larch restore`: a database of a backup.
+//! `larch restore`: makes a database from a backup.
 
 use super::backup::backups_at;
 use crate::args::Restore;

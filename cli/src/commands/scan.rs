@@ -1,5 +1,5 @@
-//! `larch scan` and `larch delete-range` work on the rows with keys in a range, in key order; `larch nth` and `larch
-//! sample` on single rows, by their numbers.
+//! `larch scan` and `larch delete-range` work on all rows whose keys lie in a range, in key order. `larch nth` and
+//! `larch sample` print single rows by their numbers.
 
 use crate::args::{Common, DeleteRange, KeyRange, Nth, Sample, Scan, ScanFormat, Shown};
 use crate::database;
@@ -42,7 +42,8 @@ pub fn nth(common: &Common, args: &Nth) -> Result<()> {
     let table = database::table(&database, &args.dir, &args.table)?;
     let layout = database::layout(&table, &args.range.types)?;
     let mut view = View::new(&table, &layout, &args.shown)?;
-    // The snapshot is taken before the number is looked up, so the row is read at the same moment.
+    // The snapshot is taken before the number is looked up. Therefore the number and the row are read from the same
+    // state.
     let snapshot = database.snapshot();
     let key = match range(&args.range, &layout)? {
         Some(range) => table.at(&snapshot)?.nth_key(range, args.number)?,
@@ -65,7 +66,8 @@ pub fn sample(common: &Common, args: &Sample) -> Result<()> {
     let mut output = Output::new();
     if let Some(range) = range(&args.range, &layout)? {
         let seed = args.seed.unwrap_or_else(|| Machine::real().random.next_u64());
-        // The snapshot is taken before keys are chosen, so the rows are read at the same moment.
+        // The snapshot is taken before keys are chosen. Therefore the keys and the rows are read from the same
+        // state.
         let snapshot = database.snapshot();
         for key in table.at(&snapshot)?.sample(range, args.rows, seed)? {
             view.print_row_of(&snapshot, &key, &mut output)?;
@@ -74,10 +76,10 @@ pub fn sample(common: &Common, args: &Sample) -> Result<()> {
     output.finish()
 }
 
-/// Rows of a table as they are to be printed.
+/// Prints the rows of a table in the requested form.
 struct View<'t> {
     table: &'t Table,
-    /// What of its rows is read; `None`: they are whole.
+    /// The parts of the rows that are read, or `None` if rows are read whole.
     selection: Option<Selection>,
     shown: &'t Shown,
     printer: Printer<'t>,
@@ -90,7 +92,7 @@ impl<'t> View<'t> {
         Ok(Self { table, selection, shown, printer: Printer::of_parts(layout, &parts) })
     }
 
-    /// Prints rows from one end of `range`.
+    /// Prints at most `limit` rows of `range`, from its beginning or from its end.
     fn print(&mut self, range: Range, limit: u64, reverse: bool, output: &mut Output) -> Result<()> {
         match &self.selection {
             Some(selection) => {
@@ -100,7 +102,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Prints rows in the order of `index`, from one end of `range`.
+    /// Prints at most `limit` rows of `range`, from its beginning or from its end, in the order of `index`.
     fn print_by(&mut self, index: &Index, range: Range, limit: u64, reverse: bool, output: &mut Output) -> Result<()> {
         if self.shown.keys {
             let mut entries = index.entries(range);
@@ -123,7 +125,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Prints the row with this key that `snapshot` shows.
+    /// Prints the row with this key, as it is in `snapshot`.
     fn print_row_of(&mut self, snapshot: &Snapshot, key: &[u8], output: &mut Output) -> Result<()> {
         let range = (Bound::Included(key), Bound::Included(key));
         match &self.selection {
@@ -154,7 +156,7 @@ fn print<V: Content>(
             Err(error) => Err(error.into()),
         };
         if let Err(failure) = printed {
-            // The rows before the damage are good, and may be the only ones that can still be read.
+            // The rows before the damage are printed, because they may be the only ones that can still be read.
             output.flush()?;
             return Err(failure);
         }
@@ -212,7 +214,7 @@ fn print_row(row: &RowRef<'_>, shown: &Shown, printer: &mut Printer<'_>, output:
     print(&Vec::from_iter(row.parts()?.iter().map(|part| &part[..])))
 }
 
-/// Keys from the first on, up to the second.
+/// A range of keys: its first bound and its second bound.
 pub type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// `larch delete-range`: removes the rows that a scan of the same range would print.
@@ -226,12 +228,12 @@ pub fn delete_range(common: &Common, args: &DeleteRange) -> Result<()> {
     Ok(database.close()?)
 }
 
-/// The keys that were asked for; `None` if there can be none.
+/// The range of keys that was asked for; `None` if no key can lie in it.
 pub fn range(args: &KeyRange, layout: &Layout) -> Result<Option<Range>> {
     bounds(args, |text| layout.bound_from_text(text.as_encoded_bytes()).map_err(Failure::Usage))
 }
 
-/// The requested range, as keys that `bound` makes from text; `None` if no key can be in it.
+/// The requested range. `bound` makes keys from its texts. `None` if no key can lie in the range.
 pub fn bounds(args: &KeyRange, bound: impl Fn(&OsStr) -> Result<Vec<u8>>) -> Result<Option<Range>> {
     let bound = |flag: &str, text: &Option<OsString>| {
         let bound = text.as_ref().map(|text| bound(text)).transpose();

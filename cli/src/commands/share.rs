@@ -1,5 +1,5 @@
-//! `larch clone`, `larch split-off` and `larch rename-table`: tables that see the files of another table, without
-//! copying rows.
+//! `larch clone`, `larch split-off` and `larch rename-table`: they make tables that see the files of another table,
+//! without copying rows.
 
 use crate::args::{CloneTable, Common, RenameTable, SplitOff};
 use crate::database;
@@ -9,20 +9,20 @@ use crate::size;
 use larch::Table;
 use serde::Serialize;
 
-/// What the new table sees.
+/// What the new table sees in files.
 #[derive(Serialize)]
 struct Report<'a> {
     table: &'a str,
     new: &'a str,
-    /// Its files, seen whole or in part.
+    /// The files that the table sees, whole or in part.
     files: u64,
-    /// Versions of rows in them, deletion marks among them.
+    /// The versions of rows in these files, including deletion marks.
     rows: u64,
-    /// Their bytes, as a whole.
+    /// The bytes of these files, each counted as a whole.
     file_bytes: u64,
 }
 
-/// Makes a second table with the rows of a first.
+/// Makes a second table with the rows of the first one.
 pub fn clone(common: &Common, args: &CloneTable) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
@@ -47,7 +47,7 @@ pub fn split_off(common: &Common, args: &SplitOff) -> Result<()> {
 /// Gives a table another name.
 pub fn rename(common: &Common, args: &RenameTable) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
-    // This is for the error about a table that does not exist.
+    // This look-up gives the right error if the table does not exist.
     database::table(&database, &args.dir, &args.table)?;
     let table = database.rename_table(&args.table, &args.new)?;
     let report = report(&args.table, &table)?.print(args.json, "until now", "it has");

@@ -1,4 +1,5 @@
-//! `larch split`: where to cut a table in parts of about equal size, for programs that read it with several processes.
+//! `larch split`: finds keys that divide a table into parts of about equal size. A program can then read the parts
+//! with several processes.
 
 use super::stats::keys_between;
 use super::stats::range::{Part, parts};
@@ -9,12 +10,12 @@ use crate::output::Output;
 use crate::size;
 use serde::Serialize;
 
-/// What a machine reads.
+/// The report in a form that is printed as JSON.
 #[derive(Serialize)]
 struct Report<'a> {
-    /// Name of the table.
+    /// The name of the table.
     table: &'a str,
-    /// The parts in order: together all rows, none in two.
+    /// The parts in key order. Together they contain all rows, and no row is in two parts.
     parts: &'a [Part],
 }
 
@@ -36,8 +37,8 @@ pub fn run(common: &Common, args: &Split) -> Result<()> {
     output.finish()
 }
 
-/// Prints a line for each part: rows, bytes and the key before which the part stops. The key is last because it may
-/// have any length.
+/// Prints a line for each part: its rows, its bytes, and the key before which it stops. The key comes last because
+/// it may have any length.
 fn print(parts: &[Part], output: &mut Output) -> Result<()> {
     output.line(format!("{:>12}  {:>10}  before", "rows", "bytes"))?;
     for part in parts {

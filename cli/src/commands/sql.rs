@@ -1,5 +1,6 @@
-//! `larch sql`: statements for a query engine; and the processes with which several engines answer together. The
-//! binary provides the engine; the binary of the default workspace has none. This module knows no SQL.
+//! `larch sql` passes statements to a query engine. `larch sql-scheduler` and `larch sql-executor` are processes in
+//! which several engines answer a query together. The binary provides the query engine. The binary of the default
+//! workspace has none. This module knows no SQL.
 
 use crate::args::{self, Common, QueryFormat, Sql};
 use crate::database;
@@ -12,12 +13,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a query engine is asked.
+/// A request to a query engine.
 #[derive(Debug)]
 pub struct Query {
     /// The database, opened to be read.
     pub database: Database,
-    /// Its directory, for messages.
+    /// The directory of the database, for messages.
     pub directory: PathBuf,
     /// Statements with a `;` between them.
     pub statements: String,
@@ -25,20 +26,21 @@ pub struct Query {
     pub format: QueryFormat,
     /// Memory for the engine's work, in bytes.
     pub memory_bytes: u64,
-    /// How many threads work on a query; `None`: one for each processor.
+    /// How many threads work on a query, or `None` for one thread for each processor.
     pub threads: Option<u16>,
-    /// The process that distributes the query to other processes, as `HOST:PORT`; `None` if this process answers the
-    /// query.
+    /// The process that distributes the query to other processes, as `HOST:PORT`, or `None` if this process itself
+    /// answers the query.
     pub scheduler: Option<String>,
 }
 
-/// Answers a query on the standard output.
+/// A function that answers a query and prints the answer to standard output.
 pub type RunQuery = fn(&Query) -> Result<()>;
 
-/// Makes a builder that opens a database with the options of the command, wherever the database is.
+/// Returns a builder that opens the database at a place with the options of the command. The place may also be in a
+/// store.
 pub type OpenBuilder = Arc<dyn Fn(&Path) -> Result<Builder> + Send + Sync>;
 
-/// Processes that answer queries together.
+/// The functions of the processes that answer queries together.
 #[derive(Clone, Copy, Debug)]
 pub struct SqlProcesses {
     /// What `larch sql-scheduler` runs.
@@ -47,13 +49,13 @@ pub struct SqlProcesses {
     pub executor: fn(&SqlExecutor) -> Result<()>,
 }
 
-/// The options of a process that cuts queries into tasks.
+/// The options of a process that divides queries into tasks.
 pub struct SqlScheduler {
-    /// Where it takes queries and executors.
+    /// The address at which it receives queries and executors.
     pub listen: SocketAddr,
-    /// It says when it has this many of them.
+    /// It prints a message when it has this many executors.
     pub executors: usize,
-    /// Whether it ends when the standard input does.
+    /// Whether it ends when its standard input ends.
     pub stops_with_input: bool,
     /// Opens the databases of queries.
     pub open: OpenBuilder,
@@ -63,23 +65,23 @@ pub struct SqlScheduler {
 pub struct SqlExecutor {
     /// Host and port of the scheduler.
     pub scheduler: (String, u16),
-    /// The address at which other processes find this one.
+    /// The address at which other processes reach this one.
     pub listen: IpAddr,
-    /// The port for rows; the next one is for tasks. `None`: any that are free.
+    /// The port for rows. The next port is for tasks. `None` for any two free ports.
     pub port: Option<u16>,
-    /// How many partitions the executor works on at a time; `None`: one for each processor.
+    /// How many partitions the executor works on at the same time, or `None` for one for each processor.
     pub threads: Option<u16>,
     /// Memory for the engine's work, in bytes.
     pub memory_bytes: u64,
-    /// Whether it ends when the standard input does.
+    /// Whether it ends when its standard input ends.
     pub stops_with_input: bool,
     /// Opens the databases of queries.
     pub open: OpenBuilder,
 }
 
 impl Query {
-    /// The columns of a table in the language of `docs/guide/sql.md`, if `larch import` made the table; otherwise
-    /// `None`.
+    /// The columns of a table in the language of `docs/guide/sql.md`, or `None` if the table was not made by `larch
+    /// import`.
     ///
     /// # Errors
     ///

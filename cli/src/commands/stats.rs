@@ -1,4 +1,4 @@
-//! `larch stats`: how much a table holds and how it lies in files.
+//! `larch stats`: prints how much a table contains, and how this is stored in files.
 
 pub mod range;
 
@@ -15,69 +15,69 @@ use serde::Serialize;
 use std::ffi::OsStr;
 use std::ops::Bound;
 
-/// [`TableStats`] as a machine reads it.
+/// [`TableStats`] in a form that is printed as JSON.
 #[derive(Serialize)]
 pub struct Stats {
     /// Name of the table.
     pub table: String,
-    /// The number of rows, in files or not, between two numbers.
+    /// The number of rows, in files and in memory, as an interval.
     pub rows: Interval,
-    /// Versions in files; a key in several files counts in each.
+    /// The versions of rows in files. A key that is in several files is counted once for each file.
     pub stored_rows: u64,
-    /// The number of these rows that say that a key was deleted.
+    /// How many of these versions say that a key was deleted.
     pub erased_rows: u64,
-    /// Older versions of rows, which files have beside these.
+    /// Older versions of rows, which the files contain in addition.
     pub history_rows: u64,
-    /// Versions that are not in files yet.
+    /// The versions that are not in files yet.
     pub memory_rows: u64,
-    /// Their memory.
+    /// The memory of these versions.
     pub memory_bytes: u64,
-    /// Bytes of keys and values as they were written.
+    /// The bytes of keys and values as they were written.
     pub user_bytes: u64,
-    /// Data pages, of the first group if the table has groups.
+    /// The number of data pages. If the table has groups, only pages of the first group are counted.
     pub data_pages: u64,
-    /// Their bytes.
+    /// The bytes of these pages.
     pub data_bytes: u64,
-    /// Bytes of the other groups.
+    /// The bytes of all other groups.
     pub group_bytes: u64,
-    /// Bytes of the other groups' older versions.
+    /// The bytes of older versions in all other groups.
     pub group_history_bytes: u64,
     /// The groups, in order.
     pub groups: Vec<Group>,
     /// Bytes of all indexes.
     pub index_bytes: u64,
-    /// The part of these bytes that is in trees.
+    /// The part of the index bytes that is in trees.
     pub btree_bytes: u64,
-    /// The part of these bytes that is in flat lists.
+    /// The part of the index bytes that is in flat lists.
     pub flat_bytes: u64,
     /// Bytes of filters.
     pub filter_bytes: u64,
-    /// Index bytes for a hundred data bytes, including the index bytes of groups.
+    /// The index bytes per hundred data bytes, including the index bytes of groups.
     pub index_percent: f64,
-    /// The number of index pages on the way to a data page, in the tallest file.
+    /// In the tallest file, the number of index pages on the way to a data page.
     pub index_height: u64,
     /// Bytes of older versions.
     pub history_bytes: u64,
     /// Bytes of large values, which lie outside data pages.
     pub value_bytes: u64,
-    /// Bytes of erased ranges.
+    /// The bytes that describe erased ranges.
     pub range_erase_bytes: u64,
     /// Files.
     pub files: u64,
     /// Bytes of files.
     pub file_bytes: u64,
-    /// The approximate part of these bytes that belongs to rows which the table does not see. Sizes are of whole
-    /// files.
+    /// The approximate part of the file bytes that belongs to rows which the table does not see. All other sizes
+    /// are sizes of whole files.
     pub unseen_bytes: u64,
     /// Levels that have files.
     pub levels: Vec<Level>,
-    /// Memory of the index.
+    /// The memory of cached index pages.
     pub cached_index_bytes: u64,
-    /// Memory of data, of all groups.
+    /// The memory of cached data pages of all groups.
     pub cached_data_bytes: u64,
-    /// Memory of older versions.
+    /// The memory of cached pages with older versions.
     pub cached_history_bytes: u64,
-    /// Memory of filters.
+    /// The memory of cached filters.
     pub cached_filter_bytes: u64,
 }
 
@@ -86,32 +86,32 @@ pub struct Stats {
 pub struct Group {
     /// Its name.
     pub name: String,
-    /// Bytes of the group's newest versions; for the first group, including the keys.
+    /// The bytes of the group's newest versions. For the first group, the bytes of the keys are included.
     pub data_bytes: u64,
-    /// Bytes of its older versions.
+    /// The bytes of the group's older versions.
     pub history_bytes: u64,
 }
 
 /// One level of a table's files.
 #[derive(Serialize)]
 pub struct Level {
-    /// 0 is the newest.
+    /// The number of the level; 0 is the newest level.
     pub level: u64,
     /// Files on it.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// The versions in them.
+    /// The versions of rows in these files.
     pub rows: u64,
 }
 
 impl Stats {
-    /// What the engine knows of a table.
+    /// What the engine knows about a table.
     pub fn of(table: &Table) -> Result<Self> {
         Ok(Self::new(table.name(), &table.stats()?, &table.range_stats(..)?))
     }
 
-    /// Takes the engine's numbers for the files, and for the range of all keys.
+    /// Takes the engine's numbers about the files and about the range of all keys.
     fn new(table: &str, stats: &TableStats, all: &RangeStats) -> Self {
         Self {
             table: table.to_string(),
@@ -164,7 +164,7 @@ impl Stats {
         }
     }
 
-    /// Data in a few words, of all groups.
+    /// The data of all groups in a few words.
     pub fn data(&self) -> String {
         let bytes = size::bytes(self.data_bytes + self.group_bytes);
         if self.groups.len() > 1 {
@@ -188,7 +188,7 @@ impl Stats {
         )
     }
 
-    /// What is in memory in a few words; `None` if nothing is.
+    /// The memory of cached pages in a few words; `None` if nothing is cached.
     fn cached(&self) -> Option<String> {
         let all = [
             ("index", self.cached_index_bytes),
@@ -224,7 +224,7 @@ pub fn run(common: &Common, args: &args::Stats) -> Result<()> {
     output.finish()
 }
 
-/// Keys from the first on, up to the second.
+/// A range of keys: its first bound and its second bound.
 pub type Keys = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The keys that were asked for with `--from` and `--to`.

@@ -1,4 +1,5 @@
-//! `larch tables`: which tables exist and what their rows are made of; `larch create-table` and `larch drop-table`.
+//! `larch tables` lists the tables and describes their rows. `larch create-table` makes a table, and `larch
+//! drop-table` removes one.
 
 use crate::args::{Common, CreateTable, DropTable, Inspect};
 use crate::database;
@@ -10,18 +11,18 @@ use crate::schema::Schema;
 use crate::storage::Storage;
 use serde::Serialize;
 
-/// What a table is made of.
+/// The description of a table.
 #[derive(Serialize)]
 struct Description<'t> {
     table: &'t str,
     #[serde(flatten)]
     storage: Storage,
-    /// Names of the groups that rows are split in.
+    /// The names of the groups into which rows are split.
     groups: Vec<String>,
-    /// Missing if rows are raw keys and values.
+    /// It is missing if rows are raw keys and values.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<Schema>,
-    /// The types of the fields of keys, if rows are raw and the table declares the types.
+    /// The types of the fields in keys, if the table is raw and declares these types.
     #[serde(skip_serializing_if = "Option::is_none")]
     key_types: Option<String>,
 }
@@ -63,10 +64,10 @@ pub fn create(common: &Common, args: &CreateTable) -> Result<()> {
     })
 }
 
-/// Removes a table that must be there.
+/// Removes a table, which must exist.
 pub fn drop_table(common: &Common, args: &DropTable) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
-    // This is for the error about a table that does not exist.
+    // This look-up gives the right error if the table does not exist.
     database::table(&database, &args.dir, &args.table)?;
     database.drop_table(&args.table)?;
     Ok(database.close()?)

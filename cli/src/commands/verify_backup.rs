@@ -1,4 +1,4 @@
-//! `larch verify-backup`: whether all backups in a directory or in a store can be restored.
+//! `larch verify-backup`: checks whether all backups in a directory or in a store can be restored.
 
 use super::backup::backups_at;
 use crate::args::InspectBackups;
@@ -10,14 +10,14 @@ use crate::size;
 use os::Machine;
 use serde::Serialize;
 
-/// What was read and what is wrong with it.
+/// What was read, and the problems that were found.
 #[derive(Serialize)]
 struct Report {
     backups: u64,
     files: u64,
     bytes: u64,
     problems: Vec<String>,
-    /// Numbers of backups that were begun and not finished.
+    /// The numbers of backups that were begun but not finished.
     unfinished: Vec<u64>,
     seconds: f64,
 }

@@ -1,4 +1,5 @@
-//! `larch warm`: reads the pages of a range. When the database is closed, it notes which pages these are.
+//! `larch warm`: reads the pages of a range into memory. When the database is closed, it stores a list of these
+//! pages.
 
 use super::scan;
 use crate::args::{Common, Warm};
@@ -12,10 +13,10 @@ use serde::Serialize;
 #[derive(Serialize)]
 struct Report<'a> {
     table: &'a str,
-    /// Memory of pages of the range.
+    /// The memory that pages of the range take.
     bytes: u64,
     page_reads: u64,
-    /// Whether all of the range is in memory.
+    /// Whether all pages of the range are in memory.
     whole: bool,
 }
 
@@ -28,7 +29,7 @@ pub fn run(common: &Common, args: &Warm) -> Result<()> {
         .transpose()?;
     drop(table);
     database.close()?;
-    // A range without keys is in memory as a whole.
+    // A range without keys is completely in memory.
     let (bytes, page_reads, is_whole) =
         warmed.map_or((0, 0, true), |warmed| (warmed.bytes, warmed.page_reads, warmed.is_whole));
     let report = Report { table: &args.table, bytes, page_reads, whole: is_whole };

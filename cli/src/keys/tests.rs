@@ -1,10 +1,11 @@
-//! Order and round trips of key columns. Random cases print their seed; run one again with `LARCH_SEED=n`.
+//! Tests of the order and of round trips of key columns. Random cases print their seed. To run one of them again,
+//! set `LARCH_SEED=n`.
 
 use super::*;
 use crate::demo_rows::mix;
 use std::cmp::Ordering;
 
-/// Numbers from one seed.
+/// Random numbers from one seed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -17,14 +18,14 @@ impl Numbers {
         self.next() % limit
     }
 
-    /// Short texts over a small alphabet that includes the bytes which escaping changes.
+    /// Short texts over a small alphabet, which includes the bytes that escaping changes.
     fn text(&mut self) -> Vec<u8> {
         let length = self.below(5);
         (0..length).map(|_| [0, 1, b'a', 0xFE, 0xFF][self.below(5) as usize]).collect()
     }
 }
 
-/// Runs `case` on 20 seeds, or on the one that `LARCH_SEED` says.
+/// Runs `case` on 20 seeds, or only on the seed in `LARCH_SEED`.
 fn on_seeds(case: impl Fn(&mut Numbers)) {
     let seeds = match std::env::var("LARCH_SEED") {
         Ok(seed) => vec![seed.parse().expect("LARCH_SEED is a number")],

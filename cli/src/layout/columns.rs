@@ -1,8 +1,8 @@
-//! What a schema says about the columns of a table, in the language that `larch sql` reads (`docs/guide/sql.md`). It
-//! does not read rows.
+//! What a schema says about the columns of a table, in the language that `larch sql` reads (`docs/guide/sql.md`).
+//! This module reads no rows.
 //!
-//! Each column of the key is declared, and each other column with a name in the header or a number in the schema. If
-//! the columns of a row are not known, as in a JSON object, the row's text is one column.
+//! Each column of the key is declared. Each other column is declared if it has a name in the header or a number in
+//! the schema. If the columns of a row are not known, as in a JSON object, the text of the row is a single column.
 
 use super::Layout;
 use crate::keys::Kind;
@@ -16,7 +16,7 @@ pub fn declared(schema: &Schema) -> String {
     let layout = Layout::new(Some(schema.clone()));
     let mut names = Names::default();
     let mut sources = vec![key(schema, &mut names)];
-    // One column has the text of all columns beside the key, if the rows have no header or are JSON.
+    // If the rows have no header or are JSON, one column contains the text of all columns that are not in the key.
     let is_text = schema.format == Format::Jsonl || schema.columns.is_empty();
     let names_of_parts = if schema.groups.is_empty() { vec!["value".to_owned()] } else { schema.group_names() };
     for (part, name) in names_of_parts.iter().enumerate() {
@@ -59,18 +59,18 @@ fn key(schema: &Schema, names: &mut Names) -> String {
     format!("key.tuple({})", fields.join(", "))
 }
 
-/// The name of a column of CSV or TSV, from 0.
+/// The name of a column of CSV or TSV. Columns are counted from 0.
 fn column_name(schema: &Schema, at: usize) -> String {
     let named = schema.columns.get(at).filter(|name| !name.is_empty());
     named.cloned().unwrap_or_else(|| format!("column_{}", at + 1))
 }
 
-/// The names that columns have so far.
+/// The names that were given to columns so far.
 #[derive(Default)]
 struct Names(Vec<String>);
 
 impl Names {
-    /// The name in the language of columns, with `_` after it if the name is already used.
+    /// Returns `name` in the language of columns. If this name is already used, `_` is appended.
     fn free(&mut self, name: &str) -> String {
         let mut free = name.to_owned();
         while self.0.contains(&free) {

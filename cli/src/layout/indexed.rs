@@ -1,6 +1,6 @@
-//! Indexes of named columns: the contents of their keys, in the language of `docs/format/extractor.md`. The place of
-//! a column in a row depends on the format, the key and the groups; a user gives only the name of the column. It does
-//! not read rows.
+//! Indexes of named columns. This module makes the extractor for their keys, in the language of
+//! `docs/format/extractor.md`. The place of a column in a row depends on the format, the key and the groups. A user
+//! gives only the name of the column. This module reads no rows.
 
 use super::Layout;
 use crate::keys::Kind;
@@ -10,7 +10,7 @@ use ::rows::{Extractor, quoted};
 #[cfg(test)]
 mod tests;
 
-/// The extractor that makes the keys of an index of these columns; an error names a column that does not exist.
+/// The extractor for the keys of an index on these columns. If a column does not exist, the error names it.
 pub fn extractor(schema: &Schema, specs: &[KeySpec]) -> Result<Extractor, String> {
     let layout = Layout::new(Some(schema.clone()));
     let fields = specs.iter().map(|spec| field(schema, &layout, spec)).collect::<Result<Vec<_>, _>>()?;
@@ -39,7 +39,8 @@ fn field(schema: &Schema, layout: &Layout, spec: &KeySpec) -> Result<String, Str
         return Ok(format!("part({part}).split('\\t'{escaped}{marked})[{before}] {kind}"));
     }
     let at = layout.in_key(at).ok_or_else(in_no_group)?;
-    // Here all columns of the key are texts: if one were a number, the value would have the columns of the key, too.
+    // Here all columns of the key are texts. If one of them were a number, the value would also contain the columns
+    // of the key.
     match (schema.key.len(), spec.kind) {
         (1, Kind::Text) => Ok(format!("key {kind}")),
         (1, _) => Ok(format!("key.text {kind}")),

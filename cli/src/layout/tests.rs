@@ -1,4 +1,4 @@
-//! Rows as bytes and back.
+//! Tests that rows become bytes and then the same rows again.
 
 use super::*;
 use crate::schema::KeySpec;
@@ -182,7 +182,7 @@ fn an_object_is_split_by_its_members() {
     assert!(error.starts_with("not a JSON object"), "{error}");
 }
 
-/// Checks random keys, every prefix of each, and the string right after each prefix.
+/// Checks random keys, every prefix of each key, and the string right after each prefix.
 #[test]
 fn a_cut_key_has_a_text_that_comes_to_the_same_keys() {
     for (key, texts) in [

@@ -1,4 +1,4 @@
-//! Keys of JSON objects.
+//! Tests of the keys of JSON objects.
 
 use super::*;
 use crate::schema::Format;

@@ -1,4 +1,4 @@
-//! Rows as text, in each form.
+//! Tests of rows as text, in each form.
 
 use super::*;
 use crate::layout::Row;
@@ -6,7 +6,7 @@ use crate::schema::{KeySpec, Schema};
 
 mod groups;
 
-/// Encodes a record and prints it in several forms: tsv, json, key, key in JSON, value.
+/// Encodes a record and prints it in five forms: as tsv, as json, the key, the key as JSON, and the value.
 fn print(format: Format, columns: &[&str], key: &str, record: &[&[u8]]) -> [String; 5] {
     let specs: Vec<KeySpec> = key.split(',').map(|spec| spec.parse().expect("a key specification")).collect();
     let columns = columns.iter().map(ToString::to_string).collect();

@@ -1,25 +1,25 @@
-//! Comma-separated rows: quotes as in RFC 4180, lines that end in LF or CRLF, blank lines skipped, any bytes in a
-//! field.
+//! Comma-separated rows: quotes are as in RFC 4180, lines end in LF or CRLF, blank lines are skipped, and a field
+//! may contain any bytes.
 
 use super::{Stop, Width};
 use crate::layout::{Layout, Record, Row};
 use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::{self, Read};
 
-/// The bytes that the parser gets after the last byte of the source: the end of the last line, if it has none, and a
-/// row of our own. A quote that is never closed swallows this row, and so is noticed; the parser itself would take
-/// everything up to the end of the file as one field. The row is recognized by its end, not by its text, so a row of
-/// the source may have the same text.
+/// The bytes that the parser gets after the last byte of the source. They end the last line, if it has no end, and
+/// then add one more row. If a quote is never closed, this row becomes part of its field, and so the mistake is
+/// noticed. Without this row, the parser would take everything up to the end of the file as one field. The row is
+/// recognized by the place where it ends and not by its text, so a row of the source may have the same text.
 const END: &[u8] = b"\n.\n";
-/// One read of the source.
+/// The size of one read from the source.
 const READ_BYTES: usize = 256 << 10;
 
 /// A reader of comma-separated rows.
 pub struct Csv<R> {
     reader: Reader<Tail<R>>,
-    /// Names from the header, if the rows had one.
+    /// The names in the header, if there is a header.
     pub columns: Vec<String>,
-    /// Line where the row that was read last begins, from 1.
+    /// The line on which the last row begins. Lines are counted from 1.
     pub line: u64,
     record: ByteRecord,
     width: Width,
@@ -27,7 +27,7 @@ pub struct Csv<R> {
 }
 
 impl<R: Read> Csv<R> {
-    /// Reads the header if `header` says that the rows have one.
+    /// Starts reading. If `header`, reads the header first.
     pub fn new(source: R, header: bool) -> Result<Self, Stop> {
         let reader = ReaderBuilder::new()
             .has_headers(false)
@@ -48,7 +48,7 @@ impl<R: Read> Csv<R> {
         Ok(csv)
     }
 
-    /// Reads the next row; false at the end.
+    /// Reads the next row. Returns false at the end of the input.
     pub fn next(&mut self, layout: &Layout, row: &mut Row) -> Result<bool, Stop> {
         if !self.read()? {
             return Ok(false);
@@ -70,8 +70,8 @@ impl<R: Read> Csv<R> {
         if !more || self.reader.get_ref().is_whole_at(self.reader.position().byte()) {
             let last = self.record.get(self.record.len().wrapping_sub(1)).unwrap_or_default();
             if last.ends_with(b"\n") {
-                // No line end ended this row, although the parser's bytes end with a line end: so that line end is
-                // inside the row.
+                // This row did not end with a line end, although the last byte of the input is a line end.
+                // Therefore this line end is inside the row.
                 self.line += 1;
                 let why =
                     "a quote that opens in this row is never closed; close it, or double it if it is part of the text";
@@ -83,9 +83,9 @@ impl<R: Read> Csv<R> {
         Ok(true)
     }
 
-    /// The line on which the record begins. The parser counts the LF of a CRLF, and blank lines, to the next row. So
-    /// we count back from the end: the line ends inside the fields, and the line end that ended the row unless it was
-    /// a CR.
+    /// The line on which the record begins. For the parser, the LF of a CRLF and blank lines belong to the next
+    /// row. Therefore this function counts back from the end of the record. It subtracts the line ends inside the
+    /// fields, and the line end after the record unless this is a CR.
     fn first_line(&self) -> u64 {
         let end = self.reader.position();
         let inside = self.record.as_slice().iter().filter(|byte| **byte == b'\n').count() as u64;
@@ -94,14 +94,14 @@ impl<R: Read> Csv<R> {
     }
 }
 
-/// A source with [`END`] after it, which remembers what it gave last.
+/// A source followed by [`END`]. It remembers the last bytes that it returned.
 struct Tail<R> {
     source: R,
-    /// The bytes of [`END`] that were not given yet; `None` as long as the source may have more.
+    /// The bytes of [`END`] that are not returned yet; `None` as long as the source may have more.
     end: Option<&'static [u8]>,
-    /// The last byte before `chunk`, if any came, and the chunk.
+    /// The last byte before `chunk`, if there is one, and then the chunk.
     chunk: Vec<u8>,
-    /// Bytes given so far.
+    /// The number of bytes that were returned so far.
     given: u64,
 }
 
@@ -110,12 +110,12 @@ impl<R: Read> Tail<R> {
         Self { source, end: None, chunk: Vec::with_capacity(READ_BYTES + 1), given: 0 }
     }
 
-    /// Whether all was given, and `offset` is right after it.
+    /// Whether everything was returned, and `offset` is the end of it.
     fn is_whole_at(&self, offset: u64) -> bool {
         self.end.is_some_and(<[u8]>::is_empty) && offset == self.given
     }
 
-    /// The byte that ends at `offset`, which the parser has just reached.
+    /// The byte before `offset`, which the parser has just reached.
     fn byte_before(&self, offset: u64) -> Option<u8> {
         let from_end = usize::try_from(self.given - offset).ok()? + 1;
         self.chunk.len().checked_sub(from_end).map(|at| self.chunk[at])

@@ -1,4 +1,4 @@
-//! A JSON object on each line, kept as it is written; blank lines are skipped.
+//! Each line is a JSON object, which is stored as it is written. Blank lines are skipped.
 
 use super::{BYTE_ORDER_MARK, Stop};
 use crate::layout::{Layout, Row};
@@ -7,7 +7,7 @@ use std::io::BufRead;
 /// A reader of JSON lines.
 pub struct Jsonl<R> {
     source: R,
-    /// Line of the row that was read last, from 1.
+    /// The line of the last row. Lines are counted from 1.
     pub line: u64,
     text: Vec<u8>,
 }
@@ -18,7 +18,7 @@ impl<R: BufRead> Jsonl<R> {
         Self { source, line: 0, text: Vec::new() }
     }
 
-    /// Reads the next row; false at the end.
+    /// Reads the next row. Returns false at the end of the input.
     pub fn next(&mut self, layout: &Layout, row: &mut Row) -> Result<bool, Stop> {
         loop {
             self.text.clear();

@@ -1,5 +1,5 @@
-//! Reads rows and keys in the form that `scan` prints, for each kind of table: the output of
-//! [`Printer`](crate::output::Printer) gives the same row, whatever bytes the row has. See
+//! Reads rows and keys in the form that `scan` prints, for each kind of table. From the output of
+//! [`Printer`](crate::output::Printer), it makes the same row again, whatever bytes the row has. See
 //! `docs/decisions/0080-what-is-printed-can-be-read.md`.
 
 use super::{BYTE_ORDER_MARK, Stop, Width};
@@ -15,7 +15,7 @@ use std::io::BufRead;
 pub struct Printed<R> {
     source: R,
     format: ScanFormat,
-    /// Line of the row that was read last, from 1.
+    /// The line of the last row. Lines are counted from 1.
     pub line: u64,
     text: Vec<u8>,
     width: Width,
@@ -27,7 +27,7 @@ impl<R: BufRead> Printed<R> {
         Self { source, format, line: 0, text: Vec::new(), width: Width::default() }
     }
 
-    /// Reads the next row; false at the end.
+    /// Reads the next row. Returns false at the end of the input.
     pub fn next(&mut self, layout: &Layout, row: &mut Row) -> Result<bool, Stop> {
         if !self.read_line()? {
             return Ok(false);
@@ -43,7 +43,7 @@ impl<R: BufRead> Printed<R> {
             (ScanFormat::Jsonl, schema) => text(&self.text).and_then(|text| match schema {
                 None => raw(layout, text, row),
                 Some(schema) if schema.format == Format::Jsonl => layout.encode_object(text, row),
-                // Each column has its number there.
+                // In such a table, the name of a column is its number.
                 Some(schema) if schema.columns.is_empty() => {
                     fields(schema, text).and_then(|fields| layout.encode_fields(&fields, row))
                 }
@@ -54,7 +54,7 @@ impl<R: BufRead> Printed<R> {
         Ok(true)
     }
 
-    /// Reads the next line as a key; false at the end.
+    /// Reads the next line as a key. Returns false at the end of the input.
     pub fn next_key(&mut self, layout: &Layout, key: &mut Vec<u8>) -> Result<bool, Stop> {
         if !self.read_line()? {
             return Ok(false);
@@ -73,8 +73,8 @@ impl<R: BufRead> Printed<R> {
         Ok(true)
     }
 
-    /// Reads a line. For JSON, it skips blank lines and a byte order mark. A line of TSV may begin with the bytes of
-    /// such a mark.
+    /// Reads a line. For JSON, blank lines and a byte order mark are skipped. A line of TSV may begin with the same
+    /// bytes as such a mark.
     fn read_line(&mut self) -> Result<bool, Stop> {
         loop {
             if !super::read_line(&mut self.source, &mut self.text)? {
@@ -137,14 +137,15 @@ fn fields(schema: &Schema, text: &str) -> Result<Vec<Vec<u8>>, String> {
         match fields.get_mut(at) {
             Some(free @ None) => *free = Some(field),
             Some(Some(_)) => return Err(format!("column {name:?} is there twice; write it once")),
-            // There are as many members as columns, so if one member is too far back, another is missing.
+            // There are as many members as columns. Therefore, if one member comes too late, another member is
+            // missing.
             None => return Err(format!("column {name:?} is there, and one before it is not; write all columns")),
         }
     }
     Ok(fields.into_iter().map(|field| field.expect("each member has a place of its own")).collect())
 }
 
-/// A key: its column, or its columns.
+/// A key: a single column, or several columns.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Key {
@@ -152,7 +153,7 @@ enum Key {
     Several(Vec<Bytes>),
 }
 
-/// Bytes in JSON: a string, or `{"hex":"…"}` if they are no UTF-8.
+/// Bytes in JSON: a string, or `{"hex":"…"}` if they are not UTF-8.
 #[derive(Deserialize)]
 #[serde(try_from = "Text")]
 struct Bytes(Vec<u8>);

@@ -1,11 +1,11 @@
-//! Rows out of text, in each format.
+//! Tests of reading rows from text, in each format.
 
 use super::*;
 use crate::schema::{KeySpec, Schema};
 
 mod printed;
 
-/// Rows as `key|value`, one on each line, or an error as `line: why`.
+/// The rows as `key|value`, each on a line, or an error as `line: why`.
 fn read(format: Format, header: bool, key: &str, text: &str) -> String {
     let specs: Vec<KeySpec> = key.split(',').map(|spec| spec.parse().expect("a key specification")).collect();
     match rows(format, header, &specs, text.as_bytes()) {
@@ -99,7 +99,8 @@ fn csv_says_where_a_row_is_wrong() {
 #[test]
 fn a_row_with_more_or_fewer_columns_than_the_others_is_named() {
     for (format, separator) in [(Format::Csv, ","), (Format::Tsv, "\t")] {
-        // The key is tried in front and elsewhere: a row with the key in front is read without a look at its columns.
+        // The key is tried in front and at another place, because a row with the key in front is read without
+        // looking at its columns.
         for key in ["1", "2", "1:int"] {
             let error = |header, text: &str| read(format, header, key, &text.replace(',', separator));
             for (header, of) in [(true, "the header of the table"), (false, "the first row")] {
@@ -135,7 +136,7 @@ fn a_csv_row_may_have_any_text_and_does_not_end_the_input() {
 
 #[test]
 fn csv_is_read_alike_in_pieces_of_any_size() {
-    /// Gives `0` bytes at a time.
+    /// A reader that returns this many bytes at a time.
     struct Pieces<'t>(usize, &'t [u8]);
     impl io::Read for Pieces<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

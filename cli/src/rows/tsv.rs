@@ -1,5 +1,5 @@
-//! Tab-separated rows, taken byte for byte: a line is a row, a tab ends a column, and no other byte has a meaning. A
-//! line ends in LF or CRLF. A byte order mark at the beginning is no part of the first row.
+//! Tab-separated rows, which are taken byte for byte: a line is a row, a tab ends a column, and no other byte has a
+//! meaning. A line ends in LF or CRLF. A byte order mark at the beginning is no part of the first row.
 
 use super::{BYTE_ORDER_MARK, Stop, Width};
 use crate::layout::{Layout, Record, Row};
@@ -8,9 +8,9 @@ use std::io::BufRead;
 /// A reader of tab-separated rows.
 pub struct Tsv<R> {
     source: R,
-    /// Names from the header, if the rows had one.
+    /// The names in the header, if there is a header.
     pub columns: Vec<String>,
-    /// Line of the row that was read last, from 1.
+    /// The line of the last row. Lines are counted from 1.
     pub line: u64,
     text: Vec<u8>,
     ends: Vec<usize>,
@@ -18,7 +18,7 @@ pub struct Tsv<R> {
 }
 
 impl<R: BufRead> Tsv<R> {
-    /// Reads the header if `header` says that the rows have one.
+    /// Starts reading. If `header`, reads the header first.
     pub fn new(source: R, header: bool) -> Result<Self, Stop> {
         let (text, ends, width) = (Vec::new(), Vec::new(), Width::default());
         let mut tsv = Self { source, columns: Vec::new(), line: 0, text, ends, width };
@@ -29,7 +29,7 @@ impl<R: BufRead> Tsv<R> {
         Ok(tsv)
     }
 
-    /// Reads the next row; false at the end.
+    /// Reads the next row. Returns false at the end of the input.
     pub fn next(&mut self, layout: &Layout, row: &mut Row) -> Result<bool, Stop> {
         if !self.read_line()? {
             return Ok(false);
@@ -61,7 +61,7 @@ impl<R: BufRead> Tsv<R> {
     }
 }
 
-/// A line and where its columns end.
+/// A line, and the places where its columns end.
 struct Line<'l> {
     text: &'l [u8],
     ends: &'l [usize],

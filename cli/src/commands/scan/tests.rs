@@ -1,4 +1,4 @@
-//! Ranges of a scan.
+//! Tests of the ranges of a scan.
 
 use super::*;
 use crate::args::KeyTypes;

@@ -1,5 +1,5 @@
-//! `larch stats` of a range of keys: how much the range holds, and how that is spread. It is computed from indexes,
-//! unless the result is to be exact.
+//! `larch stats` for a range of keys: prints how much the range contains, and how this is spread over the range.
+//! The numbers come from the indexes, unless the exact number is asked for.
 
 use super::Keys;
 use crate::args::Stats;
@@ -14,16 +14,16 @@ use serde::Serialize;
 use std::fmt;
 use std::ops::Bound;
 
-/// Buckets unless a number of them was asked for.
+/// The number of buckets if none is given.
 const BUCKETS: u64 = 10;
 
-/// Widest bar, in characters.
+/// The width of the longest bar in characters.
 const BAR: u64 = 30;
 
-/// Characters of a key that a line has room for.
+/// How many characters of a key fit on a line.
 const KEY: usize = 40;
 
-/// What is known of a number: it lies between, both included.
+/// An interval in which a number is known to lie. Both ends are included.
 #[derive(Clone, Copy, Serialize)]
 pub struct Interval {
     low: u64,
@@ -31,7 +31,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether it is known to be this number.
+    /// Whether the interval contains only this number.
     pub fn is_exactly(self, number: u64) -> bool {
         self.low == number && self.high == number
     }
@@ -49,38 +49,39 @@ impl From<Estimate> for Interval {
     }
 }
 
-/// [`RangeStats`] and a histogram as a machine reads them.
+/// [`RangeStats`] and a histogram, in a form that is printed as JSON.
 #[derive(Serialize)]
 struct Report {
     /// Name of the table.
     table: String,
-    /// First key asked for.
+    /// The first key that was asked for.
     from: Option<String>,
-    /// The key to stop before.
+    /// The key before which the range stops.
     to: Option<String>,
     /// The number of rows.
     rows: Interval,
-    /// The number of rows, counted; if that was asked for.
+    /// The exact number of rows, if it was asked for.
     exact_rows: Option<u64>,
-    /// Versions in files; a key in several files counts in each.
+    /// The versions of rows in files. A key that is in several files is counted once for each file.
     stored_rows: Interval,
-    /// The number of these rows that say that a key was deleted.
+    /// How many of these versions say that a key was deleted.
     erased_rows: Interval,
-    /// Bytes in files, without indexes.
+    /// The bytes in files, without the bytes of indexes.
     file_bytes: Interval,
-    /// The part of these bytes that is in data pages; if the table has groups, in data pages of the first group.
+    /// The part of these bytes that is in data pages. If the table has groups, only data pages of the first group
+    /// count.
     data_bytes: Interval,
-    /// The part of these bytes in each group.
+    /// The part of the file bytes that is in each group.
     groups: Vec<Group>,
-    /// The part of these bytes that older versions take.
+    /// The part of the file bytes that older versions take.
     history_bytes: Interval,
-    /// Levels that have files there.
+    /// The levels that have files in this range.
     levels: Vec<Level>,
-    /// Versions that are not in files yet.
+    /// The versions that are not in files yet.
     memory_rows: u64,
-    /// Their memory.
+    /// The memory of these versions.
     memory_bytes: u64,
-    /// How bytes and rows are spread.
+    /// How bytes and rows are spread over the range.
     buckets: Vec<Part>,
 }
 
@@ -98,33 +99,33 @@ struct Level {
     bytes: Interval,
 }
 
-/// What lies between two keys.
+/// The rows between two keys.
 #[derive(Serialize)]
 pub struct Part {
-    /// The first, as `--from` takes it; none at the start.
+    /// The first key, in the form that `--from` takes, or `None` for the first part.
     pub from: Option<String>,
-    /// The key before which the part stops, in the form that `--to` takes; none for the last part.
+    /// The key before which the part stops, in the form that `--to` takes, or `None` for the last part.
     pub to: Option<String>,
-    /// Whether `to` is certainly the key of a row, and not a string between two keys.
+    /// Whether `to` is certainly the key of a row. Otherwise it may be a string between two keys.
     pub to_is_key: bool,
     /// The number of rows.
     pub rows: Interval,
-    /// Bytes in files and memory.
+    /// The bytes in files and in memory.
     pub bytes: Interval,
     #[serde(skip)]
     to_text: Option<Vec<u8>>,
-    /// Whether the part stops at a cut, and not at the end of the requested range.
+    /// Whether the part stops at a cut. Otherwise it stops at the end of the requested range.
     #[serde(skip)]
     is_cut: bool,
 }
 
 impl Part {
-    /// Rows in a word.
+    /// The number of rows as a single number: the middle of the interval.
     pub fn rows_about(&self) -> u64 {
         middle(self.rows)
     }
 
-    /// Bytes in a word.
+    /// The number of bytes as a single number: the middle of the interval.
     pub fn bytes_about(&self) -> u64 {
         middle(self.bytes)
     }
@@ -133,7 +134,7 @@ impl Part {
         self.is_cut && !self.to_is_key
     }
 
-    /// Bytes of the text that `--to` takes.
+    /// The bytes of the text that `--to` takes.
     pub fn to_text(&self) -> Option<&[u8]> {
         self.to_text.as_deref()
     }
@@ -143,7 +144,7 @@ fn middle(Interval { low, high }: Interval) -> u64 {
     low + (high - low) / 2
 }
 
-/// Cuts `range` at `points`, which are in order; each point says whether it is a key.
+/// Cuts `range` at `points`, which must be in order. Each point comes with a flag that says whether it is a key.
 pub fn parts(table: &Table, layout: &Layout, range: &Keys, points: Vec<(Vec<u8>, bool)>) -> Result<Vec<Part>> {
     let readable = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
     let text_of = |bound: &Bound<Vec<u8>>| match bound {
@@ -224,7 +225,7 @@ fn versions(number: Estimate) -> String {
     if number.high == 1 { "1 version".to_owned() } else { format!("{} versions", between(number)) }
 }
 
-/// A number, or the two it lies between.
+/// A number, or the two numbers between which it lies.
 fn between(Estimate { low, high }: Estimate) -> String {
     if low == high { size::count(low) } else { format!("{} to {}", size::count(low), size::count(high)) }
 }
@@ -234,7 +235,8 @@ fn bytes_between(Estimate { low, high }: Estimate) -> String {
     if low == high { low } else { format!("{low} to {high}") }
 }
 
-/// Prints a line for each bucket. Buckets have about the same bytes, so the bars show rows.
+/// Prints a line for each bucket. All buckets have about the same number of bytes, so the bars show the numbers of
+/// rows.
 fn histogram_lines(buckets: &[Part], output: &mut Output) -> Result<()> {
     let total: u64 = buckets.iter().map(Part::bytes_about).sum();
     if total == 0 {

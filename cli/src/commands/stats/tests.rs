@@ -1,4 +1,4 @@
-//! What is said of a table.
+//! Tests of the text about a table.
 
 use super::*;
 use larch::stats::GroupStats;
@@ -14,7 +14,7 @@ fn printed(stats: &TableStats) -> String {
     text
 }
 
-/// What `stats` says about a table whose rows are all in files, with one version each.
+/// What `stats` prints about a table whose rows are all in files, with one version of each row.
 fn told(stats: &TableStats) -> Stats {
     let mut all = RangeStats::default();
     (all.rows.low, all.rows.high) = (stats.rows, stats.rows);

@@ -1,4 +1,4 @@
-//! Columns are found where rows have them.
+//! Tests that columns are found at their places in rows.
 
 use super::*;
 use crate::layout::Row;
@@ -19,7 +19,7 @@ fn schema(format: Format, key: &str, groups: &str) -> Schema {
     if groups.is_empty() { schema } else { schema.with_groups(&groups).expect("the groups fit") }
 }
 
-/// The keys of a row in an index of these columns, as text.
+/// The keys that an index on these columns has for a row, as text.
 fn keys(schema: &Schema, columns: &str, record: [&str; 3]) -> Vec<String> {
     let extractor = extractor(schema, &specs(columns)).expect("the columns are there");
     let layout = Layout::new(Some(schema.clone()));
@@ -46,7 +46,7 @@ fn a_column_is_the_same_wherever_the_key_and_the_groups_leave_it() {
     for format in [Format::Csv, Format::Tsv, Format::Jsonl] {
         for key in ["id", "id:int", "id:num", "name", "city", "id,city", "city,id", "name,id:int", "city,name,id"] {
             for groups in ["", "all:*", "one:city;two:*", "one:name,city;two:*"] {
-                // A column of the key is in no group.
+                // A column of the key cannot be in a group.
                 if key.split(',').any(|key| groups.contains(key)) {
                     continue;
                 }

@@ -1,19 +1,21 @@
-//! Rows that were split in groups, read back whole and in part.
+//! Tests that rows which were split into groups can be read back, as a whole and in part.
 
 use super::*;
 use crate::schema::groups::GroupSpec;
 
-/// Columns of the tables below that the key and the groups name.
+/// In the tables below, the key and the groups name this number of columns.
 const NAMED: usize = 4;
 
-/// How a table's columns are split. Kept apart from the code under test, which sees only [`Self::layout`].
+/// How the columns of a table are split. The code under test does not see this, only the result of
+/// [`Self::layout`].
 #[derive(Debug)]
 struct Split {
     format: Format,
     header: bool,
-    /// Key columns from 0, most significant first, and whether they are numbers.
+    /// The key columns, counted from 0, the most significant one first. The flag says whether a column is a number.
     key: Vec<(usize, bool)>,
-    /// The group of each column that is not in the key; a column that is not named has the group of the rest.
+    /// For each column that is not in the key, the number of its group. A column that no group names has the group
+    /// `rest`.
     group_of: Vec<usize>,
     groups: usize,
     rest: Option<usize>,
@@ -28,7 +30,7 @@ impl Split {
         Schema::new(self.format, columns, &key).expect("the columns exist")
     }
 
-    /// The layout, with the columns of each group named in this order.
+    /// The layout. Within each group, columns are named in this order.
     fn layout(&self, order: &[usize]) -> Layout {
         let specs: Vec<GroupSpec> = (0..self.groups)
             .map(|group| {
@@ -53,11 +55,11 @@ impl Split {
         if at < NAMED { Some(self.group_of[at]) } else { self.rest }
     }
 
-    /// The columns to print of a record if these groups are read.
+    /// The columns of a record that are printed if these groups are read.
     fn shown(&self, record: &[Vec<u8>], read: &[usize]) -> Vec<(usize, Vec<u8>)> {
         let numbers = self.key.iter().any(|(_, number)| *number);
         let shown = |(at, field): (usize, &Vec<u8>)| match self.in_key(at) {
-            // The text of a number is in the first group only.
+            // The first group contains the text of a number, and the other groups do not.
             Some(true) if !(numbers && read.contains(&0)) => Some((at, b"7".to_vec())),
             Some(_) => Some((at, field.clone())),
             None => read.contains(&self.group(at)?).then(|| (at, field.clone())),
@@ -66,7 +68,7 @@ impl Split {
     }
 }
 
-/// All splits of four columns with these keys into up to three groups, one of which may take the rest.
+/// All ways to split four columns with these keys into up to three groups. One group may also take the rest.
 fn every_split(mut check: impl FnMut(&Split)) {
     let keys = [&[(0, false)][..], &[(2, false), (0, false)], &[(1, true)], &[(3, false), (1, true)]];
     for (format, header) in [(Format::Csv, true), (Format::Csv, false), (Format::Tsv, true), (Format::Tsv, false)] {
@@ -88,7 +90,7 @@ fn every_split(mut check: impl FnMut(&Split)) {
     }
 }
 
-/// All choices of some of the groups, in any order.
+/// All selections of one or more groups, in every order.
 fn every_choice(groups: usize) -> Vec<Vec<usize>> {
     let mut choices: Vec<Vec<usize>> = (0..groups).map(|group| vec![group]).collect();
     for at in 0.. {
@@ -100,7 +102,7 @@ fn every_choice(groups: usize) -> Vec<Vec<usize>> {
     unreachable!("there are only so many choices")
 }
 
-/// All records of `columns` columns, in which each column is empty or easily confused with an empty one.
+/// All records of `columns` columns in which each column is empty or is easily confused with an empty column.
 fn every_record(split: &Split, columns: usize) -> impl Iterator<Item = Vec<Vec<u8>>> + '_ {
     let other: &[u8] = if split.format == Format::Csv { b"\0\t\\n" } else { b"\0\\t" };
     (0..1 << columns).map(move |code| {
@@ -188,7 +190,7 @@ fn the_order_in_which_columns_are_named_does_not_matter() {
     });
 }
 
-/// A layout of JSON lines.
+/// The layout of a table of JSON lines.
 fn lines(key: &str, groups: &str) -> Layout {
     let keys: Vec<KeySpec> = key.split(',').map(|spec| spec.parse().expect("a key specification")).collect();
     let groups: Vec<GroupSpec> = groups.split(';').map(|spec| spec.parse().expect("a group")).collect();
@@ -200,7 +202,7 @@ fn lines(key: &str, groups: &str) -> Layout {
 fn objects_come_back_from_every_split_whole_and_in_part() {
     let members =
         [("id", "\"\\u006b\\t\""), ("a", "1.50"), ("b", "{\"x\": [ ],\"a\":0}"), ("c", "null"), ("\\u0064", "\"}{\"")];
-    // For each of a, b, c and d, the number of its group; group two takes the rest.
+    // For each of a, b, c and d, the number of its group. Group 2 takes all members that no other group names.
     for code in 0..81_usize {
         let group_of: Vec<usize> = (0..4).map(|at| code / 3_usize.pow(at) % 3).collect();
         let of = |group: usize| -> String {

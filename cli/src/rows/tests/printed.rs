@@ -1,5 +1,5 @@
-//! A row is read back from its printed form as the same row, whatever bytes it has. Random cases print their seed;
-//! run one again with `LARCH_SEED=n`.
+//! Tests that a row is read back from its printed form as the same row, whatever bytes it has. Random cases print
+//! their seed. To run one of them again, set `LARCH_SEED=n`.
 
 use super::*;
 use crate::output::Printer;
@@ -8,7 +8,7 @@ use crate::schema::groups::GroupSpec;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Runs `case` on 60 seeds, or on the one that `LARCH_SEED` says.
+/// Runs `case` on 60 seeds, or only on the seed in `LARCH_SEED`.
 fn on_seeds(case: impl Fn(&mut StdRng)) {
     let seeds = match std::env::var("LARCH_SEED") {
         Ok(seed) => vec![seed.parse().expect("LARCH_SEED is a number")],
@@ -20,7 +20,7 @@ fn on_seeds(case: impl Fn(&mut StdRng)) {
     }
 }
 
-/// A few bytes, mostly those that mean something in text.
+/// A few random bytes, mostly bytes that have a special meaning in text.
 fn bytes(rng: &mut StdRng, is_right: impl Fn(u8) -> bool) -> Vec<u8> {
     const SPECIAL: &[u8] = b"\t\n\r\\\0\"',{}[]:tnrx?a7\xef\xbb\xbf\xff";
     let count = rng.random_range(0..8);
@@ -133,7 +133,7 @@ fn rows_and_keys_of_any_bytes_are_read_as_they_are_printed() {
                 assert_eq!(read_back(&layout, format, &rows), rows, "{format:?} of {:?}", layout.schema());
                 assert_eq!(keys_back(&layout, format, &rows), keys, "keys as {format:?} of {:?}", layout.schema());
             }
-            // A key on the command line is the text that is printed.
+            // On the command line, a key is given by the same text that is printed.
             for key in &keys {
                 let mut text = Vec::new();
                 layout.key_text(key, &mut Vec::new(), &mut text);
