@@ -155,7 +155,7 @@ impl Schema {
         Self { version: PLAIN, format, columns, key, groups: Vec::new(), made_by: None }
     }
 
-    /// The same schema with its columns split into groups; an error says what is wrong with the groups.
+    /// The same schema with its columns split into groups. An error says what is wrong with the groups.
     pub fn with_groups(self, specs: &[GroupSpec]) -> Result<Self, String> {
         let find = |name: &str| place(self.format, &self.columns, "column", name);
         let groups = specs.iter().map(|spec| spec.resolve(find)).collect::<Result<Vec<_>, _>>()?;
@@ -163,18 +163,18 @@ impl Schema {
         Ok(self.with_groups_of(groups))
     }
 
-    /// The same schema with these groups, which are known to fit or are only compared.
+    /// The same schema with these groups. The caller knows that they fit, or only compares the schema.
     pub fn with_groups_of(self, groups: Vec<Group>) -> Self {
         Self { version: if groups.is_empty() { PLAIN } else { GROUPED }, groups, ..self }
     }
 
-    /// Names of the groups; none if the columns are kept together.
+    /// The names of the groups. There are none if the columns are stored together.
     pub fn group_names(&self) -> Vec<String> {
         self.groups.iter().map(|group| group.name.clone()).collect()
     }
 
-    /// Reads the metadata of a table that is split in `groups`. `None`: the table has no description, and its rows
-    /// are raw keys and values.
+    /// Reads the metadata of a table whose rows are split into `groups`. Returns `None` if the table has no
+    /// description, so that its rows are raw keys and values.
     pub fn from_metadata(table: &str, metadata: &[u8], groups: &[String]) -> Result<Option<Self>, String> {
         let ours = match serde_json::from_slice::<serde_json::Value>(metadata) {
             Ok(json) => json.get("larch_rows").and_then(serde_json::Value::as_u64),
@@ -196,8 +196,8 @@ impl Schema {
         }
     }
 
-    /// The names of the columns as members of a JSON object, each once. An empty name, or a name that an earlier
-    /// column has, is replaced by the number of the column.
+    /// The names of the columns as members of a JSON object. Each name occurs once. If a name is empty, or an
+    /// earlier column has the same name, the number of the column replaces it.
     pub fn members(&self) -> Vec<String> {
         let mut taken: Vec<String> = Vec::with_capacity(self.columns.len());
         for (at, name) in self.columns.iter().enumerate() {
@@ -213,19 +213,20 @@ impl Schema {
         taken
     }
 
-    /// The metadata to keep with a table.
+    /// The metadata to store with a table.
     pub fn to_metadata(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a schema is plain JSON")
     }
 
-    /// Whether fields are kept with tab, line ends and backslash escaped. TSV cannot hold the first two and escapes
-    /// nothing.
+    /// Whether fields are stored with escapes for tab, line ends and backslash. Fields of TSV cannot contain tabs
+    /// and line ends, so nothing is escaped.
     pub fn escapes(&self) -> bool {
         self.format != Format::Tsv
     }
 
-    /// Whether the value holds the whole row. A JSON object always comes back as it was written. A number in the key
-    /// comes back so only if its text is kept, because `007` and `7` are one key.
+    /// Whether the value contains the whole row, including the columns of the key. A JSON object must always be
+    /// printed as it was written. A number in the key can be printed as it was written only if its text is stored,
+    /// because `007` and `7` are the same key.
     pub fn keeps_whole_rows(&self) -> bool {
         self.format == Format::Jsonl || self.key.iter().any(|key| key.kind.is_numeric())
     }
@@ -288,7 +289,7 @@ impl fmt::Display for Schema {
     }
 }
 
-/// A column as the command line would name it.
+/// The name of a column on the command line.
 fn label(columns: &[String], place: &Place) -> String {
     let Place::Number(number) = place else { return place.to_string() };
     match number.checked_sub(1).and_then(|at| columns.get(at)) {
@@ -297,12 +298,13 @@ fn label(columns: &[String], place: &Place) -> String {
     }
 }
 
-/// Whether a column's name can stand in a list of a group's columns.
+/// Whether the name of a column can stand in a list of the columns in a group.
 fn is_label(name: &str) -> bool {
     !name.is_empty() && name != "*" && !name.contains([',', ';'])
 }
 
-/// The place of the column that the command line calls `name`; `what` says for what the column is wanted.
+/// The place of the column that is called `name` on the command line. `what` says what the column is needed for, in
+/// messages.
 pub fn place(format: Format, columns: &[String], what: &str, name: &str) -> Result<Place, String> {
     match format {
         Format::Jsonl => Ok(Place::Name(name.to_string())),
@@ -310,7 +312,8 @@ pub fn place(format: Format, columns: &[String], what: &str, name: &str) -> Resu
     }
 }
 
-/// A column's number from 1. A name in the header takes precedence over a number, so a header of years works, too.
+/// The number of a column, counted from 1. A name in the header takes precedence over a number, so that a header
+/// with years works, too.
 fn column_number(columns: &[String], what: &str, name: &str) -> Result<usize, String> {
     let mut named = columns.iter().enumerate().filter(|(_, column)| *column == name);
     match (named.next(), named.next()) {

@@ -1,16 +1,18 @@
-//! Sizes as people write and read them: `16KiB` in, `95.4 MiB` and `1,234,567` out. Units are binary.
+//! Reads and prints sizes in the form that people use: it reads `16KiB`, and prints `95.4 MiB` and `1,234,567`. All
+//! units are binary.
 
 #[cfg(test)]
 mod tests;
 
 const UNITS: [(&str, u32); 4] = [("K", 10), ("M", 20), ("G", 30), ("T", 40)];
 
-/// Reads `4096`, `4096B`, `16K`, `16KiB`, `64MiB`, `1GiB`, as the options of a target of `larch bench` are read.
+/// Parses `4096`, `4096B`, `16K`, `16KiB`, `64MiB` or `1GiB`, in the same way as options of a target of `larch
+/// bench`.
 pub fn parse(text: &str) -> Result<u64, String> {
     harness::target::parse_bytes(text)
 }
 
-/// As [`parse`], for settings that the engine keeps in 32 bits.
+/// Does the same as [`parse`], for settings that the engine stores in 32 bits.
 pub fn parse_u32(text: &str) -> Result<u32, String> {
     u32::try_from(parse(text)?).map_err(|_| "a page is smaller than 4GiB".to_string())
 }
@@ -55,7 +57,7 @@ pub fn seconds(time: std::time::Duration) -> String {
     }
 }
 
-/// How many in a second, as a whole number.
+/// The number per second, rounded to a whole number.
 pub fn rate(number: u64, time: std::time::Duration) -> u64 {
     (number as f64 / time.as_secs_f64().max(1e-9)) as u64
 }

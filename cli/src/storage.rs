@@ -1,11 +1,11 @@
-//! How a table is kept in files, in words and as a machine reads it.
+//! How a table is stored in files, in words and in a form that is printed as JSON.
 
 use crate::size;
 use larch::TableOptions;
 use serde::Serialize;
 use std::fmt;
 
-/// What can be altered of [`TableOptions`].
+/// The part of [`TableOptions`] that can be altered.
 #[derive(Serialize)]
 pub struct Storage {
     page_bytes: u32,

@@ -1,13 +1,14 @@
-//! Column groups, as the command line and a schema describe them. The columns of a group lie together, away from the
-//! columns of other groups. It does not know how a row is written as bytes (see [`crate::layout`]).
+//! Column groups, in the form of the command line and in the form of a schema. The columns of a group are stored
+//! together, and apart from the columns of other groups. This module does not know how a row is encoded as bytes
+//! (see [`crate::layout`]).
 //!
 //! ```text
 //! hot:a,b;cold:c      two groups of named or numbered columns
 //! hot:a,b;cold:*      the second takes every column that is in no other, those a row of an earlier release has beyond the header too
 //! ```
 //!
-//! Key columns are in no group, since the key is stored beside each of them. Every other known column is in one
-//! group.
+//! Key columns are in no group, because the key is stored with each group. Every other known column is in exactly
+//! one group.
 
 use super::{Format, KeyColumn, MAX_COLUMN, Place, beyond, label};
 use serde::{Deserialize, Serialize};
@@ -18,25 +19,25 @@ mod tests;
 
 /// The most groups a table can have.
 pub const MAX_GROUPS: usize = 16;
-/// The longest name of a group.
+/// The most bytes in the name of a group.
 const MAX_NAME_BYTES: usize = 64;
-/// Stands for all columns that no other group names.
+/// This text stands for all columns that no other group names.
 const REST: &str = "*";
 
-/// A group as a schema keeps it.
+/// A group in the form in which a schema stores it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// It differs from the names of the other groups.
+    /// The name of the group. No two groups have the same name.
     pub name: String,
-    /// Its columns, sorted. Empty if it takes the rest.
+    /// The columns of the group, in sorted order. They are empty if the group takes the rest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<Place>,
-    /// Whether it takes all columns that no other group names.
+    /// Whether the group takes all columns that no other group names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rest: bool,
 }
 
-/// A group as the command line names it: `hot:name,3`, `cold:*`.
+/// A group in the form of the command line: `hot:name,3`, `cold:*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSpec {
     name: String,
@@ -61,7 +62,7 @@ impl std::str::FromStr for GroupSpec {
 }
 
 impl GroupSpec {
-    /// The group, with its columns as `place` finds them.
+    /// Makes the group. `place` finds the place of each column.
     pub(super) fn resolve(&self, place: impl Fn(&str) -> Result<Place, String>) -> Result<Group, String> {
         let Self { name, columns } = self;
         let rest = columns.iter().any(|column| column == REST);
@@ -80,7 +81,8 @@ impl GroupSpec {
     }
 }
 
-/// The groups with the given names, as numbers from 0, in the order of the names; all groups if no name is given.
+/// The groups with the given names, as numbers from 0 and in the order of the names. If no name is given, all
+/// groups.
 pub fn choose(groups: &[String], asked: &[String]) -> Result<Vec<usize>, String> {
     if asked.is_empty() {
         return Ok((0..groups.len()).collect());
@@ -101,7 +103,7 @@ pub fn choose(groups: &[String], asked: &[String]) -> Result<Vec<usize>, String>
     Ok(chosen)
 }
 
-/// Says what is wrong with the groups of a schema.
+/// Returns an error that says what is wrong with the groups of a schema.
 pub(super) fn check(format: Format, columns: &[String], key: &[KeyColumn], groups: &[Group]) -> Result<(), String> {
     if groups.len() > MAX_GROUPS {
         return Err(format!("these are {} groups, and a table has at most {MAX_GROUPS}; join some", groups.len()));
@@ -123,7 +125,7 @@ pub(super) fn check(format: Format, columns: &[String], key: &[KeyColumn], group
             first.name, second.name
         ));
     }
-    // What each column is taken by: a group, or the key.
+    // For each column, the group that takes it, or `None` for the key.
     let mut taken: BTreeMap<&Place, Option<&str>> = key.iter().map(|key| (&key.column, None)).collect();
     for group in groups {
         for place in &group.columns {

@@ -1,4 +1,4 @@
-//! Schemas from key specifications and metadata.
+//! Tests of schemas that come from key specifications and from metadata.
 
 use super::*;
 

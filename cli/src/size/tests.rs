@@ -1,4 +1,4 @@
-//! Sizes in and out.
+//! Tests that sizes are read and printed.
 
 use super::*;
 

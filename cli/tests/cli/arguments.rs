@@ -1,4 +1,4 @@
-//! Wrong arguments are usage errors that say what to write.
+//! Tests that wrong arguments are usage errors, and that these say what to write instead.
 
 use crate::session::{Ran, Session};
 use std::io::{Read as _, Write as _};
@@ -84,7 +84,8 @@ fn what_the_engine_refuses_of_the_arguments_exits_with_2_too() {
     session.run(&["import", "db", "t", "rows.tsv", "--page", "100"]).fails(2, &["a page of 100 bytes"]);
 }
 
-/// Commands that read table `t` of `db`, and their output for a row that is in the log of a process that writes.
+/// Commands that read table `t` of `db`. For each of them, a part of the output that shows a row which a writing
+/// process has only in its log.
 const READERS: [(&[&str], &str); 14] = [
     (&["get", "db", "t", "b"], "2\n"),
     (&["scan", "db", "t"], "b\t2\n"),
@@ -102,8 +103,8 @@ const READERS: [(&[&str], &str); 14] = [
     (&["dump", "db", "t"], ""),
 ];
 
-/// A database with a row in files, and a process that has committed a second row, which is in the log, and waits for
-/// more.
+/// A database with a row in files, and a process that writes to it. The process has committed a second row, which
+/// is in the log, and waits for more rows.
 fn with_writer() -> (Session, Child, ChildStdin) {
     let session = Session::with(&["--format", "tsv"], "a\t1\n");
     let mut child = session.start(&["load", "db", "t"]);
@@ -111,7 +112,7 @@ fn with_writer() -> (Session, Child, ChildStdin) {
     stdin.write_all(b"b\t2\n").expect("larch reads");
     let mut stdout = child.stdout.take().expect("it was asked for");
     stdout.read_exact(&mut [0; 2]).expect("larch answers");
-    // It prints more at its end.
+    // The process prints more when it ends, so its output must stay open.
     child.stdout = Some(stdout);
     (session, child, stdin)
 }
@@ -148,12 +149,13 @@ fn what_a_scan_prints_is_loaded_into_the_same_database() {
 #[test]
 fn a_database_that_may_not_be_written_is_read() {
     let (session, mut child, _stdin) = with_writer();
-    // The row is in the log for ever.
+    // The process is killed, so the row stays in the log.
     child.kill().expect("it runs until it is killed");
     child.wait().expect("it was started");
     let before = session.names_in("db");
     for (args, part) in READERS {
-        // The test needs a file system that is mounted read-only: on others, root may do anything.
+        // The test needs a file system that is mounted read-only, because on other file systems root may do
+        // anything.
         let mount = r#"mount --bind db db && mount -o remount,bind,ro db && exec "$0" "$@""#;
         let ran = session.run_under(&["unshare", "--mount", "--map-root-user", "sh", "-c", mount], args, "");
         if ran.err.starts_with("unshare: ") || ran.err.starts_with("mount: ") {
@@ -206,7 +208,7 @@ fn a_database_is_made_among_no_other_files() {
         session.run(args).fails(2, &["home has no database, and holds other files (notes.txt)"]);
     }
     assert_eq!(session.names_in("home"), ["notes.txt"]);
-    // Files of an unfinished creation of a database do not count as other files.
+    // Files of a database whose creation was interrupted do not count as other files.
     session.file("half/MANIFEST-00000001", "");
     session.file("half/LOCK", "");
     session.run(&["put", "half", "t", "k", "v"]).ok();
@@ -234,7 +236,7 @@ fn nothing_is_made_within_a_database() {
     let mut inside = session.command(&["checkpoint", ".", "copy"]);
     let ran = Ran::new(inside.current_dir(session.path("db")).output().expect("larch was built"));
     ran.fails(2, &["name a directory outside of it"]);
-    // The remains of a damaged database may not be enough to recognize it.
+    // What is left of a damaged database may not be enough to recognize it as a database.
     std::fs::remove_file(session.path("db/CURRENT")).expect("it is there");
     session.run(&["repair", "db", "db/saved"]).fails(2, &["db/saved lies in db"]);
     session.run(&["repair", "db", "saved"]).ok();

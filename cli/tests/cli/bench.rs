@@ -1,12 +1,12 @@
-//! `larch bench`: what it does on Larch and on the store that does nothing.
+//! Tests of `larch bench` on Larch and on the store that does nothing.
 
 use crate::session::{Ran, Session};
 use serde_json::Value;
 
-/// Only a few records; the rest of the workload has its defaults.
+/// A small number of records. The rest of the workload has its defaults.
 pub const RECORDS: &str = "recordcount=500";
 
-/// `larch bench ycsb …`, without lines in between.
+/// Runs `larch bench ycsb …` without lines of progress.
 pub fn ycsb(session: &Session, args: &[&str]) -> Ran {
     session.run(&[&["bench", "ycsb", "--quiet"], args].concat())
 }
@@ -19,7 +19,7 @@ pub fn runs(session: &Session, file: &str) -> Vec<Value> {
     result["runs"].as_array().expect("a result has runs").clone()
 }
 
-/// Requests of a run that did what they should, by kind.
+/// For each kind, the number of requests of a run that succeeded.
 pub fn oks(run: &Value) -> Vec<(String, u64)> {
     let kinds = run["measured"]["kinds"].as_array().expect("there are kinds");
     let ok = |kind: &Value| {
@@ -29,7 +29,7 @@ pub fn oks(run: &Value) -> Vec<(String, u64)> {
     kinds.iter().map(ok).filter(|(_, oks)| *oks > 0).collect()
 }
 
-/// The lines that published results have, one for each workload in this order.
+/// Checks the lines for publication. There must be one for each workload, in this order.
 #[track_caller]
 pub fn has_seed_lines(text: &str, workloads: &str) {
     let lines: Vec<&str> = text.lines().filter(|line| line.contains(" UTC ")).collect();
@@ -180,7 +180,7 @@ fn examples_of_the_help_work() {
     let help = session.run(&["bench", "ycsb", "--help"]).ok();
     let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  larch bench ycsb ")).collect();
     assert_eq!(examples.len(), 6, "{help}");
-    // Other tests try the examples that need a server or workers.
+    // Other tests run the examples that need a server or workers.
     let is_alone = |example: &&str| !["postgres:", "--workers"].iter().any(|part| example.contains(part));
     for example in examples.into_iter().filter(is_alone) {
         let small = example.replace("=1000000", "=500").replace(" 10000000", " 500").replace(" 30s", " 200ms");
@@ -191,7 +191,7 @@ fn examples_of_the_help_work() {
     assert_eq!(runs(&session, "c.json")[0]["name"], "workload c");
 }
 
-/// The page of docs/benchmarks of this name.
+/// The page in docs/benchmarks that has this name.
 fn page(name: &str) -> String {
     let path = format!("{}/../docs/benchmarks/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(path).expect("the page is in the tree")
@@ -232,7 +232,7 @@ fn what_is_loaded_is_run_on() {
     for part in ["load a on larch:db", "500 operations in", "4 clients", "INSERT", "more in the background"] {
         assert!(told.contains(part), "{part:?} is not in {told}");
     }
-    // It is a table like any other.
+    // The table of YCSB can be read like any other table.
     assert_eq!(session.run(&["scan", "db", "usertable", "--keys"]).ok().lines().count(), 500);
 
     for workload in ["a", "b", "c", "d", "e", "f"] {
@@ -302,7 +302,7 @@ fn a_request_for_a_load_that_cannot_be_leaves_the_rows() {
     assert_eq!(session.run(&["scan", "db", "usertable", "--keys"]).ok().lines().count(), 500);
 }
 
-/// In YCSB's own syntax, as its original reads it.
+/// A property file in YCSB's own syntax, as the original reads it.
 const FILE: &str = "\
 # Half of them scans, of a table with a name of its own
 ! and another comment
@@ -347,7 +347,7 @@ fn property_files_are_read_as_they_are_and_p_goes_over_them() {
     assert_eq!(kinds, ["READ", "SCAN"]);
     assert!(first["warnings"].to_string().contains("colour"));
 
-    // Later files over earlier ones, and what stands after -p over all.
+    // Properties of later files replace those of earlier files, and properties after -p replace all of them.
     let more = ["-p", "scanproportion=0", "-p", "operationcount=70", "-p", "operationcount=77"];
     about(ycsb(&session, &[&run[..], &more].concat()));
     let second = &runs(&session, "r.json")[0];
@@ -397,7 +397,7 @@ fn integrity_of_what_is_read_is_verified() {
     let verified = oks(&runs(&session, "r.json")[0]).into_iter().find(|(name, _)| name == "VERIFY");
     assert!(verified.is_some_and(|(_, count)| count > 100));
 
-    // Rows with other values are told.
+    // The run reports rows with other values than expected.
     ycsb(&session, &[&["load", "--recreate"], &properties[..]].concat()).ok();
     let ran = ycsb(&session, &run);
     assert_eq!(ran.code, Some(1), "{}", ran.err);
@@ -409,7 +409,7 @@ fn a_run_that_meets_no_rows_is_no_result() {
     let session = Session::new();
     ycsb(&session, &["load", "-P", "a", "-p", RECORDS, "--target", "larch:db"]).ok();
     for workload in ["a", "c", "e", "f"] {
-        // E would insert one row in twenty, and then find rows that it inserted itself.
+        // Workload E would insert one row in twenty, and then find the rows that it has inserted itself.
         let args = ["run", "-P", workload, "-p", RECORDS, "-p", "insertproportion=0", "--target", "larch:db"];
         session.run(&["delete-range", "db", "usertable", "--prefix", "user"]).ok();
         let ran = ycsb(&session, &args);

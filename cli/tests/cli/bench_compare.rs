@@ -1,11 +1,12 @@
-//! `larch bench compare`, `regress` and `compare-trials`: what they print, write and refuse, and how they end.
+//! Tests of `larch bench compare`, `regress` and `compare-trials`: what they print, write and refuse, and how they
+//! end.
 
 use crate::bench::ycsb;
 use crate::bench_stops::{interrupt, wait_for};
 use crate::session::{Ran, Session};
 use serde_json::Value;
 
-/// A run of workload A on the store that does nothing, in `file`.
+/// Makes a run of workload A on the store that does nothing, and writes its result to `file`.
 fn run(session: &Session, file: &str, more: &[&str]) {
     let intervals = ["-p", "measurementtype=timeseries", "-p", "timeseries.granularity=20"];
     let args = ["run", "-P", "a", "--target", "noop:", "--time", "300ms", "--out", file];
@@ -44,16 +45,16 @@ fn a_slow_down_is_found_and_ends_with_1() {
     let page = String::from_utf8(session.bytes("page.html")).expect("a page is text");
     assert!(page.contains("workload a: operations a second") && page.contains("WORSE at 1 %"));
 
-    // The other way round, it is better.
+    // If the two sides are exchanged, the new side is better.
     let faster = session.run(&compare(&new, &base, &["--tell", "1e9%"])).ok();
     assert!(faster.contains("No significant worsening at 1 %. Better: workload a all throughput"), "{faster}");
-    // A result differs from itself in nothing.
+    // A comparison of a result with itself finds no difference.
     let same = session.run(&compare(&base, &base, &["--tell", "1e9%"]));
     assert_eq!(same.code, Some(0), "{}", same.err);
     let text = String::from_utf8(same.out).expect("it is text");
     assert!(text.contains("Both sides were made alike") && text.contains("No significant difference at 1 %"), "{text}");
     assert!(same.err.contains("a1.json is on both sides"), "{}", same.err);
-    // What is less than matters does not fail.
+    // A difference that is less than `--at-least` is no failure.
     session.run(&compare(&base, &new, &["--at-least", "1e9%", "--tell", "1e9%"])).ok();
 }
 
@@ -96,13 +97,13 @@ fn an_interrupted_run_is_not_compared() {
     session.run(&compare(&["a.json"], &["cut.json"], &[])).fails(2, &["cut.json: workload a was interrupted"]);
 }
 
-/// Whether a comparison found nothing worse. It may say that it cannot tell: two rounds on a busy machine may differ
-/// greatly.
+/// Whether a comparison found nothing worse. The comparison may also say that it cannot tell, because two rounds on
+/// a busy machine may differ greatly.
 fn is_not_worse(ran: &Ran) -> bool {
     matches!(ran.code, Some(0 | 4))
 }
 
-/// Small runs of `regress` and `compare-trials`.
+/// Options for small runs of `regress` and `compare-trials`.
 const SMALL: [&str; 8] = ["--records", "1000", "--time", "1s", "--warmup", "0s", "--dir", "."];
 
 #[test]
@@ -127,7 +128,7 @@ fn a_baseline_is_stored_and_compared_with() {
     ] {
         assert!(text.contains(workload), "{workload} is not in {text}");
     }
-    // Rounds of another length are other work.
+    // Runs of another length cannot be compared with this baseline.
     let args = ["--base", "kept", "--records", "2000"];
     let other: Vec<&str> = SMALL[2..].iter().chain(&args).copied().collect();
     let other = session.run(&[&["bench", "regress", "--rounds", "1"], &other[..]].concat());

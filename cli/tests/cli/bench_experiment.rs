@@ -1,4 +1,5 @@
-//! `larch bench experiment`: what it prints and writes, what it refuses, and that it leaves nothing behind.
+//! Tests of `larch bench experiment`: what it prints and writes, what it refuses, and that it leaves nothing else
+//! behind.
 
 use crate::bench::runs;
 use crate::bench_stops::{interrupt, wait_for};
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 const SHARING: [&str; 3] = ["bench", "experiment", "sharing"];
 
-/// What a run counted until all readers had ended.
+/// The counter `what` of a run at the time when all readers had ended.
 #[track_caller]
 fn counted(run: &Value, what: &str) -> f64 {
     let counters = run["measured"]["counters"].as_array().expect("there are counters");
@@ -46,7 +47,7 @@ fn both_sides_of_sharing_are_shown_and_written_as_runs() {
     assert_eq!(report.code, Some(0), "{}", report.err);
 }
 
-/// Runs an experiment twice: the second time nothing is measured, and the result is the same.
+/// Runs an experiment twice. The second time, nothing is measured and the result is the same.
 #[track_caller]
 fn leaves_a_result_and_is_not_made_twice(name: &str, cells: usize, parts: &[&str]) {
     let session = Session::new();
@@ -86,7 +87,7 @@ fn stats_leaves_a_result() {
 fn with_check_a_goal_that_was_missed_is_a_failure() {
     let session = Session::new();
     let ran = session.run(&[&SHARING[..], &["--scale", "tiny", "--time", "50ms", "--out", "o", "--check"]].concat());
-    // How fast either side is, is the machine's.
+    // The speed of the two sides depends on the machine.
     let is_short = !String::from_utf8(ran.out).expect("tables are ASCII").contains("falls short: 0");
     assert_eq!(ran.code, Some(i32::from(is_short)), "{}", ran.err);
     assert_eq!(ran.err.contains("--check: "), is_short, "{}", ran.err);
@@ -124,7 +125,7 @@ fn after_control_c_the_same_command_goes_on() {
     assert!(session.has("o/result.json") && !session.has("o/data"));
 }
 
-/// A tiny experiment leaves its result and its page, and nothing else.
+/// Checks that a tiny experiment leaves its result and its page, and nothing else.
 #[track_caller]
 fn tiny_leaves_its_page(name: &str, parts: &[&str]) -> Value {
     let session = Session::new();
@@ -138,7 +139,7 @@ fn tiny_leaves_its_page(name: &str, parts: &[&str]) -> Value {
     assert!(!session.has("out/data"), "databases are removed");
     let result: Value = serde_json::from_slice(&session.bytes("out/result.json")).expect("it is JSON");
     let cells = result["cells"].as_object().expect("there are cells").len();
-    // Nothing is measured twice.
+    // If the experiment is run again, nothing is measured again.
     let again = session.run(&args);
     assert_eq!(again.code, Some(0), "{}", again.err);
     assert!(again.err.contains(&format!("{cells} cells are in out/cells.jsonl already")), "{}", again.err);
@@ -154,7 +155,7 @@ fn index_counts_reads_and_instructions_of_all_arms() {
     for arm in ["both, flat read", "both, tree read", "tree alone"] {
         let counted = &result["cells"][format!("instructions of a get, cache 4x, {arm}")];
         let is_counted = counted["each"].as_f64().is_some_and(|each| each > 100.0);
-        // Without valgrind the result says so.
+        // If there is no valgrind, the result says so.
         assert!(is_counted || counted["why_not"].as_str().is_some_and(|why| why.contains("valgrind")), "{counted}");
     }
 }

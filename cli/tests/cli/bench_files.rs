@@ -1,4 +1,4 @@
-//! What `larch bench ycsb` writes: files that are whole, and output that programs read.
+//! Tests of what `larch bench ycsb` writes: complete files, and output that programs can read.
 
 use crate::bench::{RECORDS, has_seed_lines, oks, runs, ycsb};
 use crate::session::Session;

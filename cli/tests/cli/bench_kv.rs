@@ -1,4 +1,4 @@
-//! `larch bench kv`: rows in partitions on Larch, as users of scylla-bench call it.
+//! Tests of `larch bench kv`: rows in partitions on Larch, with the options that users of scylla-bench know.
 
 use crate::bench::runs;
 use crate::bench_stops::interrupt;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::io::{BufRead as _, BufReader, Read as _};
 use store_postgres::server::{Server, ServerOptions};
 
-/// Runs the command on a database of the session, with the options of `line`.
+/// Runs the command on the database of the session, with the options in `line`.
 fn kv(session: &Session, line: &str) -> Ran {
     on(session, "larch:db", line)
 }
@@ -17,7 +17,7 @@ fn on(session: &Session, target: &str, line: &str) -> Ran {
     session.run(&[&["bench", "kv", "--target", target], &options[..]].concat())
 }
 
-/// What a command printed that did what it should.
+/// The output of a command, which must have succeeded.
 #[track_caller]
 fn done(ran: Ran) -> String {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -64,7 +64,7 @@ fn rows_are_written_read_and_checked() {
     ))));
     session.run(&["bench", "report", "r.json", "--out", "r.html"]).ok();
 
-    // Values that were written without it are found wrong.
+    // Values that were written without the option are reported as wrong.
     done(kv(&session, &format!("-mode write -workload sequential -truncate-table {SMALL} -clustering-row-size 60")));
     let ran = kv(&session, &format!("-mode read -workload sequential {SMALL} -validate-data"));
     assert_eq!(ran.code, Some(1), "{}", ran.err);
@@ -119,7 +119,8 @@ fn a_time_series_is_written_and_its_reader_takes_what_the_writer_printed() {
             "-mode read {series} -start-timestamp {start} -write-rate {rate} -distribution {distribution} \
              -operations 300 -validate-data"
         );
-        // The writer has ended. For rows that it would have written since, a read gets an earlier row.
+        // The writer has ended. If a read asks for a row that the writer would have written since then, it gets an
+        // earlier row.
         assert_eq!(count(&done(kv(&session, &line)), "Total rows"), 300, "{distribution}");
     }
     let text = done(kv(&session, &format!("-mode mixed {series} -max-rate 4000 -operations 400 -validate-data")));
@@ -136,7 +137,7 @@ fn rates_are_exact_however_many_clients_share_them() {
     let text = done(on(&session, "noop:", line));
     let measured = &runs(&session, "r.json")[0]["measured"];
     let number = |name: &str| measured[name].as_u64().expect("a number");
-    // Operations that were due and could not be sent or served in time are counted, too.
+    // Operations that were due but could not be sent or served in time are counted, too.
     assert_eq!(number("operations") + number("unsent") + number("cut"), 1000, "{text}");
     let log = String::from_utf8(session.bytes("r.hlog")).expect("a log is text");
     for tag in ["Tag=co-fixed,", "Tag=raw,", "times in microseconds"] {
@@ -240,11 +241,11 @@ fn control_c_prints_and_writes_what_was_measured() {
     session.run(&["check", "db"]).ok();
 }
 
-/// Without PostgreSQL this test fails and names its package.
+/// If PostgreSQL is missing, this test fails and names the package to install.
 #[test]
 fn every_mode_runs_on_postgresql() {
     let session = Session::new();
-    // Syncing takes most of the time of a small test.
+    // A small test would spend most of its time on syncing.
     let settings = vec![("fsync".to_owned(), "off".to_owned())];
     let options = ServerOptions { settings, ..ServerOptions::default() };
     let server = Server::start(&options).unwrap_or_else(|error| panic!("{error}"));

@@ -1,11 +1,12 @@
-//! `larch bench ycsb` on a PostgreSQL that is started for it. Without PostgreSQL these tests fail and name its package.
+//! Tests of `larch bench ycsb` on a PostgreSQL server that is started for them. If PostgreSQL is missing, these
+//! tests fail and name the package to install.
 
 use crate::bench::{RECORDS, has_seed_lines, oks, runs, ycsb};
 use crate::bench_stops::wait_for;
 use crate::session::Session;
 use store_postgres::server::{Server, ServerOptions};
 
-/// Syncing takes most of the time of a small test.
+/// A small test would spend most of its time on syncing.
 fn server() -> Server {
     let settings = vec![("fsync".to_owned(), "off".to_owned())];
     Server::start(&ServerOptions { settings, ..ServerOptions::default() }).unwrap_or_else(|error| panic!("{error}"))
@@ -36,7 +37,7 @@ fn postgresql_is_loaded_and_run_on() {
 
     for workload in ["a", "b", "c", "f", "d", "e"] {
         if workload == "e" {
-            // D has inserted the records that E would insert.
+            // Workload D has already inserted the records that E would insert.
             ycsb(&session, &[&["load", "-P", "e", "--recreate"], &on[..]].concat()).ok();
         }
         let args = [&["run", "-P", workload, "--operations", "300", "--threads", "4"], &on[..]].concat();
@@ -121,7 +122,7 @@ fn a_server_that_stops_is_told_with_what_was_measured_until_then() {
     let mut server = server();
     let target = server.url("postgres");
     ycsb(&session, &["load", "-P", "a", "--target", &target]).ok();
-    // A load and a run meet the same end.
+    // A load and a run end in the same way.
     let more = ["-p", "table=another", "-p", "recordcount=1000000000"];
     let load = [&["bench", "ycsb", "load", "-P", "a", "--target", &target, "--out", "load.json"], &more[..]].concat();
     let run = ["bench", "ycsb", "run", "-P", "a", "--target", &target, "--out", "run.json", "--time", "10h"];

@@ -1,5 +1,5 @@
-//! What is reported of a benchmark besides its times: costs, pages of several results, pictures, and figures while it
-//! goes on.
+//! Tests of what is reported about a benchmark in addition to its times: costs, pages with several results,
+//! pictures, and figures during a run.
 
 use crate::bench::{RECORDS, runs, ycsb};
 use crate::bench_stops::{interrupt, wait_for};
@@ -8,7 +8,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::ChildStderr;
 
-/// The value of a line of a page of Prometheus.
+/// The value of the metric `name` on a page for Prometheus.
 fn value(page: &str, name: &str) -> Option<f64> {
     let line = page.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')))?;
     line.rsplit(' ').next()?.parse().ok()
@@ -23,7 +23,7 @@ fn scraped(address: &str) -> String {
     page
 }
 
-/// Where a run says that its figures are.
+/// The address at which a run says that it shows its figures.
 fn address(said: &mut BufReader<ChildStderr>) -> String {
     let mut line = String::new();
     while !line.starts_with("metrics: http://") {
@@ -67,7 +67,7 @@ fn a_run_is_watched_until_it_ends() {
                 seen.push(now);
             }
         }
-        // Another run cannot have the address.
+        // Another run cannot use the same address.
         let taken = [&["bench"], args, &["--metrics", &address]].concat();
         session.run(&taken).fails(2, &[&address, "another program has this address"]);
         interrupt(&child);

@@ -1,10 +1,10 @@
-//! `larch bench rows`: row access on Larch, as its users call it.
+//! Tests of `larch bench rows`: row access on Larch, called as its users call it.
 
 use crate::bench_stops::{interrupt, wait_for};
 use crate::session::{Ran, Session};
 use serde_json::Value;
 
-/// The columns of ybio's query of results.
+/// The columns of the query with which ybio shows results.
 const COLUMNS: &str = "duration riops pct_scratch coverage job_id start_time end_time num_batches num_rows pct_update \
                        max_scratch prepared index_only tab_rows batch_size table_name table_rows table_scratch comments";
 
@@ -12,14 +12,14 @@ fn rows(session: &Session, args: &[&str]) -> Ran {
     session.run(&[&["bench", "rows"], args, &["--target", "larch:db"]].concat())
 }
 
-/// The output of a command that succeeded; its progress goes elsewhere.
+/// The standard output of a command, which must have succeeded. Progress goes to standard error.
 #[track_caller]
 fn done(ran: Ran) -> String {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     String::from_utf8(ran.out).expect("tables are UTF-8")
 }
 
-/// The cells of the table of results: names, then rows.
+/// The cells of the table of results: first the names, then the rows.
 fn cells(text: &str) -> Vec<Vec<String>> {
     let lines = text.lines().filter(|line| line.contains(" | "));
     lines.map(|line| line.split('|').map(|cell| cell.trim().to_owned()).collect()).collect()

@@ -1,4 +1,5 @@
-//! `larch bench ycsb` that fails or is stopped: ^C, a full disk, a result that cannot be written.
+//! Tests of `larch bench ycsb` that fails or is stopped: by ^C, by a full disk, or by a result that cannot be
+//! written.
 
 use crate::bench::{runs, ycsb};
 use crate::session::{Ran, Session};
@@ -6,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Stdio};
 
-/// Reads the output of a run until `part` appears, and returns a function that reads the rest.
+/// Reads the output of a run until `part` appears. Returns a function that reads the rest of the output.
 pub fn wait_for(child: &mut Child, part: &str) -> impl FnOnce(Child) -> Ran + use<> {
     let mut said = BufReader::new(child.stderr.take().expect("it was asked for"));
     let mut err = String::new();
@@ -21,7 +22,7 @@ pub fn wait_for(child: &mut Child, part: &str) -> impl FnOnce(Child) -> Ran + us
     }
 }
 
-/// Presses ^C.
+/// Sends the signal of ^C to the process.
 pub fn interrupt(child: &Child) {
     kill_process(Pid::from_child(child), Signal::INT).expect("it runs until then");
 }
@@ -99,7 +100,7 @@ fn a_result_that_cannot_be_written_is_told_after_the_table() {
     assert_eq!(session.names(), ["r.csv"], "the other file is written");
 }
 
-/// A limit on the size of files simulates a full disk, as in `full_disk`.
+/// As in `full_disk`, a limit on the size of files simulates a full disk.
 #[test]
 fn a_full_disk_is_told_with_what_was_loaded_until_then() {
     let session = Session::new();
@@ -115,7 +116,7 @@ fn a_full_disk_is_told_with_what_was_loaded_until_then() {
     let run = &runs(&session, "r.json")[0];
     assert!(run["error"].as_str().is_some_and(|error| error.contains("File too large")), "{run}");
     assert!(run["measured"]["operations"].as_u64().is_some_and(|count| (1..1000).contains(&count)));
-    // It can be loaded again.
+    // After that, the table can be loaded again.
     ycsb(&session, &["load", "-P", "a", "--target", "larch:db", "--recreate"]).ok();
 }
 

@@ -1,4 +1,4 @@
-//! `larch bench tpcc`: TPC-C on Larch, as its users call it.
+//! Tests of `larch bench tpcc`: TPC-C on Larch, called as its users call it.
 
 use crate::bench_stops::{interrupt, wait_for};
 use crate::session::{Ran, Session};
@@ -10,7 +10,7 @@ fn tpcc(session: &Session, args: &[&str]) -> Ran {
     session.run(&[&["bench", "tpcc"], args].concat())
 }
 
-/// The output of a command that succeeded; its progress goes elsewhere.
+/// The standard output of a command, which must have succeeded. Progress goes to standard error.
 #[track_caller]
 fn done(ran: Ran) -> String {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -55,7 +55,7 @@ fn two_warehouses_are_loaded_run_checked_and_removed() {
     let lines = measured["counts"][0]["value"].as_u64().expect("a number");
     assert!(orders > 0 && (5 * orders..=15 * (orders + orders / 10 + 10)).contains(&lines), "{orders}, {lines}");
     is_consistent(&session, &[]);
-    // Rows have changed, and a check that knows only the rows of the import says so.
+    // The rows have changed. A check that expects the rows of the import reports this.
     let changed = tpcc(&session, &["check", "--target", TARGET, "--after-import", "-q"]);
     assert_eq!(changed.code, Some(1), "{}", changed.err);
 

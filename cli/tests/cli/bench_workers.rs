@@ -1,4 +1,4 @@
-//! `larch bench worker`, `--workers`, `--share` and `larch bench merge`: runs of several processes.
+//! Tests of `larch bench worker`, `--workers`, `--share` and `larch bench merge`: runs by several processes.
 
 use crate::bench::{runs, ycsb};
 use crate::bench_stops::{interrupt, wait_for};
@@ -11,7 +11,7 @@ use store_postgres::server::{Server, ServerOptions};
 
 const SECRET: &str = "a secret of these tests";
 
-/// A worker of a session, with its database and files in the session's directory.
+/// A worker in a session. Its database and its files are in the session's directory.
 struct Worker {
     child: Child,
     said: BufReader<ChildStderr>,
@@ -29,7 +29,7 @@ impl Worker {
         worker
     }
 
-    /// The next line that it says with this in it.
+    /// The next line of its output that contains `part`.
     fn line_with(&mut self, part: &str) -> String {
         let mut all = String::new();
         loop {
@@ -43,7 +43,7 @@ impl Worker {
         }
     }
 
-    /// How many operations the run had that ends now.
+    /// The number of operations in the run that ends next.
     fn operations(&mut self) -> u64 {
         let line = self.line_with(" operations in ");
         let number = line.split(' ').find_map(|word| word.parse().ok());
@@ -53,7 +53,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // It may have ended.
+        // The worker may have ended already.
         self.child.kill().unwrap_or_default();
         self.child.wait().expect("it was started");
     }
@@ -77,7 +77,7 @@ fn done(ran: Ran) -> String {
     String::from_utf8(ran.out).expect("results are UTF-8")
 }
 
-/// A run that shows that a worker serves.
+/// Makes a run, to show that a worker still serves.
 #[track_caller]
 fn serves(session: &Session, address: &str) {
     done(session.run(&tpcc(address, &["--time", "500ms", "-q"])));
@@ -87,7 +87,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("a number: {value}"))
 }
 
-/// Requests that were done, by kind.
+/// For each kind, the number of requests that succeeded.
 fn oks(session: &Session, file: &str) -> Vec<(String, u64)> {
     let kinds = runs(session, file)[0]["measured"]["kinds"].as_array().expect("a list").clone();
     kinds.iter().map(|kind| (kind["name"].to_string(), number(&kind["oks"]))).collect()
@@ -112,7 +112,7 @@ fn warehouses_of_two_workers_are_one_result() {
     assert_eq!(kinds.iter().map(|kind| number(&kind["service"]["count"])).sum::<u64>(), sum);
     assert_eq!(number(&run["plan"]["clients"]), 40);
     assert!(run["share"].is_null() && run["error"].is_null(), "{run}");
-    // They serve the next coordinator too.
+    // After that, the workers serve the next coordinator, too.
     serves(&session, &workers[0].address);
     session.run(&["bench", "report", "r.json"]).ok();
 }
@@ -122,7 +122,7 @@ fn workers_shares_and_one_process_do_the_same() {
     let session = Session::new();
     let (_workers, addresses) = two(&session);
     let run = ["run", "-P", "a", "--target", "noop:", "--threads", "5", "--operations", "5003", "--out"];
-    // The program warns if workers did not begin at the same time, which happens on a busy machine.
+    // The program warns if workers did not begin at the same time. This happens on a busy machine.
     let with = |more: &[&str]| done(ycsb(&session, &[&run[..], more].concat()));
     with(&["one.json"]);
     with(&["together.json", "--workers", &addresses, "--secret-file", "secret"]);
@@ -173,7 +173,7 @@ fn who_does_not_know_the_secret_is_refused_by_both_sides() {
     session.run(&wrong).fails(3, &[&worker.address, "it refuses this coordinator: its secret is another one"]);
     worker.line_with("is refused: its secret is another one");
 
-    // A worker that has heard of the protocol only.
+    // A false worker, which knows the protocol but not the secret.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it is bound").to_string();
     let false_worker = std::thread::spawn(move || {
@@ -184,7 +184,7 @@ fn who_does_not_know_the_secret_is_refused_by_both_sides() {
         let mut answer = String::new();
         lines.read_line(&mut answer).expect("it is answered");
         let answer: Value = serde_json::from_str(&answer).expect("it is JSON");
-        // It sends back what it received.
+        // The false worker sends back the proof that it received.
         say(&format!(r#"{{"welcome": {{"proof": {}}}}}"#, answer["answer"]["proof"]));
         lines.read_to_string(&mut String::new()).expect("the rest is text")
     });
@@ -209,7 +209,7 @@ fn what_is_no_protocol_does_not_end_a_worker() {
         b"",
     ] {
         let mut stream = TcpStream::connect(&worker.address).expect("it listens");
-        // It may end the connection before all is sent.
+        // The other side may end the connection before all bytes are sent.
         stream.write_all(bytes).unwrap_or_default();
         stream.shutdown(std::net::Shutdown::Write).unwrap_or_default();
         worker.line_with("is refused: ");
@@ -302,7 +302,7 @@ fn two_workers_share_a_server() {
     assert_eq!(count("SELECT count(*) FROM usertable"), "501");
     ycsb(&["load", "-P", "d", "--recreate"]);
     assert_eq!(count("SELECT count(*) FROM usertable"), "501", "one of them has emptied it");
-    // D asks for the newest records, which are there, and inserts others in each process.
+    // Workload D asks for the newest records, which exist already, and each process inserts other records.
     ycsb(&["run", "-P", "d", "-p", "insertorder=hashed", "--operations", "1500", "--out", "d.json"]);
     let oks = oks(&session, "d.json");
     let of = |kind: &str| oks.iter().find(|(name, _)| *name == format!("\"{kind}\"")).expect("it is there").1;
@@ -358,7 +358,7 @@ fn one_worker_can_have_a_database_of_its_own() {
     let by = ["--target", "larch:db", "--secret-file", "secret", "--workers", &worker.address];
     let load = ["load", "-P", "a", "-p", "recordcount=300", "--threads", "2"];
     done(ycsb(&session, &[&load[..], &by].concat()));
-    // It was told that this fails by the worker.
+    // The coordinator learned from the worker that the load fails.
     ycsb(&session, &[&load[..], &by].concat()).fails(2, &[&worker.address, "is not empty", "--recreate"]);
     done(ycsb(&session, &["run", "-P", "c", "-p", "recordcount=300", "--time", "300ms", "--target", "larch:db"]));
 }

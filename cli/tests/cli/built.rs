@@ -1,4 +1,4 @@
-//! `larch build-files` and `larch ingest`: what they make, what they say, and how they end.
+//! Tests of `larch build-files` and `larch ingest`: what they make, what they print, and how they end.
 
 use crate::session::Session;
 
@@ -6,7 +6,7 @@ fn rows(numbers: std::ops::Range<u32>, value: &str) -> String {
     numbers.map(|i| format!("row{i:05}\t{value} {i}\n")).collect()
 }
 
-/// Builds files of rows in `out`.
+/// Builds files from `rows` in the directory `out`.
 fn build(session: &Session, rows: String, out: &str) -> String {
     session.run_with(&["build-files", "-", "--format", "tsv", "--out", out], rows).ok()
 }
@@ -29,7 +29,7 @@ fn shards_that_were_built_apart_become_one_table() {
     let expected = rows(0..2_500, "first") + &rows(2_500..4_000, "second") + &rows(4_000..5_000, "third");
     assert_eq!(scanned, expected);
     session.is_sound();
-    // Once more, into a table that has been written since.
+    // The files are taken in again, into a table that has changed since the first time.
     session.run(&["put", "db", "t", "row00007", "newer"]).ok();
     session.run(&["ingest", "db", "t", "a", "--verify", "--move"]).ok();
     assert!(!session.has("a") && session.has("b"));
@@ -57,7 +57,7 @@ fn files_are_built_like_a_table_and_refused_by_others() {
     let other = ["build-files", "-", "--format", "tsv", "--like", "db", "t", "--out", "other"];
     session.run_with(&other, rows(0..10, "x")).fails(3, &["table t holds", "nothing was built"]);
     assert!(!session.has("other"));
-    // The database is left as after a kill.
+    // This leaves the database in the same state as a kill.
     session.run(&["create-table", "db", "new"]).ok();
     session.run(&["ingest", "db", "new", "more"]).ok();
     assert_eq!(session.run(&["scan", "db", "new"]).ok(), "7\tAda L\t37\n9\tGrace\t85\n");

@@ -1,4 +1,4 @@
-//! Processes that compact for a writer in another process, and are killed.
+//! Tests of processes that do compactions for a writer in another process, and are killed.
 
 use crate::bench_stops::interrupt;
 use crate::follow::{Writer, key, keys};
@@ -7,10 +7,10 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 
-/// More rows than a writer writes before it notices a living worker and has something to compact.
+/// A writer writes fewer rows than this before it notices a living worker and has something to compact.
 const MOST_ROWS: u64 = 2_000_000;
 
-/// A worker, and the lines that it prints.
+/// Starts a worker. Returns it and the lines that it prints.
 fn start(session: &Session, args: &[&str]) -> (Child, Receiver<String>) {
     let mut child = session.start(&[&["compaction-worker", "db"], args].concat());
     let lines = BufReader::new(child.stdout.take().expect("it was asked for")).lines();

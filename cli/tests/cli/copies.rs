@@ -1,5 +1,5 @@
-//! `larch checkpoint`, `backup`, `backups`, `restore` and `verify-backup`: what they make and print, and how they
-//! end.
+//! Tests of `larch checkpoint`, `backup`, `backups`, `restore` and `verify-backup`: what they make and print, and
+//! how they end.
 
 use crate::session::Session;
 use larch::{Database, Durability};
@@ -24,7 +24,7 @@ fn a_checkpoint_has_all_rows_and_goes_its_own_way() {
     session.run(&["checkpoint", "db", "s3://bucket/copy"]).fails(2, &["lie in directories"]);
 }
 
-/// The process of this test has the database open, and its rows are only in the log.
+/// The database is open in the process of this test, and its rows are only in the log.
 #[test]
 fn copies_are_made_beside_a_process_that_writes() {
     let session = Session::new();
@@ -75,7 +75,7 @@ fn a_damaged_backup_is_found_and_not_restored() {
     let session = Session::with(&["--format", "tsv"], rows(2_000));
     session.run(&["backup", "db", "kept"]).ok();
     assert!(session.run(&["verify-backup", "kept"]).ok().starts_with("no damage in 1 backup, "));
-    // The SST that is also in the database.
+    // The SST of the backup that is also in the database.
     let entries = std::fs::read_dir(session.path("kept/backup-1")).expect("it is there");
     let names = entries.map(|entry| entry.expect("one").file_name().into_string().expect("names are ASCII"));
     let is_copied = |name: &String| name.ends_with(".sst") && session.has(&format!("db/{name}"));

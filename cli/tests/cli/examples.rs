@@ -1,16 +1,16 @@
-//! Every example of every help text and of every guide is run as it is written, in a directory with the files that it
-//! names.
+//! Runs every example of every help text and of every guide as it is written, in a directory that contains the
+//! files that it names.
 //!
-//! An example that measures for seconds or minutes is not run here, but the program has to understand it. Examples
-//! that cannot work in the default build, or do not end by themselves, are listed with their reasons. If no text has
-//! a line of these lists, the list is wrong.
+//! An example that measures for seconds or minutes is not run, but the program must be able to parse it. Some
+//! examples cannot work in the default build or do not end by themselves. These are listed below with their
+//! reasons. If an entry of these lists matches no example, the list is wrong.
 
 use crate::session::{Ran, Session};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Lines that need something that a test does not have, by their beginning or by a part of them.
+/// Examples that need something that a test does not have. An entry is the beginning of a line, or a part of it.
 const NOT_RUN: &[(&str, &str)] = &[
     ("cargo ", "it builds this tree, or runs its tests"),
     ("s3://", "a store: the binary of crates/remote has them, and its tests run against one"),
@@ -29,10 +29,10 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("git diff", "tests of the tree"),
 ];
 
-/// Where lines are found.
+/// An example, and the place where it was found.
 #[derive(Clone, Debug)]
 struct Example {
-    /// `import`, or `guide/command-line.md`.
+    /// The name of a command, such as `import`, or of a file, such as `guide/command-line.md`.
     place: String,
     line: String,
 }
@@ -59,7 +59,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("it is in the tree").to_owned()
 }
 
-/// The lines for a shell in the guides: they begin with `$ `, and go on in the next line after `|` or within quotes.
+/// The lines in the guides that a shell can run. They begin with `$ `, and continue on the next line after `|` or
+/// within quotes.
 fn of_guides() -> Vec<Example> {
     let guides = std::fs::read_dir(root().join("docs/guide")).expect("the tree has guides");
     let mut places: Vec<String> = guides
@@ -86,7 +87,7 @@ fn of_guides() -> Vec<Example> {
             match begins {
                 Some(begin) if open.is_empty() => open = begin.to_owned(),
                 _ if !open.is_empty() => open += &format!("\n{line}"),
-                // What a line prints.
+                // This line is output of an example.
                 _ => continue,
             }
             let is_open = open.trim_end().ends_with(['|', '\\']) || open.matches('"').count() % 2 == 1;
@@ -98,12 +99,12 @@ fn of_guides() -> Vec<Example> {
     examples
 }
 
-/// Whether a line measures: then the program only has to understand it.
+/// Whether an example measures. If so, the program only has to parse it.
 fn measures(line: &str) -> bool {
     line.contains("larch bench ")
 }
 
-/// A directory for the examples of a place, with what they name.
+/// Makes a directory for the examples of a place, with the files that they name.
 fn world(place: &str) -> Session {
     let session = Session::new();
     let people: String = (1..=2_100).map(|id| format!("{id},name {id},{},city {}\n", 20 + id, id % 5)).collect();
@@ -120,7 +121,7 @@ fn world(place: &str) -> Session {
         .map(|id| format!("MA-L,{id},Maker of {id},Street\n"))
         .concat();
     session.file("oui.csv", format!("Registry,Assignment,Organization Name,Organization Address\n{cards}"));
-    // Programs that may not be there, or do not end.
+    // Replacements for programs that may not be installed or do not end.
     session.file("stubs/jq", "#!/bin/sh\ncat > /dev/null\n");
     session.file("stubs/tail", "#!/bin/sh\n[ \"$1\" = -f ] && shift && exec cat \"$@\"\nexec /usr/bin/tail \"$@\"\n");
     let setup = match place {
@@ -167,7 +168,7 @@ fn world(place: &str) -> Session {
     session
 }
 
-/// Runs a line of a shell in the directory of a session, with the program and the stubs on the path.
+/// Runs a line in a shell, in the directory of a session. The program and the stubs are on the path.
 fn shell(session: &Session, line: &str) -> Ran {
     let program = Path::new(env!("CARGO_BIN_EXE_larch")).parent().expect("it is in a directory");
     let path = format!(
@@ -181,9 +182,9 @@ fn shell(session: &Session, line: &str) -> Ran {
     Ran::new(command.output().expect("there is a shell"))
 }
 
-/// Lets the program parse the arguments of a line without doing anything; returns what is wrong with them.
+/// Lets the program parse the arguments of a line without doing anything. Returns what is wrong with the arguments.
 fn understand(line: &str) -> Option<String> {
-    // The words of its last command, as the shell takes them apart.
+    // The words of the last command on the line, split as a shell splits them.
     let from = line.find("larch bench ").expect("it measures");
     let until = line[from..].find(" (on one").or(line[from..].find(" (at the")).map_or(line.len(), |at| from + at);
     let output = Command::new("bash").args(["-c", &format!("printf '%s\\0' {}", &line[from..until])]).output();
@@ -203,7 +204,7 @@ fn every_example_of_help_and_guides_works() {
     let mut world_of: Option<(String, Session)> = None;
     for Example { place, line } in &examples {
         let reason = NOT_RUN.iter().find(|(part, _)| match part {
-            // A URL may be anywhere in a line.
+            // A URL may be anywhere in the line.
             part if part.contains("://") => line.contains(part),
             part if part.len() == 2 => line == part || line.starts_with(&format!("{part} ")),
             part => line.starts_with(part),

@@ -1,21 +1,21 @@
-//! What `explain` prints about a read.
+//! Tests of what `explain` prints about a read.
 
 use crate::session::Session;
 use serde_json::Value;
 
-/// Some pages of rows under one node; keys are numbers from 000000.
+/// A database with some pages of rows under one node. Keys are numbers from 000000.
 fn numbers(options: &[&str]) -> Session {
     let rows: String = (0..5_000).map(|number| format!("{number:06}\tsome text\tmore of it\n")).collect();
     Session::with(&[&["--format", "tsv"], options].concat(), rows)
 }
 
-/// The report as JSON of a read of table `t`.
+/// The report about a read of table `t`, as JSON.
 fn report(session: &Session, read: &[&str]) -> Value {
     let args = [&["explain", "db", "t"], read, &["--json"]].concat();
     serde_json::from_str(&session.run(&args).ok()).expect("a report is JSON")
 }
 
-/// The number of pages of a kind that were read, over all files.
+/// The number of pages of a kind that were read from all files.
 fn read_of(report: &Value, kind: &str) -> u64 {
     let files = report["files"].as_array().expect("files are a list").iter();
     let pages = files.flat_map(|file| file["pages"].as_array().expect("pages are a list"));
@@ -91,7 +91,7 @@ fn groups_that_are_not_read_are_not_touched() {
 
 #[test]
 fn the_index_that_was_asked_for_is_read() {
-    // With small pages the tree has two levels; the flat list is one page for any number of rows.
+    // With small pages, the tree has two levels. The flat list is always one page, whatever the number of rows is.
     let session = numbers(&["--index", "both", "--page", "512", "--node", "512"]);
     let indexes_read = |kind: &str| {
         let report = report(&session, &["get", "002500", "--read-index", kind]);

@@ -1,18 +1,18 @@
-//! Commands that follow a database while another process writes to it and is killed.
+//! Tests of commands that follow a database while another process writes to it and is killed.
 
 use crate::bench_stops::interrupt;
 use crate::session::Session;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout};
 
-/// A process that writes the rows `0`, `1`, `2`, … one by one, each after the previous row is acknowledged.
+/// A process that writes the rows `0`, `1`, `2`, … Each row is written after the row before it was acknowledged.
 pub struct Writer {
     child: Child,
     stdin: ChildStdin,
     keys: BufReader<ChildStdout>,
 }
 
-/// The key of a row. Keys of later rows come later.
+/// The key of row `number`. A later row has a later key.
 pub fn key(number: u64) -> String {
     format!("{number:08}")
 }
@@ -22,7 +22,7 @@ impl Writer {
         Self::start_with(session, &[])
     }
 
-    /// As [`Writer::start`], with more arguments.
+    /// Does the same as [`Writer::start`], with more arguments.
     pub fn start_with(session: &Session, more: &[&str]) -> Self {
         let args = ["load", "db", "t", "--batch", "1", "--durability", "buffered", "--write-buffer", "64KiB"];
         let mut child = session.start(&[&args[..], more].concat());
@@ -31,7 +31,7 @@ impl Writer {
         Self { child, stdin, keys }
     }
 
-    /// Writes row `number`, and returns when it is acknowledged.
+    /// Writes row `number` and waits until it is acknowledged.
     pub fn write(&mut self, number: u64) {
         let (key, filler) = (key(number), "x".repeat(300));
         self.stdin.write_all(format!("{key}\t{filler}\n").as_bytes()).expect("it reads");
@@ -40,7 +40,7 @@ impl Writer {
         assert_eq!(line.trim_end(), key);
     }
 
-    /// Ends it, once all rows are written.
+    /// Waits until all rows are written, and ends the process.
     pub fn end(self) {
         drop(self.stdin);
         assert!(self.child.wait_with_output().expect("it was started").status.success());
@@ -70,7 +70,7 @@ fn a_read_that_follows_sees_every_acknowledged_row_and_a_prefix() {
         let missing = session.run(&["get", "db", "t", &key(next - 1), "--read-only"]);
         assert_eq!(missing.code, Some(1), "without following, rows that are only in the log are not seen");
         session.run(&["get", "db", "t", &key(next - 1), "--follow"]).ok();
-        // More rows come while it reads.
+        // More rows are written while the scan reads.
         let following = session.start(&["scan", "db", "t", "--follow"]);
         for _ in 0..40 {
             writer.write(next);
@@ -109,7 +109,8 @@ fn a_follower_that_is_killed_leaves_nothing_behind_once_the_writer_works() {
     assert!(session.has("db/followers"));
     follower.kill().expect("it runs until it is killed");
     follower.wait().expect("it was started");
-    // It flushes and compacts, in the background. When it removes a file, it finds the lease of a dead follower.
+    // The writer flushes and compacts in the background. When the writer removes a file, it finds the lease of the
+    // dead follower.
     let mut number = 301;
     while session.has("db/followers") {
         writer.write(number);

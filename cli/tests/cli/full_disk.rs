@@ -1,21 +1,21 @@
-//! Writes that the system refuses. A limit on the size of files simulates a full disk: the error comes from the same
-//! calls, and the test needs neither a disk of its own nor special rights. The system would end a program at the
-//! limit by a signal, which `larch` ignores.
+//! Tests of writes that the system refuses. A limit on the size of files simulates a full disk. The same calls
+//! return the error, and the test needs neither a disk of its own nor special rights. At the limit, the system
+//! sends the program a signal that would end it, but `larch` ignores this signal.
 
 use crate::session::{Ran, Session};
 
-/// Runs under a limit of `kib` KiB on every file.
+/// Runs a command under a limit of `kib` KiB for every file.
 fn run_limited(session: &Session, kib: u32, args: &[&str], input: &str) -> Ran {
-    // In units of 512 bytes.
+    // The unit of this limit is 512 bytes.
     let script = format!("ulimit -f {}; exec \"$0\" \"$@\"", kib * 2);
     session.run_under(&["sh", "-c", &script], args, input)
 }
 
 const ROWS: u32 = 5_000;
 
-/// Rows in no order, so that files overlap and compactions must merge them.
+/// Rows whose keys are in no order, so that files overlap and compactions must merge them.
 fn rows() -> String {
-    // 1,999 is prime to their number: every key comes once.
+    // 1,999 and the number of rows have no common factor, so every key comes exactly once.
     let keys = (0..ROWS).map(|number| number * 1_999 % ROWS);
     keys.map(|key| format!("key {key:04}\t{}\n", "z".repeat(100))).collect()
 }
@@ -26,7 +26,8 @@ fn sorted(lines: &str) -> String {
     lines.iter().flat_map(|line| [*line, "\n"]).collect()
 }
 
-/// A full disk ends a load: every acknowledged row is there afterwards, and the rest can be loaded.
+/// Checks a load that ends because the disk is full: every acknowledged row is there afterwards, and the rest can
+/// be loaded.
 #[track_caller]
 fn loses_nothing(kib: u32, write_buffer: &str, parts: &[&str]) {
     let session = Session::new();
@@ -74,7 +75,7 @@ fn an_import_that_cannot_write_never_was() {
     assert_eq!(session.scan(&[]), "a\t1\n");
     session.is_sound();
 
-    // A table that was made for the import goes with it.
+    // If the import has made a table, this table is removed again.
     let args = ["import", "db", "u", "-", "--format", "tsv"];
     run_limited(&session, 128, &args, &all).fails(3, &parts);
     session.run(&["scan", "db", "u"]).fails(1, &["no table u"]);
@@ -97,7 +98,7 @@ fn a_key_value_run_ends_where_the_disk_does_and_its_rows_are_there() {
     let text = String::from_utf8(ran.out).expect("lines are UTF-8");
     let rows = text.lines().find_map(|line| line.strip_prefix("Total rows:")).expect("it tells its rows");
     let written: usize = rows.trim().parse().expect("a number");
-    // A key is two numbers of 8 bytes, and its line ends.
+    // A line with a key has 17 bytes: two numbers of 8 bytes, and the line end.
     let kept = session.run(&["scan", "db", "test", "--keys"]).out.len() / 17;
     assert!(written > 100 && kept >= written, "{written} rows were acknowledged, {kept} are there");
     session.is_sound();

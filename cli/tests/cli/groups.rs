@@ -1,14 +1,14 @@
-//! Tables whose columns are split in groups.
+//! Tests of tables whose columns are split into groups.
 
 use crate::session::Session;
 use larch::TableOptions;
 
 const CSV: &str = "id,name,age,letter\n1,ada,36,dear\\tx\n2,alan,41,\n3,emmy,,\n";
-/// [`CSV`] as `scan` shows it.
+/// The rows of [`CSV`] as `scan` prints them.
 const ROWS: &str = "1\tada\t36\tdear\\\\tx\n2\talan\t41\t\n3\temmy\t\t\n";
 const HOT_COLD: &[&str] = &["--format", "csv", "--groups", "hot:age,name;cold:*"];
 
-/// Table `t` of another program: rows in two parts, and nothing that says what they are.
+/// A table `t` that another program has made. Its rows have two parts, and nothing describes these parts.
 fn raw() -> Session {
     let session = Session::new();
     let database = session.database();
@@ -103,7 +103,7 @@ fn one_row_is_put_and_deleted() {
     let session = Session::with(HOT_COLD, CSV);
     session.run(&["put", "db", "t", "2", "kurt\t71\tdear"]).ok();
     session.run(&["put", "db", "t", "4", "only one"]).fails(2, &["3 columns beside its key", "nothing was written"]);
-    // From memory, and from files.
+    // The row is read from memory, and then from files.
     for _ in 0..2 {
         assert_eq!(session.run(&["get", "db", "t", "2", "--groups", "cold"]).ok(), "dear\n");
         assert_eq!(session.scan(&["--groups", "hot"]), "1\tada\t36\n2\tkurt\t71\n3\temmy\t\n");
@@ -140,7 +140,7 @@ fn a_second_import_goes_into_the_groups_there_are() {
     let lines = ["--format", "jsonl", "--key", "id"];
     session.import(&lines, "{\"id\":\"5\"}\n").fails(3, &["would give jsonl rows, key id; import into another"]);
 
-    // Groups are chosen anew for a table without rows.
+    // If a table has no rows, an import may give it other groups.
     for key in ["0", "1", "2", "3", "4"] {
         session.run(&["delete", "db", "t", key]).ok();
     }
@@ -210,7 +210,7 @@ fn parts_of_another_program_are_shown_and_not_written() {
     for key in ["a", "b", "c"] {
         session.run(&["delete", "db", "t", key]).ok();
     }
-    // This also holds for an empty table: no import made it, so no import makes it anew.
+    // This also holds for an empty table of another program: no import has made it, so no import makes it again.
     session
         .import(&["--format", "tsv"], "d\t4\n")
         .fails(3, &["table t holds raw keys and values in groups hot, cold,"]);

@@ -1,8 +1,8 @@
-//! Rows in and out again; files that are not what they should be.
+//! Tests that rows are imported and printed again, and tests of files that are not what they should be.
 
 use crate::session::Session;
 
-/// Imports, and expects `scan` to give exactly these rows.
+/// Imports rows, and checks that `scan` prints exactly `scanned`.
 #[track_caller]
 fn round_trip(options: &[&str], rows: &str, scanned: &str) {
     let session = Session::with(options, rows);
@@ -155,7 +155,8 @@ fn another_schema_is_refused_and_the_same_is_not() {
 
 #[test]
 fn a_header_of_numbers_does_not_confuse_the_key() {
-    // The number 1 does not mean the column named 1, neither without --key nor in a table that declares its key.
+    // The key is the first column here, and not the column that is named 1. This holds without --key, and in a
+    // table that declares its key.
     for key in [&[][..], &["--key", "id"], &["--key", "id:int"]] {
         let options = [&["--format", "csv"][..], key].concat();
         let session = Session::with(&options, "id,1\n5,x\n");
@@ -211,7 +212,8 @@ fn a_command_that_fails_leaves_what_was_there_before() {
         let ran = session.run_with(args, input);
         assert!(matches!(ran.code, Some(2 | 3)) && ran.out.is_empty(), "{args:?}: {ran:?}");
         assert!(!session.has("new"), "{args:?} leaves a directory: {}", ran.err);
-        // The directory with other files still has only those, and the database only its tables.
+        // After that, the directory with other files still contains only these files, and the database still
+        // contains only its own tables.
         for dir in ["full", "db"] {
             let args: Vec<&str> = args.iter().map(|arg| if *arg == "new/db" { dir } else { arg }).collect();
             session.run_with(&args, input);
@@ -219,10 +221,10 @@ fn a_command_that_fails_leaves_what_was_there_before() {
         assert_eq!(std::fs::read_dir(session.path("full")).expect("it is there").count(), 1, "{args:?}");
         assert_eq!(session.run(&["tables", "db"]).ok(), tables, "{args:?}");
     }
-    // An empty table, which an import would have made again, is unchanged.
+    // An empty table, which a successful import would have made again, is unchanged.
     session.run_with(&["import", "db", "empty", "-", "--format", "csv", "--key", "id:int"], bad).fails(3, &["input:4"]);
     assert_eq!(session.run(&["tables", "db"]).ok(), tables);
-    // Rows that were told to be safe stay.
+    // Rows whose keys were printed stay in the table.
     let ran = session.run_with(&["load", "told", "t"], "a\tx\nb\\\ty\n");
     assert_eq!((ran.code, ran.out.as_slice()), (Some(3), &b"a\n"[..]));
     assert_eq!(session.run(&["scan", "told", "t"]).ok(), "a\tx\n");

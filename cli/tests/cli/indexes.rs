@@ -1,4 +1,4 @@
-//! Indexes are made, listed, read, checked and dropped.
+//! Tests that indexes are made, listed, read, checked and dropped.
 
 use crate::session::Session;
 

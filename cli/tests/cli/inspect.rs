@@ -1,4 +1,4 @@
-//! Tables, statistics, compaction, checks, dumps and the demo.
+//! Tests of tables, statistics, compactions, checks, dumps and the demo.
 
 use crate::session::Session;
 
@@ -198,7 +198,7 @@ fn damage_is_found_and_named() {
     }
     session.run(&["check", "db", "sound"]).ok();
 
-    // What comes before the damage is printed.
+    // The rows before the damage are printed.
     let ran = session.run(&["scan", "db", "t"]);
     assert_eq!(ran.code, Some(3));
     assert!(ran.err.contains(&format!("{file} is corrupt: data page at offset ")), "{}", ran.err);

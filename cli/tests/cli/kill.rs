@@ -1,4 +1,5 @@
-//! The program is killed at random moments: everything that it acknowledged is there, and no half of an import.
+//! Kills the program at random moments. Everything that it acknowledged must be there afterwards, and no import may
+//! be half done.
 
 use crate::bench_stops::{interrupt, wait_for};
 use crate::session::Session;
@@ -12,11 +13,11 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::Child;
 
 const KILLS: u32 = 20;
-/// More bytes than larch reads before it makes its table (one read of at most 64 KiB, the size of a pipe) plus the
-/// bytes that wait in the pipe.
+/// After so many bytes, the import has certainly made its table. This is more than larch reads before that (one
+/// read of at most 64 KiB, the size of a pipe) plus the bytes that wait in the pipe.
 const SURELY_BEGUN: usize = 160 << 10;
 
-/// A generator of this run's own, and how to have it again.
+/// A random generator for this run, and the seed to repeat the run.
 fn seeded(test: &str) -> (u64, Xoshiro256PlusPlus) {
     let seed = match std::env::var("LARCH_SEED") {
         Ok(text) => text.parse().expect("LARCH_SEED is a number"),
@@ -26,7 +27,8 @@ fn seeded(test: &str) -> (u64, Xoshiro256PlusPlus) {
     (seed, Xoshiro256PlusPlus::seed_from_u64(seed))
 }
 
-/// Row `number` of an endless input. There are few keys, so rows replace each other; the values tell the rows apart.
+/// Row `number` of an endless input. There are few keys, so that rows replace earlier rows. The values tell these
+/// rows apart.
 fn row(seed: u64, number: u64) -> (String, String) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed ^ number);
     let key = format!("key {:04}", rng.random_range(0..2_000));
@@ -34,7 +36,7 @@ fn row(seed: u64, number: u64) -> (String, String) {
     (key, format!("{number} {filler}"))
 }
 
-/// Rows in order of their keys, as `scan` prints them.
+/// The rows in key order, as `scan` prints them.
 fn text(rows: &BTreeMap<String, String>) -> String {
     rows.iter().map(|(key, value)| format!("{key}\t{value}\n")).collect()
 }
@@ -49,13 +51,13 @@ fn every_acknowledged_row_survives_a_kill() {
     for _ in 0..KILLS {
         let batch = [1, 1, 1, 7, 30][rng.random_range(0..5)];
         let enough = rng.random_range(0..300);
-        // Flushes every few dozen rows, compactions every few hundred.
+        // With these settings, a flush comes after every few dozen rows, and a compaction after every few hundred.
         let batch_text = batch.to_string();
         let args = ["load", "db", "t", "--batch", &batch_text, "--write-buffer", "128KiB", "--cache", "256KiB"];
         let (fed, acknowledged) = load_and_kill(session.start(&args), seed, held, enough);
 
         let scanned = session.scan(&[]);
-        // The newest row is always visible, and its value says how many rows were taken.
+        // The newest row is always visible, and its value tells how many rows were taken.
         let numbers = scanned.lines().map(|line| line.split(['\t', ' ']).nth(2).expect("a value has a number"));
         let newest = numbers.map(|number| number.parse::<u64>().expect("it was written as one")).max();
         let taken = newest.map_or(0, |newest| newest + 1);
@@ -73,8 +75,8 @@ fn every_acknowledged_row_survives_a_kill() {
     assert!(held > 0, "no row was ever acknowledged");
 }
 
-/// Feeds rows from `first` on, and kills the program once `enough` rows are acknowledged. Returns how many rows were
-/// fed and how many were acknowledged.
+/// Sends the program rows, starting with number `first`. Kills the program as soon as `enough` rows are
+/// acknowledged. Returns how many rows were sent and how many were acknowledged.
 fn load_and_kill(mut child: Child, seed: u64, first: u64, enough: u64) -> (u64, u64) {
     let mut stdin = child.stdin.take().expect("it was asked for");
     let feeder = std::thread::spawn(move || {
@@ -107,12 +109,12 @@ fn load_and_kill(mut child: Child, seed: u64, first: u64, enough: u64) -> (u64, 
     (feeder.join().expect("the feeder counts"), acknowledged)
 }
 
-/// A row for every key, in no order; each row says from which import it is.
+/// A row for every key. Each row says from which import it comes.
 fn generation(number: u32) -> BTreeMap<String, String> {
     (0..8_000).map(|key| (format!("key {key:05}"), format!("import {number} {}", "y".repeat(key % 200)))).collect()
 }
 
-/// The rows in the order of the file, which is not the order of their keys.
+/// The rows in the order of the input file, which is not the order of their keys.
 fn unsorted(rows: &BTreeMap<String, String>, rng: &mut Xoshiro256PlusPlus) -> String {
     let mut lines: Vec<String> = rows.iter().map(|(key, value)| format!("{key}\t{value}\n")).collect();
     for at in (1..lines.len()).rev() {
@@ -141,7 +143,7 @@ fn an_import_that_is_killed_never_was() {
         session.is_sound();
         let scanned = session.scan(&[]);
         if scanned == text(&rows) {
-            // The kill came after its end.
+            // The kill came after the import had ended.
             there = rows;
         } else {
             assert!(scanned == text(&there), "the rows are neither those before the import nor those after");
@@ -155,7 +157,7 @@ fn an_import_that_is_killed_never_was() {
     session.is_sound();
 }
 
-/// Kills the program after `bytes` bytes; the input continues, so the import has not reached its end.
+/// Kills the program after it has got `bytes` bytes. The input is still open, so the import has not ended.
 fn kill_while_fed(child: &mut Child, input: &[u8], bytes: usize) {
     let mut stdin = child.stdin.take().expect("it was asked for");
     stdin.write_all(&input[..bytes]).expect("larch reads");
@@ -163,8 +165,7 @@ fn kill_while_fed(child: &mut Child, input: &[u8], bytes: usize) {
     child.wait().expect("it was started");
 }
 
-/// Kills the program once the list of files has changed this often after the end of the input, or right after that
-/// end.
+/// Kills the program after the end of the input: at once, or when the list of files has changed this many times.
 fn kill_while_finishing(session: &Session, child: &mut Child, input: &[u8], changes: u32) {
     let mut stdin = child.stdin.take().expect("it was asked for");
     stdin.write_all(input).expect("larch reads");
@@ -223,14 +224,14 @@ fn an_import_that_is_interrupted_leaves_neither_rows_nor_files() {
     let mut child = session.start(&["import", "db", "t", "-", "--format", "tsv"]);
     let mut stdin = child.stdin.take().expect("it was asked for");
     stdin.write_all(first.as_bytes()).expect("larch reads");
-    // It catches ^C before it writes.
+    // The program catches ^C before it writes its first file.
     while session.files(".sst") == files {
         assert!(child.try_wait().expect("it was started").is_none(), "it waits for more");
         std::thread::yield_now();
     }
     interrupt(&child);
     let wait = wait_for(&mut child, "giving up; once more ends at once");
-    // It may end before it has read all of this.
+    // The program may end before it has read all these bytes.
     stdin.write_all(rest.as_bytes()).ok();
     drop(stdin);
     let ran = wait(child);

@@ -1,4 +1,4 @@
-//! Rows that are written as they come.
+//! Tests of `larch load`: rows are written as they come.
 
 use crate::session::Session;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,7 +10,7 @@ fn a_key_is_printed_once_its_row_is_there() {
     let mut stdin = child.stdin.take().expect("it was asked for");
     let mut keys = BufReader::new(child.stdout.take().expect("it was asked for")).lines();
     for key in ["b", "a", "c"] {
-        // The next row is written only after this row was acknowledged: no row waits for more input.
+        // The next row is sent only after this row was acknowledged, so no row waits for more input.
         writeln!(stdin, "{key}\tvalue of {key}").expect("larch reads");
         assert_eq!(keys.next().expect("larch answers").expect("with text"), key);
     }
@@ -99,7 +99,7 @@ fn it_stops_when_nobody_hears_what_is_safe() {
 fn rows_are_removed_by_their_keys_and_each_key_is_printed_once_that_is_safe() {
     let session = Session::new();
     session.run_with(&["load", "db", "t"], "a\t1\nb\t2\nc\t3\nd\t4\n").ok();
-    // A key that does not exist is no error.
+    // A key that does not exist is not an error.
     assert_eq!(session.run_with(&["load", "db", "t", "--delete", "--batch", "2"], "b\nx\nd\n").ok(), "b\nx\nd\n");
     assert_eq!(session.scan(&[]), "a\t1\nc\t3\n");
     session.run_with(&["load", "db", "u", "--delete"], "a\n").fails(1, &["db has no table u; it has t"]);
@@ -113,7 +113,7 @@ fn rows_are_removed_by_their_keys_and_each_key_is_printed_once_that_is_safe() {
     assert!(ran.err.contains("standard input:2: ") && ran.err.contains("rows whose keys were printed are removed"));
 }
 
-/// Rows of a raw table in key order, with all characters that have a meaning in text.
+/// Rows of a raw table in key order. They contain all characters that have a special meaning in text.
 fn awkward_rows() -> Vec<(Vec<u8>, Vec<u8>)> {
     let pieces = [&b"tmp"[..], b"\n", b"\t", b"\\", b"\r", b"n", b"\\n", b"\xef\xbb\xbf", b"\xff\0", b"precious"];
     let mut rows = std::collections::BTreeMap::new();
@@ -127,7 +127,7 @@ fn awkward_rows() -> Vec<(Vec<u8>, Vec<u8>)> {
     rows.into_iter().collect()
 }
 
-/// What a table has.
+/// All rows of a table.
 fn rows_of(database: &larch::Database, table: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
     let table = database.table(table).expect("it is there");
     table.iter().map(|row| row.expect("it can be read")).map(|(key, value)| (key.to_vec(), value.to_vec())).collect()

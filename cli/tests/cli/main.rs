@@ -1,4 +1,5 @@
-//! The built `larch`, as people use it: arguments in, text and exit codes out.
+//! Tests of the built program `larch` from outside, as people use it: arguments go in, text and exit codes come
+//! out.
 
 #![allow(
     clippy::disallowed_types,

@@ -1,5 +1,6 @@
-//! Every option of every command has an effect: each is tried, and the result differs from the result without it. The
-//! options come from the program itself, so a new option has to be tried here, too.
+//! Tests that every option of every command has an effect: each option is tried, and the result must differ from
+//! the result without it. The list of options comes from the program itself, so a new option must be tried here,
+//! too.
 
 use crate::session::{Ran, Session};
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +8,7 @@ use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A line of a shell that works, for each command.
+/// For each command, a line for a shell that works.
 const LINES: &[(&str, &str)] = &[
     ("import", "larch import db new rows.tsv"),
     ("build-files", "larch build-files rows.tsv --out made"),
@@ -51,7 +52,7 @@ const LINES: &[(&str, &str)] = &[
     ("plan", "larch plan --rows 1e9 --row-bytes 100"),
 ];
 
-/// Options of commands that make or change tables, and the output by which each is seen.
+/// Options of commands that make or change tables, each with a value whose effect can be seen.
 const OF_TABLES: &[(&str, &str)] = &[
     ("--page", "4KiB"),
     ("--node", "4KiB"),
@@ -62,8 +63,8 @@ const OF_TABLES: &[(&str, &str)] = &[
     ("--in-memory", "true"),
 ];
 
-/// An option, and a line with it. It is compared with a second line; if the second line is empty, with the line of
-/// the command.
+/// An option, and a line that uses it. The result is compared with the result of a second line. If the second line
+/// is empty, it is the line of the command in [`LINES`].
 const TRIED: &[(&str, &str, &str)] = &[
     ("import --format", "larch import db new - --format tsv < rows.tsv", "larch import db new - < rows.tsv"),
     ("import --header", "larch import db new rows.tsv --header", ""),
@@ -291,8 +292,9 @@ const TRIED: &[(&str, &str, &str)] = &[
     ("plan --json", "larch plan --rows 1e9 --row-bytes 100 --json", ""),
 ];
 
-/// Options for opening a database, which many commands have, with a value if they take one. With `--verbose`, the
-/// engine says with which options it was opened; other tests check the effect of each.
+/// Options for opening a database, which many commands have. Each comes with a value if it takes one. With
+/// `--verbose`, the engine prints the options with which the database was opened. Other tests check what each
+/// option does.
 const OF_OPENING: &[(&str, &str)] = &[
     ("--cache", "1MiB"),
     ("--write-buffer", "1MiB"),
@@ -303,7 +305,7 @@ const OF_OPENING: &[(&str, &str)] = &[
     ("--compat", "0.1"),
 ];
 
-/// Options whose effect another test checks, because the check needs more than a line.
+/// Options whose effect is checked by another test, because the check needs more than one line.
 const SEEN_ELSEWHERE: &[(&str, &str)] = &[
     ("follow --lines", "follow::follow_ends_with_an_interrupt_and_after_its_lines"),
     ("compaction-worker --jobs", "compaction_worker: it needs a writer that leaves work to it"),
@@ -311,11 +313,11 @@ const SEEN_ELSEWHERE: &[(&str, &str)] = &[
     ("compaction-worker --cache", "nothing prints the memory of a merge; the engine's tests of memory see it"),
 ];
 
-/// Commands of other binaries: the default one says so and does nothing.
+/// Commands that only other binaries have. The default binary says so and does nothing.
 const OF_OTHER_BINARIES: [&str; 6] = ["sql", "sql-scheduler", "sql-executor", "branch", "branches", "drop-database"];
 
-/// All options of all commands, as `get --json`. The options of `bench` are tested elsewhere, with its targets and
-/// workloads.
+/// The options of all commands, in the form `get --json`. Options of `bench` are tested elsewhere, together with
+/// its targets and workloads.
 fn all_options() -> BTreeSet<String> {
     fn collect(command: &clap::Command, path: &str, all: &mut BTreeSet<String>) {
         let below = command.get_subcommands().filter(|command| command.get_name() != "help");
@@ -339,7 +341,7 @@ fn all_options() -> BTreeSet<String> {
     all
 }
 
-/// A directory with a database, backups, built files and inputs. A row of table `t` is in the log alone.
+/// A directory with a database, backups, built files and input files. One row of table `t` is only in the log.
 fn template() -> Session {
     let session = Session::new();
     let rows: String = (0..400).map(|row| format!("{row:04}\tname {}\tcity {}\n", 400 - row, row % 7)).collect();
@@ -373,7 +375,7 @@ fn template() -> Session {
     session
 }
 
-/// Runs a line of a shell in the directory of a session, with the program on the path.
+/// Runs a line in a shell, in the directory of a session. The program is on the path.
 fn shell(session: &Session, line: &str) -> Ran {
     let program = Path::new(env!("CARGO_BIN_EXE_larch")).parent().expect("it is in a directory");
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap_or_default());
@@ -395,8 +397,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The visible result of a line: its exit code, its output without times and memory, and the names of the files that
-/// it leaves.
+/// The visible result of a line: its exit code, its output without times and memory, and the names of the files
+/// that exist afterwards.
 type Seen = (Option<i32>, String, Vec<String>);
 
 fn seen(template: &Session, line: &str) -> Seen {
@@ -404,13 +406,14 @@ fn seen(template: &Session, line: &str) -> Seen {
     copy(&template.path(""), &session.path(""));
     let ran = shell(&session, line);
     let out = String::from_utf8_lossy(&ran.out).into_owned();
-    // The lines about the engine's work differ each time, except the line that says how it was opened.
+    // Lines about the engine's work differ from run to run, except for the line that says how the database was
+    // opened.
     let is_kept = |told: &&str| !line.contains("--verbose") || told.contains("opened ") || ran.code != Some(0);
     let err: String = ran.err.lines().filter(is_kept).flat_map(|told| [told, "\n"]).collect();
     (ran.code, timeless(&out) + &timeless(&err), session.names())
 }
 
-/// A text without what differs from run to run.
+/// A text without the parts that differ from run to run.
 fn timeless(text: &str) -> String {
     let is_timed = |piece: &str| ["second", "time", "peak", "_ms", "memory"].iter().any(|part| piece.contains(part));
     let mut kept = String::new();
@@ -461,7 +464,7 @@ fn every_option_of_every_command_does_something() {
         let other = if other.is_empty() { line_of(command).expect("the command has a line") } else { *other };
         try_one(option, with, other);
     }
-    // Options of how tables are kept.
+    // This loop tries the options for the way in which tables are stored.
     for (option, value) in OF_TABLES {
         let made =
             |command: &str, then: &str| format!("{} {option} {value}{then}", line_of(command).expect("it has one"));
@@ -477,7 +480,7 @@ fn every_option_of_every_command_does_something() {
             .map(|more| format!("larch alter db raw --key-types string{more} && larch tables db raw"));
         try_one(&format!("alter {option}"), &with, &other);
     }
-    // Options of how a database is opened.
+    // This loop tries the options for the way in which a database is opened.
     for (command, line) in LINES.iter().filter(|(command, _)| *command != "build-files") {
         let (line, rest) =
             line.split_once(" |").map_or((*line, String::new()), |(line, rest)| (line, format!(" |{rest}")));
@@ -494,7 +497,8 @@ fn every_option_of_every_command_does_something() {
             try_one(&format!("{command} --verbose"), &format!("{told}{rest}"), &format!("{line}{rest}"));
         }
         if has("--follow") {
-            // The option says what is already true without it, so it cannot be combined with its opposite.
+            // `--follow` is the default, so its effect is visible only beside `--read-only`, with which it cannot
+            // be combined.
             let files = format!("{line} --read-only");
             try_one(&format!("{command} --follow"), &format!("{files} --follow"), &files);
         }

@@ -1,4 +1,5 @@
-//! The guide "add a store, add a workload": its files are built outside the workspace, and its commands are run.
+//! Tests the guide "add a store, add a workload". The guide's files are built outside the workspace, and its
+//! commands are run.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,7 +8,8 @@ use std::process::Command;
 
 const GUIDE: &str = include_str!("../../../docs/guide/own-store.md");
 
-/// The files of the guide: a line that begins with the path between `**` and `` ` ``, and the next block of code.
+/// The files in the guide. Each has a line that begins with its path between `**` and `` ` ``, and its content is
+/// the next block of code.
 fn files() -> Vec<(&'static str, &'static str)> {
     let parts = GUIDE.split("**`").skip(1);
     let file = |part: &'static str| {
@@ -20,7 +22,7 @@ fn files() -> Vec<(&'static str, &'static str)> {
     parts.map(file).collect()
 }
 
-/// The commands of the section "Run it".
+/// The commands in the section "Run it".
 fn commands() -> Vec<&'static str> {
     let (_, rest) = GUIDE.split_once("## Run it").expect("the guide has commands");
     let (block, _) = rest.split_once("\n```\n").expect("the commands are a block of code");
@@ -40,7 +42,7 @@ fn the_guide_adds_a_store_and_a_workload_outside_the_workspace() {
         let code = code.replace("../larch/", &format!("{}/", clone.display()));
         fs::write(place.join(path), format!("{code}\n")).expect("a test can write a file");
     }
-    // The versions that the workspace was built with are on this machine: the network is not needed.
+    // The versions of crates with which the workspace was built are on this machine, so the network is not needed.
     fs::copy(clone.join("Cargo.lock"), place.join("shelf/Cargo.lock")).expect("the clone has it");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it lies in the target folder");
 

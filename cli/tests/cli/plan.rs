@@ -1,4 +1,4 @@
-//! `plan`: predictions from sizes, and what they are compared with.
+//! Tests of `plan`: predictions from sizes, and the tables with which they are compared.
 
 use crate::session::Session;
 use serde_json::Value;
@@ -22,7 +22,7 @@ fn a_table_that_no_machine_here_holds_is_planned_without_a_database() {
 
 #[test]
 fn a_plan_is_near_the_table_that_it_is_for() {
-    // Hashes are keys that are spread evenly.
+    // The keys are hashes, and so they are spread evenly.
     let rows: String = (0_u64..20_000)
         .map(|number| format!("{:016x}\t{:0100}\n", number.wrapping_mul(0x9e37_79b9_7f4a_7c15), number))
         .collect();

@@ -1,4 +1,4 @@
-//! One row by its key.
+//! Tests of commands for one row by its key.
 
 use crate::session::Session;
 

@@ -1,4 +1,4 @@
-//! The progress bar, on a terminal whose other end the test holds.
+//! Tests of the progress bar, on a terminal whose other end the test holds.
 
 use crate::session::Session;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Both ends of a new terminal: the test's and the program's.
+/// The two ends of a new terminal: first the test's end, then the program's end.
 fn terminal() -> (File, File) {
     let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("the system has terminals");
     grantpt(&ours).and_then(|()| unlockpt(&ours)).expect("it is ours");
@@ -17,7 +17,7 @@ fn terminal() -> (File, File) {
     (File::from(ours), theirs)
 }
 
-/// More rows than are ever read before the bar appears, which takes a second of work.
+/// The bar appears after a second of work. This is more rows than can be read before that.
 const MOST_ROWS: u64 = 100_000_000;
 
 #[test]
@@ -27,7 +27,7 @@ fn long_work_shows_how_far_it_is_on_a_terminal_and_takes_it_away_again() {
     let mut command = session.command(&["import", "db", "t", "-", "--format", "tsv"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(theirs).env("TERM", "xterm");
     let mut child = command.spawn().expect("larch was built");
-    // This drops the last of our copies of the other end.
+    // This drops the test's last copy of the program's end.
     drop(command);
 
     let seen = Arc::new(AtomicBool::new(false));
@@ -46,7 +46,7 @@ fn long_work_shows_how_far_it_is_on_a_terminal_and_takes_it_away_again() {
     });
     let mut shown = Vec::new();
     let mut chunk = [0; 4096];
-    // A terminal whose other end is closed answers with an error.
+    // If the program's end of a terminal is closed, a read returns an error.
     while let Ok(count @ 1..) = ours.read(&mut chunk) {
         shown.extend_from_slice(&chunk[..count]);
         if String::from_utf8_lossy(&shown).contains("rows read: ") {
@@ -59,7 +59,7 @@ fn long_work_shows_how_far_it_is_on_a_terminal_and_takes_it_away_again() {
     assert!(ended.status.success(), "{shown}");
     assert!(rows < MOST_ROWS, "no bar was shown: {shown:?}");
     assert!(shown.contains("rows read: "), "{shown:?}");
-    // The line is cleared, and nothing is left in it.
+    // The line was cleared, and nothing is left in it.
     assert!(shown.trim_end_matches("\r").ends_with("\u{1b}[2K"), "{shown:?}");
     let out = String::from_utf8(ended.stdout).expect("reports are UTF-8");
     assert!(out.contains(" rows ("), "{out}");

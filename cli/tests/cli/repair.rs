@@ -1,4 +1,4 @@
-//! `larch repair`: what it saves, what it says, and how it ends.
+//! Tests of `larch repair`: what it saves, what it prints, and how it ends.
 
 use crate::session::Session;
 

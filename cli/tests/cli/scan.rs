@@ -1,4 +1,4 @@
-//! Ranges, orders and forms of a scan.
+//! Tests of the ranges, orders and formats of a scan.
 
 use crate::session::Session;
 use std::io::Read as _;

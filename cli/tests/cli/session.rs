@@ -1,19 +1,20 @@
-//! A directory of a test's own, and runs of `larch` in it.
+//! A directory for a single test, and a way to run `larch` in this directory.
 
 use kit::Scratch;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A directory that goes away with its test. Commands run in it, so the database is simply `db`.
+/// A directory that is removed when its test ends. Commands run in this directory, so `db` is enough to name the
+/// database.
 pub struct Session {
     dir: Scratch,
 }
 
-/// What a run left.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Ran {
-    /// Exit code; none if a signal ended it.
+    /// The exit code, or `None` if a signal ended the program.
     pub code: Option<i32>,
     /// Standard output.
     pub out: Vec<u8>,
@@ -28,21 +29,21 @@ impl Session {
         }
     }
 
-    /// A session with these rows in table `t`.
+    /// Makes a session with these rows in table `t`.
     pub fn with(options: &[&str], rows: impl AsRef<[u8]>) -> Self {
         let session = Self::new();
         session.import(options, rows).ok();
         session
     }
 
-    /// A file in the session's directory.
+    /// Writes a file in the session's directory.
     pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) {
         let path = self.dir.join(name);
         std::fs::create_dir_all(path.parent().expect("it is in the directory")).expect("a test can make a directory");
         std::fs::write(path, bytes).expect("a test can write a file");
     }
 
-    /// Flips the bits of one byte.
+    /// Flips all bits of one byte in a file.
     pub fn spoil(&self, name: &str, at: usize) {
         let path = self.dir.join(name);
         let mut bytes = std::fs::read(&path).expect("a test can read its files");
@@ -50,34 +51,34 @@ impl Session {
         std::fs::write(path, bytes).expect("a test can write a file");
     }
 
-    /// Where this text begins in a file.
+    /// The offset at which this text begins in a file.
     pub fn place_of(&self, name: &str, text: &str) -> usize {
         let bytes = std::fs::read(self.dir.join(name)).expect("a test can read its files");
         bytes.windows(text.len()).position(|window| window == text.as_bytes()).expect("the file has this text")
     }
 
-    /// Whether such a file or directory exists.
+    /// Whether a file or directory of this name exists.
     pub fn has(&self, name: &str) -> bool {
         self.dir.join(name).exists()
     }
 
-    /// What a file holds.
+    /// The content of a file.
     #[track_caller]
     pub fn bytes(&self, name: &str) -> Vec<u8> {
         std::fs::read(self.dir.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Where a file of this name lies for others.
+    /// The path of a file, for code outside of the session.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
 
-    /// Names of the files in the session's directory, in order.
+    /// The names of the files in the session's directory, in order.
     pub fn names(&self) -> Vec<String> {
         self.names_in("")
     }
 
-    /// Names of the files in a directory, in order.
+    /// The names of the files in a directory, in order.
     pub fn names_in(&self, directory: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.dir.join(directory)).expect("a test can list its directory");
         let names = entries.map(|entry| entry.expect("a test can list its directory").file_name());
@@ -86,12 +87,12 @@ impl Session {
         names
     }
 
-    /// `db`, for what another program would do with it.
+    /// Opens `db` as a program with the library would.
     pub fn database(&self) -> larch::Database {
         larch::Database::open(self.dir.join("db")).expect("a test can open its database")
     }
 
-    /// A command to change before it runs.
+    /// A command, which the caller may change before it runs.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_larch"));
         command.args(args).current_dir(self.dir.path()).stdin(Stdio::null());
@@ -103,12 +104,13 @@ impl Session {
         Ran::new(output)
     }
 
-    /// Runs with these bytes on the standard input.
+    /// Runs a command with these bytes on its standard input.
     pub fn run_with(&self, args: &[&str], input: impl AsRef<[u8]>) -> Ran {
         Self::feed(self.command(args), input.as_ref())
     }
 
-    /// Like [`Self::run_with`], but another program starts the command, which it gets as its last arguments.
+    /// Does the same as [`Self::run_with`], but another program starts the command. It gets the command as its last
+    /// arguments.
     pub fn run_under(&self, starter: &[&str], args: &[&str], input: impl AsRef<[u8]>) -> Ran {
         let mut command = Command::new(starter[0]);
         command.args(&starter[1..]).arg(env!("CARGO_BIN_EXE_larch")).args(args).current_dir(self.dir.path());
@@ -120,28 +122,29 @@ impl Session {
         let mut child = command.spawn().expect("larch was built");
         let mut stdin = child.stdin.take().expect("it was asked for");
         if let Err(error) = stdin.write_all(input) {
-            // A run that refuses its arguments may not read its input.
+            // A command that refuses its arguments may end without reading its input.
             assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
         }
         drop(stdin);
         Ran::new(child.wait_with_output().expect("it was started"))
     }
 
-    /// Starts a run that is fed and heard while it goes on.
+    /// Starts a command. The caller writes its input and reads its output while it runs.
     pub fn start(&self, args: &[&str]) -> Child {
         self.command_for_signals(args).spawn().expect("env is there, and larch was built")
     }
 
-    /// A command to change before it is started, fed and heard.
+    /// A command that the caller may change before it is started. The caller then writes its input and reads its
+    /// output.
     pub fn command_for_signals(&self, args: &[&str]) -> Command {
-        // If a script runs tests in the background, they ignore ^C, and so would larch.
+        // A script that runs tests in the background makes them ignore ^C, and larch would inherit this.
         let mut command = Command::new("env");
         command.arg("--default-signal=INT").arg(env!("CARGO_BIN_EXE_larch")).args(args).current_dir(self.dir.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
-    /// Names of the files of `db` that end so.
+    /// The names of the files in `db` that end with `extension`.
     pub fn files(&self, extension: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.dir.join("db")) else { return Vec::new() };
         let names = entries.map(|entry| entry.expect("a test can list its directory").file_name());
@@ -151,21 +154,21 @@ impl Session {
         names
     }
 
-    /// Checks `db` and expects no finding: no damage, and no SST that no table knows.
+    /// Checks `db`. There must be no damage, and no SST that no table knows.
     #[track_caller]
     pub fn is_sound(&self) {
-        // A process that writes removes what one that died has left.
+        // A process that writes removes the files that a dead process has left.
         self.database().close().expect("a test can close its database");
         self.run(&["check", "db"]).ok();
-        // The database is opened read-only: nothing is compacted between the look at the tables and the look at the
-        // disk.
+        // The database is opened read-only, so that no compaction runs between reading the tables and listing the
+        // files.
         let database = larch::Database::builder(self.dir.join("db")).read_only(true).open();
         let files = database.expect("a test can open its database").sst_files();
         let known: Vec<String> = files.into_iter().map(|(name, _)| name).collect();
         assert_eq!(known, self.files(".sst"), "tables have other files than the disk");
     }
 
-    /// Imports into table `t` of `db` from the standard input.
+    /// Imports rows from standard input into table `t` of `db`.
     pub fn import(&self, options: &[&str], rows: impl AsRef<[u8]>) -> Ran {
         let mut args = vec!["import", "db", "t", "-"];
         args.extend_from_slice(options);
@@ -186,14 +189,15 @@ impl Ran {
         Self { code: output.status.code(), out: output.stdout, err }
     }
 
-    /// The output of a run that did what it was asked.
+    /// The output of a command, which must have succeeded.
     #[track_caller]
     pub fn ok(self) -> String {
         assert_eq!((self.code, self.err.as_str()), (Some(0), ""));
         String::from_utf8(self.out).expect("this output is UTF-8")
     }
 
-    /// A run that failed with this code, printed nothing on its output, and whose error has all of these parts.
+    /// Checks that a command failed with this exit code, printed nothing to standard output, and that its error
+    /// contains all of `parts`.
     #[track_caller]
     pub fn fails(self, code: i32, parts: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:?}");

@@ -1,9 +1,9 @@
-//! `stats` of ranges of keys, and `split`.
+//! Tests of `stats` for ranges of keys, and of `split`.
 
 use crate::session::Session;
 use serde_json::Value;
 
-/// 20,000 rows of numbered keys, of some 70 data pages.
+/// A table of 20,000 rows with numbers as keys, in some 70 data pages.
 fn many_rows() -> Session {
     let rows: String = (0..20_000).map(|i| format!("{i}\tthe text of row {i}, which goes on for a while\n")).collect();
     Session::with(&["--format", "tsv", "--key", "1:int"], rows)
@@ -13,7 +13,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("it is JSON")
 }
 
-/// Whether the truth lies between.
+/// Whether the true number lies in the interval.
 fn holds(interval: &Value, truth: u64) -> bool {
     let side = |name: &str| interval[name].as_u64().expect("it is a number");
     side("low") <= truth && truth <= side("high")

@@ -1,4 +1,5 @@
-//! Tables are made, renamed and dropped; rows are found by their numbers; pages are brought to memory.
+//! Tests that tables are made, renamed and dropped, that rows are found by their numbers, and that pages are read
+//! into memory.
 
 use crate::session::Session;
 

@@ -1,9 +1,9 @@
-//! Keys of several fields, as tuples of text.
+//! Tests of keys with several fields, which are written as tuples.
 
 use crate::session::Session;
 use larch::TableOptions;
 
-/// Keys in their order, one for each kind of field with its own notation.
+/// Keys in their order. There is one for each kind of field that has its own notation.
 const KEYS: [&str; 6] = [
     "(-3, \"b\", none, x'')",
     "(-3, \"b\", 0.5, x'00ff')",
@@ -15,7 +15,7 @@ const KEYS: [&str; 6] = [
 
 const TYPES: &str = "i64, string desc, f64?, bytes";
 
-/// A table `t` with [`KEYS`], put in another order.
+/// A table `t` with the keys in [`KEYS`], which were put in another order.
 fn tuples() -> Session {
     let session = Session::new();
     session.run(&["create-table", "db", "t", "--key-types", TYPES]).ok();

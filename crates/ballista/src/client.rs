@@ -1,4 +1,5 @@
-//! A session whose queries are answered by the executors of a scheduler. It reads no row of a table, only its columns.
+//! A session whose queries are answered by the executors of a scheduler. This process reads no rows of a table,
+//! only its columns.
 
 use crate::codec::LogicalCodec;
 use crate::databases::{Databases, MOVED_ON};
@@ -13,8 +14,8 @@ use larch_datafusion::command::Elsewhere;
 use os::sync::Arc;
 use std::time::Duration;
 
-/// How long an executor that has rows for the client may send nothing, not even a sign of life. It is asked once, so
-/// the client notices after twice this time.
+/// How long an executor that has rows for the client may be silent, without even a keep-alive message. After this
+/// time, the client asks the executor for a sign of life. So the client notices a loss after twice this time.
 const ALIVE: Duration = Duration::from_secs(10);
 
 /// Ballista's messages about a lost executor: the scheduler has ended the query, or another executor or the client
@@ -31,13 +32,13 @@ const LOST: [&str; 4] = [
 pub struct Cluster {
     /// `HOST:PORT`.
     scheduler: String,
-    /// What the scheduler and its executors know the database by.
+    /// The place by which the scheduler and its executors find the database.
     database: String,
 }
 
 impl Cluster {
-    /// The executors of the scheduler at `HOST:PORT`. They find the database as `database`: in the same directory, or
-    /// at the same URL.
+    /// The executors of the scheduler at `HOST:PORT`. They find the database at the place `database`: in this
+    /// directory, or at this URL.
     pub fn new(scheduler: &str, database: &str) -> Self {
         Self { scheduler: scheduler.to_owned(), database: database.to_owned() }
     }
@@ -50,10 +51,10 @@ impl Elsewhere for Cluster {
     }
 
     fn session(&self, here: SessionState) -> Result<SessionState> {
-        // It only sends, so it opens none.
+        // The client only sends plans, so it opens no databases.
         let databases = Databases::new(Arc::new(|place| exec_err!("{place} is not read by the process that asks")));
         let config = here.config().clone().with_ballista_logical_extension_codec(LogicalCodec::new(&databases));
-        // If an executor stops sending while its rows are on their way, this is noticed.
+        // With this, the client notices if an executor stops while it sends rows.
         let config = config.with_ballista_override_create_grpc_client_endpoint(Arc::new(|endpoint| {
             let alive = endpoint.http2_keep_alive_interval(ALIVE).keep_alive_timeout(ALIVE);
             Ok(alive.keep_alive_while_idle(true).connect_timeout(ALIVE))

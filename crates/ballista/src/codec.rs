@@ -1,5 +1,5 @@
-//! How tables and scans of Larch are sent between processes: as JSON after a word with which no message of Ballista
-//! begins. Everything else is sent as Ballista does.
+//! Sends tables and scans of Larch between processes. They are sent as JSON after a word with which no message of
+//! Ballista begins. Everything else is sent in Ballista's own way.
 
 use crate::databases::Databases;
 use crate::failure::{external, to_be_sent};
@@ -21,10 +21,11 @@ use os::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The first bytes of a table. In a message of Ballista, the first byte would be the end of a group that never began.
+/// The bytes with which a table begins. In a message of Ballista, the first of these bytes would mean the end of a
+/// group that never began.
 const TABLE: &[u8] = b"larch table 1 ";
 
-/// What a scan begins with.
+/// The bytes with which a scan begins.
 const SCAN: &[u8] = b"larch scan 1 ";
 
 fn write(word: &[u8], what: &impl Serialize, out: &mut Vec<u8>) {
@@ -32,12 +33,12 @@ fn write(word: &[u8], what: &impl Serialize, out: &mut Vec<u8>) {
     serde_json::to_writer(out, what).expect("it is made of plain values");
 }
 
-/// What was written after `word`; `None` if something else was written.
+/// Reads what was written after `word`, or returns `None` if the bytes do not begin with `word`.
 fn read<T: DeserializeOwned>(word: &[u8], bytes: &[u8]) -> Result<Option<T>> {
     bytes.strip_prefix(word).map(|text| serde_json::from_slice(text).map_err(external)).transpose()
 }
 
-/// Sends plans from the client to the scheduler.
+/// A codec for plans that the client sends to the scheduler.
 #[derive(Debug)]
 pub struct LogicalCodec {
     databases: Arc<Databases>,
@@ -95,7 +96,7 @@ impl LogicalExtensionCodec for LogicalCodec {
     }
 }
 
-/// Sends tasks from the scheduler to executors.
+/// A codec for tasks that the scheduler sends to executors.
 #[derive(Debug)]
 pub struct PhysicalCodec {
     databases: Arc<Databases>,

@@ -1,10 +1,10 @@
-//! Databases that a process has open to answer queries for other processes, and the versions that it can show of
-//! them. It knows no plan.
+//! The databases that a process has open for queries of other processes, and the versions of these databases that
+//! it can show. This module knows no plans.
 //!
-//! One process plans a query, and others read the rows. All of them must read the same version, or rows would be
-//! missing or counted twice. A process follows the files of a database. So the version that it shows changes when the
-//! writer puts rows in files, and not with each commit. A process takes a snapshot of each version that it sees, and
-//! keeps it for a while:
+//! One process plans a query, and other processes read the rows. All of them must read the same version. Otherwise
+//! rows would be missing or counted twice. A process follows only the files of a database. Therefore the version
+//! that it shows changes when the writer has written rows to files, and not with each commit. A process takes a
+//! snapshot of each version that it sees, and keeps this snapshot for a while:
 //!
 //! ```text
 //! version       17 ──────────────────── 18 ──────────────────── 19            shown by this process
@@ -30,82 +30,83 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// Opens the database in a directory or at a URL, as a follower of its files.
+/// A function that opens the database in a directory or at a URL, as a follower of its files.
 pub type Open = Arc<dyn Fn(&str) -> Result<Database> + Send + Sync>;
 
-/// The words in every message about a version that is no longer shown.
+/// These words are part of every message about a version that is no longer shown.
 pub const MOVED_ON: &str = "is not shown any more";
 
-/// How long a snapshot is kept if no query asks for it. A query asks for its snapshot after it was planned, and each
-/// process asks for it at its first task.
+/// How long a snapshot is kept if no query asks for it. A query asks for its snapshot after it was planned. Each
+/// process asks for it at its first task of the query.
 const KEPT_UNASKED: Duration = Duration::from_secs(60);
 
-/// How long a snapshot is kept after the last request of a query. The tasks of a query ask one after the other.
+/// How long a snapshot is kept after the last time that a query asked for it. The tasks of a query ask for it one
+/// after the other.
 const KEPT_ASKED: Duration = Duration::from_secs(600);
 
-/// A database is closed if no query has asked for it for this long: it takes memory for pages, and a lease of the
-/// files that it shows.
+/// If no query has asked for a database for this long, the database is closed. An open database takes memory for
+/// pages, and a lease of the files that it shows.
 const KEPT_OPEN: Duration = Duration::from_secs(3600);
 
-/// How long a process waits until it shows a version that another process has seen. Ballista gives up a task that
+/// How long a process waits for a version that another process has already seen. Ballista gives up a task that
 /// begins 20 seconds late.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often a process looks during this wait, and how often it looks for a new version.
+/// How often a process checks for the version during this wait. It is also how often it checks for new versions.
 pub const PAUSE: Duration = Duration::from_millis(50);
 
-/// Which rows a query reads.
+/// The place and the version of the database that a query reads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The directory of the database, or its URL. Every process that answers the query finds the database under it.
+    /// The directory of the database, or its URL. Every process that answers the query finds the database there.
     pub database: String,
     /// The version that is read.
     pub version: u64,
 }
 
-/// The databases that a process has open. If a database is slow to open, only requests for this database wait.
+/// The databases that a process has open. If opening a database takes long, only requests for this database wait.
 pub struct Databases {
     open: Open,
     shown: Mutex<BTreeMap<String, Arc<Slot>>>,
 }
 
-/// A place for a database, locked while it is opened.
+/// The entry for a database, which is locked while the database is opened.
 type Slot = Mutex<Option<Arc<Shown>>>;
 
 /// A database that is open.
 pub struct Shown {
     pub database: Database,
     moments: Mutex<Vec<Moment>>,
-    /// When a query has asked for it last, as the clock says.
+    /// When a query last asked for the database, by the clock.
     asked: Mutex<Duration>,
-    /// Partitions of scans that were begun.
+    /// The number of partitions of scans that were begun.
     pub partitions: AtomicU64,
 }
 
 /// A version that can be read.
 struct Moment {
     snapshot: Snapshot,
-    /// Until when it is kept, as the clock says.
+    /// The time until which the snapshot is kept, by the clock.
     until: Duration,
 }
 
-/// What was read of a database.
+/// How much was read from a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reads {
-    /// The directory or URL.
+    /// The directory or the URL of the database.
     pub place: String,
-    /// Partitions of scans that were begun.
+    /// The number of partitions of scans that were begun.
     pub partitions: u64,
-    /// Pages of rows that were read from the disk or the store.
+    /// The number of pages with rows that were read from the disk or the store.
     pub data_pages: u64,
-    /// Pages of column groups beside the first.
+    /// The number of pages of all column groups except the first.
     pub group_pages: u64,
-    /// Bytes of pages of all kinds.
+    /// The number of bytes in pages of all kinds.
     pub bytes: u64,
 }
 
 impl Databases {
-    /// None yet; `open` opens one when it is asked for first.
+    /// No databases yet. `open` opens a database when it is asked for the first time.
     pub fn new(open: Open) -> Arc<Self> {
         Arc::new(Self { open, shown: Mutex::default() })
     }
@@ -114,8 +115,8 @@ impl Databases {
     ///
     /// # Errors
     ///
-    /// The database cannot be opened; this process does not see the version in time; or this process sees a later
-    /// version and has kept no snapshot of the requested one.
+    /// If the database cannot be opened, or if this process does not see the version in time. Also if this process
+    /// sees a later version and has kept no snapshot of the requested one.
     pub fn at(&self, place: &Place) -> Result<(Arc<Shown>, Snapshot)> {
         let shown = self.shown(&place.database)?;
         let snapshot = shown.at(place)?;
@@ -137,7 +138,7 @@ impl Databases {
         Ok(shown)
     }
 
-    /// The databases that are open. It forgets places at which none could be opened.
+    /// The databases that are open. Forgets the places at which no database could be opened.
     fn opened(&self) -> Vec<(String, Arc<Shown>)> {
         let mut all = self.shown.lock();
         let is_empty = |slot: &Arc<Slot>| Arc::strong_count(slot) == 1 && slot.lock().is_none();
@@ -146,9 +147,9 @@ impl Databases {
         all.iter().filter_map(opened).collect()
     }
 
-    /// Takes out the databases that no task reads and that no query has asked for since `then`. The next query about
-    /// such a place opens its database again. The caller closes the returned databases by dropping them, which waits
-    /// for their threads.
+    /// Removes and returns the databases that no task reads and that no query has asked for since `then`. The next
+    /// query for such a place opens its database again. The caller closes the returned databases by dropping them.
+    /// Dropping them waits for their threads.
     #[must_use]
     fn take_unasked(&self, then: Duration) -> Vec<Arc<Shown>> {
         let is_unasked = |shown: &mut Arc<Shown>| Arc::strong_count(shown) == 1 && *shown.asked.lock() < then;
@@ -160,18 +161,18 @@ impl Databases {
         closed
     }
 
-    /// Makes the next request for a place open its database anew.
+    /// Makes the next request for a place open the database there again.
     pub fn forget(&self, place: &str) {
         self.shown.lock().remove(place);
     }
 
-    /// What was read so far, by place.
+    /// How much was read so far at each place.
     pub fn reads(&self) -> Vec<Reads> {
         self.opened().iter().map(|(place, shown)| shown.reads(place)).collect()
     }
 
-    /// Takes note of new versions and closes unused databases, again and again, as long as something else holds the
-    /// databases.
+    /// Regularly looks for new versions and closes unused databases. It ends when nothing else holds the databases
+    /// any more.
     pub async fn watch(databases: Weak<Self>) {
         while let Some(databases) = databases.upgrade() {
             let all = databases.opened();
@@ -180,17 +181,18 @@ impl Databases {
             let unasked = databases.take_unasked(Machine::real().clock.now().saturating_sub(KEPT_OPEN));
             drop(databases);
             if !unasked.is_empty() {
-                // A close may wait for a store that does not answer, so it runs on a thread that may wait.
+                // Closing may wait for a store that does not answer, so it is done on a thread that may wait.
                 tokio::task::spawn_blocking(move || drop(unasked));
             }
-            // The engine does not report when a follower shows new files, so the process looks again and again.
+            // The engine does not report that a follower shows new files. Therefore the process checks again and
+            // again.
             tokio::time::sleep(PAUSE).await;
         }
     }
 }
 
 impl Shown {
-    /// Takes a snapshot of a new version, and drops the snapshots whose time is over.
+    /// Takes a snapshot if there is a new version, and drops the snapshots whose time is over.
     fn look(&self) {
         let now = Machine::real().clock.now();
         let mut moments = self.moments.lock();

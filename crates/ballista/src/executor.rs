@@ -1,4 +1,4 @@
-//! A process that does tasks of queries. It opens the databases that tasks name, and reads the ranges of keys in the
+//! A process that does tasks of queries. It opens the databases that tasks name, and reads the key ranges in these
 //! tasks.
 
 use crate::codec::{LogicalCodec, PhysicalCodec};
@@ -11,24 +11,24 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use tokio::net::TcpListener;
 
-/// How often, in seconds, an executor tells the scheduler that it is alive: several times within the scheduler's time
-/// limit.
+/// How often, in seconds, an executor tells the scheduler that it is alive. This is several times within the
+/// scheduler's time limit.
 const HEARTBEAT_SECONDS: u64 = 5;
 
-/// How an executor works.
+/// The options of an executor.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The host of the scheduler and its port.
     pub scheduler: (String, u16),
-    /// The address under which the other processes find this one.
+    /// The address at which other processes reach this one.
     pub address: IpAddr,
-    /// The port for rows; the next one is for tasks. `None`: any that are free.
+    /// The port for rows. The next port is for tasks. `None` for any two free ports.
     pub port: Option<u16>,
-    /// How many partitions it works on at a time.
+    /// How many partitions the executor works on at the same time.
     pub threads: usize,
     /// Memory for the work of the query engine, in addition to the memory of databases.
     pub memory_bytes: u64,
-    /// A directory for rows on their way between processes.
+    /// A directory for rows that are sent between processes.
     pub work: PathBuf,
 }
 
@@ -36,7 +36,7 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// No scheduler answers at that address; a port is in use.
+/// If no scheduler answers at this address, or if a port is in use.
 pub async fn serve(options: Options, databases: Arc<Databases>) -> Result<()> {
     let Options { scheduler: (scheduler_host, scheduler_port), address, port, threads, memory_bytes, work } = options;
     let (port, grpc_port) = match port {
@@ -66,7 +66,8 @@ pub async fn serve(options: Options, databases: Arc<Databases>) -> Result<()> {
     }
 }
 
-/// The number of a port that was free a moment ago. Another process may take the port before the executor binds it.
+/// The number of a port that is free at this moment. Another process may take the port before the executor binds
+/// it.
 async fn free_port(address: IpAddr) -> Result<u16> {
     let listener = TcpListener::bind((address, 0)).await.map_err(BallistaError::IoError)?;
     Ok(listener.local_addr().map_err(BallistaError::IoError)?.port())

@@ -1,8 +1,8 @@
-//! The executors that a scheduler knows, and the end of queries that have lost an executor.
+//! The executors that a scheduler knows. This module also ends the queries that have lost an executor.
 //!
-//! If an executor is lost, Ballista 55 restarts the stages whose rows were on it. It does not forget the rows that
-//! these stages had already given to the next stage, so these rows would come twice. So each query that runs while an
-//! executor is lost is ended before Ballista hears of the loss, and the client asks the query again.
+//! If an executor is lost, Ballista 55 begins those stages again whose rows were on it. But it does not forget the
+//! rows that these stages have already given to the next stage, so these rows would come twice. Therefore, before
+//! Ballista learns that an executor is lost, all running queries are ended. Their clients then ask them again.
 
 use ballista_core::JobId;
 use ballista_core::error::Result;
@@ -19,35 +19,36 @@ use os::sync::Arc;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-/// A scheduler of plans in Ballista's own messages.
+/// A scheduler for plans in Ballista's own messages.
 pub type Scheduler = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
-/// How long a query waits for the first executor, and the number of checks in this time.
+/// How long a query waits for the first executor, and how many checks are made in this time.
 const WAIT: Duration = Duration::from_secs(12);
 const LOOKS: u32 = 12;
 
-/// Ballista's record of executors, and the receiver of reports about lost ones.
+/// Ballista's record of executors, and a channel that reports lost ones.
 pub struct Executors {
     known: Arc<dyn ClusterState>,
     losses: mpsc::UnboundedSender<Loss>,
 }
 
-/// The executors in `known`, and a stream of losses for [`end_queries`].
+/// The message about a lost executor. [`end_queries`] answers it when the running queries have ended.
 pub type Loss = oneshot::Sender<()>;
 
 impl Executors {
-    /// Ends the running queries when an executor is lost, and ends queries that have no executor left.
+    /// The executors in `known`, and the stream of messages about lost executors.
     pub fn new(known: Arc<dyn ClusterState>) -> (Arc<Self>, mpsc::UnboundedReceiver<Loss>) {
         let (losses, taken) = mpsc::unbounded();
         (Arc::new(Self { known, losses }), taken)
     }
 }
 
-/// Ends the queries that run when an executor is lost, and those for which none is left.
+/// If an executor is lost, ends all running queries. If no executor is left for a while, also ends the queries that
+/// wait for one.
 ///
 /// # Errors
 ///
-/// The scheduler has ended.
+/// If the scheduler has ended.
 pub async fn end_queries(
     scheduler: &Scheduler,
     executors: &Executors,
@@ -62,11 +63,11 @@ pub async fn end_queries(
     };
     let mut empty = 0;
     loop {
-        // Ballista reports that an executor is lost, but not for how long there was none left.
+        // Ballista reports that an executor is lost, but not how long there has been no executor at all.
         match tokio::time::timeout(WAIT / LOOKS, losses.next()).await {
             Ok(Some(loss)) => {
                 end_all().await?;
-                // If the query that waited for this does not exist any more, it has ended.
+                // If the task that waits for this answer does not exist any more, nothing has to be done.
                 loss.send(()).unwrap_or(());
             }
             Ok(None) => return Ok(()),
@@ -119,10 +120,10 @@ impl ClusterState for Executors {
         self.known.save_executor_heartbeat(heartbeat).await
     }
 
-    /// Ballista begins stages anew after this, so the queries end before.
+    /// After this call, Ballista begins stages again. Therefore the queries are ended before it.
     async fn remove_executor(&self, executor: &str) -> Result<()> {
         let (loss, ended) = oneshot::channel();
-        // The send fails only if the scheduler is ending; then all its queries end, too.
+        // Sending fails only if the scheduler is ending, and then all its queries end, too.
         if self.losses.unbounded_send(loss).is_ok() {
             ended.await.unwrap_or(());
         }

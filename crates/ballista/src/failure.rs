@@ -1,33 +1,33 @@
-//! Words about what went wrong in another process. Ballista passes an error on as text and adds its own text around
-//! it. So the words of Larch stand between marks, by which they are found again.
+//! Finds the words about an error in another process. Ballista passes an error on as text, with its own text before
+//! and after it. Therefore Larch puts its words between two marks, by which they can be found again.
 
 use datafusion::error::DataFusionError;
 
 const BEFORE: &str = "[larch: ";
 const AFTER: &str = " :larch]";
 
-/// An error of another crate, as DataFusion passes it on.
+/// An error of another crate, in the form in which DataFusion passes it on.
 pub fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// The same error for the process that asks.
+/// The same error in the form that is sent to the process that asks.
 pub fn to_be_sent(error: DataFusionError) -> DataFusionError {
     let words = match error.find_root() {
         DataFusionError::External(error) => error.to_string(),
         DataFusionError::Execution(words) | DataFusionError::Plan(words) => words.clone(),
-        // DataFusion says it, and how much memory it had.
+        // DataFusion's own text says what failed and how much memory there was.
         _ => return error,
     };
     DataFusionError::Execution(format!("{BEFORE}{words}{AFTER}"))
 }
 
-/// The words of Larch in an error that another process has sent; `None` if the error has no such words.
+/// The words of Larch in an error that another process has sent, or `None` if the error has no such words.
 pub fn sent(error: &DataFusionError) -> Option<String> {
     let text = error.to_string();
     let start = text.find(BEFORE)? + BEFORE.len();
     let words = &text[start..start + text[start..].find(AFTER)?];
-    // The words come as a string in Rust's debug form, or unchanged.
+    // The words come as a string in Rust's debug format, or unchanged.
     let is_quoted = text[..start - BEFORE.len()].ends_with('"');
     Some(if is_quoted {
         words.replace("\\\"", "\"").replace("\\'", "'").replace("\\\\", "\\")

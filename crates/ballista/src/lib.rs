@@ -1,6 +1,6 @@
-//! The tables of a Larch database on Apache DataFusion Ballista: a scheduler cuts a query into tasks, and executors
-//! do the tasks. Each executor opens the database itself. A task is some partitions of a stage of a query (decision
-//! 75).
+//! The tables of a Larch database on Apache DataFusion Ballista: a scheduler divides a query into tasks, and
+//! executors do these tasks. Each executor opens the database itself. A task is a number of partitions in one stage
+//! of a query (decision 75).
 //!
 //! ```text
 //! client       statements ─▶ logical plan        its tables: place, table, columns, version      `table`
@@ -9,11 +9,11 @@
 //! ```
 //!
 //! * [`Databases`] are the databases that a process has open, with the versions that it can show. Every process
-//!   answers with the rows of the version that the client saw, or not at all.
-//! * [`PlacedTable`] and [`PlacedScan`] are what is sent, by [`LogicalCodec`] and [`PhysicalCodec`].
+//!   answers with rows of the version that the client saw, or it does not answer.
+//! * [`PlacedTable`] and [`PlacedScan`] are sent between processes, by [`LogicalCodec`] and [`PhysicalCodec`].
 //! * [`scheduler`], [`executor`] and [`client`] are the three processes.
 //!
-//! `larch-datafusion` knows how rows are read, and Ballista how tasks are sent.
+//! `larch-datafusion` knows how rows are read, and Ballista knows how tasks are sent.
 
 mod codec;
 mod databases;

@@ -1,5 +1,5 @@
-//! The command `larch` with a query engine for several processes: `larch sql --scheduler`, `larch sql-scheduler` and
-//! `larch sql-executor`.
+//! The command `larch` with a query engine that can run in several processes: `larch sql --scheduler`, `larch
+//! sql-scheduler` and `larch sql-executor`.
 
 use ballista_core::error::BallistaError;
 use larch::Follow;
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     larch_cli::main_with(larch_cli::STORES, additions)
 }
 
-/// The machine for what is in a store. As in `crates/remote`, the environment has its settings.
+/// The machine for databases in a store. As in `crates/remote`, environment variables contain its settings.
 #[cfg(feature = "remote")]
 fn machine_of(
     directory: &std::path::Path,
@@ -45,7 +45,7 @@ fn run_query(query: &Query) -> Result<(), Failure> {
     let Some(database) = directory.to_str() else {
         return Err(Failure::Usage(format!("{} is no text, so it cannot be sent; rename it", directory.display())));
     };
-    // A relative path is another one for a process that runs elsewhere.
+    // A relative path would be another directory for a process that runs elsewhere.
     let database = if database.contains("://") {
         database.to_owned()
     } else {
@@ -93,7 +93,7 @@ fn run_executor(options: &SqlExecutor) -> Result<(), Failure> {
     output.finish()
 }
 
-/// Databases that are opened as the options of the command say.
+/// Databases that are opened with the options of the command.
 fn databases(open: &OpenBuilder) -> Arc<Databases> {
     let open = open.clone();
     Databases::new(Arc::new(move |place| {
@@ -103,7 +103,7 @@ fn databases(open: &OpenBuilder) -> Arc<Databases> {
     }))
 }
 
-/// Runs `work` until it fails or until ^C. If it `stops_with_input`, the end of the standard input ends it, too.
+/// Runs `work` until it fails or ^C is pressed. With `stops_with_input`, it also ends at the end of standard input.
 fn until_stopped(
     threads: Option<usize>,
     stops_with_input: bool,
@@ -111,7 +111,7 @@ fn until_stopped(
 ) -> Result<(), Failure> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     if let Some(threads) = threads {
-        // One more for what is sent meanwhile.
+        // One more thread sends and receives while the others work.
         runtime.worker_threads(threads + 1);
     }
     let runtime = runtime.enable_all().build();

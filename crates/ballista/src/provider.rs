@@ -1,4 +1,5 @@
-//! A table that other processes can find, for DataFusion's planner: its scans can be sent to other processes.
+//! A table that other processes can find, in the form for DataFusion's planner. Its scans can be sent to other
+//! processes.
 
 use crate::scan::PlacedScan;
 use crate::table::PlacedTable;

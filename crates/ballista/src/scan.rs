@@ -1,8 +1,9 @@
-//! A scan whose partitions are rows of a small table beneath it. It reads nothing itself.
+//! A scan whose partitions are the rows of a small table beneath it in the plan. This module itself reads nothing.
 //!
-//! Ballista gives each task its partitions, by changing the leaves of the plan. It knows only its own kinds of leaves
-//! and DataFusion's. A leaf of another kind would be read as a whole by each task. So the key ranges of each
-//! partition are a row in a leaf of a known kind, a table in memory. The scan reads the ranges that it finds there:
+//! Ballista gives each task its partitions by changing the leaves of the plan. It can change only its own kinds of
+//! leaves and DataFusion's. A leaf of another kind would be read as a whole by each task. Therefore the key ranges
+//! of all partitions are in a leaf of a known kind: a table in memory, with a row for each partition. The scan
+//! reads the ranges that it finds in this leaf:
 //!
 //! ```text
 //! planned                                a task for partitions 2 and 3
@@ -37,16 +38,16 @@ use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::fmt;
 
-/// A scan of a table that other processes can find, over a leaf with its partitions.
+/// A scan of a table that other processes can find. Beneath it is a leaf with its partitions.
 #[derive(Clone, Debug)]
 pub struct PlacedScan {
     table: PlacedTable,
-    /// With the partitions that the leaf has.
+    /// Its partitions are the ones in the leaf.
     scan: LarchScan,
     leaf: Arc<dyn ExecutionPlan>,
 }
 
-/// A scan, as one process sends it to another. Its partitions are in the leaf.
+/// A scan in the form in which one process sends it to another. The partitions are sent in the leaf.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlacedSpec {
     table: TableSpec,
@@ -54,28 +55,28 @@ pub struct PlacedSpec {
 }
 
 impl PlacedScan {
-    /// A scan that was planned, with all of its partitions.
+    /// A planned scan with all its partitions.
     ///
     /// # Errors
     ///
-    /// The errors of a table in memory; the scan itself causes none.
+    /// The errors of a table in memory. The scan itself causes none.
     pub fn new(table: PlacedTable, scan: LarchScan) -> Result<Self> {
         let leaf = leaf_of(&scan.spec().partitions)?;
         Ok(Self { table, scan, leaf })
     }
 
-    /// The scan that another process has sent.
+    /// Makes the scan that another process has sent.
     ///
     /// # Errors
     ///
-    /// The scan is of another table than its own specification says, or the leaf has no ranges of keys.
+    /// If the scan is for another table than its own specification says, or if the leaf has no key ranges.
     pub fn of_spec(table: PlacedTable, spec: PlacedSpec, leaf: Arc<dyn ExecutionPlan>) -> Result<Self> {
         let partitions = partitions_of(&leaf)?;
         let scan = table.table().scan_of(ScanSpec { partitions, ..spec.scan })?;
         Ok(Self { table, scan, leaf })
     }
 
-    /// What is sent of it beside the leaf.
+    /// The part of the scan that is sent in addition to the leaf.
     pub fn spec(&self) -> PlacedSpec {
         let scan = ScanSpec { partitions: Vec::new(), ..self.scan.spec().clone() };
         PlacedSpec { table: self.table.spec(), scan }
@@ -93,11 +94,11 @@ impl PlacedSpec {
         &self.table
     }
 
-    /// The columns that are read, which are known without the database.
+    /// The columns that are read. They are known without the database.
     ///
     /// # Errors
     ///
-    /// The specification has no such columns.
+    /// If the specification has no such columns.
     pub fn schema(&self) -> Result<SchemaRef> {
         let columns: Columns = self.table.columns.parse().map_err(external)?;
         Ok(Arc::new(columns.schema().project(&self.scan.projection)?))
@@ -161,7 +162,7 @@ impl ExecutionPlan for PlacedScan {
         vec![&self.leaf]
     }
 
-    /// Its leaf is no data that could be spread over more readers.
+    /// The leaf is not data that could be spread over more readers.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }
@@ -169,7 +170,7 @@ impl ExecutionPlan for PlacedScan {
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         let [leaf] = &children[..] else { return internal_err!("a scan of Larch has one child") };
         let partitions = partitions_of(leaf)?;
-        // The same ones keep what is known of the rows.
+        // If the partitions are the same, the scan keeps what is known about its rows.
         let is_same = partitions == self.scan.spec().partitions;
         let scan = if is_same { self.scan.clone() } else { self.scan.with_partitions(partitions) };
         Ok(Arc::new(Self { table: self.table.clone(), scan, leaf: leaf.clone() }))

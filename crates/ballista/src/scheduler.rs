@@ -1,4 +1,5 @@
-//! The process that cuts queries into tasks. To cut a table into partitions, it reads the table's index, and no rows.
+//! The process that divides queries into tasks. To divide a table into partitions, it reads the table's index, but
+//! no rows.
 
 use crate::codec::{LogicalCodec, PhysicalCodec};
 use crate::databases::{Databases, PAUSE};
@@ -12,28 +13,28 @@ use os::sync::Arc;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
 
-/// The seconds without a heartbeat after which an executor counts as lost. The queries that run then end, and are asked
-/// again.
+/// If an executor sends no heartbeat for this many seconds, it counts as lost. Then the running queries end, and
+/// their clients ask them again.
 const LOST_AFTER_SECONDS: u64 = 60;
 
-/// How often the scheduler looks for lost executors, in seconds.
+/// How often, in seconds, the scheduler looks for lost executors.
 const LOOK_SECONDS: u64 = 5;
 
-/// What happens in a scheduler.
+/// A message from a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// It takes queries and executors at this address.
+    /// It accepts queries and executors at this address.
     Listens(SocketAddr),
-    /// It has as many executors as it was to wait for.
+    /// It has as many executors as it had to wait for.
     Ready,
 }
 
-/// Takes queries and executors at an address until it is dropped. Port 0 is any free one. `say` hears what happens; for
-/// example that `executors` of them have come.
+/// Accepts queries and executors at an address until the future is dropped. Port 0 stands for any free port. `say`
+/// gets the scheduler's messages, for example that `executors` executors have come.
 ///
 /// # Errors
 ///
-/// The address is in use.
+/// If the address is in use.
 pub async fn serve(
     address: SocketAddr,
     executors: usize,
@@ -46,14 +47,14 @@ pub async fn serve(
         bind_host: address.ip().to_string(),
         external_host: address.ip().to_string(),
         bind_port: address.port(),
-        // An executor is given a task at once, and all get some.
+        // Executors get their tasks at once, and all executors get some.
         scheduling_policy: TaskSchedulingPolicy::PushStaged,
         task_distribution: TaskDistributionPolicy::RoundRobin,
         min_ready_executors: executors,
         executor_timeout_seconds: LOST_AFTER_SECONDS,
         expire_dead_executor_interval_seconds: LOOK_SECONDS,
-        // If the rows of a stage cannot be fetched, the stage is not begun anew: the query ends, for the reason that
-        // `executors` explains.
+        // If the rows of a stage cannot be fetched, the stage is not begun again. Instead the query ends, for the
+        // reason that `executors` explains.
         stage_max_failures: 1,
         override_session_builder: Some(Arc::new(crate::stages::session)),
         override_logical_codec: Some(LogicalCodec::new(&databases)),
@@ -69,7 +70,8 @@ pub async fn serve(
     let ready = async move {
         say(Said::Listens(address));
         while !watched.is_ready() {
-            // Ballista does not say when an executor registers, so it is asked.
+            // Ballista does not report that an executor has registered, so the scheduler asks for the number of
+            // executors.
             tokio::time::sleep(PAUSE).await;
         }
         say(Said::Ready);

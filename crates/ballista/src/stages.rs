@@ -1,13 +1,13 @@
-//! Plans that stay right when Ballista cuts them into stages.
+//! Makes plans that stay right when Ballista divides them into stages.
 //!
-//! DataFusion plans for one process. There, a hash exchange that has one input, or that merges, keeps the order of
-//! its rows. One side of a hash join keeps its order, too. The plan above may depend on this order: it may have a
-//! merge join, or an aggregate that reads its rows as they come. Ballista turns each exchange into a shuffle, which
-//! keeps no order. When it cuts the plan, it also exchanges the sides of joins. In some stages it sorts again, in
-//! others not.
+//! DataFusion plans for a single process. In one process, a hash exchange keeps the order of its rows if it has a
+//! single input or merges its inputs. A hash join also keeps the order of one of its sides. The plan above may
+//! depend on this order: it may have a merge join, or an aggregate that reads its rows in order. Ballista turns
+//! each exchange into a shuffle, and a shuffle keeps no order. When Ballista divides the plan, it also swaps the
+//! sides of joins. In some stages it sorts the rows again, and in others it does not.
 //!
-//! So the rules that depend on an order see a plan in which no order goes beyond a [`Cut`], and they add a sort where
-//! one is needed:
+//! Therefore the rules that depend on an order see a plan in which every order ends at a [`Cut`]. They add a sort
+//! where one is needed:
 //!
 //! ```text
 //! as DataFusion plans it                       as its rules see it                    what Ballista gets
@@ -42,16 +42,16 @@ use std::fmt;
 type Plan = Arc<dyn ExecutionPlan>;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
-/// How often an exchange may be added because the order that made it unnecessary is gone. Each exchange is added
-/// once. If there are more, the rules do not agree about the plan.
+/// How many times a rule may run. It may have to add exchanges, because an order that made them unnecessary is
+/// gone. Each exchange is added only once. If more runs are needed, the rules do not agree about the plan.
 const ATTEMPTS: usize = 8;
 
 /// The session in which the scheduler plans a query.
 ///
 /// A query is planned once, before it begins, whatever the client asks for. Ballista 55 has another planner, which
-/// plans the rest of a query again after each stage. It may exchange the sides of joins beneath a stage that has
-/// ended. The readers of such a stage then expect as many partitions as the new plan has, and not as many as the
-/// stage has written. So rows are missing in the answer.
+/// plans the rest of a query again after each stage. It may swap the sides of joins beneath a stage that has ended.
+/// The readers of such a stage then expect the number of partitions in the new plan, and not the number that the
+/// stage has written. As a result, rows are missing in the answer.
 ///
 /// # Errors
 ///
@@ -62,14 +62,14 @@ pub fn session(config: SessionConfig) -> Result<SessionState> {
     Ok(SessionStateBuilder::new_from_existing(state).with_physical_optimizer_rules(rules).build())
 }
 
-/// The rules of DataFusion; for the rules that depend on an order, cuts end the order. Ballista joins by merging
-/// where DataFusion joins by hash, so most filters of outer joins are filters of merge joins.
+/// The rules of DataFusion. For rules that depend on an order, cuts end every order. Ballista uses merge joins
+/// where DataFusion uses hash joins, so most filters of outer joins are filters of merge joins.
 fn rules(planned: &[Rule]) -> Vec<Rule> {
     let bounded = |rule: &Rule| -> Vec<Rule> {
         let within = Arc::new(WithinCuts(rule.clone()));
         match rule.name() {
-            // This rule adds exchanges and sorts where they are needed. First it adds all exchanges, as in one
-            // process.
+            // This rule adds exchanges and sorts where they are needed. First it runs without cuts and adds all
+            // exchanges, as for a single process.
             "EnsureRequirements" => vec![rule.clone(), within],
             "OptimizeAggregateOrder" | "PushdownSort" => vec![within],
             _ => vec![rule.clone()],
@@ -79,7 +79,7 @@ fn rules(planned: &[Rule]) -> Vec<Rule> {
     planned.iter().flat_map(bounded).chain([last]).collect()
 }
 
-/// A rule that sees no order beyond an exchange or a join.
+/// Runs a rule on a plan in which no order continues beyond an exchange or a join.
 #[derive(Debug)]
 struct WithinCuts(Rule);
 
@@ -89,7 +89,8 @@ impl PhysicalOptimizerRule for WithinCuts {
         for _ in 0..ATTEMPTS {
             let exchanges = plan.transform_up(cut_exchange)?;
             plan = self.0.optimize(exchanges.data, config)?;
-            // The rule may have added exchanges that it rests on.
+            // The rule may have added exchanges and may depend on their order, so the rule runs again with cuts at
+            // these exchanges.
             let has_more = plan.exists(|plan| Ok(hash_of(plan).is_some()))?;
             if !has_more {
                 return plan.transform_up(mend).data();
@@ -107,11 +108,11 @@ impl PhysicalOptimizerRule for WithinCuts {
     }
 }
 
-/// A place in a plan beyond which no order goes.
+/// A node in a plan at which every order ends.
 #[derive(Debug)]
 struct Cut {
     input: Plan,
-    /// The exchange that it stands for. `None`: it stands above a join.
+    /// The exchange for which the cut stands; `None` if the cut stands above a join.
     exchange: Option<Partitioning>,
     properties: Arc<PlanProperties>,
 }
@@ -149,7 +150,7 @@ fn cut_join(plan: Plan) -> Transformed<Plan> {
     }
 }
 
-/// The plan that a cut stands for.
+/// Replaces a cut by the plan for which it stands.
 fn mend(plan: Plan) -> Result<Transformed<Plan>> {
     let Some(cut) = plan.downcast_ref::<Cut>() else { return Ok(Transformed::no(plan)) };
     Ok(Transformed::yes(match &cut.exchange {
@@ -177,7 +178,7 @@ impl ExecutionPlan for Cut {
         vec![&self.input]
     }
 
-    /// What is beneath it was planned before.
+    /// The plan beneath the cut was planned before.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }

@@ -1,5 +1,5 @@
-//! A scan of a table that this process cannot read. It gives the reason when it is executed: if an error comes while
-//! a plan is read, Ballista does not report its words.
+//! A scan of a table that this process cannot read. It returns the reason as an error when it is executed. If an
+//! error came earlier, while a plan is decoded, Ballista would not report its text.
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::internal_err;
@@ -14,7 +14,7 @@ use datafusion::physical_plan::{
 use os::sync::Arc;
 use std::fmt;
 
-/// What a scan is replaced by.
+/// The scan that replaces the one that cannot be read.
 #[derive(Debug)]
 pub struct UnreadScan {
     why: String,
@@ -22,7 +22,7 @@ pub struct UnreadScan {
 }
 
 impl UnreadScan {
-    /// For a scan with these columns and partitions, which fails with `why`.
+    /// Replaces a scan with these columns and partitions. The new scan fails with `why`.
     pub fn new(why: String, schema: SchemaRef, partitions: usize) -> Self {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema),

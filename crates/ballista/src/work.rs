@@ -1,13 +1,14 @@
-//! The directory of an executor, for rows on their way between processes and for data that does not fit in memory. It
-//! is removed when the executor ends. If the executor is killed, the next one that starts on this machine removes it.
+//! The directory of an executor. It is for rows that are sent between processes, and for data that does not fit in
+//! memory. It is removed when the executor ends. If the executor is killed, the next executor that starts on this
+//! machine removes the directory.
 //!
 //! ```text
 //! PARENT/larch-executor-5cVx1q/LOCK     held as long as the executor lives
 //! PARENT/larch-executor-5cVx1q/rows     what Ballista writes
 //! ```
 //!
-//! PARENT may be shared with other users and programs. Only directories of the same user are looked at, and no link is
-//! followed.
+//! The parent directory may be shared with other users and programs. Therefore only directories of the same user
+//! are examined, and links are not followed.
 
 #![allow(clippy::disallowed_methods, reason = "files of another program, which no simulated run has")]
 
@@ -22,25 +23,25 @@ const LOCK: &str = "LOCK";
 const ROWS: &str = "rows";
 const PREFIX: &str = "larch-executor-";
 
-/// How often making a directory is tried. A try fails only if another executor removes the directory before its lock is
-/// held.
+/// How many times the executor tries to make a directory. A try fails only if another executor removes the
+/// directory before the lock is held.
 const ATTEMPTS: u32 = 100;
 
-/// A directory that goes with this value.
+/// A directory that is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Work {
-    /// It is removed before the lock is given back.
+    /// The directory is removed before the lock is released.
     directory: TempDir,
     #[expect(dead_code, reason = "it tells others that the executor lives, until it is dropped")]
     lock: Box<dyn Lock>,
 }
 
 impl Work {
-    /// Makes a directory in `parent`, and removes the directories there whose executors have died.
+    /// Makes a directory in `parent`. Also removes the directories there that belong to dead executors.
     ///
     /// # Errors
     ///
-    /// It cannot be made.
+    /// If the directory cannot be made.
     pub fn make(parent: &Path) -> io::Result<Self> {
         let disk = Machine::real().disk;
         let mut last = None;
@@ -53,7 +54,8 @@ impl Work {
                     remove_left(parent, directory.path());
                     return Ok(Self { directory, lock });
                 }
-                // Another executor took the directory for a leftover and removed it, before or while it was locked.
+                // Another executor took the directory for a leftover. It removed the directory before or while this
+                // executor locked it.
                 Ok(_) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
                 Err(error) => return Err(error),
@@ -62,14 +64,14 @@ impl Work {
         Err(last.unwrap_or_else(|| ErrorKind::NotFound.into()))
     }
 
-    /// Where Ballista writes.
+    /// The directory in which Ballista writes.
     pub fn rows(&self) -> PathBuf {
         self.directory.path().join(ROWS)
     }
 }
 
-/// Removes each directory of an executor in `parent`, except `own`, that no process has locked. If a directory cannot
-/// be removed, it stays for the next executor.
+/// Removes each directory of an executor in `parent` that no process has locked, except `own`. If a directory
+/// cannot be removed, it is left for the next executor.
 fn remove_left(parent: &Path, own: &Path) {
     let disk = Machine::real().disk;
     let Ok(user) = fs::symlink_metadata(own).map(|own| own.uid()) else { return };

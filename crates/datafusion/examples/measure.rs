@@ -1,5 +1,5 @@
-//! How long queries take over a table of Larch, and over a Parquet file of the same rows in the same order. Also how
-//! many pages Larch reads for them. `cargo x sql --measure` runs it; see `docs/guide/sql.md`.
+//! Measures how long queries take on a table of Larch, and on a Parquet file with the same rows in the same order.
+//! It also counts the pages that Larch reads for them. `cargo x sql --measure` runs it; see `docs/guide/sql.md`.
 //!
 //! ```text
 //! measure [--rows N] [--repeats N] [--threads N] [--directory DIR] [--only TEXT]
@@ -7,9 +7,10 @@
 //! row:   id u64 | amount i64, price f64 | text of 76 bytes       100 bytes, in three places: key, first group, second group
 //! ```
 //!
-//! Only queries whose names contain TEXT are asked. Both sides are asked in turns, and the medians are compared.
-//! *Cached*: the query is asked again. *Cold*: the files were removed from the system's memory, and the database was
-//! just opened.
+//! With TEXT, only queries whose names contain it are asked. The two sides are asked in turns, and their medians
+//! are compared.
+//! *Cached*: the query was asked before. *Cold*: the files were removed from the system's memory, and the database
+//! has just been opened.
 
 #![allow(
     clippy::disallowed_types,
@@ -40,11 +41,11 @@ type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
 const COLUMNS: &str = "key.tuple(id u64), value.tuple(amount i64, price f64), part(1) note string";
 
-/// Rows that are made at once.
+/// The number of rows that are made in one step.
 const BATCH_ROWS: u64 = 100_000;
 
-/// The queries, each with the most time that Larch may take, as a multiple of Parquet's time. `{from}` and `{to}` are
-/// the ends of a thousandth of all keys.
+/// The queries. Each comes with a goal: the most time that Larch may take, as a multiple of Parquet's time.
+/// `{from}` and `{to}` are the ends of a thousandth of all keys.
 const QUERIES: [(&str, &str, Option<f64>); 5] = [
     ("aggregate of one column", "SELECT sum(amount) FROM t", Some(8.0)),
     ("aggregate of two columns", "SELECT sum(amount), avg(price) FROM t WHERE price < 0.5", None),
@@ -93,14 +94,14 @@ fn options() -> Result<Options> {
     Ok(options)
 }
 
-/// What is measured: both sides of the same rows.
+/// The two sides of a measurement, which have the same rows.
 struct Sides {
     database_directory: PathBuf,
     parquet: PathBuf,
     options: Opening,
 }
 
-/// What a session is made with.
+/// The options of a session.
 #[derive(Clone, Copy)]
 struct Opening {
     threads: usize,
@@ -110,7 +111,7 @@ struct Opening {
 fn measure(options: &Options) -> Result<()> {
     let scratch = Scratch::for_benchmark(options.directory.as_deref(), "sql", || ())?;
     let (database_directory, parquet) = (scratch.path().join("db"), scratch.path().join("t.parquet"));
-    // The cache holds all pages, so the pages of a repeated query are in memory.
+    // The cache has room for all pages, so that a repeated query finds its pages in memory.
     let cache_bytes = (options.rows * 150).max(64 << 20);
     let sides = Sides { database_directory, parquet, options: Opening { threads: options.threads, cache_bytes } };
     fill(&sides, options.rows)?;
@@ -133,7 +134,8 @@ fn measure(options: &Options) -> Result<()> {
             let compared = runtime.block_on(compare(&sides, &sql, is_cold, options.repeats))?;
             let ratio = compared.larch / compared.parquet;
             let goal = match goal {
-                // The query of one column has a goal in memory only; with cold data it has the goal of all columns.
+                // The query of one column has its own goal only if the data is cached. With cold data, it has the
+                // goal of all columns.
                 Some(_) if is_cold => "1.5".to_owned(),
                 Some(goal) => goal.to_string(),
                 None => "-".to_owned(),
@@ -148,13 +150,14 @@ fn measure(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The same rows as a database and as a Parquet file.
+/// Writes the same rows to a database and to a Parquet file.
 fn fill(sides: &Sides, rows: u64) -> Result<()> {
     let database = Database::builder(&sides.database_directory).open()?;
     let groups = ["numbers", "note"].map(str::to_owned).to_vec();
     let table = database.table_with("t", TableOptions { groups, ..TableOptions::default() })?;
     let mut import = table.import()?;
-    // Neither side is compressed, because the rows of a real table are more alike than these.
+    // Neither side is compressed. The rows of a real table are more alike than these rows, so compression would
+    // tell little here.
     let properties = WriterProperties::builder().set_compression(Compression::UNCOMPRESSED).build();
     let mut writer = ArrowWriter::try_new(File::create(&sides.parquet)?, schema(), Some(properties))?;
     let mut random = 1_u64;
@@ -203,7 +206,7 @@ fn sizes(sides: &Sides) -> Result<String> {
     Ok(format!("{} MiB of database, {} MiB of Parquet", database >> 20, parquet >> 20))
 }
 
-/// The medians, in milliseconds, and what Larch read in one run.
+/// The medians in milliseconds, and the number of pages that Larch read in one run.
 struct Compared {
     larch: f64,
     parquet: f64,
@@ -244,7 +247,7 @@ async fn compare(sides: &Sides, sql: &str, is_cold: bool, repeats: usize) -> Res
     Ok(Compared { larch, parquet, data_pages: pages.0, group_pages: pages.1 })
 }
 
-/// One of the two, ready to be asked.
+/// One of the two sides, ready to answer queries.
 struct Side {
     context: SessionContext,
     database: Option<Database>,
@@ -271,7 +274,7 @@ impl Side {
         self.database.as_ref().expect("it is the side of Larch").metrics()
     }
 
-    /// Milliseconds until the last row is there, and how many rows came.
+    /// The milliseconds until the last row has come, and the number of rows.
     async fn ask(&self, sql: &str) -> Result<(f64, usize)> {
         let start = Instant::now();
         let mut rows = self.context.sql(sql).await?.execute_stream().await?;
@@ -284,12 +287,12 @@ impl Side {
 }
 
 fn context(threads: usize) -> SessionContext {
-    // Parquet evaluates filters while it reads a file, which is faster for a range.
+    // Parquet evaluates filters while it reads a file. This is faster for a range of keys.
     let config = SessionConfig::new().with_target_partitions(threads);
     SessionContext::new_with_config(config.set_bool("datafusion.execution.parquet.pushdown_filters", true))
 }
 
-/// Takes all files out of the memory of the system.
+/// Removes all files from the system's memory.
 fn evict(sides: &Sides) -> Result<()> {
     let mut files = vec![sides.parquet.clone()];
     for file in std::fs::read_dir(&sides.database_directory)? {
@@ -299,7 +302,7 @@ fn evict(sides: &Sides) -> Result<()> {
 }
 
 fn evict_file(file: &Path) -> Result<()> {
-    // This is an option of GNU `dd`: it tells the system that the pages of the file are no longer needed.
+    // This option of GNU `dd` tells the system that the pages of the file are no longer needed.
     let of = format!("of={}", file.display());
     let status = Command::new("dd")
         .args([&*of, "oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none"])

@@ -1,5 +1,5 @@
-//! The columns of a table: where each lies in a row, and its type. This module knows neither a table nor SQL, and
-//! reads no rows (see [`crate::fill`]).
+//! The columns of a table: the place of each column in a row, and its type. This module knows neither tables nor
+//! SQL, and it reads no rows (see [`crate::fill`]).
 //!
 //! ```text
 //! columns:  source { "," source }
@@ -14,8 +14,8 @@
 //! type:     kind [ "?" ] [ "desc" ]     as docs/format/tuple.md has them
 //! ```
 //!
-//! The words are the same as in `docs/format/extractor.md`, which declares indexes. But here each source is written
-//! once, with all of its fields.
+//! The words are the same as in `docs/format/extractor.md`, where they declare indexes. Here each source is written
+//! only once, with all its fields.
 
 use datafusion::arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef};
 use rows::{Declaration, FieldType, Kind};
@@ -26,14 +26,15 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// The type of a column of whole numbers with 128 bits. They have up to 39 digits, which is more than a decimal of
-/// 128 bits holds.
+/// The type of a column of whole numbers with 128 bits. Such numbers have up to 39 digits, and a decimal of 128
+/// bits has fewer.
 const WHOLE_128: DataType = DataType::Decimal256(39, 0);
 
-/// The most column groups that can be named; more than any table has.
+/// The most column groups that can be named. No table has so many.
 const MAX_GROUPS: usize = 1 << 16;
 
-/// Where the columns of a table lie in its rows, and their types. It is parsed from text, and `Display` writes it.
+/// Where the columns of a table lie in its rows, and their types. They are parsed from text, and `Display` writes
+/// this text.
 ///
 /// ```
 /// use larch_datafusion::Columns;
@@ -51,23 +52,23 @@ pub struct Columns {
 /// A key, or a part of a value, with the columns in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The column group that is read; `None` for the key.
+    /// The column group that contains it, or `None` for the key.
     pub group: Option<usize>,
-    /// How the bytes are made of fields.
+    /// How the bytes consist of fields.
     pub form: Form,
     /// All fields, of which at least one is a column.
     pub fields: Vec<Field>,
 }
 
-/// How bytes are made of fields.
+/// How bytes consist of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// The bytes are the only field.
+    /// The bytes are a single field.
     Whole,
-    /// The fields one after the other. `has_rest`: the last field is everything that is left, without an end marker
-    /// of its own.
+    /// The fields follow each other. With `has_rest`, the last field is everything that is left, without an end
+    /// marker.
     Tuple {
-        /// Whether the last field has no end.
+        /// Whether the last field has no end marker.
         has_rest: bool,
     },
     /// Texts with a byte between them.
@@ -76,39 +77,39 @@ pub enum Form {
         separator: u8,
         /// Whether `\t`, `\n`, `\r` and `\\` in a text stand for other characters.
         escaped: bool,
-        /// Whether an empty value means that there is no text, and a zero byte at the start is not part of the text.
+        /// Whether empty bytes mean that there is no text, and a zero byte at the start is skipped.
         marked: bool,
     },
-    /// Members of an object.
+    /// The fields are members of a JSON object.
     Json,
 }
 
 /// One field of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The name of its column; `None` if it is none.
+    /// The name of the column, or `None` if the field is not a column.
     pub name: Option<String>,
-    /// What it holds.
+    /// The type of the field.
     pub field_type: FieldType,
-    /// The path to a member of a JSON object, if it is not the member with the name of the column.
+    /// The path to the field in a JSON object, unless the field is the member with the column's name.
     pub path: Option<Vec<Step>>,
 }
 
-/// A step on the way from the root of a JSON value to a field.
+/// A step of a path from the root of a JSON value to a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The member of an object.
+    /// To a member of an object.
     Member(String),
-    /// An element of an array, from 0.
+    /// To an element of an array, counted from 0.
     Element(usize),
 }
 
-/// A text that declares no columns, and why.
+/// Why a text does not declare columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadColumns(String);
 
 impl BadColumns {
-    /// With these words.
+    /// An error with this text.
     pub fn new(what: String) -> Self {
         Self(what)
     }
@@ -127,8 +128,8 @@ impl Columns {
     ///
     /// # Errors
     ///
-    /// No column is named, two columns have the same name, the key is declared twice, or a form and its fields do not
-    /// fit.
+    /// If no column is named, two columns have the same name, the key is declared twice, or a form and its fields
+    /// do not fit together.
     pub fn new(sources: Vec<Source>) -> Result<Self, BadColumns> {
         let bad = |what: String| Err(BadColumns(what));
         let mut names: Vec<&str> = Vec::new();
@@ -150,20 +151,21 @@ impl Columns {
         Ok(Self { sources })
     }
 
-    /// The columns of a table whose rows are unknown: `key`, and `value` or a column for each column group.
+    /// The columns of a table about whose rows nothing is known: `key`, and `value` or a column for each column
+    /// group.
     pub fn raw(groups: &[String]) -> Self {
         Self::of_key(Source::whole(None, "key", Kind::Bytes), groups)
     }
 
-    /// The columns of a table of tuples whose fields have types but no names: `key_0`, `key_1`, …, and `value` or a
-    /// column for each column group.
+    /// The columns of a table whose keys are tuples, with types but without names for their fields: `key_0`,
+    /// `key_1`, …, and `value` or a column for each column group.
     pub fn of_tuples(key: &Declaration, groups: &[String]) -> Self {
         let fields = key.fields().iter().enumerate();
         let fields = fields.map(|(at, &field_type)| Field::new(Some(format!("key_{at}")), field_type)).collect();
         Self::of_key(Source { group: None, form: Form::Tuple { has_rest: false }, fields }, groups)
     }
 
-    /// These columns of the key, and a column of bytes for each part of the value.
+    /// The columns of this key, and a column of bytes for each part of the value.
     fn of_key(key: Source, groups: &[String]) -> Self {
         let taken: Vec<String> = key.fields.iter().filter_map(|field| field.name.clone()).collect();
         let free = |name: &str| {
@@ -187,17 +189,18 @@ impl Columns {
         &self.sources
     }
 
-    /// The fields of the key, most significant first; empty if no column is in the key.
+    /// The source of the key, with its fields in order, the most significant one first. `None` if no column is in
+    /// the key.
     pub fn key(&self) -> Option<&Source> {
         self.sources.iter().find(|source| source.group.is_none())
     }
 
-    /// The number of the first column of the source with this number.
+    /// The number of the first column in the source with this number.
     pub fn first_column(&self, source: usize) -> usize {
         self.sources[..source].iter().map(Source::columns).sum()
     }
 
-    /// For each field of the key, the number of its column.
+    /// For each field of the key, the number of its column, or `None` if the field is not a column.
     pub fn key_columns(&self) -> Vec<Option<usize>> {
         let Some(at) = self.sources.iter().position(|source| source.group.is_none()) else { return Vec::new() };
         let mut next = self.first_column(at);
@@ -210,7 +213,7 @@ impl Columns {
         self.sources[at].fields.iter().map(number).collect()
     }
 
-    /// The groups that these columns need, ascending.
+    /// The numbers of the groups that these columns need, in ascending order.
     pub fn groups_of(&self, columns: &[usize]) -> Vec<usize> {
         let needed = |&at: &usize| {
             let first = self.first_column(at);
@@ -232,7 +235,7 @@ impl Columns {
         }
     }
 
-    /// The columns as Arrow has them.
+    /// The columns as a schema of Arrow.
     pub fn schema(&self) -> SchemaRef {
         let of_source = |source: &Source| {
             let column = |field: &Field| {
@@ -244,7 +247,7 @@ impl Columns {
         Arc::new(Schema::new(self.sources.iter().flat_map(of_source).collect::<Vec<_>>()))
     }
 
-    /// Refuses columns of column groups that are not in `groups`, the groups of the table.
+    /// Refuses columns in column groups that the table does not have. `groups` are the groups of the table.
     ///
     /// # Errors
     ///
@@ -266,7 +269,7 @@ impl Columns {
     }
 }
 
-/// The type of a column of such fields.
+/// The type of a column with fields of this kind.
 pub fn data_type(kind: Kind) -> DataType {
     match kind {
         Kind::Bool => DataType::Boolean,
@@ -283,28 +286,28 @@ pub fn data_type(kind: Kind) -> DataType {
         Kind::F64 => DataType::Float64,
         Kind::String => DataType::Utf8View,
         Kind::Fixed(bytes) => DataType::FixedSizeBinary(bytes.into()),
-        // `bytes`, and whatever kind may come: all values have bytes.
+        // `bytes`, and every kind that may be added later, because all values have bytes.
         _ => DataType::BinaryView,
     }
 }
 
 impl Source {
-    /// A source of one field, which is all of its bytes.
+    /// A source with a single field, which is all its bytes.
     pub fn whole(group: Option<usize>, name: impl Into<String>, kind: Kind) -> Self {
         Self { group, form: Form::Whole, fields: vec![Field::new(Some(name.into()), FieldType::new(kind))] }
     }
 
-    /// How many of its fields are columns.
+    /// The number of its fields that are columns.
     pub fn columns(&self) -> usize {
         self.fields.iter().filter(|field| field.name.is_some()).count()
     }
 
-    /// Whether a row may lack the field; the column then has NULL.
+    /// Whether the field may be missing in a row. The column is then NULL.
     pub fn may_miss(&self, field: &Field) -> bool {
         field.field_type.is_optional || matches!(self.form, Form::Split { .. } | Form::Json)
     }
 
-    /// How the text of columns calls it.
+    /// The name of the source in the text that declares columns.
     fn shown(&self) -> String {
         match self.group {
             None => "key".to_owned(),
@@ -355,7 +358,7 @@ impl Source {
 }
 
 impl Field {
-    /// A field that is found by its place or, in a JSON object, by its name.
+    /// A field that is found by its place. In a JSON object, it is found by its name.
     pub fn new(name: Option<String>, field_type: FieldType) -> Self {
         Self { name, field_type, path: None }
     }
@@ -434,7 +437,7 @@ fn source(text: &mut Cursor<'_>) -> Result<Source, BadColumns> {
     Ok(Source { group, form, fields })
 }
 
-/// A path of JSON, `$.a['b c'][2]`.
+/// Parses a path in JSON, such as `$.a['b c'][2]`.
 fn path(text: &str) -> Result<Vec<Step>, BadColumns> {
     let mut text = Cursor { text, at: 0 };
     let mut steps = Vec::new();
@@ -465,14 +468,14 @@ fn path(text: &str) -> Result<Vec<Step>, BadColumns> {
     Ok(steps)
 }
 
-/// A place in a text. Spaces and line ends before a sign or a word are skipped.
+/// A place in a text. Spaces and line ends before the next sign or word are skipped.
 struct Cursor<'t> {
     text: &'t str,
     at: usize,
 }
 
 impl<'t> Cursor<'t> {
-    /// What is left.
+    /// The text after this place.
     fn rest(&mut self) -> &'t str {
         let rest = &self.text[self.at..];
         let trimmed = rest.trim_start();
@@ -490,7 +493,7 @@ impl<'t> Cursor<'t> {
         if self.takes(sign) { Ok(()) } else { self.fail(&format!("`{sign}` is expected")) }
     }
 
-    /// The next word of letters, digits and `_`; empty if none follows.
+    /// The next word of letters, digits and `_`. It is empty if no word follows.
     fn word(&mut self) -> &'t str {
         let rest = self.rest();
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
@@ -507,7 +510,7 @@ impl<'t> Cursor<'t> {
         found
     }
 
-    /// The name of a column; `None` for `_`.
+    /// The name of a column, or `None` for `_`.
     fn name(&mut self) -> Result<Option<String>, BadColumns> {
         if self.rest().starts_with('"') {
             return self.quoted('"').map(Some);
@@ -519,7 +522,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// A type, as a declaration of one field.
+    /// Reads a type, in the form of a declaration with one field.
     fn field_type(&mut self) -> Result<FieldType, BadColumns> {
         let rest = self.rest();
         let end = rest.find(['"', ',', ')']).unwrap_or(rest.len());
@@ -532,7 +535,7 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// A text in quotes. Within it, a backslash comes before each quote and backslash, and `\t` is a tab.
+    /// Reads a text in quotes. In the text, a backslash stands before each quote and backslash, and `\t` is a tab.
     fn quoted(&mut self, quote: char) -> Result<String, BadColumns> {
         let mut chars = self.rest().char_indices();
         if chars.next().is_none_or(|(_, first)| first != quote) {
@@ -634,7 +637,7 @@ fn shown_path(steps: &[Step]) -> String {
     path
 }
 
-/// Appends `content` in quotes, as a cursor reads it.
+/// Appends `content` in quotes, in the form that a cursor reads.
 fn push_quoted(content: &str, quote: char, text: &mut String) {
     text.push(quote);
     for c in content.chars() {

@@ -1,5 +1,5 @@
-//! `larch sql`: answers statements over the tables of a database, and prints rows as they come. It knows neither how
-//! a table is read nor in which process.
+//! `larch sql`: answers statements about the tables of a database, and prints rows as they come. This module does
+//! not know how a table is read, and in which process.
 
 use crate::minus::{self, Minus};
 use crate::{BadColumns, BadRow, BuiltFormat, FORMAT, LarchFactory, LarchTable, MergeJoinFilters, Provide, Unwritable};
@@ -23,30 +23,30 @@ use larch::Snapshot;
 use larch_cli::{Failure, Output, Query, QueryFormat};
 use std::sync::Arc;
 
-/// How often statements are begun; each time but the first, they see the newest rows.
+/// How many times the statements are begun. Each new beginning sees the newest rows.
 const ATTEMPTS: u32 = 5;
 
 /// Other processes that answer queries.
 pub trait Elsewhere {
-    /// What the session knows of a table.
+    /// Makes the table provider for each table in the session.
     fn provide(&self) -> Provide;
 
-    /// The session whose queries they answer.
+    /// A session whose queries the other processes answer.
     ///
     /// # Errors
     ///
-    /// They cannot be asked.
+    /// If the other processes cannot be asked.
     fn session(&self, here: SessionState) -> datafusion::error::Result<SessionState>;
 
-    /// Whether a query failed because the other processes now show other rows than this process.
+    /// Whether a query failed because the other processes now show other rows than this process does.
     fn have_moved_on(&self, error: &DataFusionError) -> bool;
 
-    /// Whether a query failed because one of the processes was lost. They give no wrong rows then, and may answer if
-    /// they are asked again.
+    /// Whether a query failed because one of the processes was lost. In this case the processes return no wrong
+    /// rows, and may answer if they are asked again.
     fn have_lost_one(&self, error: &DataFusionError) -> bool;
 
-    /// The words of the other processes about a row or a database that they cannot read, without the text around
-    /// them.
+    /// The text of the other processes about a row or a database that they cannot read, without Ballista's text
+    /// before and after it.
     fn words_of(&self, error: &DataFusionError) -> Option<String>;
 }
 
@@ -54,7 +54,7 @@ pub trait Elsewhere {
 ///
 /// # Errors
 ///
-/// A statement is wrong or fails, or its answer cannot be printed.
+/// If a statement is wrong or fails, or if its answer cannot be printed.
 pub fn run(query: &Query) -> Result<(), Failure> {
     if query.scheduler.is_some() {
         let why =
@@ -64,11 +64,11 @@ pub fn run(query: &Query) -> Result<(), Failure> {
     run_on(query, None)
 }
 
-/// Runs all statements of a query; if other processes are given, they answer it.
+/// Runs all statements of a query. If `elsewhere` is given, other processes answer them.
 ///
 /// # Errors
 ///
-/// The errors of [`run`], or the other processes cannot be reached.
+/// The errors of [`run`], or an error if the other processes cannot be reached.
 pub fn run_on(query: &Query, elsewhere: Option<&dyn Elsewhere>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = with_threads(runtime, query.threads).enable_all().build();
@@ -87,7 +87,8 @@ pub fn run_on(query: &Query, elsewhere: Option<&dyn Elsewhere>) -> Result<(), Fa
 
 /// Why statements were not answered.
 enum Stopped {
-    /// The other processes have moved on, and nothing was printed yet. The statements can be begun again.
+    /// The other processes show newer rows, and nothing was printed yet. Therefore the statements can be begun
+    /// again.
     Early,
     Failed(Failure),
 }
@@ -128,7 +129,8 @@ async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut O
                     Err(error) => error,
                 };
                 let Some(others) = elsewhere else { return Err(failure(error).into()) };
-                // All statements see the same rows. So once some rows were printed, the statement cannot begin again.
+                // All statements must see the same rows. Therefore the statements cannot be begun again once some
+                // rows were printed.
                 if !has_printed && others.have_moved_on(&error) {
                     return Err(Stopped::Early);
                 }
@@ -150,7 +152,7 @@ async fn answer(query: &Query, elsewhere: Option<&dyn Elsewhere>, output: &mut O
     Ok(())
 }
 
-/// A session that has all tables of the database.
+/// A session with all tables of the database.
 fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>) -> Result<SessionContext, Failure> {
     let provide = match elsewhere {
         Some(elsewhere) => elsewhere.provide(),
@@ -191,9 +193,9 @@ fn context(query: &Query, snapshot: &Snapshot, elsewhere: Option<&dyn Elsewhere>
     Ok(context)
 }
 
-/// Why a statement is refused. If it names a table that does not exist, the words are those of the other commands.
-/// DataFusion decides whether the table exists: a name in a statement may also be the name of a function, or of a
-/// table that the statement makes.
+/// The error about a statement that is refused. If the statement names a table that does not exist, the error has
+/// the same text as in other commands. DataFusion decides whether a name is such a table, because it may also be
+/// the name of a function, or of a table that the statement makes.
 fn refused(context: &SessionContext, query: &Query, statement: &Statement, error: DataFusionError) -> Failure {
     let state = context.state();
     let words = error.find_root().strip_backtrace();
@@ -233,7 +235,7 @@ async fn print(
     }
     let mut with_header = WriterBuilder::new().with_header(true);
     if format == QueryFormat::Csv {
-        // The header comes also if no row does.
+        // The header is printed even if there are no rows.
         let mut writer = std::mem::take(&mut with_header).build(&mut *output);
         writer.write(&RecordBatch::new_empty(schema)).map_err(unprintable)?;
         with_header = WriterBuilder::new().with_header(false);
@@ -251,7 +253,7 @@ async fn print(
     Ok(())
 }
 
-/// An answer that was not printed.
+/// The failure to print an answer.
 fn unprintable(error: ArrowError) -> Failure {
     match error {
         ArrowError::IoError(_, error) => Failure::Output(error),
@@ -259,7 +261,7 @@ fn unprintable(error: ArrowError) -> Failure {
     }
 }
 
-/// What went wrong, in words and exit codes of the command line.
+/// The failure of the command for an error of DataFusion, with the words and the exit code of the command line.
 fn failure(error: DataFusionError) -> Failure {
     let root = error.find_root();
     if let DataFusionError::External(external) = root {

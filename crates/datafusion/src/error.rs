@@ -1,16 +1,16 @@
-//! What goes wrong in a table of a query, in addition to the errors of the engine and of DataFusion.
+//! The errors of a table in a query that are neither errors of the engine nor of DataFusion.
 
 use datafusion::error::DataFusionError;
 use std::fmt;
 
-/// A row that is not what the columns of its table say.
+/// A row that does not fit the columns of its table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRow {
     /// The table.
     pub table: String,
     /// The key of the row as text.
     pub key: String,
-    /// The column; `None` if the bytes as a whole are wrong.
+    /// The column, or `None` if the bytes as a whole are wrong.
     pub column: Option<String>,
     /// What is wrong.
     pub what: String,
@@ -29,7 +29,7 @@ impl fmt::Display for BadRow {
 
 impl std::error::Error for BadRow {}
 
-/// An error of another crate, as DataFusion passes it on.
+/// An error of another crate, in the form in which DataFusion passes it on.
 pub fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }

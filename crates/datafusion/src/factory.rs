@@ -1,13 +1,13 @@
-//! `CREATE EXTERNAL TABLE … STORED AS LARCH`: a table of a database with columns that the statement declares. It reads
-//! no row.
+//! `CREATE EXTERNAL TABLE … STORED AS LARCH`: makes a table of a database available with the columns that the
+//! statement declares. This module reads no rows.
 //!
 //! ```sql
 //! CREATE EXTERNAL TABLE cities STORED AS LARCH LOCATION 'cities'
 //! OPTIONS ('columns' 'key.tuple(number u32), value.json(name string, people u64)')
 //! ```
 //!
-//! `LOCATION` is the name of the table in the database. Without the option, the columns are those that the table
-//! declares.
+//! `LOCATION` is the name of the table in the database. Without the option, the table has the columns that it
+//! declares itself.
 
 use crate::error::external;
 use crate::table::LarchTable;
@@ -20,16 +20,16 @@ use larch::{Database, Snapshot};
 use std::fmt;
 use std::sync::Arc;
 
-/// What `STORED AS` calls it.
+/// The name of this format after `STORED AS`.
 pub const FORMAT: &str = "LARCH";
 
-/// The option with the columns. DataFusion puts the word before the point.
+/// The name of the option that declares the columns. DataFusion adds the word before the point.
 const COLUMNS: &str = "format.columns";
 
-/// Makes of a table what a session asks.
+/// Makes the table provider that a session uses for a table.
 pub type Provide = Arc<dyn Fn(LarchTable) -> Arc<dyn TableProvider> + Send + Sync>;
 
-/// Makes tables of a database for statements.
+/// Makes the tables of a database available to statements.
 pub struct LarchFactory {
     database: Database,
     snapshot: Snapshot,
@@ -37,12 +37,12 @@ pub struct LarchFactory {
 }
 
 impl LarchFactory {
-    /// For the tables of `database` as `snapshot` shows them.
+    /// A factory for the tables of `database`, as they are in `snapshot`.
     pub fn new(database: &Database, snapshot: &Snapshot) -> Self {
         Self::with(database, snapshot, Arc::new(|table| Arc::new(table)))
     }
 
-    /// A factory for a session; `provide` makes the provider of each table.
+    /// A factory for a session. `provide` makes the table provider for each table.
     pub fn with(database: &Database, snapshot: &Snapshot, provide: Provide) -> Self {
         Self { database: database.clone(), snapshot: snapshot.clone(), provide }
     }

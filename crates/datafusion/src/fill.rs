@@ -1,5 +1,5 @@
-//! Rows as Arrow arrays: the fields that a query needs are decoded from the bytes of a row directly into the arrays,
-//! without intermediate values. It does not know where the rows come from.
+//! Turns rows into Arrow arrays. The fields that a query needs are decoded from a row's bytes directly into the
+//! arrays, without intermediate values. This module does not know where the rows come from.
 
 mod builder;
 mod json;
@@ -13,10 +13,10 @@ use rows::{BadTuple, Decoder, FieldType, Kind, Mistake};
 #[cfg(test)]
 mod tests;
 
-/// Why a row has no value of its column's type.
+/// Why a row has no value of the column's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadField {
-    /// The column, by its number in the schema; `None` if the bytes as a whole are wrong.
+    /// The number of the column in the schema, or `None` if the bytes as a whole are wrong.
     pub column: Option<usize>,
     /// What is wrong.
     pub what: String,
@@ -28,53 +28,53 @@ impl BadField {
     }
 }
 
-/// Arrays that grow by a row at a time.
+/// Arrays to which rows are appended.
 pub struct Filler {
     sources: Vec<Wanted>,
     /// The arrays, in the order of the query's columns.
     builders: Vec<Builder>,
-    /// The kinds of their values.
+    /// The kinds of the arrays' values.
     kinds: Vec<Kind>,
-    /// How many rows arrays have room for at first.
+    /// How many rows the arrays have room for at first.
     capacity: usize,
     rows: usize,
 }
 
-/// A source with the fields that a query needs.
+/// A source, and the fields that a query needs from it.
 struct Wanted {
     form: Form,
-    /// The number of its part among the parts that are read; `None` for the key.
+    /// The number of its part among the parts that are read, or `None` for the key.
     part: Option<usize>,
-    /// The fields up to the last one that is wanted.
+    /// The fields up to the last one that is needed.
     fields: Vec<Place>,
-    /// How many of them at the front have a [plain width](Place::plain_width).
+    /// How many fields at the beginning have a [plain width](Place::plain_width).
     plain: usize,
-    /// Whether these are all fields.
+    /// Whether `fields` are all fields of the source.
     is_all: bool,
     json: json::Tree,
 }
 
-/// Where a field goes.
+/// A field, and the array to which its values go.
 #[derive(Clone, Copy)]
 struct Place {
     field_type: FieldType,
-    /// The number of its array, if it is wanted.
+    /// The number of its array, or `None` if the query does not need the field.
     array: Option<usize>,
-    /// The number of its column, if it is one.
+    /// The number of its column, or `None` if the field is not a column.
     column: Option<usize>,
-    /// The number of bytes that the field has in every tuple; `None` if the number differs, or if the field is
-    /// descending.
+    /// The number of bytes that the field has in every tuple, or `None` if this number differs from tuple to tuple,
+    /// or if the field is descending.
     plain_width: Option<usize>,
 }
 
 impl Filler {
-    /// Rows for these columns, in this order, each column once. `groups` are the groups that are read, in the order
-    /// of a row's parts. Arrays begin with room for `capacity` rows, so that values are not moved when the arrays
-    /// grow.
+    /// Arrays for these columns, in this order. Each column may be named only once. `groups` are the groups that
+    /// are read, in the order of the parts of a row. The arrays begin with room for `capacity` rows, so that values
+    /// need not be moved while the arrays grow.
     ///
     /// # Panics
     ///
-    /// If a column has a group that is not read.
+    /// If a column is in a group that is not read.
     pub fn new(columns: &Columns, wanted: &[usize], groups: &[usize], capacity: usize) -> Self {
         let mut builders: Vec<Option<(Kind, Builder)>> = wanted.iter().map(|_| None).collect();
         let (mut sources, mut next) = (Vec::new(), 0);
@@ -115,7 +115,7 @@ impl Filler {
     ///
     /// # Errors
     ///
-    /// If a field is not what its column says. Then the arrays are of no use any more.
+    /// If a field does not fit its column. After an error, the arrays cannot be used any more.
     #[inline]
     pub fn push(&mut self, key: &[u8], parts: &[&[u8]]) -> Result<(), BadField> {
         for wanted in &self.sources {
@@ -125,13 +125,13 @@ impl Filler {
         Ok(())
     }
 
-    /// Appends `rows` rows. `keys` gives their keys one after the other. For each group that is read, `parts` has one
-    /// part of each row.
+    /// Appends `rows` rows. `keys` returns their keys one after the other. For each group that is read, `parts`
+    /// contains that part of each row.
     ///
     /// # Errors
     ///
-    /// A field is not what its column says; the error has the number of its row among these rows. The arrays are then
-    /// useless.
+    /// If a field does not fit its column. The error contains the number of the row among these rows. After an
+    /// error, the arrays cannot be used any more.
     pub fn push_rows(
         &mut self,
         keys: impl Fn(&mut dyn FnMut(&[u8])),
@@ -157,17 +157,17 @@ impl Filler {
         Ok(())
     }
 
-    /// Rows so far.
+    /// The number of rows so far.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// About how many bytes the arrays take.
+    /// Approximately how many bytes the arrays take.
     pub fn bytes(&self) -> usize {
         self.builders.iter().map(Builder::bytes).sum()
     }
 
-    /// Returns the arrays so far, in the order of the wanted columns, and begins new arrays.
+    /// Returns the arrays with the rows so far, in the order of the wanted columns, and begins new arrays.
     pub fn take(&mut self) -> Vec<ArrayRef> {
         self.rows = 0;
         let next = |(builder, kind): (&mut Builder, &Kind)| {
@@ -178,7 +178,8 @@ impl Filler {
 }
 
 impl Wanted {
-    /// Reads this source of rows: column after column if all fields have a [plain width](Place::plain_width).
+    /// Reads this source of many rows. If all fields have a [plain width](Place::plain_width), it reads column
+    /// after column.
     fn read_all(&self, sources: &[&[u8]], builders: &mut [Builder]) -> Result<(), (usize, BadField)> {
         if self.plain_columns(sources, builders).is_some() {
             return Ok(());
@@ -187,8 +188,9 @@ impl Wanted {
         sources.try_for_each(|(row, bytes)| self.read(bytes, builders).map_err(|bad| (row, bad)))
     }
 
-    /// Reads one column after the other. `None` if a row is damaged; then the arrays may have some new values.
-    /// `None`, and no new values, if this source cannot be read in this way.
+    /// Reads this source column after column. Returns `None` if a row is damaged. The arrays may then have some of
+    /// the new values. Also returns `None` if this source cannot be read in this way. The arrays then have no new
+    /// values.
     fn plain_columns(&self, sources: &[&[u8]], builders: &mut [Builder]) -> Option<()> {
         if !matches!(self.form, Form::Tuple { .. }) || self.plain < self.fields.len() {
             return None;
@@ -241,15 +243,15 @@ impl Wanted {
     #[inline]
     fn tuple(&self, bytes: &[u8], has_rest: bool, builders: &mut [Builder]) -> Result<(), BadField> {
         match self.plain_fields(bytes, builders) {
-            // Most tuples end here.
+            // For most tuples, everything is read here.
             Some(left) if self.plain == self.fields.len() && (left.is_empty() || !self.is_all) => Ok(()),
             Some(left) => self.tuple_from(self.plain, (bytes, left), has_rest, builders),
             None => self.tuple_from(0, (bytes, bytes), has_rest, builders),
         }
     }
 
-    /// Reads the plain fields, and returns the bytes after them; `None` if a field is wrong. The arrays are then
-    /// useless.
+    /// Reads the fields with a plain width, and returns the bytes after these fields. Returns `None` if a field is
+    /// wrong. After that, the arrays cannot be used any more.
     #[inline]
     fn plain_fields<'b>(&self, bytes: &'b [u8], builders: &mut [Builder]) -> Option<&'b [u8]> {
         let mut left = bytes;
@@ -263,7 +265,8 @@ impl Wanted {
         Some(left)
     }
 
-    /// Reads the fields of a tuple from number `first` on; `left` are the remaining bytes of the tuple.
+    /// Reads the fields of a tuple, starting with the field number `first`. `left` are the bytes of the tuple from
+    /// this field on.
     fn tuple_from(
         &self,
         first: usize,
@@ -290,7 +293,7 @@ impl Wanted {
     }
 }
 
-/// Reads a field of a tuple into an array, or passes over it.
+/// Reads a field of a tuple into an array, or skips the field if there is no array.
 #[inline]
 fn read_field(from: &mut Decoder<'_>, field_type: FieldType, array: Option<&mut Builder>) -> Result<(), Mistake> {
     let read = |from: &mut Decoder<'_>| match (field_type.is_optional && !from.flag()?, array) {

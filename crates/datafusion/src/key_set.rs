@@ -1,7 +1,8 @@
-//! Sets of keys as ranges of bytes, in order and apart from each other. It knows neither fields nor SQL.
+//! Sets of keys. A set is a list of byte ranges, which are in order and do not overlap. This module knows neither
+//! fields nor SQL.
 //!
-//! Invariant: if two ranges follow each other, the first one ends where the second one begins, or before. No range is
-//! empty. Ranges that touch stay apart, because each may stand for one value of a field.
+//! Invariant: each range ends at or before the beginning of the next range. No range is empty. Two ranges that
+//! touch are not joined, because each of them may stand for one value of a field.
 
 use serde::{Deserialize, Serialize};
 use std::ops::Bound;
@@ -9,16 +10,16 @@ use std::ops::Bound;
 #[cfg(test)]
 mod tests;
 
-/// The keys from `low` to before `high`, or to the last one.
+/// The keys from `low` up to `high`, without `high` itself, or up to the last key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyRange {
     /// The first key.
     pub low: Vec<u8>,
-    /// Where the keys end; `None` if they go on to the last one.
+    /// Where the keys end, or `None` if the range contains all keys after `low`.
     pub high: Option<Vec<u8>>,
 }
 
-/// Some keys.
+/// A set of keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeySet {
     ranges: Vec<KeyRange>,
@@ -36,12 +37,12 @@ impl KeyRange {
         Self { low: prefix, high }
     }
 
-    /// The range as the engine takes it.
+    /// The bounds of the range in the form that the engine takes.
     pub fn bounds(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
         (Bound::Included(self.low.clone()), self.high.clone().map_or(Bound::Unbounded, Bound::Excluded))
     }
 
-    /// The same range in longer keys, for the bytes that follow `prefix`.
+    /// The same range among keys that begin with `prefix`: it applies to the bytes after `prefix`.
     pub fn below(&self, prefix: &[u8]) -> Self {
         let high = match &self.high {
             Some(high) => Some([prefix, high].concat()),
@@ -63,7 +64,7 @@ fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether `one` ends before `other` does, or with it.
+/// Whether `one` ends before `other` ends, or at the same place.
 fn ends_first(one: &Option<Vec<u8>>, other: &Option<Vec<u8>>) -> bool {
     match (one, other) {
         (_, None) => true,
@@ -101,7 +102,7 @@ impl KeySet {
         Self { ranges: joined }
     }
 
-    /// The same keys with ranges that touch made one.
+    /// The same keys, but ranges that touch are joined into one.
     pub fn joined(self) -> Self {
         let mut joined: Vec<KeyRange> = Vec::with_capacity(self.ranges.len());
         for range in self.ranges {
@@ -113,23 +114,23 @@ impl KeySet {
         Self { ranges: joined }
     }
 
-    /// Its ranges, in order.
+    /// The ranges, in order.
     pub fn ranges(&self) -> &[KeyRange] {
         &self.ranges
     }
 
-    /// Whether it has all keys.
+    /// Whether the set contains all keys.
     pub fn is_all(&self) -> bool {
         matches!(&self.ranges[..], [KeyRange { low, high: None }] if low.is_empty())
     }
 
-    /// The keys that are in one of the two.
+    /// The keys that are in at least one of the two sets.
     pub fn union(mut self, other: Self) -> Self {
         self.ranges.extend(other.ranges);
         Self::of(self.ranges)
     }
 
-    /// The keys that are in both.
+    /// The keys that are in both sets.
     pub fn intersection(&self, other: &Self) -> Self {
         let (mut one, mut two) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
         let mut ranges = Vec::new();

@@ -1,13 +1,14 @@
-//! SQL over a Larch database: its tables as tables of Apache DataFusion.
+//! SQL over a Larch database, whose tables become tables of Apache DataFusion.
 //!
-//! * [`Columns`] says which columns the rows of a table have, where they lie and what types they have.
-//! * [`LarchTable`] is a table at one version. A query reads only the keys that its filters leave, and only the
-//!   column groups of its columns. Counts, and the least and the greatest key, come from the index.
-//! * [`LarchScan`] is the scan in a physical plan. What it reads is a plain value, a [`ScanSpec`].
-//! * [`BuiltFormat`] writes the rows of a query as files that a table takes in.
-//! * [`MergeJoinFilters`] is a rule for sessions that plan merge joins, which works around a fault of DataFusion.
+//! * [`Columns`] says which columns the rows of a table have, where these columns lie in the rows, and what types
+//!   they have.
+//! * [`LarchTable`] is a table at one version. A query reads only the keys that its filters allow, and only the
+//!   column groups that contain its columns. Counts, the least key and the greatest key come from the index.
+//! * [`LarchScan`] is the scan in a physical plan. A [`ScanSpec`] describes as a plain value what the scan reads.
+//! * [`BuiltFormat`] writes the rows of a query as files that a table can take in.
+//! * [`MergeJoinFilters`] is a rule for sessions that plan merge joins. It works around a fault of DataFusion.
 //!
-//! It knows the engine by its public interface alone, and the engine does not know it.
+//! This crate uses only the public interface of the engine, and the engine does not know this crate.
 
 mod columns;
 #[cfg(feature = "cli")]

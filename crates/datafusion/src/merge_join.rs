@@ -1,8 +1,9 @@
-//! Filters of outer merge joins, changed so that they can be evaluated for a row that has no partner.
+//! Changes filters of outer merge joins, so that they can be evaluated for a row without a partner.
 //!
-//! `SortMergeJoinExec` of DataFusion 55.2 also evaluates the filter of an outer join for rows whose keys have no
-//! match, with NULL for the other side. It discards the result. But the schema of the filter says that such a column
-//! has no NULL, so the query ends with `Column 'y' is declared as non-nullable but contains null values`:
+//! `SortMergeJoinExec` of DataFusion 55.2 evaluates the filter of an outer join even for rows whose keys have no
+//! match. The columns of the other side are NULL then. It discards the result of this evaluation. But the filter's
+//! schema says that such a column is never NULL, so the query ends with `Column 'y' is declared as non-nullable but
+//! contains null values`:
 //!
 //! ```text
 //! SELECT * FROM a LEFT JOIN b ON a.x = b.x AND a.y < b.y       a: (1, 5)  b: (2, 9)       filter: 5 < NULL
@@ -18,7 +19,7 @@ use datafusion::physical_plan::joins::SortMergeJoinExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use std::sync::Arc;
 
-/// A rule that allows NULL in each column of the filter of a merge join. It must come after the rules of DataFusion.
+/// A rule that allows NULL in each column of a merge join's filter. It must run after the rules of DataFusion.
 #[derive(Debug)]
 pub struct MergeJoinFilters;
 

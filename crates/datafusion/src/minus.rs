@@ -1,8 +1,8 @@
-//! A minus before an unsigned number, which DataFusion's planner of SQL refuses. Here the number is made a signed one
-//! first.
+//! Plans a minus before an unsigned number. DataFusion's planner of SQL refuses this. Here the number is first
+//! converted to a signed type.
 //!
-//! The planner has no hook for operators with one operand, but it has one for unknown operators with two operands. So
-//! each minus in a statement is replaced by such an operator, and [`Minus`] plans it:
+//! DataFusion's planner has no hook for operators with one operand, but it has a hook for unknown operators with
+//! two operands. Therefore each minus in a statement is replaced by such an operator, and [`Minus`] plans it:
 //!
 //! ```text
 //! SELECT -a FROM t      SELECT NULL <minus> a FROM t      a signed: Negative(a)    a unsigned: Negative(Cast(a))
@@ -18,10 +18,10 @@ use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast;
 use std::ops::ControlFlow;
 
-/// The operator; no text of SQL has it.
+/// The name of this operator. It cannot occur in a text of SQL.
 const MINUS: &str = "- of the right side";
 
-/// Plans the operator.
+/// Plans this operator.
 #[derive(Debug)]
 pub struct Minus;
 
@@ -50,7 +50,7 @@ fn minus() -> ast::BinaryOperator {
     ast::BinaryOperator::Custom(MINUS.to_owned())
 }
 
-/// Replaces each unary minus by the operator. The minus of a constant stays.
+/// Replaces each minus with one operand by this operator. The minus of a constant is not replaced.
 pub fn mark(statement: &mut Statement) {
     match statement {
         Statement::Statement(statement) => mark_in(&mut **statement),

@@ -1,5 +1,5 @@
-//! The keys that a filter leaves: comparisons of key fields with constants become ranges of keys. It knows how keys
-//! are encoded, and reads none.
+//! Finds the keys that a filter allows: comparisons of key fields with constants become ranges of keys. This module
+//! knows how keys are encoded, but it reads no keys.
 //!
 //! ```text
 //! key (a, b, c):  a = 1 AND b IN (2, 3) AND c > 4    the ranges (1, 2, 4)… to the end of (1, 2) and (1, 3, 4)… to that of (1, 3)
@@ -7,9 +7,9 @@
 //!                 a = 1 AND b > 2 OR a > 1           the ranges of both sides, together
 //! ```
 //!
-//! The set of keys for a filter contains every key that passes the filter, and may contain others. For each filter,
-//! the result says whether the set contains others. More filters do not change that, because each of them only
-//! removes values of a field.
+//! The set of keys for a filter contains every key that passes the filter. It may also contain other keys. For each
+//! filter, the result says whether the set contains such other keys. More filters do not change this, because each
+//! of them only removes values of a field.
 
 use crate::columns::{Columns, Form};
 use crate::key_set::{KeyRange, KeySet};
@@ -24,42 +24,43 @@ use std::cmp::Ordering;
 #[cfg(test)]
 mod tests;
 
-/// The most ranges that a list of values of one field may become, including the values of the fields before it.
+/// The most ranges that a list of values for one field may become, together with the values of the fields before
+/// it.
 const MAX_RANGES: usize = 1024;
 
-/// How well a set of keys says what a filter leaves.
+/// How well a set of keys describes which keys a filter allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
-    /// It says nothing.
+    /// The filter was not used for the set.
     Unused,
-    /// It has all keys that the filter leaves, and others.
+    /// The set contains all keys that the filter allows, and possibly others.
     Inexact,
-    /// It has the keys that the filter leaves.
+    /// The set contains exactly the keys that the filter allows.
     Exact,
 }
 
-/// The keys that some filters leave together.
+/// The keys that several filters allow together.
 #[derive(Clone, Debug)]
 pub struct Narrowed {
     /// The keys.
     pub keys: KeySet,
-    /// For each filter.
+    /// How well the set describes each filter.
     pub fits: Vec<Fit>,
-    /// The number of first fields that have one value in all of these keys.
+    /// How many of the first fields have the same value in all these keys.
     pub pinned: usize,
 }
 
-/// The keys that `filters` leave together, of a table with these columns.
+/// The keys that `filters` allow together, for a table with these columns.
 pub fn narrow(columns: &Columns, filters: &[&Expr]) -> Narrowed {
     let key = KeyFields::of(columns);
     let narrowed = key.conjunction(filters);
     Narrowed { keys: narrowed.keys.joined(), ..narrowed }
 }
 
-/// What a filter says of one field.
+/// What a filter says about one field.
 struct OfField {
     field: usize,
-    /// The ranges of the keys' bytes from this field on.
+    /// The allowed ranges, for the bytes of a key from this field on.
     values: KeySet,
     is_exact: bool,
 }
@@ -72,17 +73,17 @@ struct KeyFields<'c> {
 struct KeyField<'c> {
     name: Option<&'c str>,
     field_type: FieldType,
-    /// The declaration of this field alone; `None` if the field is the rest of a key.
+    /// The declaration of a tuple with only this field, or `None` if the field is the rest of a key.
     declaration: Option<Declaration>,
 }
 
-/// A constant beside a field of whole numbers, or of another kind.
+/// A constant that is compared with a field.
 enum Operand {
-    /// A value of the field's type, as bytes.
+    /// A value of the field's type, as its bytes.
     Value(Vec<u8>),
-    /// Less than all values of the field.
+    /// The constant is less than all values of the field.
     Below,
-    /// Greater than all.
+    /// The constant is greater than all values of the field.
     Above,
 }
 
@@ -148,7 +149,7 @@ impl<'c> KeyFields<'c> {
         Narrowed { keys, fits, pinned }
     }
 
-    /// What `filter` says about one field; `None` if it says something else, or nothing useful.
+    /// What `filter` says about a field, or `None` if it says something else, or nothing that can be used.
     fn of_field(&self, filter: &Expr) -> Option<OfField> {
         match filter {
             Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
@@ -177,7 +178,7 @@ impl<'c> KeyFields<'c> {
                 let mut values = Vec::with_capacity(list.len());
                 for value in list {
                     let Expr::Literal(value, _) = value else { return None };
-                    // A NULL in a list equals nothing; if the list is negated, no row is left.
+                    // A NULL in a list equals nothing. If the list is negated, no row passes the filter.
                     if value.is_null() {
                         return None;
                     }
@@ -207,7 +208,7 @@ impl<'c> KeyFields<'c> {
         }
     }
 
-    /// The field that a column is.
+    /// The number of the field that is this column.
     fn field(&self, column: &Expr) -> Option<usize> {
         let Expr::Column(column) = column else { return None };
         self.fields.iter().position(|field| field.name == Some(column.name.as_str()))
@@ -218,7 +219,8 @@ impl<'c> KeyFields<'c> {
         Some(OfField { field, values, is_exact: true })
     }
 
-    /// The field of a column, and the type to which its values are cast before they are compared.
+    /// The number of the field that is this column, and the type to which its values are cast before they are
+    /// compared.
     fn seen<'e>(&self, column: &'e Expr) -> Option<(usize, Option<&'e DataType>)> {
         match column {
             Expr::Cast(cast) => Some((self.field(&cast.expr)?, Some(cast.field.data_type()))),
@@ -232,13 +234,13 @@ impl<'c> KeyFields<'c> {
         let field = &self.fields[number];
         let values = match cast {
             Some(to) if !is_wider(to, field.field_type.kind) => field.compared_as(to, op, value)?,
-            // A number as a wider one is the same number.
+            // A cast of a number to a wider type does not change the number.
             _ => field.compared(op, &field.operand(value)?)?,
         };
         Some((number, values))
     }
 
-    /// The strings that fit a pattern.
+    /// The strings that match a pattern.
     fn like(&self, column: &Expr, pattern: &str) -> Option<OfField> {
         let number = self.field(column)?;
         let field = &self.fields[number];
@@ -279,7 +281,7 @@ impl KeyField<'_> {
         }
     }
 
-    /// Whether the range is exactly one value of the field, with all keys that have it.
+    /// Whether the range contains exactly one value of the field, and all keys with this value.
     fn is_value(&self, range: &KeyRange) -> bool {
         match &self.declaration {
             None => *range == self.one(range.low.clone()),
@@ -287,16 +289,16 @@ impl KeyField<'_> {
         }
     }
 
-    /// The keys that have this value from here on.
+    /// The keys in which this value comes next.
     fn one(&self, value: Vec<u8>) -> KeyRange {
         match &self.declaration {
             Some(_) => KeyRange::of_prefix(value),
-            // The key ends with it.
+            // The key ends with this value.
             None => KeyRange { high: Some([&value[..], &[0]].concat()), low: value },
         }
     }
 
-    /// The bytes of the values for which a comparison with a constant is true.
+    /// The bytes of all values for which a comparison with a constant is true.
     fn compared(&self, op: Operator, operand: &Operand) -> Option<KeySet> {
         let present = self.present();
         let (less, equal, greater) = match operand {
@@ -322,9 +324,9 @@ impl KeyField<'_> {
         })
     }
 
-    /// The bytes of the values for which a comparison is true after a cast to numbers with fractions. A query casts
-    /// so if it compares `id` with 10.5. Such a cast keeps the order of the values, although it may map several
-    /// values to one number.
+    /// The bytes of all values for which a comparison is true after a cast to numbers with fractions. For example,
+    /// a query makes such a cast to compare `id` with 10.5. Such a cast keeps the order of the values, although it
+    /// may map several values to the same number.
     fn compared_as(&self, to: &DataType, op: Operator, value: &ScalarValue) -> Option<KeySet> {
         if self.field_type.kind == Kind::F32 {
             return self.compared_as_double(to, op, value);
@@ -344,7 +346,7 @@ impl KeyField<'_> {
         }
     }
 
-    /// The comparison of a field of 32-bit floating-point numbers with a constant of 64 bits.
+    /// Compares a field of 32-bit floating-point numbers with a constant of 64 bits.
     fn compared_as_double(&self, to: &DataType, op: Operator, value: &ScalarValue) -> Option<KeySet> {
         let (DataType::Float64, ScalarValue::Float64(Some(number))) = (to, value) else { return None };
         if !is_plain(*number) {
@@ -355,7 +357,8 @@ impl KeyField<'_> {
         if f64::from(near) == *number {
             return self.compared(op, &single(near)?);
         }
-        // No value is equal. The least value above the constant; -0.0 is the zero of a key as well.
+        // No value of the field equals the constant. The least value above the constant. In a key, -0.0 is the same
+        // as 0.0.
         let above = if f64::from(near) > *number { near } else { near.next_up() } + 0.0;
         match op {
             Operator::Lt | Operator::LtEq => self.compared(Operator::Lt, &single(above)?),
@@ -366,7 +369,7 @@ impl KeyField<'_> {
         }
     }
 
-    /// A constant as the bytes of the field.
+    /// A constant as bytes of the field's type.
     fn operand(&self, value: &ScalarValue) -> Option<Operand> {
         if value.is_null() {
             return None;
@@ -387,7 +390,7 @@ impl KeyField<'_> {
                     Err(_) => return Some(Operand::Above),
                 },
             },
-            // SQL orders -0.0 before 0.0, and has many NaN; a key has one zero and one NaN.
+            // SQL orders -0.0 before 0.0 and knows many NaNs. A key knows only one zero and one NaN.
             Kind::F32 => match value {
                 ScalarValue::Float32(Some(number)) if is_plain((*number).into()) => FieldValue::F32(*number),
                 _ => return None,
@@ -422,7 +425,7 @@ impl KeyField<'_> {
         let mut key = Vec::new();
         match (declaration.encode(std::slice::from_ref(&value), &mut key), value) {
             (Ok(()), _) => Some(Operand::Value(key)),
-            // A whole number without room in the field.
+            // A whole number that is too small or too large for the field.
             (Err(_), FieldValue::Signed(number)) if number < 0 => Some(Operand::Below),
             (Err(_), FieldValue::Signed(_) | FieldValue::Unsigned(_)) => Some(Operand::Above),
             (Err(_), _) => None,
@@ -430,7 +433,7 @@ impl KeyField<'_> {
     }
 }
 
-/// A whole number of any type.
+/// A whole number of any integer type.
 enum Whole {
     Negative(i128),
     Natural(u128),
@@ -456,7 +459,7 @@ fn whole(value: &ScalarValue) -> Option<Whole> {
     Some(u128::try_from(number).map_or(Whole::Negative(number), Whole::Natural))
 }
 
-/// Whether a number compares in the same way in SQL and in a key.
+/// Whether a number is compared in SQL in the same way as in a key.
 fn is_plain(number: f64) -> bool {
     !number.is_nan() && number.to_bits() != (-0.0_f64).to_bits()
 }
@@ -471,12 +474,13 @@ fn bytes(value: &ScalarValue) -> Option<&[u8]> {
     }
 }
 
-/// The first whole number that, cast to `to`, is not less than a constant, and the first one that is greater. `None`
-/// if `kind` does not have whole numbers, or if the cast does not keep their order.
+/// Two whole numbers: the first one that is not less than a constant after a cast to `to`, and the first one that
+/// is greater than the constant. Returns `None` if `kind` is no whole number, or if the cast does not keep the
+/// order.
 fn borders(to: &DataType, kind: Kind, value: &ScalarValue) -> Option<(i128, i128)> {
     let digits = digits(kind)?;
     match (to, value) {
-        // Arrow casts with the same rounding, and compares in this order.
+        // Arrow casts with the same rounding and compares in the same order.
         (DataType::Float64, ScalarValue::Float64(Some(value))) if is_plain(*value) => {
             Some(borders_by(|number| (number as f64).total_cmp(value)))
         }
@@ -493,9 +497,9 @@ fn borders(to: &DataType, kind: Kind, value: &ScalarValue) -> Option<(i128, i128
     }
 }
 
-/// The first whole number for which `compare` does not say less, and the first one for which it says greater. If
-/// there is no such number, the result is one more than all whole numbers of 64 bits. For growing numbers, `compare`
-/// must say less, then equal, then greater.
+/// The first whole number for which `compare` does not return less, and the first one for which it returns greater.
+/// If there is no such number, the result is greater by one than the largest whole number of 64 bits. When the
+/// numbers grow, `compare` must return first less, then equal, then greater.
 fn borders_by(compare: impl Fn(i128) -> Ordering) -> (i128, i128) {
     let first = |is_past: &dyn Fn(Ordering) -> bool| {
         let (mut low, mut high) = (i128::from(i64::MIN), i128::from(u64::MAX) + 1);
@@ -512,7 +516,7 @@ fn borders_by(compare: impl Fn(i128) -> Ordering) -> (i128, i128) {
     (first(&Ordering::is_ge), first(&Ordering::is_gt))
 }
 
-/// The most digits of a whole number of this kind; `None` if the kind is no whole number, or has 128 bits.
+/// The most digits of a whole number of this kind, or `None` if the kind is no whole number, or one of 128 bits.
 fn digits(kind: Kind) -> Option<u8> {
     match kind {
         Kind::U8 | Kind::I8 => Some(3),
@@ -523,7 +527,7 @@ fn digits(kind: Kind) -> Option<u8> {
     }
 }
 
-/// Whether every whole number of `kind` is one of `to`, too.
+/// Whether the type `to` contains every whole number of `kind`.
 fn is_wider(to: &DataType, kind: Kind) -> bool {
     let bits = |kind: Kind| kind.width().unwrap_or(16) * 8;
     let is_natural = matches!(kind, Kind::U8 | Kind::U16 | Kind::U32 | Kind::U64);
@@ -539,12 +543,12 @@ fn is_wider(to: &DataType, kind: Kind) -> bool {
     })
 }
 
-/// The operands of all ORs at the top of a filter.
+/// The parts of a filter that are joined by OR at its top.
 fn branches(filter: &Expr) -> Vec<&Expr> {
     sides(filter, Operator::Or)
 }
 
-/// The operands of all ANDs at the top of a filter.
+/// The parts of a filter that are joined by AND at its top.
 fn conjuncts(filter: &Expr) -> Vec<&Expr> {
     sides(filter, Operator::And)
 }

@@ -1,6 +1,7 @@
-//! Facts about the keys of a scan before it reads them: the number of rows, the first and the last key, and where to
-//! cut the keys for several readers. This reads pages of the index. If the values of the first and the last key are
-//! wanted, it reads a data page for each. For an exact count, it reads a data page for each end of a range.
+//! Finds out facts about the keys of a scan before the scan reads them: the number of rows, the first and the last
+//! key, and where to divide the keys among several readers. For this, it reads pages of the index. If the values of
+//! the first and the last key are needed, it reads a data page for each of these keys. For an exact count, it reads
+//! a data page for each end of a range.
 
 use crate::columns::Columns;
 use crate::fill::Filler;
@@ -12,34 +13,35 @@ use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 use larch::stats::{Estimate, RangeStats};
 use larch::{Key, Readable};
 
-/// The rows of each range are counted for up to this many ranges. If there are more ranges, nothing is known
-/// beforehand.
+/// If there are at most this many ranges, the rows of each range are counted. If there are more ranges, the number
+/// of rows is not known before the scan.
 const MAX_COUNTED_RANGES: usize = 64;
 
-/// An estimate whose upper bound exceeds its lower bound by at most this number of rows is replaced by an exact count.
-/// Each end of a range within a file adds the rows of one page to that difference.
+/// An estimate has a lower and an upper bound. If they differ by at most this number of rows, an exact count
+/// replaces the estimate. Each end of a range that lies within a file adds the rows of one page to this difference.
 const MAX_UNCERTAIN_ROWS: u64 = 4096;
 
-/// The least bytes that are worth another reader.
+/// The least number of bytes for which another reader is useful.
 const MIN_PARTITION_BYTES: u64 = 256 << 10;
 
-/// What is known of the keys of a scan.
+/// What is known about the keys of a scan.
 #[derive(Debug)]
 pub struct Outline {
-    /// For each reader the ranges that it reads, in the order of the keys. At least one reader exists.
+    /// For each reader, the ranges that it reads, in key order. There is at least one reader.
     pub partitions: Vec<Vec<KeyRange>>,
-    /// How many of the first fields of the key have one value.
+    /// How many of the first fields of the key have a single value.
     pub pinned: usize,
     /// The statistics of all columns of the table.
     pub statistics: Statistics,
 }
 
 impl Outline {
-    /// Looks at these keys; at most `partitions` readers will read the columns of `projection`.
+    /// Finds out what is known about these keys. At most `partitions` readers will read the columns of
+    /// `projection`.
     ///
     /// # Errors
     ///
-    /// As [`Reader::count`](larch::Reader::count).
+    /// The errors of [`Reader::count`](larch::Reader::count).
     pub fn of(
         source: &TableSource,
         keys: KeySet,
@@ -90,20 +92,21 @@ impl Outline {
         Ok(Self { partitions: shares(cut, wanted as usize, share), pinned, statistics })
     }
 
-    /// The outline of a scan that another process has planned: nothing is read beforehand.
+    /// The outline of a scan that another process has planned. Nothing is read for it.
     pub fn planned(partitions: Vec<Vec<KeyRange>>, pinned: usize, schema: &SchemaRef) -> Self {
         Self { partitions, pinned, statistics: Statistics::new_unknown(schema) }
     }
 }
 
-/// The bytes that a scan of these groups reads: the main tree, which has the keys, and the trees of the other groups.
+/// The bytes that a scan of these groups reads: the main tree, which contains the keys, and the trees of the other
+/// groups.
 fn read_bytes(stats: &RangeStats, groups: &[usize]) -> u64 {
     let beside = groups.iter().filter(|group| **group > 0).filter_map(|group| stats.groups.get(*group));
     let beside: u64 = beside.map(|group| group.bytes.high).sum();
     stats.data_bytes.high.saturating_add(beside).saturating_add(stats.memory_bytes)
 }
 
-/// An interval as DataFusion has it.
+/// An interval in DataFusion's form.
 fn precision(rows: Estimate) -> Precision<usize> {
     let number = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
     match rows {
@@ -112,13 +115,13 @@ fn precision(rows: Estimate) -> Precision<usize> {
     }
 }
 
-/// Pieces in order, for at most `count` readers, each with about `share` bytes.
+/// Divides the pieces, in their order, among at most `count` readers. Each reader gets about `share` bytes.
 fn shares(cut: Vec<(KeyRange, u64)>, count: usize, share: u64) -> Vec<Vec<KeyRange>> {
     let mut partitions = vec![Vec::new()];
     let mut taken = 0_u64;
     for (range, bytes) in cut {
         let last = partitions.last_mut().expect("there is one at the start");
-        // What is more than half beyond the share begins the next one.
+        // If more than half of a piece would be beyond the share, the piece goes to the next reader.
         if !last.is_empty() && taken + bytes / 2 >= share && partitions.len() < count {
             partitions.push(Vec::new());
             taken = 0;
@@ -129,8 +132,9 @@ fn shares(cut: Vec<(KeyRange, u64)>, count: usize, share: u64) -> Vec<Vec<KeyRan
     partitions
 }
 
-/// Derives statistics of the key's columns from the first and the last key: the least and the greatest value of the
-/// first field. If the fields before it have one value, a later field has them, too.
+/// Derives statistics of the key's columns from the first and the last key. For the first field, these are its
+/// least and its greatest value. A later field gets these statistics, too, if all fields before it have a single
+/// value.
 fn describe_key(
     source: &TableSource,
     ranges: &[KeyRange],
@@ -165,7 +169,7 @@ fn describe_key(
     Ok(())
 }
 
-/// The first and the last key, from the first and the last range; `None` if one of these ranges has no keys.
+/// The first key of the first range and the last key of the last range; `None` if one of these ranges has no keys.
 fn ends(source: &TableSource, ranges: &[KeyRange]) -> larch::Result<Option<(Key, Key)>> {
     let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Ok(None) };
     let keys = source.table.select([""; 0])?;
@@ -175,7 +179,7 @@ fn ends(source: &TableSource, ranges: &[KeyRange]) -> larch::Result<Option<(Key,
     Ok(first.zip(last).map(|((first, _), (last, _))| (first, last)))
 }
 
-/// The values of a column in two keys; `None` if one of them is not a key of the table.
+/// The values of a column in two keys, or `None` if one of them is not a key of the table.
 fn values(columns: &Columns, column: usize, keys: [&Key; 2]) -> Option<[ScalarValue; 2]> {
     let mut filler = Filler::new(columns, &[column], &[], keys.len());
     for key in keys {

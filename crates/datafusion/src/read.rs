@@ -1,17 +1,18 @@
-//! Reads the rows of one partition and makes batches of them. It does not know what a query does with the batches.
+//! Reads the rows of one partition and makes batches from them. This module does not know what a query does with
+//! the batches.
 //!
 //! ```text
 //! stream:    asks for batch 1    gives batch 1, asks for 2    gives 2, asks for 3
 //! a thread   reads batch 1       reads batch 2                …
 //! ```
 //!
-//! Each batch is read by a call on a thread that may wait for the disk. Between two calls no thread is held. So a
-//! query with many partitions does not run out of threads, whichever partition it waits for. One batch is read ahead.
-//! When the stream is dropped, no further call is made. A running call ends with its batch, whose rows and bytes are
-//! bounded.
+//! A call on a thread that may wait for the disk reads one batch. Between two calls, no thread is occupied.
+//! Therefore a query with many partitions does not run out of threads, whichever partition it waits for. One batch
+//! is read ahead. When the stream is dropped, no further call is made. A call that is running ends with its batch,
+//! and the rows and bytes of a batch are bounded.
 //!
-//! A *batch* here is a batch of DataFusion, and not a row batch of the engine. Its memory counts in DataFusion's pool
-//! from its first row until the query has taken it.
+//! Here a *batch* is a batch of DataFusion and not a row batch of the engine. The memory of a batch counts in
+//! DataFusion's pool from its first row on, until the query has taken the batch.
 
 use crate::error::{BadRow, external};
 use crate::fill::{BadField, Filler};
@@ -32,31 +33,31 @@ use smallvec::SmallVec;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A batch ends when it is found to have at least this size, in bytes.
+/// A batch ends when the reader finds that it has at least this size, in bytes.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// The reader measures the arrays, and asks the pool for their memory, once for this number of rows.
+/// After each such number of rows, the reader measures the arrays and asks the pool for their memory.
 const ROWS_BETWEEN_REQUESTS: usize = 1024;
 
-/// If one of the new rows has a part of at least this length, in bytes, the reader measures the arrays at once.
+/// If a part of a new row has at least this length, in bytes, the reader measures the arrays at once.
 const LONG_BYTES: usize = BATCH_BYTES / ROWS_BETWEEN_REQUESTS;
 
-/// What a partition reads.
+/// What a partition has to read.
 pub struct Work {
     pub source: Arc<TableSource>,
-    /// Numbers of the columns.
+    /// The numbers of the columns that are read.
     pub projection: Vec<usize>,
     /// The schema of these columns.
     pub schema: SchemaRef,
-    /// In the order of the keys.
+    /// The ranges that are read, in key order.
     pub ranges: Vec<KeyRange>,
     pub direction: Direction,
-    /// The most rows that are given.
+    /// The most rows to return.
     pub rows: u64,
     pub batch_rows: usize,
 }
 
-/// The batches of a partition.
+/// The batches of a partition, as a stream.
 pub fn stream(work: Work, memory: MemoryReservation, metrics: BaselineMetrics) -> SendableRecordBatchStream {
     let schema = work.schema.clone();
     let first = Next::Begin(Box::new(Reading::new(work, memory)));
@@ -84,17 +85,17 @@ pub fn stream(work: Work, memory: MemoryReservation, metrics: BaselineMetrics) -
     Box::pin(RecordBatchStreamAdapter::new(schema, batches))
 }
 
-/// What a stream does when it is asked for a batch.
+/// What a stream does next when a batch is asked for.
 enum Next {
     Begin(Box<Reading>),
     Called(Call),
     End,
 }
 
-/// A batch that is read on another thread, and what reads the next one.
+/// A call on another thread. It returns a batch, and the state that reads the next batch.
 type Call = SpawnedTask<(Box<Reading>, Read)>;
 
-/// A batch with the memory that it takes from the pool; `None` if no row is left.
+/// A batch, and the memory that it takes from the pool; `None` if no row is left.
 type Read = Result<Option<(RecordBatch, MemoryReservation)>>;
 
 fn call(mut reading: Box<Reading>) -> Call {
@@ -104,30 +105,30 @@ fn call(mut reading: Box<Reading>) -> Call {
     })
 }
 
-/// Where the work of a partition stands.
+/// The state of the work on a partition.
 struct Reading {
     work: Work,
-    /// The column groups that are read, by number.
+    /// The numbers of the column groups that are read.
     groups: Vec<usize>,
     memory: MemoryReservation,
     filler: Filler,
-    /// The rows of the range that is read.
+    /// The rest of the range that is being read.
     rows: Option<Rows>,
-    /// How many ranges were begun.
+    /// The number of ranges that were begun.
     begun: usize,
-    /// How many rows are still given; `u64::MAX` without a limit.
+    /// How many rows may still be returned; `u64::MAX` if there is no limit.
     left: u64,
-    /// Rows in the arrays since these were measured.
+    /// The number of rows that were appended since the arrays were last measured.
     unmeasured: usize,
 }
 
-/// The rows of a range: with whole values, or with the parts in some groups.
+/// The rows of a range: with whole values, or only with the parts in some groups.
 enum Rows {
     Whole(Range<Value>),
     Parts(Range<Parts>),
 }
 
-/// The range is read no further, because the batch is full.
+/// Says that reading the range pauses because the batch is full.
 struct Full;
 
 impl Reading {
@@ -138,12 +139,12 @@ impl Reading {
         Self { groups, memory, filler, rows: None, begun: 0, left: work.rows, unmeasured: 0, work }
     }
 
-    /// Whether it is known that no row is left.
+    /// Whether it is certain that no row is left.
     fn is_done(&self) -> bool {
         self.left == 0 || self.rows.is_none() && self.begun == self.work.ranges.len()
     }
 
-    /// The next batch. It waits for pages.
+    /// Reads the next batch. The call waits for pages.
     fn batch(&mut self) -> Read {
         while !self.is_done() {
             let mut rows = match self.rows.take() {
@@ -165,7 +166,7 @@ impl Reading {
         if self.filler.rows() > 0 { self.take().map(Some) } else { Ok(None) }
     }
 
-    /// The rows of the next range.
+    /// Begins the next range.
     fn begin(&mut self) -> Result<Rows> {
         let Work { source, ranges, direction, .. } = &self.work;
         let number = match direction {
@@ -185,7 +186,7 @@ impl Reading {
         Ok(Rows::Parts(if self.left < u64::MAX { rows.limit(self.left) } else { rows }))
     }
 
-    /// Takes rows into the arrays until the batch is full or the rows end.
+    /// Appends rows to the arrays until the batch is full or the range has no more rows.
     fn fill<V: Content>(&mut self, rows: &mut Range<V>) -> Result<ControlFlow<Full>> {
         let Self { work, memory, filler, left, unmeasured, .. } = self;
         loop {
@@ -215,7 +216,7 @@ impl Reading {
         }
     }
 
-    /// What the arrays have.
+    /// Makes a batch of the rows in the arrays.
     fn take(&mut self) -> Result<(RecordBatch, MemoryReservation)> {
         let rows = RecordBatchOptions::new().with_row_count(Some(self.filler.rows()));
         let batch = RecordBatch::try_new_with_options(self.work.schema.clone(), self.filler.take(), &rows)?;
@@ -225,7 +226,7 @@ impl Reading {
     }
 }
 
-/// Appends rows, and returns whether one of them has a long part.
+/// Appends rows, and returns whether a part of one of them is long.
 fn push(source: &TableSource, rows: &RowBatch<'_>, filler: &mut Filler) -> Result<bool> {
     if let Some(row) = rows.row() {
         return push_row(source, row, filler);
@@ -246,7 +247,7 @@ fn push(source: &TableSource, rows: &RowBatch<'_>, filler: &mut Filler) -> Resul
     Ok(parts.iter().flatten().any(|part| part.len() >= LONG_BYTES))
 }
 
-/// As [`push`], of one row. Parts that lie outside their pages are loaded together.
+/// Does the same as [`push`] for a single row. Parts that are stored outside of their pages are loaded together.
 fn push_row(source: &TableSource, row: &RowRef<'_>, filler: &mut Filler) -> Result<bool> {
     let parts = (0..row.part_count()).map(|part| row.inline_part(part));
     if let Some(parts) = parts.collect::<Option<SmallVec<[&[u8]; 4]>>>() {

@@ -1,5 +1,5 @@
 //! The scan of a table in a physical plan: the keys and columns that it reads, their order, and what DataFusion may
-//! know about it. It reads nothing until a partition is executed (see [`crate::read`]).
+//! know about its rows. Nothing is read until a partition is executed (see [`crate::read`]).
 
 use crate::key_set::KeyRange;
 use crate::outline::Outline;
@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// A scan of the keys of a table in some ranges.
+/// A scan of those keys of a table that lie in certain ranges.
 #[derive(Clone, Debug)]
 pub struct LarchScan {
     source: Arc<TableSource>,
@@ -41,7 +41,7 @@ pub struct LarchScan {
     metrics: ExecutionPlanMetricsSet,
 }
 
-/// What a scan reads, as plain values. They can be sent to another process that has the same rows.
+/// A description of what a scan reads, as plain values. It can be sent to another process that has the same rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScanSpec {
     /// The name of the table.
@@ -50,13 +50,13 @@ pub struct ScanSpec {
     pub columns: String,
     /// The numbers of the columns that are read, in the order of the output.
     pub projection: Vec<usize>,
-    /// For each partition the ranges of keys that it reads, in order.
+    /// For each partition, the ranges of keys that it reads, in order.
     pub partitions: Vec<Vec<KeyRange>>,
-    /// How many of the first fields of the key have one value.
+    /// How many of the first fields of the key have a single value.
     pub pinned: usize,
-    /// The most rows that each partition gives.
+    /// The most rows that each partition returns.
     pub fetch: Option<usize>,
-    /// Whether each partition gives its rows from the last key to the first.
+    /// Whether each partition returns its rows from the last key to the first.
     pub is_reversed: bool,
 }
 
@@ -80,11 +80,11 @@ impl LarchScan {
         Self { source, spec, schema, statistics, properties, metrics: ExecutionPlanMetricsSet::new() }
     }
 
-    /// The scan that another process has planned.
+    /// Makes the scan that another process has planned.
     ///
     /// # Errors
     ///
-    /// If it is of another table, or of other columns.
+    /// If the scan is for another table, or for other columns.
     pub fn of_spec(source: Arc<TableSource>, spec: ScanSpec) -> Result<Self> {
         let (table, columns) = (source.table.name(), source.columns.to_string());
         if (&*spec.table, &spec.columns) != (table, &columns) {
@@ -101,26 +101,26 @@ impl LarchScan {
         Ok(Self::new(source, spec.projection.clone(), outline, None).with(spec))
     }
 
-    /// What it reads.
+    /// What the scan reads.
     pub fn spec(&self) -> &ScanSpec {
         &self.spec
     }
 
-    /// The same scan with other partitions, for example with some of its own. Nothing is known of its rows
-    /// beforehand.
+    /// The same scan with other partitions, for example with only some of its own. Nothing is known about its rows
+    /// before it reads them.
     pub fn with_partitions(&self, partitions: Vec<Vec<KeyRange>>) -> Self {
         let statistics = Arc::new(Statistics::new_unknown(&self.schema));
         Self { statistics, ..self.with(ScanSpec { partitions, ..self.spec.clone() }) }
     }
 
-    /// The same rows in another order, or fewer of them.
+    /// The same scan with another specification: other order, or fewer rows.
     fn with(&self, spec: ScanSpec) -> Self {
         let properties = Arc::new(properties(&self.source, &spec, &self.schema));
         Self { spec, properties, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() }
     }
 }
 
-/// The known properties of the rows of a scan: their order and their partitions.
+/// What is known about the rows of a scan: their order, and their division into partitions.
 fn properties(source: &TableSource, spec: &ScanSpec, schema: &SchemaRef) -> PlanProperties {
     let mut order = Vec::new();
     let mut constants = Vec::new();
@@ -132,11 +132,11 @@ fn properties(source: &TableSource, spec: &ScanSpec, schema: &SchemaRef) -> Plan
             place.map(|place| Arc::new(Column::new(schema.field(place).name(), place)) as Arc<dyn PhysicalExpr>);
         match (column, at < spec.pinned) {
             (Some(column), true) => constants.push(ConstExpr::from(column)),
-            // A field with one value does not change the order.
+            // A field with a single value has no influence on the order.
             (None, true) => {}
             (Some(column), false) => {
                 let descending = field.field_type.is_descending != is_reversed;
-                // None comes first in ascending order.
+                // In a key, NULL comes first in ascending order.
                 order.push(PhysicalSortExpr::new(column, SortOptions { descending, nulls_first: !descending }));
             }
             (None, false) => break,
@@ -151,7 +151,7 @@ fn properties(source: &TableSource, spec: &ScanSpec, schema: &SchemaRef) -> Plan
         EmissionType::Incremental,
         Boundedness::Bounded,
     )
-    // Waiting for a thread that reads gives way to other tasks.
+    // A task that waits for a reading thread lets other tasks run.
     .with_scheduling_type(SchedulingType::Cooperative)
 }
 
@@ -238,7 +238,7 @@ impl ExecutionPlan for LarchScan {
         let is_whole = args.partition().is_none() || self.spec.partitions.len() == 1;
         match (is_whole, self.spec.fetch) {
             (true, None) => Ok(self.statistics.clone()),
-            // The rows up to a limit have other least and greatest values.
+            // With a limit, the least and the greatest value may be different.
             (true, Some(fetch)) => {
                 let mut statistics = Statistics::new_unknown(&self.schema);
                 let most = fetch.saturating_mul(self.spec.partitions.len());
@@ -266,7 +266,7 @@ impl ExecutionPlan for LarchScan {
     }
 
     fn try_pushdown_sort(&self, order: &[PhysicalSortExpr]) -> Result<SortOrderPushdownResult<Arc<dyn ExecutionPlan>>> {
-        // Rows up to a limit are those from the front.
+        // A limit takes rows from the beginning, so the order cannot be reversed.
         if self.spec.fetch.is_some() {
             return Ok(SortOrderPushdownResult::Unsupported);
         }

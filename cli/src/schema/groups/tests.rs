@@ -1,9 +1,9 @@
-//! Groups from the command line and metadata.
+//! Tests of groups that come from the command line and from metadata.
 
 use super::*;
 use crate::schema::Schema;
 
-/// The schema's description, or what is wrong. No columns, no header.
+/// The description of the schema, or what is wrong with it. If `columns` is empty, there is no header.
 fn describe(format: Format, columns: &str, key: &str, groups: &str) -> String {
     match schema(format, columns, key, groups) {
         Ok(schema) => schema.to_string(),

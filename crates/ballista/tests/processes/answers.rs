@@ -1,5 +1,5 @@
-//! The answers are the same as those of one process. Also, what each process has read, and the messages when
-//! something goes wrong.
+//! Tests that the answers are the same as the answers of a single process. They also check what each process has
+//! read, and the messages if something goes wrong.
 
 use crate::cluster::{Cluster, answer, larch};
 use kit::Scratch;
@@ -12,13 +12,13 @@ use std::process::Command;
 
 const ROWS: u32 = 40_000;
 
-/// The statements that declare the columns of both tables; each query begins with them.
+/// The statements that declare the columns of both tables. Every query begins with them.
 const TABLES: &str = "CREATE OR REPLACE EXTERNAL TABLE orders STORED AS LARCH LOCATION 'orders' OPTIONS ('columns' \
     'key.tuple(id u32), value.tuple(shop u16, amount u64), part(1) note bytes'); \
     CREATE OR REPLACE EXTERNAL TABLE shops STORED AS LARCH LOCATION 'shops' OPTIONS ('columns' \
     'key.tuple(shop u16), value city string'); ";
 
-/// Orders in two column groups, and the shops that they are from.
+/// Makes a database with orders in two column groups, and with the shops that the orders are from.
 fn fill(directory: &Path) -> Database {
     let database = Database::open(directory).expect("a database");
     fill_in(&database);
@@ -42,7 +42,7 @@ fn fill_in(database: &Database) {
     database.flush().expect("it is flushed");
 }
 
-/// Statements about both tables, which the executors answer.
+/// A command with statements about both tables, which the executors answer.
 pub fn ask_with(cluster: &Cluster, database: &Path, sql: &str) -> Command {
     cluster.command(database, 8, &format!("{TABLES}{sql}"))
 }
@@ -52,7 +52,7 @@ fn ask(cluster: &Cluster, database: &Path, sql: &str) -> String {
     answer(ask_with(cluster, database, sql))
 }
 
-/// What one process answers.
+/// The answer of a single process.
 #[track_caller]
 pub fn alone(database: &Path, sql: &str) -> String {
     let mut command = larch(&["sql", "--format", "csv"]);
@@ -60,7 +60,7 @@ pub fn alone(database: &Path, sql: &str) -> String {
     answer(command)
 }
 
-/// The tables in a directory.
+/// Makes both tables in a new directory.
 pub fn filled(name: &str) -> (Scratch, PathBuf) {
     let scratch = Scratch::new(name);
     let directory = scratch.path().join("db");
@@ -96,7 +96,7 @@ fn two_executors_answer_as_one_process_does() {
 #[test]
 fn each_executor_reads_only_its_partitions() {
     let (_scratch, directory) = filled("ballista-reads");
-    // What one process reads for all rows.
+    // These are the pages that a single process reads for all rows.
     let database = Database::builder(&directory).read_only(true).cache_bytes(256 << 20).open().expect("it is there");
     let orders = database.existing_table("orders").expect("it can be asked").expect("it is there");
     let all = orders.select(["main", "note"]).expect("it has them").iter();
@@ -110,7 +110,7 @@ fn each_executor_reads_only_its_partitions() {
     assert_eq!(ask(&cluster, &directory, "SELECT sum(amount) AS s, max(note) AS m FROM orders").lines().count(), 2);
     let [one, two] = cluster.stop();
     assert_eq!(one[0] + two[0], 8, "each partition is read once: {one:?} and {two:?}");
-    // A page over the border of two partitions is read for both.
+    // If a page belongs to two partitions, it is read for both.
     for (read, alone) in [(one[1] + two[1], data), (one[2] + two[2], groups)] {
         assert!(
             (alone..alone + 8).contains(&read),
@@ -119,7 +119,7 @@ fn each_executor_reads_only_its_partitions() {
     }
     assert!(one[2] > 0 && two[2] > 0, "both read: {one:?} and {two:?}");
 
-    // One column group, and a range of keys.
+    // This query needs only one column group and a range of keys.
     let cluster = Cluster::start();
     let sum = ask(&cluster, &directory, "SELECT sum(amount) AS s FROM orders WHERE id < 4000");
     assert_eq!(sum, "s\n23994000\n");
@@ -165,7 +165,7 @@ fn what_goes_wrong_is_said_to_the_one_who_asks() {
     let mut follows = ask_with(&cluster, &directory, "SELECT 1");
     follows.arg("--follow");
     fails(follows, 2, "leave --follow or --scheduler out");
-    // After all of that it still answers.
+    // After all these errors, the cluster still answers.
     assert_eq!(ask(&cluster, &directory, "SELECT count(*) AS n FROM shops"), "n\n100\n");
     let address = cluster.address.clone();
     cluster.stop();
@@ -178,8 +178,8 @@ fn what_goes_wrong_is_said_to_the_one_who_asks() {
     fails(larch(&["sql-executor", "--scheduler", &address]), 3, "check addresses and ports");
 }
 
-/// Each commit moves an amount from one row to another, mostly to a row of another partition. So each version has the
-/// same sum.
+/// Each commit moves an amount from one row to another row, mostly in another partition. Therefore the sum is the
+/// same in all versions.
 #[test]
 fn no_answer_mixes_versions_while_a_writer_goes_on() {
     let scratch = Scratch::new("ballista-moves");
@@ -202,7 +202,7 @@ fn no_answer_mixes_versions_while_a_writer_goes_on() {
                     batch.insert_parts(&orders, key, &parts);
                 }
                 batch.commit().expect("it is written");
-                // New files appear all the time, and a query ends between two new files.
+                // New files appear all the time, and a query must end between two of them.
                 if moved % 200 == 0 {
                     database.flush().expect("it is flushed");
                 }
@@ -221,7 +221,7 @@ fn no_answer_mixes_versions_while_a_writer_goes_on() {
     cluster.stop();
 }
 
-/// The database lies in a store, here a directory, and each process reads it there.
+/// The database is in a store, which is a directory here, and each process reads it there.
 #[cfg(feature = "remote")]
 #[test]
 fn executors_follow_a_database_in_a_store() {
@@ -238,7 +238,7 @@ fn executors_follow_a_database_in_a_store() {
     ] {
         assert_eq!(ask(&cluster, place, sql), alone(place, sql), "{sql}");
     }
-    // What the writer does next is seen by all of them.
+    // All processes see what the writer does next.
     let shops = database.existing_table("shops").expect("it can be asked").expect("it is there");
     shops.insert((100_u16,).to_key(), "Rome").expect("it is written");
     database.flush().expect("it is flushed");

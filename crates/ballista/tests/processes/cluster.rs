@@ -1,4 +1,4 @@
-//! Processes of `larch`, which end with the test, and what they answer.
+//! Processes of `larch` that end with the test, and the answers that they give.
 
 use kit::Scratch;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -12,7 +12,7 @@ pub fn larch(arguments: &[&str]) -> Command {
     command
 }
 
-/// A process that ends with the pipe to its input. It is killed if the test does not come to its end.
+/// A process that ends when the pipe to its input is closed. If the test fails, the process is killed.
 pub struct Process {
     child: Child,
     input: Option<ChildStdin>,
@@ -20,7 +20,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Its temporary files lie in `directory`.
+    /// Its temporary files are in `directory`.
     pub fn start(arguments: &[&str], directory: &Path) -> Self {
         let mut command = larch(arguments);
         command.env("TMPDIR", directory);
@@ -31,26 +31,26 @@ impl Process {
         Self { child, input, output }
     }
 
-    /// The next line that it prints.
+    /// The next line that the process prints.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("it can be read");
         line.trim_end().to_owned()
     }
 
-    /// Sends it a signal, such as `STOP`.
+    /// Sends the process a signal, such as `STOP`.
     pub fn signal(&self, name: &str) {
         let status = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
         assert!(status.expect("the program starts").success());
     }
 
-    /// Ends it at once.
+    /// Kills the process.
     pub fn kill(&mut self) {
         self.child.kill().expect("it is there");
         self.child.wait().expect("it ends");
     }
 
-    /// Ends it, and gives what it has printed last.
+    /// Ends the process, and returns the last output that it printed.
     pub fn stop(mut self) -> String {
         drop(self.input.take());
         let mut rest = String::new();
@@ -62,7 +62,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended before.
+        // The process may have ended already.
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -73,7 +73,7 @@ pub struct Cluster {
     scheduler: Process,
     pub executors: [Process; 2],
     pub address: String,
-    /// A directory for each executor, also if the executor does not live to remove its files.
+    /// A directory for each executor. It is removed even if the executor is killed and cannot remove its files.
     scratch: [Scratch; 2],
 }
 
@@ -92,19 +92,19 @@ impl Cluster {
         Self { scheduler, executors, address, scratch }
     }
 
-    /// The directory that an executor has its temporary files in.
+    /// The directory for the temporary files of an executor.
     pub fn scratch(&self, executor: usize) -> &Path {
         self.scratch[executor].path()
     }
 
-    /// The rows that an executor has written for other processes, as files: `DIRECTORY/JOB/STAGE/…`.
+    /// The files with rows that an executor has written for other processes: `DIRECTORY/JOB/STAGE/…`.
     pub fn written(&self, executor: usize) -> Vec<PathBuf> {
         let mut files = Vec::new();
         add_files(self.scratch[executor].path(), &mut files);
         files
     }
 
-    /// Statements that the executors answer, with scans cut into `threads` parts.
+    /// A command with statements that the executors answer. Each scan is divided into `threads` parts.
     pub fn command(&self, database: &Path, threads: usize, sql: &str) -> Command {
         let threads = threads.to_string();
         let mut command = larch(&["sql", "--scheduler", &self.address, "--threads", &threads, "--format", "csv"]);
@@ -112,7 +112,8 @@ impl Cluster {
         command
     }
 
-    /// Ends all processes, and returns what each executor has read: partitions, data pages, pages of groups.
+    /// Ends all processes, and returns how much each executor has read: partitions, data pages, and pages of
+    /// groups.
     pub fn stop(self) -> [[u64; 3]; 2] {
         let reads = self.executors.map(|executor| {
             let said = executor.stop();
@@ -127,7 +128,8 @@ impl Cluster {
     }
 }
 
-/// Adds the files in a directory and below it. Other processes make and remove files there meanwhile.
+/// Adds the files in a directory and in all directories below it. Meanwhile, other processes may make and remove
+/// files there.
 fn add_files(directory: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -135,13 +137,13 @@ fn add_files(directory: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// What a command prints, which ends well.
+/// Runs a command, which must succeed, and returns what it printed.
 #[track_caller]
 pub fn answer(mut command: Command) -> String {
     answered(&command.output().expect("the program starts"))
 }
 
-/// What a command has printed, which has ended well.
+/// The output of a command, which must have succeeded.
 #[track_caller]
 pub fn answered(output: &Output) -> String {
     let text = String::from_utf8(output.stdout.clone()).expect("text");

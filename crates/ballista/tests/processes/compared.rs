@@ -1,4 +1,5 @@
-//! Queries, DataFusion's answers to them in this process from rows in memory, and the output of `larch sql` for them.
+//! Compares the output of `larch sql` for a list of queries with DataFusion's answers to the same queries.
+//! DataFusion answers them in this process, from rows in memory.
 
 use datafusion::arrow::csv::WriterBuilder;
 use datafusion::datasource::MemTable;
@@ -6,8 +7,8 @@ use datafusion::prelude::SessionContext;
 use os::sync::Arc;
 use tokio::runtime::Runtime;
 
-/// DataFusion's answers, without code of Larch or Ballista: for each query, its rows as sorted text. A query may be
-/// several statements.
+/// DataFusion's answers, which use no code of Larch or Ballista: for each query, its rows as sorted text. A query
+/// may consist of several statements.
 pub fn expected<'t>(tables: impl Iterator<Item = (&'t str, MemTable)>, queries: &[String]) -> Vec<Vec<String>> {
     let context = SessionContext::new();
     for (name, table) in tables {
@@ -27,16 +28,16 @@ pub fn expected<'t>(tables: impl Iterator<Item = (&'t str, MemTable)>, queries: 
     queries.iter().map(answer).collect()
 }
 
-/// Statements that declare tables and ask queries. The number of each query is printed before its answer.
+/// Statements that declare tables and then ask queries. Before each answer, the number of its query is printed.
 pub fn script(declared: &str, settings: &str, queries: &[String]) -> String {
     let queries = queries.iter().enumerate().map(|(at, query)| format!("SELECT {at} AS query;\n{query};\n"));
     format!("{declared}{settings}{}", queries.collect::<String>())
 }
 
-/// Compares what was printed for a script with what is expected. `told` says how it was asked.
+/// Compares the output for a script with the expected answers. `told` says how the queries were asked.
 #[track_caller]
 pub fn compare(told: &str, queries: &[String], expected: &[Vec<String>], printed: &str) {
-    // The number comes before an answer, and the first line of the answer has the names of its columns.
+    // The number comes before an answer. The first line of an answer contains the names of its columns.
     let answers: Vec<_> = printed.split("query\n").skip(1).map(|answer| sorted(answer.lines().skip(2))).collect();
     assert_eq!(answers.len(), expected.len(), "{told}");
     let wrong = |((query, answer), expected): ((&String, &Vec<String>), &Vec<String>)| {

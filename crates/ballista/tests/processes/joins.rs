@@ -1,5 +1,5 @@
-//! Joins of every shape, planned in each possible way, and cut into few and into many parts. The expected answers
-//! come from DataFusion in this process, with the same rows in memory.
+//! Tests joins of every shape. They are planned in each possible way, and divided into few parts and into many
+//! parts. The expected answers come from DataFusion in this process, which has the same rows in memory.
 
 use crate::cluster::{Cluster, answer, larch};
 use crate::compared::{compare, expected, script};
@@ -10,14 +10,16 @@ use larch::{Database, TableOptions};
 use os::sync::Arc;
 use rows::Tuple;
 
-/// A table whose rows are an `id`, which is the key, and three numbers that depend on the id. `few` has 97 values and
-/// 32 bits. `many` has about as many values as the table has rows. `half` is NULL in every second row.
+/// A table whose rows have an `id`, which is the key, and three numbers that depend on the id. `few` has 97
+/// different values and is a number of 32 bits. `many` has about as many different values as the table has rows.
+/// `half` is NULL in every second row.
 struct Table {
     name: &'static str,
     rows: i64,
 }
 
-/// Tables of one page, some pages, and many pages. Each table has ids and numbers that the others do not have.
+/// A table of one page, a table of some pages, and a table of many pages. Each table has ids and numbers that the
+/// other tables do not have.
 const TABLES: [Table; 3] =
     [Table { name: "small", rows: 60 }, Table { name: "middle", rows: 900 }, Table { name: "large", rows: 6_000 }];
 
@@ -59,15 +61,15 @@ impl Table {
     }
 }
 
-/// A query, and whether it is asked in each way in which joins are planned. The other queries differ from such a
-/// query only by the sizes of their sides; they are asked where these sizes decide.
+/// A query, and whether it is asked for each way to plan joins. A query that is not always asked differs from
+/// another query only by the sizes of its sides. It is asked where these sizes decide how a join is planned.
 struct Query {
     text: String,
     is_always_asked: bool,
 }
 
-/// Each kind of join, each way round: on keys of equal and of different types, with and without NULL, and with
-/// filters in addition to the keys.
+/// Each kind of join, with the larger table on either side: on keys of equal and of different types, with and
+/// without NULL, and with filters in addition to the keys.
 fn queries() -> Vec<Query> {
     let mut queries = Vec::new();
     let on = [
@@ -100,14 +102,14 @@ fn queries() -> Vec<Query> {
     }
     queries.extend(
         [
-            // Rows, and not what they come to.
+            // These queries return the joined rows and not sums of them.
             "SELECT a.id, b.id, b.half FROM middle a LEFT JOIN small b ON a.few = b.few",
             "SELECT a.id, a.half, b.half FROM small a FULL JOIN middle b ON a.id = b.id WHERE b.id IS NULL OR b.id < 300",
-            // With itself, once and twice.
+            // These join a table with itself, once and twice.
             "SELECT count(*), sum(a.many + b.many) FROM large a JOIN large b ON a.id = b.id",
             "SELECT a.few, count(*), sum(b.id) FROM middle a JOIN middle b ON a.few = b.few GROUP BY a.few",
             "SELECT count(*), sum(c.id) FROM middle a JOIN middle b ON a.id = b.many JOIN middle c ON b.id = c.many",
-            // One within another: sides in a row, and joins of joins.
+            // These have several joins: a chain of tables, and joins whose sides are joins.
             "SELECT count(*), sum(l.many) FROM large l, middle m, small s WHERE l.few = m.many AND m.few = s.few",
             "SELECT s.few, count(*) FROM large l JOIN middle m ON l.many = m.id JOIN small s ON m.half = s.half GROUP BY s.few",
             "SELECT count(*), sum(x.i), sum(y.i) FROM (SELECT l.id i, s.few f FROM large l JOIN small s ON l.few = s.many) x \
@@ -115,7 +117,7 @@ fn queries() -> Vec<Query> {
             "SELECT count(*), sum(l.id), sum(s.id) FROM large l LEFT JOIN middle m ON l.id = m.id FULL JOIN small s ON m.few = s.few",
             "SELECT count(*) FROM large l LEFT JOIN (SELECT few, count(*) n FROM middle GROUP BY few) g ON l.few = g.few WHERE g.n > 9",
             "SELECT count(*), sum(l.id) FROM large l JOIN small a ON l.few = a.few JOIN small b ON l.many = b.id JOIN small c ON l.half = c.half",
-            // Questions that are joins.
+            // These queries are planned as joins, although they are written without JOIN.
             "SELECT count(*), sum(id) FROM large WHERE few IN (SELECT many FROM small)",
             "SELECT count(*), sum(id) FROM large WHERE many NOT IN (SELECT id FROM middle)",
             "SELECT count(*), sum(id) FROM middle WHERE half NOT IN (SELECT half FROM small WHERE half IS NOT NULL)",
@@ -124,7 +126,7 @@ fn queries() -> Vec<Query> {
             "SELECT count(*), sum(id) FROM large l WHERE NOT EXISTS (SELECT 1 FROM small s WHERE s.many = l.many)",
             "SELECT count(*), sum(id) FROM large l WHERE many > (SELECT avg(many) FROM middle m WHERE m.few = l.few)",
             "SELECT count(*), sum(id) FROM large WHERE id > (SELECT max(id) FROM middle)",
-            // Without an equality, and with what is on no side.
+            // These have no equality, or a side without rows.
             "SELECT count(*), sum(a.id * b.id) FROM small a, small b",
             "SELECT count(*), sum(a.id) FROM middle a JOIN small b ON a.many < b.many",
             "SELECT count(*), sum(a.id), sum(b.id) FROM middle a LEFT JOIN small b ON a.many < b.many AND b.few = 3",
@@ -158,8 +160,8 @@ fn joins_of_every_shape_have_the_answers_of_datafusion_over_rows_in_memory() {
     let always = pairs.zip(&asked).filter(|(_, query)| query.is_always_asked).map(|(pair, _)| pair);
     let (few, of_few): (Vec<_>, Vec<_>) = always.unzip();
     let cluster = Cluster::start();
-    // The estimated sizes of the sides decide in which of three ways a join is planned; the settings leave only one
-    // way.
+    // The estimated sizes of the sides decide in which of three ways a join is planned. With these settings, only
+    // one way is possible.
     let exchanged = "SET datafusion.optimizer.hash_join_single_partition_threshold = 0;\n\
         SET datafusion.optimizer.hash_join_single_partition_threshold_rows = 0;\n\
         SET ballista.optimizer.broadcast_join_threshold_bytes = 1;\n";

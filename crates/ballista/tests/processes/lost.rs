@@ -1,6 +1,6 @@
-//! An executor is killed or paused while it works on a query. The query is begun again with the remaining executors,
-//! or ends with an error that says why. It does not hang, and no rows come twice. `docs/scale.md` says how long that
-//! takes.
+//! Tests in which an executor is killed or paused while it works on a query. The query is begun again with the
+//! remaining executors, or it ends with an error that says why. It does not hang, and no rows come twice.
+//! `docs/scale.md` says how long this takes.
 
 use crate::answers::{alone, ask_with, filled};
 use crate::cluster::{Cluster, answered, larch};
@@ -9,15 +9,15 @@ use std::process::{Child, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Only a query that hangs takes this long: it is several times what `docs/scale.md` says.
+/// Only a query that hangs takes this long: it is several times as long as `docs/scale.md` says.
 const PATIENCE: Duration = Duration::from_secs(400);
 
-/// A join whose answer is one row. Two stages exchange the rows of its two sides between the executors, and the third
+/// A join whose answer is one row. Two stages exchange the rows of its two sides between the executors, and a third
 /// stage joins them.
 const QUERY: &str = "SELECT count(*) AS n, sum(a.amount + b.amount) AS s FROM orders a JOIN orders b \
     ON a.shop = b.shop AND a.id / 1000 = b.id / 1000";
 
-/// The sides of joins are exchanged and not sent to all.
+/// With these settings, the rows of both sides are exchanged, and no side is sent to all executors.
 const EXCHANGED: &str = "SET datafusion.optimizer.hash_join_single_partition_threshold = 0; \
     SET datafusion.optimizer.hash_join_single_partition_threshold_rows = 0; \
     SET ballista.optimizer.broadcast_join_threshold_bytes = 1; ";
@@ -27,8 +27,8 @@ fn begin(cluster: &Cluster, database: &Path) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
 }
 
-/// Waits until `executor` has written the files of at least `partitions` partitions of `stage`. Panics if the query
-/// ends before that.
+/// Waits until `executor` has written the files of at least `partitions` partitions in `stage`. Panics if the query
+/// ends before this.
 fn until(cluster: &Cluster, executor: usize, stage: &str, partitions: usize, query: &mut Child) {
     let is_of_stage = |path: &std::path::PathBuf| path.iter().rev().nth(2).is_some_and(|name| name == stage);
     while cluster.written(executor).iter().filter(|path| is_of_stage(path)).count() < partitions {
@@ -38,7 +38,7 @@ fn until(cluster: &Cluster, executor: usize, stage: &str, partitions: usize, que
     }
 }
 
-/// What a query says at its end, which comes.
+/// The output of a query at its end. Fails if the query does not end.
 fn end(query: Child) -> Output {
     let id = query.id().to_string();
     let (done, ended) = channel();
@@ -57,13 +57,14 @@ fn a_query_has_its_answer_although_an_executor_is_killed_whose_rows_others_have_
     let expected = alone(&directory, QUERY);
     let mut cluster = Cluster::start();
     let mut query = begin(&cluster, &directory);
-    // The other executor has joined the rows of some partitions, and needs rows of this executor for more partitions.
+    // The other executor has joined the rows of some partitions. For more partitions, it needs rows from this
+    // executor.
     until(&cluster, 1, "3", 2, &mut query);
     cluster.executors[0].kill();
     assert_eq!(answered(&end(query)), expected);
-    // The next query does not miss it.
+    // The next query works without the killed executor.
     assert_eq!(answered(&end(begin(&cluster, &directory))), expected);
-    // When no executor is left, the query ends with an error, and does not wait forever.
+    // When no executor is left, the query ends with an error and does not wait forever.
     let mut query = begin(&cluster, &directory);
     until(&cluster, 1, "1", 1, &mut query);
     cluster.executors[1].kill();
@@ -82,7 +83,7 @@ fn a_query_has_its_answer_although_an_executor_is_paused() {
     until(&cluster, 0, "1", 1, &mut query);
     cluster.executors[0].signal("STOP");
     assert_eq!(answered(&end(query)), expected);
-    // Another one while it is paused, and one after it goes on.
+    // One more query is asked while the executor is paused, and one more after it goes on.
     assert_eq!(answered(&end(begin(&cluster, &directory))), expected);
     cluster.executors[0].signal("CONT");
     assert_eq!(answered(&end(begin(&cluster, &directory))), expected);
@@ -95,7 +96,7 @@ fn an_executor_that_is_killed_leaves_no_files_once_another_one_has_started() {
     let directories = |executor: usize| std::fs::read_dir(cluster.scratch(executor)).expect("it is there").count();
     assert_eq!([0, 1].map(directories), [1, 1]);
     for executor in [0, 1] {
-        // This executor finds no scheduler, so it ends, and removes its own directory.
+        // This executor finds no scheduler. Therefore it ends and removes its own directory.
         let mut next = larch(&["sql-executor", "--scheduler", "127.0.0.1:1"]);
         let output = next.env("TMPDIR", cluster.scratch(executor)).output().expect("the program starts");
         assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-//! A scheduler and executors as processes on this machine: the answers that they give together.
+//! Tests of the answers that a scheduler and executors give together. All of them are processes on this machine.
 
 #![allow(
     clippy::disallowed_types,

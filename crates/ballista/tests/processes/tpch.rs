@@ -1,5 +1,6 @@
-//! All queries of TPC-H, on tables that are cut into many partitions and on tables of a page. The expected answers
-//! come from DataFusion in this process, with the same rows in memory and without code of Larch or Ballista.
+//! All queries of TPC-H, on tables that are divided into many partitions and on tables of a single page. The
+//! expected answers come from DataFusion in this process. It has the same rows in memory and uses no code of Larch
+//! or Ballista.
 
 use crate::cluster::{Cluster, answer, larch};
 use crate::compared::{compare, expected, script};
@@ -14,8 +15,8 @@ use std::path::Path;
 use tpchgen::generators as rows_of;
 use tpchgen::q_and_a::queries;
 
-/// The values of the parameters `:1`, `:2`, … of each query. They are the specification's values for its answers,
-/// unless these would leave no row of so few.
+/// The values of the parameters `:1`, `:2`, … in each query. They are the values that the specification uses for
+/// its answers. Other values are used if these would leave no row, because the tables have few rows.
 const PARAMETERS: [&[&str]; 22] = [
     &["90"],
     &["15", "BRASS", "EUROPE"],
@@ -44,9 +45,9 @@ const PARAMETERS: [&[&str]; 22] = [
 /// A table of TPC-H.
 struct Table {
     name: &'static str,
-    /// The first columns that its key has.
+    /// The columns at the beginning of the table that form its key.
     key: &'static [&'static str],
-    /// Rows as text, with a `|` after each field.
+    /// The rows as text, with a `|` after each field.
     lines: Vec<String>,
     schema: SchemaRef,
     batches: Vec<RecordBatch>,
@@ -63,7 +64,8 @@ fn table(
     Table { name, key, lines, schema: batches[0].schema(), batches }
 }
 
-/// The tables for a scale, if `is_asked` returns true for them. At scale 1, all eight tables have a gigabyte of text.
+/// Makes the tables for a scale, but only those for which `is_asked` returns true. At scale 1, all eight tables
+/// together have a gigabyte of text.
 fn tables(scale: f64, is_asked: impl Fn(&str) -> bool) -> Vec<Table> {
     macro_rules! table {
         ($name:literal, $key:expr, $rows:ident, $arrow:ident) => {
@@ -87,7 +89,8 @@ fn tables(scale: f64, is_asked: impl Fn(&str) -> bool) -> Vec<Table> {
 }
 
 impl Table {
-    /// Puts the rows in a table of Larch: the fields of the key as numbers, and all fields as text.
+    /// Puts the rows into a table of Larch. The fields of the key are stored as numbers, and all fields are stored
+    /// as text.
     fn fill(&self, database: &Database) {
         let table = database.table(self.name).expect("a table");
         let mut import = table.import().expect("an import");
@@ -102,7 +105,8 @@ impl Table {
         import.finish(|_| {}).expect("it is imported");
     }
 
-    /// The statements that declare the columns. If a text stands for another type, a view casts it.
+    /// The statements that declare the columns of the table. If a text stands for a value of another type, a view
+    /// casts it.
     fn declared(&self) -> String {
         let (mut fields, mut columns) = (Vec::new(), Vec::new());
         for field in self.schema.fields() {
@@ -134,10 +138,10 @@ impl Table {
     }
 }
 
-/// A query with its parameters, numbered from 1. If it has a view, that comes first.
+/// A query with its parameters. Queries are numbered from 1. If the query needs a view, the view comes first.
 fn query(number: usize) -> String {
     let mut text = queries::query(number as i32).expect("there are 22 queries").replace(" day (3)", " day");
-    // The parameter 1 is also the beginning of 10.
+    // The name `:1` is also the beginning of `:10`, so the last parameter is replaced first.
     for (at, parameter) in PARAMETERS[number - 1].iter().enumerate().rev() {
         text = text.replace(&format!(":{}", at + 1), parameter);
     }
@@ -182,8 +186,8 @@ fn all_queries_of_tpch_have_the_answers_of_datafusion_over_rows_in_memory() {
     cluster.stop();
 }
 
-/// A query that Ballista's other planner answered wrongly: it exchanged the sides of a join beneath a stage that had
-/// ended.
+/// A query that Ballista's other planner answered wrongly: it swapped the sides of a join beneath a stage that had
+/// already ended.
 #[test]
 fn a_stage_that_has_ended_is_read_as_it_was_written() {
     let scratch = Scratch::new("ballista-sides");

@@ -1,4 +1,4 @@
-//! Texts that declare columns, and what is wrong with others.
+//! Tests of texts that declare columns, and of the errors for other texts.
 
 use super::*;
 
@@ -104,7 +104,7 @@ fn no_text_makes_the_parser_panic() {
     for end in 0..text.len() {
         assert!(text[..end].parse::<Columns>().is_err() || text[end..].starts_with(','), "{}", &text[..end]);
         for sign in ["(", "\"", "'", "\\", ".", "é"] {
-            // Whatever it says, it says it.
+            // The result does not matter, but nothing may panic.
             drop(format!("{}{sign}{}", &text[..end], &text[end..]).parse::<Columns>());
         }
     }

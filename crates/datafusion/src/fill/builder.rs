@@ -1,4 +1,5 @@
-//! An array of one type. It grows by values in the forms that rows have: bytes, fields of tuples, and text.
+//! A builder of an array of one type. It appends values in the forms in which rows contain them: bytes, fields of
+//! tuples, and text.
 
 use datafusion::arrow::array::{
     ArrayBuilder, ArrayRef, ArrowPrimitiveType, BinaryViewBuilder, BooleanBuilder, Decimal256Builder,
@@ -10,7 +11,7 @@ use rows::{DecodeField, Decoder, Kind, Mistake};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// The bytes of an entry in an array of strings or bytes, without its content.
+/// The size of an entry in an array of strings or bytes, without the content of the entry.
 const VIEW_BYTES: usize = 16;
 
 /// An array that grows.
@@ -24,19 +25,19 @@ pub enum Builder {
     I16(Int16Builder),
     I32(Int32Builder),
     I64(Int64Builder),
-    /// Builds `u128` and `i128`.
+    /// Builds an array of `u128` or `i128`.
     Whole128(Decimal256Builder, Kind),
     F32(Float32Builder),
     F64(Float64Builder),
-    /// Beside it, bytes of content so far.
+    /// The number is the bytes of content so far.
     String(StringViewBuilder, usize),
-    /// Beside it, bytes of content so far.
+    /// The number is the bytes of content so far.
     Bytes(BinaryViewBuilder, usize),
-    /// Beside it, the bytes of each value.
+    /// The number is the bytes of each value.
     Fixed(FixedSizeBinaryBuilder, usize),
 }
 
-/// What to do for each kind of array.
+/// Does `$do` for the array, whatever its kind is.
 macro_rules! each {
     ($self:expr, $array:ident => $do:expr) => {
         match $self {
@@ -59,8 +60,7 @@ macro_rules! each {
     };
 }
 
-/// Appends the next value of the decoder `$from`, which has a fixed width; does `$else` if the builder has values of
-/// another kind.
+/// Appends the next value from the decoder `$from` if values have a fixed width. For all other kinds, does `$else`.
 macro_rules! push_fixed {
     ($builder:expr, $from:expr, $other:pat => $else:expr) => {
         match $builder {
@@ -87,8 +87,8 @@ macro_rules! push_fixed {
 }
 
 impl Builder {
-    /// A builder of an array for values of `kind`; the array's type is that of [`crate::columns::data_type`]. The
-    /// array begins with room for `capacity` values.
+    /// A builder for an array with values of `kind`. The type of the array is the type that
+    /// [`crate::columns::data_type`] returns. The array begins with room for `capacity` values.
     pub fn new(kind: Kind, capacity: usize) -> Self {
         match kind {
             Kind::Bool => Self::Bool(BooleanBuilder::with_capacity(capacity)),
@@ -115,7 +115,7 @@ impl Builder {
         }
     }
 
-    /// About how many bytes the array takes.
+    /// Approximately how many bytes the array takes.
     pub fn bytes(&self) -> usize {
         let rows = each!(self, array => array.len());
         match self {
@@ -130,7 +130,7 @@ impl Builder {
         }
     }
 
-    /// The array.
+    /// Returns the array.
     pub fn finish(mut self) -> ArrayRef {
         each!(&mut self, array => Arc::new(array.finish()))
     }
@@ -141,7 +141,7 @@ impl Builder {
         each!(self, array => array.append_null());
     }
 
-    /// Appends bytes that are the value as they are.
+    /// Appends a value whose bytes are given unchanged.
     ///
     /// # Errors
     ///
@@ -166,34 +166,35 @@ impl Builder {
         }
     }
 
-    /// Reads a field of a tuple that is there.
+    /// Reads a field of a tuple that is not NULL.
     ///
     /// # Errors
     ///
-    /// As the decoder.
+    /// The errors of the decoder.
     #[inline]
     pub fn push_field(&mut self, from: &mut Decoder<'_>) -> Result<(), Mistake> {
         push_fixed!(self, from, builder => return builder.push_escaped(from));
         Ok(())
     }
 
-    /// Like [`Builder::push_field`], for a field of fixed width whose bytes are exactly `value`.
+    /// Does the same as [`Builder::push_field`], for a field of fixed width. `value` must be exactly the bytes of
+    /// this field.
     ///
     /// # Errors
     ///
-    /// As the decoder.
+    /// The errors of the decoder.
     #[inline]
     pub fn push_plain(&mut self, value: &[u8]) -> Result<(), Mistake> {
-        // Each with a decoder of its own, which then stays in registers.
+        // Each value gets a new decoder, which then stays in registers.
         push_fixed!(self, &mut Decoder::new(value), _ => unreachable!("strings and bytes have no width"));
         Ok(())
     }
 
-    /// Like [`Builder::push_plain`], for many fields, in a loop that does not check the type for each field.
+    /// Does the same as [`Builder::push_plain`] for many fields. The loop does not check the type for each field.
     ///
     /// # Errors
     ///
-    /// As the decoder.
+    /// The errors of the decoder.
     pub fn push_column<'b>(&mut self, mut values: impl Iterator<Item = &'b [u8]>) -> Result<(), Mistake> {
         match self {
             Self::U8(array) => push_numbers(array, values, u8::decode),
@@ -210,7 +211,7 @@ impl Builder {
         }
     }
 
-    /// Reads a field of a string or of bytes.
+    /// Reads a field with a string or with bytes.
     fn push_escaped(&mut self, from: &mut Decoder<'_>) -> Result<(), Mistake> {
         match self {
             Self::String(array, content) => {
@@ -228,11 +229,12 @@ impl Builder {
         Ok(())
     }
 
-    /// Appends the value of a text. An empty text is NULL, unless the column has strings: it is no number.
+    /// Appends the value that a text stands for. An empty text is NULL, except in columns of strings or bytes,
+    /// because it is not a number.
     ///
     /// # Errors
     ///
-    /// If the text says nothing of this type.
+    /// If the text is no value of this type.
     #[inline]
     pub fn push_text(&mut self, text: &[u8]) -> Result<(), String> {
         if matches!(self, Self::String(..) | Self::Bytes(..)) {
@@ -263,7 +265,7 @@ impl Builder {
     }
 }
 
-/// Appends numbers, each of which has exactly these bytes.
+/// Appends numbers. Each value must be exactly the bytes of a number.
 #[inline]
 fn push_numbers<'b, T: ArrowPrimitiveType>(
     array: &mut PrimitiveBuilder<T>,
@@ -271,16 +273,16 @@ fn push_numbers<'b, T: ArrowPrimitiveType>(
     decode: impl Fn(&mut Decoder<'b>) -> Result<T::Native, Mistake>,
 ) -> Result<(), Mistake> {
     let numbers = values.map(|value| decode(&mut Decoder::new(value)));
-    // All numbers are appended in one call, because each call makes the array note that the values are not NULL.
+    // All numbers are appended in one call, because the array notes in each call that the values are not NULL.
     array.append_slice(&numbers.collect::<Result<Vec<_>, _>>()?);
     Ok(())
 }
 
-/// Passes over a field of a tuple that is there.
+/// Skips a field of a tuple that is not NULL.
 ///
 /// # Errors
 ///
-/// As the decoder.
+/// The errors of the decoder.
 #[inline]
 pub fn pass_field(from: &mut Decoder<'_>, kind: Kind) -> Result<(), Mistake> {
     match kind.width() {
@@ -293,14 +295,14 @@ pub fn pass_field(from: &mut Decoder<'_>, kind: Kind) -> Result<(), Mistake> {
     }
 }
 
-/// A number or a `bool` as digits or a word.
+/// Parses a number or a `bool` from its text.
 #[inline]
 fn word<T: FromStr>(text: &[u8], kind: Kind) -> Result<T, String> {
     let read = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
     read.ok_or_else(|| format!("\"{}\" is not of type {kind}", text.escape_ascii()))
 }
 
-/// The message about a string that is not UTF-8 from a byte on.
+/// The message about a string that is not UTF-8 from byte `from` on.
 pub fn not_utf8(from: usize) -> String {
     format!("the string is not UTF-8 from byte {from} on; declare the column as bytes")
 }

@@ -1,5 +1,5 @@
-//! The fields of a JSON value, found by their paths in one pass. Everything else is checked for its syntax and not
-//! kept.
+//! Reads fields of a JSON value. All of them are found by their paths in one pass. The rest of the value is only
+//! checked for its syntax.
 
 use super::builder::{Builder, not_utf8};
 use crate::columns::{Form, Source, Step};
@@ -9,11 +9,11 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::fmt;
 
-/// All paths of a source, by their common beginnings.
+/// All paths of a source as a tree, in which paths with the same beginning share nodes.
 #[derive(Debug, Default)]
 pub struct Tree {
     root: Node,
-    /// For each field with an array: the number of the field and the number of the array.
+    /// For each field that has an array: the number of the field and the number of the array.
     slots: Vec<(usize, usize)>,
 }
 
@@ -21,21 +21,21 @@ pub struct Tree {
 struct Node {
     members: Vec<(String, Node)>,
     elements: Vec<(usize, Node)>,
-    /// The fields whose paths end here, by their places in `slots`.
+    /// The fields whose paths end at this node, as indexes into `slots`.
     ends: Vec<usize>,
 }
 
 /// What is wrong with a JSON value.
 pub enum Bad {
-    /// It is not JSON.
+    /// The bytes are not JSON.
     Whole(String),
-    /// A field, by its number, is not of its type.
+    /// The field with this number does not have its type.
     Field(usize, String),
 }
 
 impl Tree {
-    /// The fields of `source` that have an array; `array_of` gives the array's number. Empty if the source is not
-    /// JSON.
+    /// The tree for the fields of `source` that have an array. `array_of` returns the number of a field's array.
+    /// The tree is empty if the source is not JSON.
     pub fn of(source: &Source, array_of: impl Fn(usize) -> Option<usize>) -> Self {
         let mut tree = Self::default();
         if source.form != Form::Json {
@@ -52,7 +52,7 @@ impl Tree {
         tree
     }
 
-    /// Appends the value of each field in the JSON value `bytes`; NULL for a field that is missing.
+    /// Appends the value of each field in the JSON value `bytes`, or NULL if the field is missing.
     pub fn read(&self, bytes: &[u8], builders: &mut [Builder]) -> Result<(), Bad> {
         let text = std::str::from_utf8(bytes).map_err(|bad| Bad::Whole(not_utf8(bad.valid_up_to())))?;
         let found = RefCell::new(vec![None; self.slots.len()]);
@@ -66,7 +66,7 @@ impl Tree {
     }
 }
 
-/// Appends a JSON value. In a column of strings, a value that is no string becomes its JSON text.
+/// Appends a JSON value. In a column of strings, a value that is not a string is appended as its JSON text.
 fn push(found: Option<&RawValue>, array: &mut Builder) -> Result<(), String> {
     let Some(raw) = found.map(RawValue::get).filter(|raw| *raw != "null") else {
         array.push_null();
@@ -108,7 +108,7 @@ fn child<K: PartialEq>(children: &mut Vec<(K, Node)>, key: K) -> &mut Node {
     &mut children[at].1
 }
 
-/// Reads the value at which `node` stands.
+/// Reads the value at `node`.
 #[derive(Clone, Copy)]
 struct Finder<'n, 'f, 'r> {
     node: &'n Node,
@@ -121,7 +121,7 @@ impl<'r> Finder<'_, '_, 'r> {
         self.node.ends.iter().for_each(|end| found[*end] = Some(raw));
     }
 
-    /// Forgets what an earlier member with the same name had.
+    /// Drops what an earlier member with the same name has set.
     fn forget(self) {
         let mut left = vec![self.node];
         let mut found = self.found.borrow_mut();
@@ -211,7 +211,7 @@ impl<'r> Visitor<'r> for Finder<'_, '_, 'r> {
     }
 }
 
-/// Reads the name of a member, borrowed if it can be.
+/// Reads the name of a member. It borrows the name if possible.
 struct Name;
 
 impl<'r> DeserializeSeed<'r> for Name {

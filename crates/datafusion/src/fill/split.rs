@@ -1,10 +1,12 @@
-//! Texts with a byte between them: the form of CSV and TSV rows in tables of the command line. It knows no types.
+//! Texts with a byte between them. This is the form of CSV and TSV rows in tables of the command line. This module
+//! knows no types.
 
-/// Gives all texts before number `end`, each with its number from 0; `None` for a missing text.
+/// Passes all texts before number `end` to `take`, each with its number from 0. It passes `None` for a missing
+/// text.
 ///
 /// # Errors
 ///
-/// The errors of `take`, or a backslash that escapes nothing; with the number of the text.
+/// The errors of `take`, or an error if a backslash escapes nothing. Both come with the number of the text.
 pub fn read(
     texts: Option<&[u8]>,
     separator: u8,
@@ -28,7 +30,8 @@ pub fn read(
     Ok(())
 }
 
-/// The texts in bytes that may have no text: empty bytes mean no text, and a zero byte at the start is skipped.
+/// The texts in bytes that may contain no text at all. Empty bytes mean that there is no text, and a zero byte at
+/// the start is skipped.
 pub fn unmarked(bytes: &[u8]) -> Option<&[u8]> {
     match bytes.first() {
         None => None,
@@ -37,7 +40,7 @@ pub fn unmarked(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// A text with `\t`, `\n`, `\r` and `\\` replaced.
+/// Replaces `\t`, `\n`, `\r` and `\\` in a text by the characters that they stand for.
 fn plain(text: &[u8]) -> Result<Vec<u8>, String> {
     let (mut plain, mut bytes) = (Vec::with_capacity(text.len()), text.iter());
     while let Some(byte) = bytes.next() {

@@ -1,11 +1,11 @@
-//! Rows of every form and type as arrays, and rows that are damaged.
+//! Tests of rows of every form and type as arrays, and of damaged rows.
 
 use super::*;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use rows::{Descending, Tuple};
 
-/// The rows of a table with these columns, as text: NULL as `-`.
+/// The rows of a table with these columns, as text. NULL is printed as `-`.
 fn rows(declared: &str, wanted: Option<&[usize]>, rows: &[(&[u8], &[&[u8]])]) -> Result<Vec<String>, BadField> {
     let columns: Columns = declared.parse().unwrap_or_else(|bad| panic!("{declared}: {bad}"));
     let all: Vec<usize> = (0..columns.schema().fields().len()).collect();
@@ -19,7 +19,7 @@ fn rows(declared: &str, wanted: Option<&[usize]>, rows: &[(&[u8], &[&[u8]])]) ->
     }
     let shown = |mut filler: Filler| texts(&columns, wanted, &mut filler);
     let one_by_one = pushed.map(|()| shown(filler));
-    // Rows that are pushed together are the same.
+    // Rows that are appended together give the same arrays.
     let mut together = Filler::new(&columns, wanted, &groups, 1);
     let parts: Vec<Vec<&[u8]>> =
         groups.iter().map(|group| rows.iter().map(|(_, parts)| parts[*group]).collect()).collect();
@@ -35,7 +35,7 @@ fn rows(declared: &str, wanted: Option<&[usize]>, rows: &[(&[u8], &[&[u8]])]) ->
     one_by_one
 }
 
-/// The arrays as text, row by row.
+/// The arrays as text, row after row.
 fn texts(columns: &Columns, wanted: &[usize], filler: &mut Filler) -> Vec<String> {
     let schema = columns.schema().project(wanted).expect("the columns are there");
     let batch = RecordBatch::try_new(schema.into(), filler.take()).expect("the arrays have the types of the schema");
@@ -104,7 +104,7 @@ fn columns_of_one_width_are_read_one_after_the_other() {
     let no_bool = with([&[2], &good[2][1..]].concat());
     assert_eq!(of(&no_bool, None), bad(Some(1), "bool at byte 0: the byte is neither 0 nor 1"));
     assert_eq!(of(&with(good[2][..5].to_vec()), None), bad(Some(3), "i64 at byte 3: the bytes end within the field"));
-    // Fields that are not wanted are skipped, and fields after the last wanted field are not read.
+    // Fields that are not needed are skipped, and fields after the last needed field are not read.
     assert_eq!(of(&no_bool, Some(&[2])).map(|rows| rows.len()), Ok(4));
     assert_eq!(of(&with(good[2][..3].to_vec()), Some(&[2])).map(|rows| rows.len()), Ok(4));
     let longer = [&good[2][..], b"x"].concat();
@@ -117,7 +117,7 @@ fn only_what_is_wanted_is_read() {
     let key = (1_u8, "two", 3_u8).to_key();
     let row: (&[u8], &[&[u8]]) = (&key, &[&[4, 5], b"\xff"]);
     assert_eq!(rows(declared, Some(&[4, 2]), &[row]), Ok(vec!["5|3".to_owned()]));
-    // The damaged part is not read, and neither are fields after the last wanted field.
+    // The damaged part is not read, and neither are fields after the last needed field.
     let damaged: (&[u8], &[&[u8]]) = (b"\x01", &[&[4], b"\xff"]);
     assert_eq!(rows(declared, Some(&[0, 3]), &[damaged]), Ok(vec!["1|4".to_owned()]));
 }
@@ -126,7 +126,8 @@ fn only_what_is_wanted_is_read() {
 fn texts_between_separators_become_values() {
     let declared = "value.split(',')(a string, _ string, b i32, c f64, d bool)";
     check(declared, b"", b"x,y,-7,1e3,true", "x|-7|1000.0|true");
-    // If the value has fewer texts, the remaining fields are missing; an empty text is a string, but no number.
+    // If the value has fewer texts than the columns, the remaining fields are missing. An empty text is a string,
+    // but it is not a number.
     check(declared, b"", b",,", "|-|-|-");
     check(declared, b"", b"x", "x|-|-|-");
     check(declared, b"", b"x,y,1,2,false,more", "x|1|2.0|false");
@@ -154,7 +155,7 @@ fn members_of_json_become_values() {
     check(declared, b"", b"{}", "-|-|-|-|-|-");
     check(declared, b"", br#"{"a": null, "b": null, "x": [], "e": null}"#, "-|-|-|-|-|[]");
     check(declared, b"", b"17", "-|-|-|-|-|-");
-    // If several members have the same name, the last one counts, whatever the earlier ones had.
+    // If several members have the same name, the last one counts, whatever the earlier ones contain.
     check(declared, b"", br#"{"b": 1, "x": {"y": "q"}, "x": {"z": [1, 2]}, "b": 2}"#, r#"-|2|-|2|-|{"z": [1, 2]}"#);
     check(declared, b"", br#"{"a": 1.50}"#, "1.50|-|-|-|-|-");
     check_bad(declared, b"", br#"{"b": 256}"#, Some(1), r#""256" is not of type u8"#);

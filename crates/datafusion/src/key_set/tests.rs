@@ -1,11 +1,11 @@
-//! Sets of keys are compared with sets of short strings that are listed one by one. Random cases print their seed;
-//! run one again with `LARCH_SEED=n`.
+//! Tests that compare sets of keys with sets of short strings that are listed one by one. Random cases print their
+//! seed. To run one of them again, set `LARCH_SEED=n`.
 
 use super::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// All strings of up to three bytes of 0, 1 and ff.
+/// All strings of up to three bytes, where each byte is 0, 1 or ff.
 fn universe() -> Vec<Vec<u8>> {
     let mut all = vec![Vec::new()];
     for length in 0..3 {

@@ -1,5 +1,5 @@
-//! Filters as sets of keys, compared with DataFusion's own evaluation on every possible key. Random cases print their
-//! seed; run one again with `LARCH_SEED=n`.
+//! Tests that compare the sets of keys for filters with DataFusion's own evaluation of the filters on every
+//! possible key. Random cases print their seed. To run one of them again, set `LARCH_SEED=n`.
 
 use super::*;
 use crate::fill::Filler;
@@ -15,7 +15,7 @@ fn columns(text: &str) -> Columns {
     text.parse().expect("columns")
 }
 
-/// The names of the key's columns in a test, with constants for each.
+/// The columns of the key in a test, and constants for each of them.
 struct Universe {
     columns: Columns,
     constants: Vec<(&'static str, Vec<ScalarValue>)>,
@@ -35,7 +35,7 @@ impl Universe {
         Self { columns, constants: of_columns, keys, rows }
     }
 
-    /// For which rows a filter is true.
+    /// For each row, whether a filter is true.
     fn truth(&self, filter: &Expr) -> Vec<bool> {
         let schema = DFSchema::try_from(self.columns.schema()).expect("no name is there twice");
         let filter = SessionContext::new().create_physical_expr(filter.clone(), &schema).expect("the filter has types");
@@ -45,7 +45,7 @@ impl Universe {
         (0..answer.len()).map(|row| answer.is_valid(row) && answer.value(row)).collect()
     }
 
-    /// Compares what is left with what should be.
+    /// Compares the keys that the filters allow with the keys that they should allow.
     fn check(&self, filters: &[Expr]) -> Vec<Fit> {
         let narrowed = narrow(&self.columns, &filters.iter().collect::<Vec<_>>());
         let truths: Vec<Vec<bool>> = filters.iter().map(|filter| self.truth(filter)).collect();
@@ -114,7 +114,7 @@ fn seeds() -> impl Iterator<Item = u64> {
     seeds.inspect(|seed| println!("LARCH_SEED={seed}"))
 }
 
-/// Three fields: optional, descending, and of strings.
+/// A key with three fields: an optional one, a descending one, and one with strings.
 fn three_fields() -> Universe {
     let strings = ["", "a", "a\0", "ab", "b", "b\u{7f}x"];
     let declaration: Declaration = "u8?, i16 desc, string".parse().expect("a declaration");
@@ -212,9 +212,9 @@ fn a_field_is_used_if_those_before_it_have_single_values() {
     check_fits(declared, &[col("a").gt(lit(1_u32)), col("b").eq(lit(2_u32))], &[Exact, Unused], 1);
     let two = col("a").in_list(vec![lit(1_u32), lit(2_u32), lit(4_u32)], false);
     check_fits(declared, &[two.clone(), col("b").eq(lit(2_u32))], &[Exact, Exact], 3);
-    // Values that follow each other are one range.
+    // Consecutive values become a single range.
     check_fits(declared, &[two], &[Exact], 2);
-    // The way of a page to the next one.
+    // This is the filter with which a program reads the next page of an answer.
     let after = col("a").gt(lit(1_u32)).or(col("a").eq(lit(1_u32)).and(col("b").gt(lit(2_u32))));
     check_fits(declared, &[after], &[Exact], 1);
     let beside = col("a").eq(lit(1_u32)).and(col("v").eq(lit(1_u32))).or(col("a").eq(lit(3_u32)));
@@ -236,7 +236,7 @@ fn a_constant_outside_the_range_of_a_field_is_before_or_after_all_values() {
     check_fits(declared, &[narrow.gt(lit(7_i8))], &[Fit::Unused], 1);
 }
 
-/// All comparisons of a column, cast to the type of the constants, with each constant.
+/// All comparisons of a column with each constant. The column is cast to the type of the constants.
 fn comparisons(column: &str, constants: &[ScalarValue]) -> Vec<Expr> {
     let seen = || datafusion::logical_expr::cast(col(column), constants[0].data_type());
     let of = |constant: &ScalarValue| {
@@ -258,7 +258,7 @@ fn comparisons(column: &str, constants: &[ScalarValue]) -> Vec<Expr> {
     constants.iter().flat_map(of).collect()
 }
 
-/// The constant is a number with a fraction, so the query engine casts the field.
+/// The constant has a fraction, so the query engine casts the field to a number with a fraction.
 #[test]
 fn whole_numbers_are_compared_with_numbers_that_have_fractions() {
     let exact = 1_i64 << 53;
@@ -293,16 +293,16 @@ fn whole_numbers_are_compared_with_numbers_that_have_fractions() {
             }
         }
     }
-    // How the query engine compares -0.0 and NaN depends on the place where it compares them.
+    // At different places, the query engine compares -0.0 and NaN in different ways.
     for number in [-0.0, f64::NAN] {
         let seen = datafusion::logical_expr::cast(col("a"), DataType::Float64);
         check_fits("key.tuple(a i64)", &[seen.eq(lit(number))], &[Fit::Unused], 1);
     }
-    // A decimal without room for all values of the field would end the query with an error.
+    // If a decimal has no room for all values of the field, the cast would end the query with an error.
     let narrow = datafusion::logical_expr::cast(col("a"), DataType::Decimal128(20, 1));
     let constant = lit(ScalarValue::Decimal128(Some(5), 20, 1));
     check_fits("key.tuple(a i64)", &[narrow.eq(constant)], &[Fit::Unused], 1);
-    // Each value of the first field stays a single value, so the next field is used.
+    // Each value of the first field stays a range of its own, so the next field can be used, too.
     let three = datafusion::logical_expr::cast(col("a"), DataType::Float64).eq(lit(255.0_f64));
     check_fits("key.tuple(a u32, b u32)", &[three, col("b").gt(lit(2_u32))], &[Fit::Exact, Fit::Exact], 1);
 }
