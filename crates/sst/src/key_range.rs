@@ -1,5 +1,5 @@
 //! A range of keys from one string to before another string: the form that intervals of keys have inside the
-//! engine. It knows strings, but no rows, files or versions.
+//! engine. This module knows strings, but no rows, files or versions.
 //!
 //! `start` belongs to the range and `end` does not. If a range begins after a key, its `start` is the string that
 //! follows this key. If a range ends with a key, its `end` is the string that follows this key. See [`next_key`].
@@ -45,7 +45,7 @@ impl KeyRange {
         Self { start: key.to_vec(), end: next_key(key) }
     }
 
-    /// Grows to the smallest range that includes both its old self and `other`.
+    /// Makes the range grow to the smallest range that includes both the old range and `other`.
     pub fn join(&mut self, other: Self) {
         self.start = std::mem::take(&mut self.start).min(other.start);
         self.end = self.end.take().zip(other.end).map(|(a, b)| a.max(b));
@@ -58,7 +58,7 @@ impl KeyRange {
 }
 
 impl<K: AsRef<[u8]>> KeyRange<K> {
-    /// The range from `start` to before `end`; `None` if no string belongs to it.
+    /// The range from `start` to before `end`; `None` if no string belongs to the range.
     pub fn new(start: K, end: Option<K>) -> Option<Self> {
         Some(Self { start, end }).filter(|range| !range.is_empty())
     }

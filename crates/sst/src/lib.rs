@@ -1,5 +1,5 @@
-//! One immutable sorted file with its index: its format, its builder and its cursors. It knows no levels, no
-//! snapshots and no log.
+//! One immutable sorted file with its index: its format, its builder and its cursors. This crate knows no levels,
+//! no snapshots and no log.
 //!
 //! A file consists of data pages, an index whose nodes are pages like any other, and a footer. Opening a file reads
 //! nothing: the database knows the roots, and the first read that needs a page loads it. See `docs/format/sst.md`.

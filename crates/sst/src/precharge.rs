@@ -1,17 +1,17 @@
 //! Walks the index ahead of a read to find all the pages that the read will need. So the pages come in one round
-//! for each level of the tree, instead of one by one. It returns no rows and knows one file. Its caller walks all
-//! files that a read needs in the same rounds.
+//! for each level of the tree, instead of one by one. It returns no rows and knows one file. The caller of this
+//! module walks all files of a read, and it walks them in the same rounds.
 //!
 //! A [`pass`] goes down every tree by the nodes that are in memory and asks for missing pages. Then the missing
-//! pages are fetched and the next pass is made, until no page is missing. Every pass starts from the roots. It may
-//! miss a node that was in memory during an earlier pass.
+//! pages are fetched and the next pass is made, until no page is missing. Every pass starts from the roots. A pass
+//! may miss a node that was in memory during an earlier pass.
 //!
 //! * A pass asks only for pages that the read certainly needs. While the way to an edge of the range is not known,
 //!   the rows near that edge are left out. So no page is read without need.
 //! * Pages that decide what else is needed are pinned until the precharge is over: nodes, the pages at both edges
 //!   of a key range, and, under a limit, the page with the last row. The other pages are read ahead: each page
-//!   once, the nearest pages first, and only as many as there is room for ([`Shares`]). Pages that others load may
-//!   evict them, but they do not evict each other.
+//!   once, the nearest pages first, and only as many as there is room for ([`Shares`]). Pages that other readers
+//!   load may evict the pages read ahead, but these do not evict each other.
 //! * Limits: the first page is free. Rows count if they are not erased. A read may be at a version that is older
 //!   than the newest version of the file. Such a read cannot know which rows are erased at its version, so for it
 //!   all rows count. The limit on stored bytes holds for each tree separately.
@@ -39,10 +39,10 @@ use trees::Trees;
 use versions::Versions;
 use walk::{PrechargeWalk, RangeSide};
 
-/// The most rounds that a precharge of `sst` takes while no page is evicted. The rounds go down the main tree, and,
-/// if the end of a key range shows only there, to the page beside that end. Then they go down the tallest group,
-/// the history and its groups, and at last to the values. With a limit of rows, the pieces of a slice are walked
-/// one after the other.
+/// The most rounds that a precharge of `sst` takes while no page is evicted. The rounds go down the main tree. If
+/// only the page beside the end of a key range shows that the range has ended, they also go to this page. Then they
+/// go down the tallest group, the history and its groups, and at last to the values. With a limit of rows, the
+/// pieces of a slice are walked one after the other.
 pub fn rounds_at_most(sst: &Sst, reading: &ReadPlan<'_>) -> u64 {
     let height = |kind: TreeKind| sst.meta.tree(kind).map(|tree| u64::from(tree.root(sst.prefer_flat).height) + 1);
     let tallest =
@@ -89,14 +89,14 @@ pub struct Passes {
 
 impl Passes {
     /// The state before the first pass. At most `rounds` rounds follow. A round does not count if its pass asked
-    /// for as many pages as a pass may. So the precharge ends even if the cache is too small for the pages that are
-    /// needed.
+    /// for as many pages as a pass may ask for. So the precharge ends even if the cache is too small for the pages
+    /// that are needed.
     pub fn new(rounds: u64) -> Self {
         Self { asked: AskedPages::default(), rounds_left: rounds }
     }
 
-    /// Makes one more pass: `pass` walks all files and returns the sum of what it found. If the next pass may ask
-    /// for more pages once the noted ones have been fetched, the result is a fault. A step.
+    /// Makes one more pass: `pass` walks all files and returns the sum of what it found. If a later pass may ask
+    /// for more pages, the result is a fault: the noted pages must be fetched first. A step.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! A row in the form in which files hold it: key, version, kind and value. It does not decide which versions a
-//! reader may see.
+//! A row in the form in which files hold it: key, version, kind and value. This module does not decide which
+//! versions a reader may see.
 
 /// The place of a row's commit in the commit order: each commit has a number, and later commits have greater
 /// numbers.

@@ -1,9 +1,9 @@
 //! The part of a file that a table sees: some of the file's main rows, together with the older versions of these
-//! rows and their parts in column groups. It knows no keys.
+//! rows and their parts in column groups. This module knows no keys.
 //!
 //! The table sees the range erases within the bounds of the slice, even over the gaps between its rows. It does not
 //! see the rows in these gaps, whether they are erased or not. The bytes outside the slice stay in the file and are
-//! not read. They go when a compaction rewrites the slice, or when no table sees the file any more.
+//! not read. They are freed when a compaction rewrites the slice, or when no table sees the file any more.
 
 use crate::format::meta::KeyBounds;
 use os::sync::Arc;
@@ -15,9 +15,9 @@ use std::ops::Range;
 pub struct Slice {
     /// The main rows that are seen.
     pub rows: RowRanges,
-    /// The bounds of the keys of these rows, and of the range erases that matter. The bounds may be wider than
-    /// these keys. If a side was cut off, its bound is the place of the cut: the table sees nothing of the file at
-    /// or after a high bound, or before a low bound.
+    /// The bounds of the keys of the slice's rows, and of the range erases that matter. The bounds may be wider
+    /// than these keys. If a side was cut off, its bound is the place of the cut: the table sees nothing of the
+    /// file at or after a high bound, or before a low bound.
     pub bounds: KeyBounds,
     /// About how many of the file's bytes belong to this slice, estimated by its share of the rows.
     pub bytes: u64,

@@ -70,7 +70,7 @@ impl Estimate {
         self.low + self.width() / 2
     }
 
-    /// The sum of two estimates. Each end is at most the greatest u64.
+    /// The sum of two estimates. If a sum exceeds the greatest u64, it becomes the greatest u64.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self { low: self.low.saturating_add(other.low), high: self.high.saturating_add(other.high) }
@@ -115,9 +115,9 @@ struct KeyEdge<'k> {
     is_after: bool,
 }
 
-/// A range of keys, clipped to the bounds of a file. A side where nothing is cut off has no edge. It is no
-/// [`KeyRange`](crate::KeyRange), because that would need a copy of a bound, except if the bound is exactly its
-/// end.
+/// A range of keys, clipped to the bounds of a file. A side where nothing is cut off has no edge. It is not a
+/// [`KeyRange`](crate::KeyRange), because making a range copies each bound, unless the bound is already the start
+/// or the end of a range.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span<'k> {
     low: Option<KeyEdge<'k>>,

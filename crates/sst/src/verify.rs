@@ -3,10 +3,10 @@
 //!
 //! * Every page is reached from its parent, so its checksum, its structure and its place are checked. The footer
 //!   has its own checksum. All other bytes of the file must be the zeros between pages.
-//! * Memory: it holds the pages that the source keeps ahead with the nodes above them, one node for each level, the
-//!   flat index, a data page, and a partition of the filter. In addition, the check takes 16 bytes for each page of
-//!   the file, or 32 bytes for each page of a column group. In a file with groups, it also takes one bit for each
-//!   row and for each older version.
+//! * Memory: the check holds the pages that the source keeps ahead with the nodes above them, one node for each
+//!   level, the flat index, a data page, and a partition of the filter. In addition, the check takes 16 bytes for
+//!   each page of the file, or 32 bytes for each page of a column group. In a file with groups, it also takes one
+//!   bit for each row and for each older version.
 
 mod check;
 mod filter;

@@ -1,5 +1,5 @@
 //! Tools for testing a whole database: a model of its contents, random histories on a simulated machine, crashes
-//! and faults, and text scripts. They know the public API of `larch` and nothing behind it.
+//! and faults, and text scripts. The tools know the public API of `larch` and nothing behind it.
 //!
 //! A seed decides everything that happens. If a test fails, it prints its seed and the command that runs this seed
 //! again.

@@ -1,5 +1,5 @@
-//! A model of a database: sorted maps with every version of every row. It knows neither files nor durability. Of a
-//! table, it knows only the name.
+//! A model of a database: sorted maps with every version of every row. This module knows neither files nor
+//! durability. Of a table, it knows only the name.
 //!
 //! Every commit has one version, and there are no gaps between versions. So the state after the first n commits is
 //! the state at the version of the n-th commit. So this model is enough to test the promise that a prefix of the

@@ -121,7 +121,7 @@ pub struct BegunSearch<'k> {
 /// What a search has found so far.
 #[derive(Clone, Copy, Debug, Default)]
 enum Found {
-    /// The key begins with the prefix of the node, which has no samples.
+    /// The key begins with the node's prefix, and the node has no samples.
     #[default]
     Suffix,
     /// The number of samples that are less than the head of the key.
@@ -174,7 +174,7 @@ impl<'p> IndexNode<'p> {
         Self { page, layout }
     }
 
-    /// The node in `page`. The caller has read its layout before.
+    /// The node in `page`. The caller has already read the layout of this node.
     #[inline]
     pub fn known(page: &'p [u8], layout: &NodeLayout) -> Self {
         Self { page, layout: *layout }
@@ -196,7 +196,7 @@ impl<'p> IndexNode<'p> {
         self.form & FIXED != 0
     }
 
-    /// Whether the node has no separators. Then it can be searched only by row id.
+    /// Whether the node has no separators. Such a node can be searched only by row id.
     pub fn is_by_row(&self) -> bool {
         self.form & BY_ROW != 0
     }

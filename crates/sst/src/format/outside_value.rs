@@ -1,5 +1,5 @@
-//! The reference that a page stores in place of a value that lies in value pages. It does not know the page that
-//! stores it, and it does not read the value.
+//! The reference that a page stores in place of a value that lies in value pages. This module does not know the
+//! page that stores it, and it does not read the value.
 
 use super::varint;
 use pages::Address;

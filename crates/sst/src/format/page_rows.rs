@@ -1,5 +1,5 @@
-//! What cursors need to know about a page of rows, in a form that is the same for all layouts of pages. It does not
-//! know how a page stores its rows.
+//! What cursors need to know about a page of rows, in a form that is the same for all layouts of pages. This module
+//! does not know how a page stores its rows.
 
 use super::outside_value::OutsideValue;
 use crate::row::Version;
@@ -29,6 +29,6 @@ pub enum Seen {
     All,
     /// The rows that are not newer than this version.
     At(Version),
-    /// In a history: for each main row, its newest version that is not newer than this one.
+    /// In a history: for each main row, the newest of those versions that are not newer than the given one.
     NewestAt(Version),
 }

@@ -1,5 +1,5 @@
 //! Unsigned integers in groups of 7 bits (LEB128). The lowest group comes first. In every byte except the last, the
-//! high bit is set. It knows no fields.
+//! high bit is set. This module knows no fields.
 
 /// The length of the longest encoding of a u64.
 pub const MAX_BYTES: usize = 10;

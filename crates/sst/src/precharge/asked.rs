@@ -1,5 +1,5 @@
-//! The pages that a precharge has asked for, and how much more it may ask for. It does not know why a page is
-//! needed.
+//! The pages that a precharge has asked for, and how much more it may ask for. This module does not know why a page
+//! is needed.
 
 use crate::format::meta::{MAX_GROUPS, TreeKind};
 use pages::{Address, PACK_BYTES, PageAt, PageSource};

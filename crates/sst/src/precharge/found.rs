@@ -1,4 +1,4 @@
-//! What a pass over a file, or over one of its trees, has found. It does not know how the pass found it.
+//! What a pass over a file, or over one of its trees, has found. This module does not know how the pass found it.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ pub struct Pass {
     /// Whether all pages of the main tree that decide what is needed were in memory.
     pub is_known: bool,
     /// The main rows that will be read, as far as they are known. The reader also looks at the row after the end of
-    /// a key range. This row is not among them.
+    /// a key range. The rows here do not include that row.
     pub rows: Range<u64>,
     /// The most rows that are read from the file and that count against a limit. If the main tree is known, exactly
     /// this many rows are read.
@@ -20,7 +20,7 @@ pub struct Pass {
     /// Whether the reader comes to the end of the file before it has all rows that it wants, and goes on in the
     /// next file. It is false as long as the main tree is not known.
     pub overshot: bool,
-    /// Whether the reader goes further than the room for pages allows to read ahead.
+    /// Whether the reader goes on beyond the pages that there is room to read ahead.
     pub is_cut: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a read will take from a file, and where the read stops. It knows no pages.
+//! What a read will take from a file, and where the read stops. This module knows no pages.
 
 use crate::Direction;
 use crate::read::{Groups, Sst};
@@ -10,7 +10,7 @@ use std::ops::{Bound, Range};
 pub struct AtMost {
     /// The most rows that are not erased.
     pub rows: u64,
-    /// The most stored bytes of data pages. The limit holds for each tree of a file. The first page is free.
+    /// The most stored bytes of data pages. The limit holds for each tree of a file. The first page does not count.
     pub bytes: u64,
 }
 

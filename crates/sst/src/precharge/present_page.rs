@@ -1,5 +1,5 @@
-//! A page in memory, with the rows in it that a precharge is interested in. It knows where the values of these rows
-//! lie, but not why they are read.
+//! A page in memory, with the rows in it that a precharge is interested in. This module knows where the values of
+//! these rows lie, but not why they are read.
 
 use crate::format::data_page::Layout;
 use crate::format::group_page::GroupLayout;
@@ -30,7 +30,7 @@ impl<'p> PresentPage<'p> {
         holds.then_some(Self { kind, page, first_row, rows })
     }
 
-    /// The references of these rows to values that lie outside the page.
+    /// The references to values outside the page, in the rows that the precharge is interested in.
     pub fn references(&self) -> impl Iterator<Item = OutsideValue<'p>> {
         let Self { kind, page, first_row, .. } = *self;
         self.rows.clone().filter_map(move |row| {

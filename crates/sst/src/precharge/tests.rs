@@ -41,8 +41,8 @@ fn content(groups: usize, history: bool) -> Content {
     content
 }
 
-/// Build options for trees of no level, of one level and of three levels. For each, the walk uses the tree and the
-/// flat list.
+/// Build options for trees of no level, of one level and of three levels. Each is walked by its tree and by its
+/// flat index.
 fn shapes() -> Vec<(BuildOptions, u8)> {
     let shape = |max_page_rows: usize, max_node_children: usize| BuildOptions {
         page_bytes: 4096,
@@ -190,7 +190,8 @@ fn bounds(keys: &[Vec<u8>]) -> Vec<Bound<&[u8]>> {
 }
 
 /// Tries all pairs of keys as a range that includes the lower key and excludes the higher key, with all limits.
-/// With other kinds of bounds and with the flat index, each case has only one of the limits, and they take turns.
+/// With other kinds of bounds and with the flat index, each case is tried with only one limit, and the limits take
+/// turns.
 #[test]
 fn every_range_of_keys_asks_for_its_pages() {
     let keys = keys();

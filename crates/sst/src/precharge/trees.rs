@@ -1,5 +1,5 @@
 //! How a precharge walks the trees of a file. It asks for the range erases of some keys, or for the pages of some
-//! rows in any tree. It does not know why these rows are read.
+//! rows in any tree. This module does not know why these rows are read.
 
 use super::asked::{AskedPages, Share};
 use super::found::Pass;
@@ -29,8 +29,8 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
             PrechargeWalk::new(self.source, self.asked, descent, sides, direction, share).walk()
         };
         let mut sum = Pass::default();
-        // A backward walk ends with a look at the row before the range. In the forward direction, this look needs
-        // its own walk.
+        // A backward walk ends with a look at the row before the range. A forward walk does not look at this row,
+        // so a second walk does.
         if self.direction == Direction::Forward
             && let Bound::Included(low) | Bound::Excluded(low) = low
         {
@@ -63,8 +63,8 @@ impl<'a, S: PageSource + ?Sized> Trees<'a, S> {
             let next = if self.direction == Direction::Forward { left.start } else { left.end - 1 };
             let (page, span) = descent.peek_row(self.source, next);
             if let Some(page) = page {
-                // The parent says which rows the page holds. If the page holds other rows than that, the read that
-                // needs the page reports it.
+                // The parent says which rows the page holds. If the page holds other rows than its parent says, the
+                // read that needs the page reports this.
                 let here = left.start.max(span.start)..left.end.min(span.end);
                 if let Some(found) = PresentPage::new(kind, &page, &span, here) {
                     show(found)?;

@@ -1,6 +1,6 @@
 //! What a read of main rows takes from outside the main tree: the parts of these rows in other groups, the older
-//! versions that are read instead of them, and values that lie outside their pages. It knows only the pages that
-//! are in memory, and skips pages that have been evicted since they were loaded.
+//! versions that are read instead of them, and values that lie outside their pages. This module knows only the
+//! pages that are in memory, and skips pages that have been evicted since they were loaded.
 
 use super::asked::Shares;
 use super::found::Pass;

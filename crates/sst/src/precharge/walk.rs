@@ -1,5 +1,5 @@
-//! One pass over one tree, from the edge where the reader starts to the edge where it stops. It does not know what
-//! rows mean. It looks only at keys, and at which rows are erased.
+//! One pass over one tree, from the edge where the reader starts to the edge where it stops. This module does not
+//! know what rows mean. It looks only at keys, and at which rows are erased.
 //!
 //! ```text
 //!                        near edge                          far edge
@@ -78,7 +78,7 @@ pub(super) struct PrechargeWalk<'a, 's, S: ?Sized> {
     pub is_piece: bool,
     near: Near,
     pass: Pass,
-    /// All rows from the near edge up to this row are needed.
+    /// The row up to which all rows from the near edge are needed.
     reached: u64,
     /// Whether no row beyond `reached` is known to be needed. Pages beyond `reached` may still be needed.
     stuck: bool,
@@ -132,7 +132,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// The number of rows in these totals that count against the limit.
+    /// The number of rows in `totals` that count against the limit.
     fn items(&self, totals: &Totals) -> u64 {
         if self.counts_erased { totals.rows } else { totals.rows.saturating_sub(totals.erased) }
     }
@@ -158,16 +158,16 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         let start = self.reached;
         let root = WalkStep { subtree: self.descent.whole(), is_near: true, is_far: true };
         self.child(&root)?;
-        // The nearest pages come first: as long as the row at the near edge is not known, nothing outside the main
-        // tree is asked for, for any row beyond that edge.
+        // The nearest pages come first. Until the row at the near edge is known, nothing outside the main tree is
+        // asked for.
         let reached = if near.row.is_some() { self.reached } else { start };
         self.pass.rows =
             if self.direction.is_forward() { start..reached.max(start) } else { reached.min(start)..start };
         Ok(std::mem::take(&mut self.pass))
     }
 
-    /// Returns something that decides which other pages are needed. `None` if its page is not in memory; the page
-    /// has then been asked for.
+    /// Returns what was looked up. It decides which other pages are needed. `None` if its page is not in memory;
+    /// the page has then been asked for.
     fn look<T>(&mut self, found: std::result::Result<T, Stop>) -> Result<Option<T>> {
         match found {
             Ok(found) => Ok(Some(found)),
@@ -202,7 +202,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Ok(Some(rows))
     }
 
-    /// The child of `node` in which `side` lies. Only children count that have rows which may be wanted.
+    /// The child of `node` in which `side` lies. Only children with rows that may be wanted are considered.
     fn child_at(&self, node: &IndexNode<'_>, side: &RangeSide<'_>) -> usize {
         let (first, last) = (node.search_row(self.low.row), node.search_row(self.high.row - 1));
         match side.key() {
@@ -212,8 +212,8 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         }
     }
 
-    /// Whether the near edge lies under a child of `node` that the reader meets only after all children with rows
-    /// that may be wanted.
+    /// Whether the near edge lies under a child of `node` that, in the direction of the read, comes after all
+    /// children with wanted rows.
     fn is_past(&self, node: &IndexNode<'_>, near: &RangeSide<'_>) -> bool {
         let Some(key) = near.key() else { return false };
         let child = node.search(key);
@@ -309,9 +309,9 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         if self.is_enough(step) {
             return false;
         }
-        // If a node is read, at least its first page is read, too.
+        // If a node is read, at least the first page under it is read, too.
         let least = if *level == 0 { through.bytes - before.bytes } else { PACK_BYTES };
-        // The first page of the first file is free. To use this, the walk must know which page is the first.
+        // The first page of the first file is free. The walk can use this only if it knows which page is the first.
         let is_free = self.is_first && self.near.is_page;
         let bytes = match (self.direction, is_free) {
             (Direction::Forward, true) => before.bytes.saturating_sub(self.near.subtree.through.bytes),
@@ -523,7 +523,7 @@ impl<'a, 's, S: PageSource + ?Sized> PrechargeWalk<'a, 's, S> {
         Ok(())
     }
 
-    /// Asks for the page that holds row `row`. This is the first row beyond the far edge.
+    /// Asks for the page that holds row `row`. Row `row` is the first row beyond the far edge.
     fn row_beyond(&mut self, row: u64) -> Result<()> {
         let Some(address) = self.look(self.descent.address_of_row(self.source, row))? else { return Ok(()) };
         if self.share.take_page(&address) {
@@ -549,7 +549,7 @@ struct CountedPage {
 }
 
 impl CountedPage {
-    /// The row with this key, or the first row with a greater key.
+    /// The row with key `key`, or the first row with a greater key.
     fn search(&self, key: &[u8]) -> std::result::Result<u64, u64> {
         let row = |i: usize| self.layout.first_row() + i as u64;
         self.layout.search(&self.page, key).map(row).map_err(row)

@@ -1,5 +1,5 @@
-//! Answers questions about rows that need data pages: those at the two ends of a range, or the page of one row. It
-//! knows no versions.
+//! Answers questions about rows that need data pages: those at the two ends of a range, or the page of one row.
+//! This module knows no versions.
 
 use super::range::TreeSums;
 use super::{KeyEdge, Span, share};
@@ -43,9 +43,9 @@ impl Sst {
     }
 
     /// The totals of the seen rows from `low` to `high`. Rows and erased rows are exact. For a page at an edge, the
-    /// bytes are estimated in proportion to its rows. Reads the ways to both ends, with at most two data pages. It
-    /// also reads the ways to the edges of the slice between the ends, but a data page there only if some of its
-    /// rows are erased. A step.
+    /// bytes are estimated in proportion to the rows that count. Reads the ways to both ends, with at most two data
+    /// pages. It also reads the ways to the edges of the slice between the ends. A data page there is read only if
+    /// some of its rows are erased. A step.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl LeafRows {
 }
 
 impl<S: PageSource + ?Sized> TreeSums<'_, S> {
-    /// The first row after `edge`. If there is no such row, returns the number of rows.
+    /// The id of the first row after `edge`. If there is no such row, returns the number of rows.
     fn row_at(&self, edge: KeyEdge<'_>) -> Result<u64, Stop> {
         let (leaf, is_at_start) = self.leaf(edge)?;
         if is_at_start {
@@ -163,7 +163,7 @@ impl<S: PageSource + ?Sized> TreeSums<'_, S> {
     }
 
     /// Counts the rows of `subtree` that are in `seen` and not erased, and returns the id of the row with number
-    /// `left` among them. If there are not so many rows, it subtracts how many there are from `left`.
+    /// `left` among them. If there are not so many rows, it subtracts their number from `left`.
     fn nth(&self, subtree: &Subtree, seen: &RowRanges, left: &mut u64) -> Result<Option<u64>, Stop> {
         let count = seen.count_within(subtree.rows());
         let whole = subtree.totals();

@@ -50,7 +50,7 @@ pub enum Metric {
     Bytes,
 }
 
-/// A place between rows where something is cut.
+/// A place between rows where a range is cut into buckets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutPoint {
     /// All rows with keys less than this string lie before the cut.
@@ -109,10 +109,10 @@ pub struct MemoryRun {
 }
 
 /// Divides the part of `sources` from `low` to `high` into buckets of about `resolution` each. The resolution is at
-/// least 1. Cut points lie near the multiples of the resolution. The value of a bucket may be wrong by half a
+/// least 1. Cut points lie near the multiples of the resolution. The value of a bucket may be wrong by up to half a
 /// resolution. If the data pages and the runs in memory around the cut point hold more than a resolution together,
-/// the error may be half of what they hold. To this error comes half of the pages and runs that `low` and `high`
-/// cut. Reads only index nodes, many of them in each step.
+/// the error may be half of what they hold. Half of the pages and runs that `low` and `high` cut may be added to
+/// this error. Reads only index nodes, many of them in each step.
 ///
 /// # Errors
 ///
@@ -167,7 +167,7 @@ struct Unit {
     /// Whether the unit may hold keys before the range (`cut_low`) or after the range (`cut_high`).
     cut_low: bool,
     cut_high: bool,
-    /// The number of the file, and the subtree. It is set if the unit is a subtree with a node.
+    /// The number of the file, and the subtree. It is set only if the unit is a subtree with a node.
     node: Option<(usize, Subtree)>,
     /// Whether only the nodes below can say how much of the unit lies in the range.
     is_vague: bool,
@@ -261,7 +261,8 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         self.places.len() - 1
     }
 
-    /// Clips the keys of a source from `low` to `high` to the range; `None` if none of them lie in the range.
+    /// Clips the keys of a source, from `low` to `high`, to the range; `None` if none of these keys lie in the
+    /// range.
     fn clip(&mut self, low: KeyPlace, is_key: bool, high: KeyPlace) -> Option<Clipped> {
         let (cut_low, cut_high) = (low < self.low, high > self.high);
         let (from, to) = ((&low).max(&self.low), (&high).min(&self.high));
@@ -427,7 +428,8 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
 struct PlaceOrder {
     /// The rank of each place in the order. Equal places have the same rank.
     rank: Vec<usize>,
-    /// One place of each rank. If several places have the rank, it is one whose string is a key, if there is one.
+    /// One place of each rank. Of several places with the same rank, it is a place whose string is a key, if one
+    /// exists.
     order: Vec<usize>,
     is_key: Vec<bool>,
     bytes: Vec<usize>,
@@ -479,7 +481,7 @@ impl PlaceOrder {
     }
 }
 
-/// The units whose spans hold one place. The place moves along the line.
+/// The units whose spans hold one place. The place moves along the line of keys.
 struct UnitsAt<'p> {
     units: &'p [Unit],
     is_opened: Vec<bool>,
@@ -537,8 +539,8 @@ impl<'p> UnitsAt<'p> {
     }
 }
 
-/// A place that may become a cut. By the middles of the intervals, more lies before it than before the place that
-/// precedes it.
+/// A place that may become a cut. By the middles of the intervals, more lies before it than before the previous
+/// place.
 #[derive(Clone, Copy)]
 struct CutCandidate {
     value: u64,

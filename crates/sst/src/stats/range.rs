@@ -1,6 +1,6 @@
 //! The totals of a range of one tree. They come from index nodes alone. Whole children are added by subtraction.
-//! Only the ways down to the data pages at the edges of the range and of the slice are walked. It does not read
-//! those data pages, and knows about them only what their parents say.
+//! Only the ways down to the data pages at the edges of the range and of the slice are walked. The module does not
+//! read those data pages. It knows about them only what their parents say.
 
 use super::{Estimate, KeyEdge, RangeTotals, Span, share};
 use crate::format::history_key;
@@ -140,8 +140,8 @@ pub(super) struct TreeSums<'a, S: ?Sized> {
 }
 
 impl Subtree {
-    /// The totals of the rows of the subtree that are seen, where `seen` is their number. If the range also cuts
-    /// off some keys (`is_cut`), some of these rows may not count.
+    /// The totals of the seen rows of the subtree. `seen` is the number of these rows. If the range also cuts off
+    /// some keys (`is_cut`), some of these rows may not count.
     pub fn part(&self, seen: u64, is_cut: bool) -> RangeTotals {
         let Totals { rows, bytes, group_bytes, erased } = self.totals();
         let in_proportion = |n: u64| Estimate { low: share(n, seen, rows), high: n - share(n, rows - seen, rows) };
@@ -231,13 +231,14 @@ impl<'a, S: PageSource + ?Sized> TreeSums<'a, S> {
         Ok((low.end..high.start.max(low.end), low.start..high.end))
     }
 
-    /// How many rows lie before `edge`. The range gives the least and the greatest possible number.
+    /// How many rows lie before `edge`. The returned range goes from the least to the greatest possible number.
     fn rows_before(&self, edge: KeyEdge<'_>) -> Result<Range<u64>, Stop> {
         let (leaf, is_at_start) = self.leaf(edge)?;
         Ok(if is_at_start { leaf.before.rows..leaf.before.rows } else { leaf.rows() })
     }
 
-    /// The data page in which `edge` lies. The flag says whether `edge` is known to be at the start of the page.
+    /// The data page in which `edge` lies. The returned flag says whether `edge` is known to be at the start of the
+    /// page.
     pub fn leaf(&self, edge: KeyEdge<'_>) -> Result<(Subtree, bool), Stop> {
         let mut here = self.root();
         while here.level > 0 {

@@ -143,7 +143,7 @@ fn every_interval_holds_the_truth_and_no_data_page_is_read() {
     });
 }
 
-/// A range may also begin or end at a separator. Then all is known without a data page.
+/// A range may also begin or end at a separator. Then the numbers are exact, although no data page is read.
 #[test]
 fn a_range_that_ends_between_pages_is_known() {
     check_cases(0, |Case { sst, main, height, .. }, source| {
@@ -270,7 +270,7 @@ fn bytes_of_each_group_hold_the_truth() {
             assert!(all.iter().all(Estimate::is_exact));
             assert_eq!(all[0].low, totals.bytes);
             let beside: u64 = all[1..].iter().map(|bytes| bytes.low).sum();
-            // The rest of the group bytes belongs to the main tree's own large values.
+            // The group bytes that none of these counts include belong to the main tree's own large values.
             assert!(beside <= totals.group_bytes);
             assert_eq!(source.take(), (0, 0));
         }
@@ -289,7 +289,7 @@ fn a_fault_anywhere_changes_no_answer() {
         let wanted: Vec<_> = ranges(&bounds, 5003).collect();
         let mut sliced = open(&built, false);
         let edges = slice(&mut rng, &mut sliced, &main);
-        // A source that forgets pages may refuse the same pages one by one.
+        // A page source that forgets pages may refuse the needed pages one by one.
         let answers = |reader: &Reader<'_>| {
             let levels = (u64::from(height) + 1) * (2 + edges);
             let mut sst = open(&built, reader.sst.prefer_flat);

@@ -210,7 +210,7 @@ fn seek(reader: &Reader<'_>, line: &str) -> String {
     format!("{line}: {place}\n")
 }
 
-/// All rows: with `reverse`, from the end; with `at`, at an old version.
+/// Prints all rows. With `reverse`, they come from the end; with `at`, they are read at an old version.
 fn scan(reader: &Reader<'_>, case: &TestCase) -> String {
     let reverse = case.args.contains_key("reverse");
     let at = case.args.get("at").map(|at| Version(at[0].parse().expect("a version")));

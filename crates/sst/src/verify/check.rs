@@ -1,5 +1,5 @@
-//! A running check: which file it checks, and what it has found so far. It does not know in which order the parts
-//! of a file are checked.
+//! A running check: which file it checks, and what it has found so far. This module does not know in which order
+//! the parts of a file are checked.
 
 use super::report::FileReport;
 use crate::read::{Sst, Whole};

@@ -26,8 +26,8 @@ struct GroupSide {
     filled: RowSet,
 }
 
-/// A list of byte counts. Each entry has the number of rows from which on its bytes are counted, and then the
-/// bytes.
+/// A list of byte counts. Each entry has two numbers: the number of rows from which on its bytes count, and the
+/// number of these bytes.
 #[derive(Default)]
 struct Events {
     /// The entries are sorted before they are counted.

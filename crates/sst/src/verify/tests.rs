@@ -95,7 +95,8 @@ fn a_check_reads_every_page_once_however_little_may_be_read_ahead() {
             assert_eq!(session.page_reads(), pages, "each page is read once with {room_bytes} bytes ahead");
             println!("{room_bytes} bytes ahead: {} rounds for {pages} pages", session.rounds());
             assert!(session.rounds() <= if room_bytes == 0 { pages } else { rounds_before });
-            // With more room, a window may come at a worse time. So an eighth more rounds are allowed.
+            // With more room to read ahead, the windows of a tree come at other times, and this may cost some
+            // rounds. So an eighth more rounds are allowed.
             rounds_before = session.rounds() + session.rounds() / 8;
         }
         // A slice is checked like its file.
@@ -124,8 +125,8 @@ fn a_check_takes_as_many_rounds_as_windows() {
     let report = verify(&built.sst_in(&cache, false), &session, &*built.raw(), &mut |_| {}).expect("it is whole");
     let pages = report.all_pages().pages;
     assert_eq!(session.page_reads(), pages);
-    // The reading of a tree starts with one round for each level, and the first and the last window of a tree are
-    // not whole.
+    // Reading a tree starts with one round for each level, and the first and the last window of a tree are not
+    // whole.
     let starts: u64 = built.meta.trees().map(|(_, tree)| u64::from(tree.root(false).height) + 3).sum();
     let memory_bytes = pages * (4096 + 224);
     let bound = memory_bytes.div_ceil(window) + starts;
@@ -365,7 +366,7 @@ fn a_page_compressed_by_zstd_in_a_file_that_does_not_say_so_is_noticed() {
     }
 }
 
-/// A file whose main tree consists of a root and data pages. It is taken apart, to be put together wrongly.
+/// A file whose main tree consists of a root and data pages. The test takes it apart and puts it together wrongly.
 struct Forge {
     built: Built,
     root: Address,

@@ -57,7 +57,7 @@ pub(super) struct DataPage<L = Layout> {
 struct OpenNode {
     page: PageRef,
     at: Address,
-    /// The child of the node that is on the path; `None` before the first child.
+    /// The child that the path goes through; `None` before the first child.
     child: Option<usize>,
     /// The keys between the separators before and after the node as a whole.
     keys: KeyRange,
@@ -213,7 +213,7 @@ impl TreeWalk {
         !self.kind.is_by_row() && self.kind != TreeKind::Filter
     }
 
-    /// Whether the flat index has the page at the same place as the tree, and after the same separator. True if
+    /// Whether the flat index lists the page at the same place as the tree, and after the same separator. True if
     /// there is no flat index.
     fn is_listed(&self, at: &Address, before: &[u8]) -> bool {
         let Some(list) = &self.list else { return true };

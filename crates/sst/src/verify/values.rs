@@ -5,8 +5,8 @@ use super::check::{Check, check_level};
 use crate::format::OutsideValue;
 use pages::{Address, HEADER_BYTES, PageKind, PageRef, PageSource, Result};
 
-/// The addresses of the chunks of a value, where `stored` is what the page has of the value. Empty if the value
-/// lies in the page.
+/// The addresses of the chunks of a value. `stored` is what the page stores for the value. The list is empty if the
+/// value lies in the page.
 pub(super) fn chunks_of(stored: &[u8], outside: bool) -> Vec<Address> {
     if !outside {
         return Vec::new();
@@ -29,8 +29,8 @@ impl<'c> Values<'c> {
 }
 
 impl<S: PageSource + ?Sized> Check<'_, S> {
-    /// Reads the chunks of a value if the value lies outside `page`. `stored` is what the page has of the value.
-    /// Returns the stored bytes of the chunks.
+    /// Reads the chunks of a value if the value lies outside `page`. `stored` is what the page stores for the
+    /// value. Returns the stored bytes of the chunks.
     pub fn value(&mut self, page: &PageRef, stored: &[u8], outside: bool, values: &mut Values<'_>) -> Result<u64> {
         if !outside {
             self.found.user_bytes += stored.len() as u64;

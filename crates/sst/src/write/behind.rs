@@ -4,7 +4,7 @@
 //!   caller waits only for a write that another thread has begun, and busy or missing threads do no harm.
 //! * If a write fails, the next call returns its error. After a failed write, nothing more is written.
 //!
-//! If the value is dropped while a write is under way, that write still runs to its end.
+//! If a `WritesBehind` is dropped while a write is under way, this write still runs to its end.
 
 use os::sync::{Arc, Condvar, Mutex};
 use os::{Buffer, File, Threads};

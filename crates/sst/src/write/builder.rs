@@ -25,7 +25,7 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub struct SstBuilder {
     options: BuildOptions,
-    /// Values longer than this lie outside their pages. The build options decide it.
+    /// Values longer than this lie outside their pages. The build options decide this limit.
     inline_bytes: usize,
     writer: FileWriter,
     file_id: u64,
@@ -97,8 +97,8 @@ impl SstBuilder {
     }
 
     /// Makes the file a part of a larger file. The part begins at `offset`, which must be a multiple of a block.
-    /// Its length is the one that its meta says. All parts of one file must have the same `file_id`. The caller
-    /// syncs the file.
+    /// Its meta says how long the part is. All parts of one file must have the same `file_id`. The caller syncs the
+    /// file.
     pub fn at_offset(mut self, offset: u64) -> Self {
         self.writer.begin_at(offset);
         self

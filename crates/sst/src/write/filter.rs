@@ -100,15 +100,15 @@ impl FilterRows {
     ///
     /// Prefixes do not decide where a partition ends. But each prefix belongs to exactly one partition: the first
     /// one that has keys with this prefix. The proof follows. Let P be a prefix of `prefix_bytes` bytes and k the
-    /// first key that begins with it.
+    /// first key that begins with P.
     ///
-    /// * Every separator after k's partition is greater than the last key of that partition. So it is greater than
-    ///   k, and greater than P.
+    /// * Every separator after k's partition is greater than the last key of that partition. So each of these
+    ///   separators is greater than k, and greater than P.
     /// * The separator before k's partition is at most P. First case: k is the first key of the partition. Then the
     ///   separator is the shortest prefix of k that the previous key does not have. The previous key does not begin
     ///   with P. So the separator is a prefix of P, or P itself. Second case: k is not the first key of the
-    ///   partition. The first key is less than k and does not begin with P. So it is less than P, and the separator
-    ///   is not greater than it.
+    ///   partition. The partition's first key is less than k and does not begin with P. So this key is less than P,
+    ///   and the separator is not greater than this key.
     #[inline]
     pub fn add<'k>(
         &mut self,

@@ -1,4 +1,4 @@
-//! What a caller chooses about the files that a builder writes. It knows no rows and writes nothing.
+//! What a caller chooses about the files that a builder writes. This module knows no rows and writes nothing.
 
 use crate::format::filter::FilterKind;
 use crate::format::meta::{FEATURES, PageIndexKind};
@@ -16,7 +16,7 @@ pub struct BuildOptions {
     /// Which indexes to write.
     pub index: PageIndexKind,
     /// Whether data pages and value pages are compressed. Nodes are never compressed. The level must
-    /// [exist](Compression::check). It must not be zstd if `features` lack the bit of zstd.
+    /// [exist](Compression::check). The compression must not be zstd if `features` lack the bit of zstd.
     pub compression: Compression,
     /// The most children of a node. It must be at least 3. Tests that want tall trees set it.
     pub max_node_children: usize,
@@ -30,7 +30,7 @@ pub struct BuildOptions {
     /// The length of the key prefixes that go into the filter together with the keys, or 0 for no prefixes.
     pub filter_prefix_bytes: u16,
     /// The feature bits that the file may have: those that the oldest reader of the file knows or may ignore. If
-    /// the bit of an optional thing is not among them, the file does not get this thing.
+    /// the bit of an optional part of the format is not among them, the file does not get this part.
     pub features: u32,
 }
 

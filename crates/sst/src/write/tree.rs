@@ -198,8 +198,8 @@ impl TreeBuilder {
                 (here.look_again, here.look_again_bytes) = (0, 0);
                 self.close_node(writer, options, level, fit)?;
             } else {
-                // The size is computed again after half of the children that are still expected. So it is computed
-                // only a few times for each node.
+                // The size is computed again when half of the children that are still expected have come. So it is
+                // computed only a few times for each node.
                 let missing = (2 * options.node_bytes as usize).saturating_sub(bytes) / (bytes / count).max(1);
                 here.look_again = count + (missing / 2).clamp(1, options.max_node_children / 2 + 1);
                 here.look_again_bytes = separator_bytes + options.node_bytes as usize;

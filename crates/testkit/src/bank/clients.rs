@@ -1,4 +1,5 @@
-//! Who makes transfers: threads, or async tasks on a few threads. It does not know what disturbs the clients.
+//! Who makes transfers: threads, or async tasks on a few threads. This module does not know what disturbs the
+//! clients.
 
 use super::ledger::{Ledger, Number, Transfer};
 use larch::{Durability, Error, Result};

@@ -1,4 +1,5 @@
-//! The accounts and the records of transfers, as tables of a database. It does not know who makes transfers, or when.
+//! The accounts and the records of transfers, as tables of a database. This module does not know who makes
+//! transfers, or when.
 
 use larch::transaction::{Attempt, TransactionOptions};
 use larch::{Builder, Database, Durability, Readable, Result, Table, Transaction};

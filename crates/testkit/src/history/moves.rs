@@ -1,5 +1,5 @@
-//! Moves of a cursor. They are made over a table, and in the same way over the rows of a model. It does not know
-//! when the moves are made.
+//! Moves of a cursor. They are made over a table, and in the same way over the rows of a model. This module does
+//! not know when the moves are made.
 
 use super::reader::{AnyCursor, Reader};
 use crate::model::KeyRange;

@@ -1,5 +1,5 @@
-//! The keys that a history knows. They are numbered in key order, so that a range of keys is a range of numbers. It
-//! knows no values.
+//! The keys that a history knows. They are numbered in key order, so that a range of keys is a range of numbers.
+//! This module knows no values.
 
 use super::transaction::{Operation, Place, Transaction};
 use crate::model::KeyRange;

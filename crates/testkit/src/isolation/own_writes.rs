@@ -1,4 +1,5 @@
-//! The writes that one transaction has made so far, as its own reads see them. It knows no other transactions.
+//! The writes that one transaction has made so far, as its own reads see them. This module knows no other
+//! transactions.
 //!
 //! One value of this type serves many transactions, one after the other. So it costs nothing to begin a
 //! transaction.

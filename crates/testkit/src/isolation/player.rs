@@ -1,5 +1,5 @@
-//! Plays planned transactions on a store, and writes down what they did and what they saw. It does not judge what
-//! they saw.
+//! Plays planned transactions on a store, and writes down what they did and what they saw. This module does not
+//! judge what they saw.
 //!
 //! [`play`] takes the steps of a plan in the order of the plan, on one thread. On real threads, each thread plays
 //! one [`Player`] after the other. All players share the same [`Tally`].

@@ -1,5 +1,5 @@
-//! What a player needs from a transactional store. An adapter for the engine turns marks into values and back. It
-//! does not decide the order of the calls.
+//! What a player needs from a transactional store. An adapter for the engine turns marks into values and back. This
+//! module does not decide the order of the calls.
 
 use super::transaction::{Direction, Isolation, Mark, Place};
 use crate::model::KeyRange;

@@ -1,4 +1,4 @@
-//! The real disk with random failures added. It does not know what the files are for.
+//! The real disk with random failures added. This module does not know what the files are for.
 
 use os::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use os::{Access, DirectoryEntry, Disk, File, Lock, Machine};

@@ -36,7 +36,7 @@ fn random_node(rng: &mut StdRng) -> (Vec<Vec<u8>>, Vec<Child>) {
     (separators.into_iter().collect(), children)
 }
 
-/// Builds a node. It has samples if it is large enough.
+/// Builds a node, with samples if it is large enough.
 fn build(separators: &[Vec<u8>], children: &[Child]) -> Vec<u8> {
     build_by(NodeBuilder::sampled(), separators, children)
 }

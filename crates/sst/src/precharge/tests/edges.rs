@@ -90,7 +90,8 @@ fn a_meta_that_lies_about_groups_or_rows_asks_for_what_there_is() {
         let sst = sst_with(&built, lie);
         for at in [60, 1000] {
             let reading = ReadPlan { groups: Groups::first(3), at: Version(at), ..ReadPlan::ALL };
-            // The precharge must end, whatever it finds. The reader learns what is wrong with the file.
+            // The precharge must end, whatever it finds in the damaged file. The reader learns what is wrong with
+            // the file.
             drop(charge(&Touch::new(&built), &sst, 20, &reading));
         }
     }

@@ -1,6 +1,6 @@
-//! Cut points are in order. Each cut point is as far from the truth as its interval allows. It is no further away
-//! than half a resolution, or than the data pages around it hold. The tests also check which pages are read to find
-//! the cut points.
+//! Cut points are in order. The error of each cut point is within its interval. It is also at most half a
+//! resolution, or half of what the data pages around the cut point hold. The tests also check which pages are read
+//! to find the cut points.
 
 use super::truth::{Counting, Tree, holds, slice};
 use super::{Case, check_cases, open};
@@ -197,7 +197,8 @@ impl Question<'_> {
         self.known.iter().map(|known| known.around(cut, self.metric)).sum()
     }
 
-    /// For a low bound, the first string in the range. For a high bound, the first string after the range.
+    /// Returns the first string in the range if the bound is low, and the first string after the range if the bound
+    /// is high.
     fn place(bound: &Key, is_high: bool) -> Option<Vec<u8>> {
         match bound {
             Bound::Unbounded => None,
@@ -377,8 +378,8 @@ fn every_bucket_is_near_the_truth_where_sources_have_the_same_keys() {
     check_many(Overlap::Identical, 2000..2080);
 }
 
-/// Trees of all heights with groups and history, one file at a time. Every cut is at a separator, so all amounts
-/// are known exactly.
+/// Tests trees of all heights with groups and history, one file at a time. Every cut is at a separator, so all
+/// amounts are known exactly.
 #[test]
 fn one_file_is_cut_between_its_pages() {
     check_cases(3, |Case { built, sst, edges, .. }, _| {
@@ -396,7 +397,7 @@ fn one_file_is_cut_between_its_pages() {
     });
 }
 
-/// Weights that need all bits of a u64, and sums that do not fit a u64.
+/// Tests weights that need all bits of a u64, and sums that do not fit a u64.
 #[test]
 fn large_numbers_are_compared_whole() {
     let run = |first: u64, rows: u64| MemoryRun {
@@ -511,7 +512,7 @@ fn a_fault_anywhere_changes_no_histogram() {
     }
 }
 
-/// A page source that changes some bytes of nodes, but only so that each node by itself is still valid.
+/// A page source that changes some bytes of nodes. Each changed node is still valid by itself.
 struct Forging {
     source: Resident,
     seed: u64,

@@ -54,7 +54,7 @@ fn written(disk: &Arc<SimDisk>) -> Vec<u8> {
     bytes
 }
 
-/// Writes the bytes 1, 2, 3, ... behind. Calls `between` after each write has begun.
+/// Writes the bytes 1, 2, 3, ... by a `WritesBehind`. Calls `between` after each write has begun.
 fn write_all(threads: &Arc<dyn Threads>, between: impl Fn(u8)) -> Vec<u8> {
     let disk = SimDisk::new(1);
     let behind = WritesBehind::new(Arc::clone(threads), disk.open(Path::new("f"), Access::Create).expect("it is new"));

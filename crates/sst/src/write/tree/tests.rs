@@ -53,8 +53,8 @@ fn huge_keys(alike: bool, len: usize) -> impl Iterator<Item = Vec<u8>> {
 
 #[test]
 fn huge_separators_do_not_make_more_wait() {
-    // If a common prefix is longer than a node, it is enough to make nodes of few children. A shorter prefix is
-    // not.
+    // If a common prefix is longer than a node, nodes have few children for this reason alone. A shorter prefix
+    // does not cause this.
     for (alike, len) in [(false, MAX_KEY_BYTES), (true, MAX_KEY_BYTES), (true, 8 << 10)] {
         // The first keys are short, so the builder expects the next keys to be short, too.
         let keys = (0..300_u16).map(|i| [&[0], i.to_be_bytes().as_slice()].concat()).chain(huge_keys(alike, len));
