@@ -1,6 +1,6 @@
-//! Bulk import: rows go straight into sorted files, past log and memtables, and become visible together at the end. It
-//! does not know how rows are sorted. If the import fails or is dropped, its files are removed; after a crash the next
-//! open removes them.
+//! Bulk import: rows are written directly to sorted files, without the log and the memtables. They become visible
+//! together at the end. This module does not know how rows are sorted. If an import fails or is dropped, its files
+//! are removed. After a crash, the next open removes them.
 
 pub mod built;
 pub mod share;
@@ -21,13 +21,13 @@ use take_in::take_in;
 /// The name of the work in the error about a cancelled import.
 const WORK: &str = "the import";
 
-/// An import of rows into one table, made by [`Table::import`](crate::Table::import). Rows are added in any order;
-/// ascending keys are fastest. [`Import::finish`] makes them visible all at once. Dropping the import leaves the table
-/// as it was.
+/// An import of rows into one table. [`Table::import`](crate::Table::import) returns it. Rows can be added in any
+/// order, but ascending keys are fastest. [`Import::finish`] makes all rows visible at once. If the import is
+/// dropped instead, the table stays as it was.
 ///
-/// If rows come out of order, it holds rows in memory, at most three quarters of the write buffer. Then it also
-/// writes each row at least twice, and needs free disk space for about two copies of the rows. If rows come in
-/// order, it holds none in memory.
+/// If rows do not come in key order, the import keeps rows in memory, at most three quarters of the write buffer. In
+/// this case it also writes each row at least twice, and needs free disk space for about two copies of all rows. If
+/// rows come in key order, it keeps no rows in memory.
 #[derive(Debug)]
 #[must_use = "an import has no effect until it is finished"]
 pub struct Import {
@@ -46,36 +46,35 @@ impl Import {
         self.table.core()
     }
 
-    /// Adds a row. Rows may come in any order; ascending keys are fastest. A later row replaces an earlier one with the
-    /// same key.
+    /// Adds a row. Rows can be added in any order, but ascending keys are fastest. If two rows have the same key,
+    /// the later one counts.
     ///
     /// # Errors
     ///
     /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`],
-    /// [`Error::ValueTooLong`]; a file could not be written. After an error of the disk,
-    /// drop the import.
+    /// [`Error::ValueTooLong`]; an error if a file cannot be written. After a disk error, drop the import.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.sorter.add(key, value)
     }
 
-    /// Adds a row with a value in parts: one for each column group of the table, see
+    /// Adds a row with a value in parts. There must be one part for each column group of the table, see
     /// [`Table::insert_parts`](crate::Table::insert_parts).
     ///
     /// # Errors
     ///
-    /// [`Error::PartCount`] if the parts are not one for each group; otherwise as [`Import::add`].
+    /// [`Error::PartCount`] if there are more or fewer parts than groups; otherwise fails as [`Import::add`] does.
     pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         self.sorter.add_parts(key, parts)
     }
 
-    /// Makes all rows visible at once, and durable. `watch` sees how many bytes of a merge are done, and says
-    /// whether to go on; rows that came in order need no merge.
+    /// Makes all rows visible at once, and makes them durable. `watch` is told how many bytes of a merge are done,
+    /// and says whether to go on. Rows that came in key order need no merge.
     ///
     /// # Errors
     ///
-    /// [`Error::TableDropped`]; [`Error::Cancelled`] if `watch` ends it; why files could not be written or
-    /// installed; [`Error::Full`] if level 0 of the table is full and its compactions fail. The table is as it was
-    /// before, unless the error is [`Error::OutcomeUnknown`].
+    /// [`Error::TableDropped`]; [`Error::Cancelled`] if `watch` ends the import; an error if files cannot be written
+    /// or installed; [`Error::Full`] if level 0 of the table is full and its compactions fail. After an error the
+    /// table is as it was before, except perhaps after [`Error::OutcomeUnknown`].
     pub fn finish<G: GoOn>(self, mut watch: impl FnMut(Progress) -> G) -> Result<ImportReport> {
         let core = self.core().clone();
         let (run, report) = self.sorter.finish(&Watch::new(WORK, &mut |progress| watch(progress).goes_on()))?;
@@ -87,11 +86,12 @@ impl Import {
     }
 }
 
-/// Refuses a table that cannot take files, before the work for them begins.
+/// Checks that a table can take imported files, before the work on these files begins.
 ///
 /// # Errors
 ///
-/// [`Error::ReadOnly`], why writes are refused; [`Error::TableDropped`], [`Error::HasIndexes`].
+/// [`Error::ReadOnly`] or another error that says why writes are refused; [`Error::TableDropped`],
+/// [`Error::HasIndexes`].
 pub fn check_table(table: &TableHandle, work: &'static str) -> Result<()> {
     let core = table.core();
     if core.env.options.read_only {

@@ -1,5 +1,4 @@
-//! A table as its users see it. This module turns arguments into what reads and writes take, and does no work
-//! itself.
+//! A table as programs use it. This module turns arguments into calls of reads and writes, and does no work itself.
 
 use super::compaction::flush_and_compact;
 use crate::base::bounds::{self, IntoKeyRange};
@@ -29,7 +28,7 @@ use std::io;
 use std::ops::Deref;
 use std::path::Path;
 
-/// A table of a database: keys in byte order, each with a value. A clone is another handle of the same table.
+/// A table of a database. It maps keys, in byte order, to values. A clone is another handle to the same table.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,7 +46,7 @@ use std::path::Path;
 /// # }
 /// ```
 ///
-/// A table lends the verbs of its [`Reader`], which sees the rows of now.
+/// A table has all functions of its [`Reader`], which sees the rows as they are at each call.
 #[derive(Clone)]
 pub struct Table {
     reader: Reader<'static>,
@@ -77,20 +76,20 @@ impl Table {
         Self { reader: Reader::keeping(handle, None, PartList::whole()) }
     }
 
-    /// What reads and writes hold of the table.
+    /// What reads and writes need to know about the table.
     #[inline]
     pub(crate) fn inner(&self) -> &TableHandle {
         self.reader.handle()
     }
 
-    /// The same table, through a handle whose reads admit to the cache only what `admit` says. Use it for reads that
-    /// will not come again, so that they do not evict pages that other reads use. [`Admit::Nodes`] admits index
-    /// nodes only. [`Admit::Pass`] admits nothing. Everything that is made from the handle, such as a range, reads
-    /// in the same way.
+    /// The same table, but through a handle whose reads put only those pages into the cache that `admit` allows. Use
+    /// it for reads that will not be repeated, so that they do not evict pages that other reads use.
+    /// [`Admit::Nodes`] allows only index nodes. [`Admit::Pass`] allows no pages. This also holds for everything
+    /// that is made from the handle, such as ranges.
     ///
-    /// Pages that are in memory already are used in any case. Other reads can use a page that is not admitted only
-    /// while this page is being read. [`Reader::prefetch`] admits what it reads, whatever the handle says. Writes
-    /// are the same with such a handle.
+    /// Pages that are in memory already are used in any case. If a page is not put into the cache, other reads can
+    /// use it only while it is being read. [`Reader::prefetch`] puts the pages that it reads into the cache,
+    /// whatever the handle says. Writes through such a handle work as usual.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -124,18 +123,18 @@ impl Table {
         self.inner().id()
     }
 
-    /// What never changes in a table: identity, name and groups.
+    /// What never changes about a table: its id, its name and its column groups.
     pub(crate) fn identity(&self) -> &Arc<TableInfo> {
         &self.inner().identity
     }
 
-    /// The random number that the database of this table got when it was made. Copies and branches of the database
-    /// have the same number.
+    /// A random number, which the database of this table got when it was created. Copies and branches of a database
+    /// have the same number as the database.
     pub fn database_id(&self) -> u64 {
         self.core().views.newest().files.database
     }
 
-    /// The number of the table, which no other table of its database ever has.
+    /// The number of the table. No other table of the database ever gets this number.
     pub fn number(&self) -> u32 {
         self.identity().id.0
     }
@@ -145,19 +144,19 @@ impl Table {
         &self.identity().name
     }
 
-    /// The options under which files of the table are written now. Older files may have been written under other
+    /// The options with which files of the table are written now. Older files may have been written with other
     /// options, see [`Table::alter`].
     pub fn options(&self) -> TableOptions {
         self.inner().info().options.clone()
     }
 
-    /// Changes how the table is stored from now on. Everything but its column groups can be changed. The change is
-    /// durable when this returns.
+    /// Changes the options with which the table is stored from now on. All options can be changed, except the column
+    /// groups. The change is durable when this returns.
     ///
-    /// Existing files stay as they are and can still be read. Files that are begun later are written under the new
-    /// options. Compactions rewrite the old files little by little. [`Table::compact`] rewrites all old files that
-    /// are left. `change` receives the present options. Other tables cannot be altered before `change` returns, so
-    /// it should be short, and it must not use the database.
+    /// Existing files stay as they are and can still be read. Files that are begun later are written with the new
+    /// options. Over time, compactions rewrite the old files. [`Table::compact`] rewrites all old files that are
+    /// left at once. `change` gets the current options and changes them. No other table can be altered while
+    /// `change` runs. So `change` should return soon, and must not use the database.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -172,30 +171,31 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::BadOptions`](crate::Error::BadOptions) if the new options cannot be used, or if they have other groups.
-    /// [`Error::Log`](crate::Error::Log) if the manifest cannot be written; the options have not changed then.
-    /// Otherwise the errors of [`Table::insert`] that say that the database takes no writes.
+    /// [`Error::BadOptions`](crate::Error::BadOptions) if the new options cannot be used, or if they have different
+    /// column groups. [`Error::Log`](crate::Error::Log) if the manifest cannot be written, and then the options are
+    /// unchanged. Also those errors of [`Table::insert`] that say that the database takes no writes.
     pub fn alter(&self, change: impl FnOnce(&mut TableOptions)) -> Result<()> {
         define::alter(self.core(), self.identity(), change)?;
         self.core().warm_kept_tables();
         Ok(())
     }
 
-    /// Refuses a row with a whole value that the table cannot take.
+    /// Checks that the table can take a row with this whole value.
     pub(super) fn check_row(&self, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check_row(&self.core().env.options, self.identity(), key, value)
     }
 
-    /// Refuses a row with a value in parts that the table cannot take.
+    /// Checks that the table can take a row with a value in these parts.
     pub(super) fn check_parts(&self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         limits::check_parts(&self.core().env.options, self.identity(), key, parts)
     }
 
-    /// Makes a new table `name` with the rows and the options that this table has now. From then on the two tables
-    /// change independently. No row is copied: both tables see the same files, whose space is returned when neither
-    /// table needs it.
+    /// Makes a new table `name` with the current rows and options of this table. After that, a change of one table
+    /// does not affect the other. No row is copied: both tables use the same files. The disk space of a file is
+    /// freed when neither table needs the file any more.
     ///
-    /// Rows in memory are written to a file first. The rest takes the same short time for a table of any size.
+    /// Before that, rows in memory are written to a file. The rest of the work takes the same short time for tables
+    /// of any size.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -212,16 +212,15 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::TableExists`](crate::Error::TableExists) if a table `name` exists,
-    /// [`Error::BadTableName`](crate::Error::BadTableName) if no table can have this name. Otherwise as
-    /// [`Table::insert`], and the cause if a flush or a compaction that this waits for fails.
+    /// [`Error::TableExists`](crate::Error::TableExists) if the table `name` exists;
+    /// [`Error::BadTableName`](crate::Error::BadTableName) if no table can have this name. Otherwise fails as
+    /// [`Table::insert`] does, and if a flush or a compaction fails for which this call has to wait.
     pub fn clone_as(&self, name: &str) -> Result<Self> {
         self.shared(name, share::SharedPart::Copy)
     }
 
-    /// Makes a new table `name` with the rows whose keys are not less than `key`, and takes these rows from this
-    /// table, in one commit. Snapshots that were made earlier still see these rows in this table. No row is copied,
-    /// see [`Table::clone_as`].
+    /// Moves all rows whose keys are not less than `key` from this table to a new table `name`, in one commit.
+    /// Earlier snapshots still show these rows in this table. No row is copied, see [`Table::clone_as`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -239,21 +238,21 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::clone_as`]; [`Error::KeyTooLong`](crate::Error::KeyTooLong).
+    /// Fails as [`Table::clone_as`] does, and with [`Error::KeyTooLong`](crate::Error::KeyTooLong).
     pub fn split_off(&self, key: impl AsRef<[u8]>, name: &str) -> Result<Self> {
         limits::check_key(key.as_ref())?;
         self.shared(name, share::SharedPart::From(key.as_ref()))
     }
 
-    /// Makes a new table `name` that sees `part` of this table.
+    /// Makes a new table `name` that uses `part` of this table.
     pub(super) fn shared(&self, name: &str, part: share::SharedPart<'_>) -> Result<Self> {
         let info = share::share(self.core(), self.identity(), define::check_new_name(name)?, part)?;
         Ok(Self::new(self.inner().handle.clone(), info))
     }
 
-    /// Begins an import: rows are written straight into files, without the log and the memtables. They become
-    /// visible together when the import is finished. An import that is dropped leaves nothing. It takes any number
-    /// of rows, in any order. Ascending keys are fastest.
+    /// Begins an import, which writes rows directly to files, without the log and the memtables. All rows become
+    /// visible together when the import is finished. If an import is dropped before that, nothing of it remains. An
+    /// import takes any number of rows, in any order. It is fastest with ascending keys.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -273,22 +272,23 @@ impl Table {
     /// # Errors
     ///
     /// [`Error::ReadOnly`](crate::Error::ReadOnly), [`Error::WritesStopped`](crate::Error::WritesStopped) or
-    /// [`Error::Forked`](crate::Error::Forked) if the database takes no writes,
-    /// [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped, [`Error::Log`](crate::Error::Log)
-    /// or [`Error::Page`](crate::Error::Page) if the disk is full.
+    /// [`Error::Forked`](crate::Error::Forked) if the database takes no writes;
+    /// [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped;
+    /// [`Error::Log`](crate::Error::Log) or [`Error::Page`](crate::Error::Page) if the disk is full.
     pub fn import(&self) -> Result<Import> {
         Import::new(self.inner())
     }
 
-    /// Makes the files in `directories`, which were built [without a database](crate::Builder::build_files), part of
-    /// the table. All rows become visible at once, and are then durable. After an error or a crash the table has
-    /// none of them. A row replaces the row of the table that has the same key. If several of the directories have a
-    /// key, the last of these directories counts. No row is read or written: the files get second names. They are
-    /// copied if the file system has no second names. Other commits go on meanwhile.
+    /// Makes built files part of the table. The files are in `directories`, and were built [without a
+    /// database](crate::Builder::build_files). All rows become visible at once, and are durable then. After an error
+    /// or a crash, the table has none of these rows. Each new row replaces the row with the same key in the table.
+    /// If a key is in several of the directories, the row in the last of them counts. No row is read or written:
+    /// each file gets a second name in the directory of the database. If the file system does not allow second
+    /// names, the files are copied. Other commits go on during the call.
     ///
-    /// Files whose keys the table does not have yet go to its deepest level. Files whose keys are in every level go
-    /// to level 0. If many files go there, writes wait for compactions as after any import. The same files may be
-    /// taken in again, and by several databases.
+    /// A file goes to the deepest level if the table has no rows in its key range yet. If every level has rows in
+    /// the key range of a file, the file goes to level 0. If many files go to level 0, writes wait for compactions,
+    /// as they do after any import. The same files may be ingested again, and several databases may ingest them.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -311,20 +311,22 @@ impl Table {
     /// # Errors
     ///
     /// [`Error::NotBuiltFiles`](crate::Error::NotBuiltFiles), [`Error::BadBuiltFiles`](crate::Error::BadBuiltFiles),
-    /// [`Error::NewerBuiltFiles`](crate::Error::NewerBuiltFiles), [`Error::OtherGroups`](crate::Error::OtherGroups) if
-    /// the files cannot be used here; [`Error::HasIndexes`](crate::Error::HasIndexes) if the table has indexes;
-    /// [`Error::BadOptions`](crate::Error::BadOptions) if the release that the database is written for cannot read the
-    /// files; otherwise as [`Table::import`] and [`Import::finish`].
+    /// [`Error::NewerBuiltFiles`](crate::Error::NewerBuiltFiles) or
+    /// [`Error::OtherGroups`](crate::Error::OtherGroups) if this table cannot use the files;
+    /// [`Error::HasIndexes`](crate::Error::HasIndexes) if the table has indexes;
+    /// [`Error::BadOptions`](crate::Error::BadOptions) if the database is for an older release that cannot read the
+    /// files. Otherwise fails as [`Table::import`] and [`Import::finish`] do.
     pub fn ingest(&self, directories: &[impl AsRef<Path>], options: IngestOptions) -> Result<IngestReport> {
         self.ingest_with(directories, options, |_| {})
     }
 
-    /// As [`Table::ingest`]. `watch` sees how many bytes are in place, and says whether the work goes on. The work
-    /// takes time only if files have to be copied or verified.
+    /// As [`Table::ingest`], but calls `watch`. `watch` is told how many bytes are in place, and says whether the
+    /// work goes on. The work takes long only if files have to be copied or verified.
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if `watch` ends it, otherwise as [`Table::ingest`].
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if `watch` ends the work; otherwise fails as [`Table::ingest`]
+    /// does.
     pub fn ingest_with<G: GoOn>(
         &self,
         directories: &[impl AsRef<Path>],
@@ -336,11 +338,11 @@ impl Table {
         ingest::ingest(self.inner(), &directories, options, &Watch::new(ingest::WORK, &mut goes_on))
     }
 
-    /// Writes what is in memory to files and merges all files of the table into its deepest level. After that,
-    /// erased and overwritten rows take no space, except rows that a snapshot sees. This rewrites the whole table,
-    /// and returns when it is done. The engine compacts by itself: call this only before a long time without writes,
-    /// or after [`Table::alter`]. Otherwise [`Database::compact_due`](crate::Database::compact_due) is far less
-    /// work.
+    /// Writes all rows in memory to files, and then merges all files of the table into its deepest level. After
+    /// that, erased and overwritten rows take no space, except rows that a snapshot shows. The call rewrites the
+    /// whole table, and returns when this is done. The engine compacts without such calls. So call this only before
+    /// a long time without writes, or after [`Table::alter`]. In other cases,
+    /// [`Database::compact_due`](crate::Database::compact_due) does far less work.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -358,54 +360,56 @@ impl Table {
     /// # Errors
     ///
     /// [`Error::TableDropped`](crate::Error::TableDropped); [`Error::Page`](crate::Error::Page) if a file cannot be
-    /// read or written, for example because the disk is full; [`Error::Log`](crate::Error::Log) if the manifest cannot
-    /// be written. What was merged before stays. Otherwise the errors of [`Table::insert`] that say that the database
-    /// takes no writes.
+    /// read or written, for example because the disk is full; [`Error::Log`](crate::Error::Log) if the manifest
+    /// cannot be written. What was merged before the error stays merged. Also those errors of [`Table::insert`] that
+    /// say that the database takes no writes.
     pub fn compact(&self) -> Result<()> {
         self.compact_with(|_| {})
     }
 
-    /// As [`Table::compact`]. `watch` sees how many bytes were read, and says whether the work goes on. The thread
-    /// that compacts calls it, so it must not write to the database: a write that waits for room in level 0 would
-    /// wait for its own thread.
+    /// As [`Table::compact`], but calls `watch`. `watch` is told how many bytes were read, and says whether the work
+    /// goes on. The compacting thread calls `watch`, so `watch` must not write to the database: if the write had to
+    /// wait for room in level 0, the thread would wait for itself.
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if `watch` ends it, otherwise as [`Table::compact`].
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if `watch` ends the work; otherwise fails as [`Table::compact`]
+    /// does.
     pub fn compact_with<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<()> {
         self.core().views.newest().files_of(self.identity())?;
         let mut goes_on = |progress| watch(progress).goes_on();
         flush_and_compact(self.core(), self.id(), &Watch::new(compact::WORK, &mut goes_on))
     }
 
-    /// Reads every page of the table's files and compares the pages with each other and with the manifest. See
+    /// Reads every page of the table's files, and compares the pages with each other and with the manifest. See
     /// [`Database::check`](crate::Database::check).
     ///
     /// # Errors
     ///
-    /// [`Error::TableDropped`](crate::Error::TableDropped); [`Error::Outdated`](crate::Error::Outdated) in a database
-    /// opened read-only; [`Error::Cancelled`](crate::Error::Cancelled) if `watch` ends it. Damage is not an error: it is
-    /// in the report.
+    /// [`Error::TableDropped`](crate::Error::TableDropped); [`Error::Outdated`](crate::Error::Outdated) if the
+    /// database is read-only; [`Error::Cancelled`](crate::Error::Cancelled) if `watch` ends the check. Damage does
+    /// not make the call fail: the report lists it.
     pub fn check<G: GoOn>(&self, mut watch: impl FnMut(Progress) -> G) -> Result<CheckReport> {
         let mut goes_on = |progress| watch(progress).goes_on();
         check::check(self.core(), Some(self.identity()), &Watch::new(check::WORK, &mut goes_on))
     }
 
-    /// Prints every tree, column group and history of the table's files to `out`, as text for people. With
-    /// [`DumpDetail::Loaded`] nothing is read from disk, and pages that are not in memory are only named.
+    /// Prints all trees, column groups and histories of the table's files to `out`, as text for people. With
+    /// [`DumpDetail::Loaded`], nothing is read from the disk. Of pages that are not in memory, only the names are
+    /// printed.
     ///
     /// # Errors
     ///
-    /// As [`Reader::get`], without [`Error::Grouped`](crate::Error::Grouped); [`Error::Page`](crate::Error::Page) also
-    /// if `out` cannot be written.
+    /// Fails as [`Reader::get`] does, but never with [`Error::Grouped`](crate::Error::Grouped).
+    /// [`Error::Page`](crate::Error::Page) also if `out` cannot be written.
     pub fn dump(&self, detail: DumpDetail, out: &mut dyn io::Write) -> Result<()> {
         let (view, at) = self.core().views.now();
         let dumped = dump::dump_table(view.files_of(self.identity())?, &self.core().env.cache, detail, out);
         dumped.map_err(|error| self.core().outdated(error, at))
     }
 
-    /// Sizes of the table, from the manifest and the cache; no page is read. The call looks at every page in the cache,
-    /// so use it for dashboards and not for each request.
+    /// Sizes of the table. They come from the manifest and the cache, and no page is read. The call looks at every
+    /// page in the cache. So use it for dashboards, and not in each request.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -426,11 +430,12 @@ impl Table {
         TableStats::of(self.core(), self.identity())
     }
 
-    /// Loads the pages of a range, up to half of the cache: first the index nodes of all files, then the data pages.
-    /// It returns when this is done. If reads of other threads wait, they come before the reads of this call.
+    /// Loads the pages of a range, up to half of the cache. It first loads the index nodes of all files, and then
+    /// the data pages. The call returns when the pages are loaded. If other threads wait for reads, their reads go
+    /// first.
     ///
-    /// Older versions, and values that lie outside their data pages, are not loaded. Nothing is pinned: pages that
-    /// are not used are evicted later like any other page.
+    /// Older versions of rows are not loaded, and neither are values that are stored outside of their data pages.
+    /// The loaded pages are not pinned. If they are not used, they are evicted later like all other pages.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -452,19 +457,20 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Reader::get`], without [`Error::Grouped`](crate::Error::Grouped). Pages that were loaded before stay.
+    /// Fails as [`Reader::get`] does, but never with [`Error::Grouped`](crate::Error::Grouped). Pages that were
+    /// loaded before the error stay in memory.
     pub fn warm(&self, range: impl IntoKeyRange) -> Result<Warmed> {
         let most_bytes = self.core().env.cache.budget_bytes() / 2;
         self.warm_with(range, most_bytes, |_| {})
     }
 
-    /// As [`Table::warm`], with at most `most_bytes` of memory. `watch` sees how many bytes were loaded, and says
-    /// whether the work goes on.
+    /// As [`Table::warm`], but loads at most `most_bytes`, and calls `watch`. `watch` is told how many bytes were
+    /// loaded, and says whether the work goes on.
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if `watch` ends it before all is loaded, otherwise as
-    /// [`Table::warm`].
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if `watch` ends the work before all pages are loaded; otherwise
+    /// fails as [`Table::warm`] does.
     pub fn warm_with<G: GoOn>(
         &self,
         range: impl IntoKeyRange,
@@ -481,7 +487,7 @@ impl Table {
         let mut tell = |bytes| watch.tell(bytes, 0);
         let mut loader = PageLoader::new(&self.core().env, Reason::Warm, most_bytes, &mut tell);
         let is_whole = loader.files(&files, &keys).map_err(|error| self.core().outdated(error, at))?;
-        // If everything was loaded, the work was not ended early.
+        // If all pages were loaded, the call succeeds even if `watch` has asked for the end.
         if !is_whole {
             watch.check()?;
         }

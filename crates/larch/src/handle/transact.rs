@@ -1,4 +1,4 @@
-//! Transactions of a database as its users begin them. This module does no work itself.
+//! Begins transactions of a database for programs. This module does no work itself.
 
 use super::attempt::Attempt;
 use super::attempts::{self, transact};
@@ -9,8 +9,8 @@ use crate::conflicts::recent::Tables;
 use crate::conflicts::reserved::Reservation;
 
 impl Database {
-    /// Begins a transaction, which is [serializable](crate::transaction::Isolation::Serializable). It costs as much
-    /// as a [snapshot](Database::snapshot).
+    /// Begins a [serializable](crate::transaction::Isolation::Serializable) transaction. This costs as much as a
+    /// [snapshot](Database::snapshot).
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -30,7 +30,7 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Forked`] in a child of the process that opened the database.
+    /// [`Error::Forked`] in a child of the process that has opened the database.
     pub fn begin(&self) -> Result<Transaction> {
         self.begin_with(&TransactionOptions::default())
     }
@@ -39,21 +39,21 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// As [`Database::begin`].
+    /// Fails as [`Database::begin`] does.
     pub fn begin_with(&self, options: &TransactionOptions) -> Result<Transaction> {
         Transaction::begin(self.handle(), options, Reservation::default(), Tables::NONE)
     }
 
-    /// Runs `body` in a transaction and commits it. If it conflicts with another commit, `body` is run again in a
-    /// new transaction, after a random time that grows from one conflict to the next. After eight conflicts the keys
-    /// of the last attempt are reserved first, see [`Transaction::get_for_update`]. So the work is done in the end,
-    /// however busy the keys are that it writes or reads one by one. Ranges are not reserved. If that does not help,
-    /// or if a second of work was done for nothing, all other commits wait while `body` runs again. They wait at
-    /// most twice as long as the last run of `body` took, and at most a minute. Commits that the thread of `body`
-    /// makes meanwhile do not wait.
+    /// Runs `body` in a transaction and commits it. If the transaction conflicts with another commit, `body` runs
+    /// again in a new transaction. Before that, it waits a random time that grows with each conflict. After eight
+    /// conflicts, it also first reserves the keys of the last attempt, see [`Transaction::get_for_update`]. So the
+    /// work succeeds at some point, even if the keys are busy that it writes or reads one by one. Ranges that it
+    /// reads are not reserved. If this does not help, or if a second of work was in vain, all other commits wait
+    /// while `body` runs again. They wait at most twice as long as the last run of `body` took, and never more than
+    /// a minute. Commits of the thread that runs `body` do not wait then.
     ///
-    /// `body` may run several times, so it must be harmless to repeat what it does outside of the transaction. If
-    /// `body` fails, nothing is committed.
+    /// `body` may run several times. So it must be harmless if what it does outside of the transaction is repeated.
+    /// If `body` returns an error, nothing is committed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -74,17 +74,17 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// The error of `body`. [`Error::TooManyConflicts`] after 100 attempts. The errors of [`Transaction::commit`];
-    /// after [`Error::OutcomeUnknown`] the transaction may have been committed.
+    /// The error that `body` returned. [`Error::TooManyConflicts`] after 100 attempts. The errors of
+    /// [`Transaction::commit`]. After [`Error::OutcomeUnknown`], the transaction may have been committed.
     pub fn transact<T, E: From<Error>>(&self, body: impl FnMut(&mut Transaction) -> Result<T, E>) -> Result<T, E> {
         self.transact_with(&TransactionOptions::default(), body)
     }
 
-    /// As [`Database::transact`], with `options`.
+    /// As [`Database::transact`], but with `options`.
     ///
     /// # Errors
     ///
-    /// As [`Database::transact`].
+    /// Fails as [`Database::transact`] does.
     pub fn transact_with<T, E: From<Error>>(
         &self,
         options: &TransactionOptions,
@@ -93,14 +93,15 @@ impl Database {
         transact(self.handle(), options, body).map(|(done, _)| done)
     }
 
-    /// As [`Database::transact`], for a `body` that awaits. The future does not stop its thread. Other tasks run
-    /// until the commit is durable, while others have reserved the keys of the transaction, before a new attempt
-    /// begins, and while the write buffer is full, see [`Transaction::commit_async`].
+    /// As [`Database::transact`], but returns a future and takes a `body` that awaits. The future does not block its
+    /// thread. Other tasks run in four situations: until the commit is durable, while other transactions have
+    /// reserved its keys, before a new attempt begins, and while the write buffer is full. See
+    /// [`Transaction::commit_async`].
     ///
-    /// `body` gets each [`Attempt`] by value, and lets it go when it returns. So if the future of `body` can be sent
-    /// to another thread, the whole future can be sent, too: it may be spawned, and it may be awaited in a handler
-    /// of a web server. The closure below borrows what it uses, so it may be called again. What it borrows lives in
-    /// the task around it.
+    /// `body` gets each [`Attempt`] by value, and must drop it before it returns. So if the future of `body` can be
+    /// sent to another thread, the future of this call can be, too. Then a program may spawn it, or await it in a
+    /// handler of a web server. The closure in the example borrows what it uses, so it can be called again. The
+    /// borrowed values live in the task around it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -124,7 +125,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// As [`Database::transact`]. [`Error::AttemptKept`] if `body` returns and its attempt still lives.
+    /// Fails as [`Database::transact`] does. [`Error::AttemptKept`] if `body` returns but its attempt was not
+    /// dropped.
     pub async fn transact_async<T, E, F>(&self, body: impl FnMut(Attempt) -> F) -> Result<T, E>
     where
         E: From<Error>,
@@ -133,11 +135,11 @@ impl Database {
         self.transact_async_with(&TransactionOptions::default(), body).await
     }
 
-    /// As [`Database::transact_async`], with `options`.
+    /// As [`Database::transact_async`], but with `options`.
     ///
     /// # Errors
     ///
-    /// As [`Database::transact_async`].
+    /// Fails as [`Database::transact_async`] does.
     pub async fn transact_async_with<T, E, F>(
         &self,
         options: &TransactionOptions,

@@ -1,5 +1,5 @@
-//! A transaction as its users see it. This module turns arguments into reads, own writes and one commit.
-//! `conflicts/` says what these mean.
+//! A transaction as programs use it. This module turns arguments into reads, own writes and one commit. What reads,
+//! own writes and the commit mean is defined in `conflicts/`.
 
 use super::commit::Commit;
 use super::expected::Expected;
@@ -35,32 +35,32 @@ use os::sync::Arc;
 use os::sync::atomic::{AtomicU64, Ordering};
 use sst::{KeyRange, Version};
 
-/// What a transaction is protected from.
+/// From which effects of other commits a transaction is protected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
-    /// A transaction has the result that it would have if it ran alone at the moment of its commit. It conflicts if
-    /// another commit changes anything that it has read: single keys and whole ranges, present and absent. The
-    /// default.
+    /// The transaction has the same result as if it ran alone at the moment of its commit. It conflicts if another
+    /// commit changes anything that it has read. This includes single keys and whole ranges, with or without rows.
+    /// This is the default.
     #[default]
     Serializable,
-    /// A transaction reads everything as of the moment at which it began. It conflicts only if another commit writes
-    /// a key that it writes, or a key that it has read with [`Transaction::get_for_update`]. If each of two
-    /// transactions reads what the other one writes, both may commit (write skew).
+    /// The transaction reads everything as it was when the transaction began. It conflicts only if another commit
+    /// writes a key that it also writes, or a key that it has read with [`Transaction::get_for_update`]. So if two
+    /// transactions each read what the other writes, both may commit (write skew).
     Snapshot,
 }
 
-/// How a transaction runs, see [`Database::begin_with`](crate::Database::begin_with).
+/// The options of a transaction, see [`Database::begin_with`](crate::Database::begin_with).
 #[derive(Clone, Debug)]
 #[must_use = "options begin nothing"]
 pub struct TransactionOptions {
-    /// What the transaction is protected from.
+    /// From which effects of other commits the transaction is protected.
     pub isolation: Isolation,
-    /// What the commit of the transaction waits for. `None`: the [durability of the
-    /// database](crate::Builder::durability) decides. Writes that take more than half of the write buffer go into
-    /// files, and are durable in any case.
+    /// What the commit waits for before it returns. If it is `None`, the [durability of the
+    /// database](crate::Builder::durability) decides. Writes that take more than half of the write buffer go to
+    /// files, so they are durable in any case.
     pub durability: Option<Durability>,
-    /// How often [`Database::transact_with`](crate::Database::transact_with) runs the transaction at most. It runs
-    /// at least once. Default 100.
+    /// [`Database::transact_with`](crate::Database::transact_with) runs the transaction at most this many times. It
+    /// runs the transaction at least once. The default is 100.
     pub attempts: u32,
 }
 
@@ -71,25 +71,26 @@ impl Default for TransactionOptions {
 }
 
 impl TransactionOptions {
-    /// The default options, with this durability.
+    /// The default options, but with this durability.
     pub(crate) fn with_durability(durability: Option<Durability>) -> Self {
         Self { durability, ..Self::default() }
     }
 }
 
-/// Reads and writes that take effect together, as if nothing else happened meanwhile. It is made by
-/// [`Database::begin`](crate::Database::begin).
+/// Reads and writes that take effect together, as if nothing else happened at the same time.
+/// [`Database::begin`](crate::Database::begin) returns a transaction.
 ///
-/// A transaction reads the database as it was when the transaction began, with its own writes over it. It has the
-/// reads of [`Readable`]: they come in all forms, and a page that is missing does not make the transaction start
-/// again. [`Transaction::commit`] either commits all writes or finds a [`Conflict`] with another commit. A
-/// transaction that is dropped has no effect. Nothing is locked. Only keys that were read with
-/// [`Transaction::get_for_update`] make others wait, for at most a tenth of a second.
+/// A transaction reads the database as it was when the transaction began, with its own writes on top. It has the
+/// reads of [`Readable`] in all their forms. If a page is missing, the transaction does not have to start again.
+/// [`Transaction::commit`] either commits all writes or finds a [`Conflict`] with another commit. If a transaction
+/// is dropped, it has no effect. A transaction locks nothing. Only keys that were read with
+/// [`Transaction::get_for_update`] make others wait, at most for a tenth of a second.
 ///
-/// A transaction keeps its writes, and the keys and ranges that it has read, in a share of the write buffer. Writes
-/// that take more memory move into files, which are removed when the transaction ends. Its commit makes files of the
-/// database from them. A transaction that reads more keeps ranges in place of single keys. Then it may conflict with
-/// a commit between the keys that it has read. While it runs, compactions keep the rows that it sees.
+/// A transaction keeps its writes, and the keys and ranges that it has read. These may take a share of the write
+/// buffer. If the writes take more memory, they move to files, which are removed when the transaction ends. In this
+/// case its commit makes files of the database from these files. If the keys that it has read take more memory, it
+/// keeps ranges instead of single keys. Then it may also conflict with a commit to a key between the keys that it
+/// has read. As long as a transaction runs, compactions keep the rows that it sees.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -119,25 +120,25 @@ pub struct Transaction {
     isolation: Isolation,
     durability: Durability,
     work: Work,
-    /// The indexes whose entries are among its writes.
+    /// The indexes for which the transaction has written entries.
     indexed: Indexed,
     /// The savepoints to which the transaction can go back.
     savepoints: Savepoints,
-    /// The keys that the transaction has reserved: other commits let it write them first.
+    /// The keys that the transaction has reserved: other commits let the transaction write these keys first.
     reservation: Reservation,
-    /// Why the transaction cannot be committed any more.
+    /// Why the transaction can no longer be committed, if it cannot.
     failed: Option<Box<Error>>,
 }
 
-/// A moment of a transaction to which it can go back, see [`Transaction::savepoint`].
+/// A point in a transaction to which it can go back, see [`Transaction::savepoint`].
 #[derive(Clone, Copy, Debug)]
 pub struct Savepoint {
     number: u64,
     mark: WriteMark,
 }
 
-/// Lets other tasks run while a transaction other than the owner of `own` holds the writer, or has reserved keys
-/// that `ops` write.
+/// Lets other tasks run while another transaction holds the writer, or has reserved keys that `ops` write.
+/// Reservations in `own` do not count.
 pub(super) async fn let_others_go_first(core: &Core, ops: &BatchOps, own: &Reservation) {
     let reserved = &core.writes.reserved;
     if reserved.count() > 0 {
@@ -146,16 +147,16 @@ pub(super) async fn let_others_go_first(core: &Core, ops: &BatchOps, own: &Reser
     }
 }
 
-/// The keys that `ops` write one by one.
+/// The keys that `ops` put or erase, without range erases.
 fn written_keys(ops: &BatchOps) -> impl Iterator<Item = (TableId, &[u8])> {
     ops.iter().filter_map(|(table, op)| Some((TableId(table), op.key()?)))
 }
 
-/// Savepoints in the order in which they were made.
+/// The savepoints of a transaction, in the order in which they were made.
 #[derive(Debug, Default)]
 struct Savepoints {
     all: Vec<Savepoint>,
-    /// For each savepoint: how many writes come before it.
+    /// For each savepoint, the number of writes before it.
     counts: Vec<u64>,
 }
 
@@ -165,44 +166,45 @@ impl Savepoints {
         self.all.push(savepoint);
     }
 
-    /// Forgets all savepoints but the first `count`.
+    /// Removes all savepoints except the first `count`.
     fn truncate(&mut self, count: usize) {
         self.counts.truncate(count);
         self.all.truncate(count);
     }
 
-    /// The place of `savepoint` in the list, if it is there.
+    /// The index of `savepoint` in the list, if the list has it.
     fn place(&self, savepoint: &Savepoint) -> Option<usize> {
         self.all.binary_search_by_key(&savepoint.number, |savepoint| savepoint.number).ok()
     }
 
-    /// The newest place to which the transaction can go back.
+    /// The position of the newest savepoint.
     fn newest(&self) -> Option<WriteMark> {
         self.all.last().map(|savepoint| savepoint.mark)
     }
 }
 
-/// Numbers savepoints, so that savepoints of other transactions are recognized.
+/// The number of the next savepoint. All savepoints have different numbers, so a savepoint of another transaction is
+/// recognized.
 static SAVEPOINTS: AtomicU64 = AtomicU64::new(1);
 
-/// What a transaction has read may take the write buffer divided by this number.
+/// The keys and ranges that a transaction has read may take the size of the write buffer divided by this number.
 const READS_SHARE: u64 = 64;
 
-/// What a transaction has written and keeps in memory may take the write buffer divided by this number.
+/// The writes of a transaction may take this part of memory: the size of the write buffer divided by this number.
 const WRITES_SHARE: u64 = 4;
 
-/// A transaction keeps at most this many erases of ranges in memory: each part of the keys has a version for each
-/// erase over it.
+/// A transaction keeps at most this many range erases in memory. There is a limit because each fragment has one
+/// version for each range erase that covers it.
 const MOST_RANGE_ERASES: u32 = 512;
 
-/// Rows that the writes of a batch replace are read together, at most this many at once.
+/// The rows that the writes of a batch replace are read together, but at most this many at a time.
 const READ_TOGETHER: usize = 128;
 
-/// What a transaction has read may always take this many bytes.
+/// The keys and ranges that a transaction has read may always take this many bytes.
 const LEAST_READ_BYTES: u64 = 4 << 10;
 
 impl Transaction {
-    /// Begins a transaction that has reserved keys already. It is going to use `tables`, and perhaps other tables.
+    /// Begins a transaction, which may have reserved keys already. It will use `tables`, and perhaps other tables.
     pub(super) fn begin(
         handle: &Arc<DatabaseHandle>,
         options: &TransactionOptions,
@@ -212,8 +214,8 @@ impl Transaction {
         let core = handle.core();
         core.env.check_origin()?;
         let running = Running::begin(&core.writes.recent, tables);
-        // The version must not be newer than the indexes. If a transaction began before an index was made, it is too
-        // old.
+        // The pin is taken first, because the version must not be newer than the indexes. If an index is made in
+        // between, the transaction is too old for it, which the commit notices.
         let pin = Arc::new(core.views.pin());
         let indexed = Indexed::As(core.indexes.generation());
         let most_bytes = (core.env.options.write_buffer_bytes / READS_SHARE).max(LEAST_READ_BYTES);
@@ -224,28 +226,30 @@ impl Transaction {
         Ok(Self { handle, pin, isolation, durability, work, indexed, savepoints, reservation, failed: None })
     }
 
-    /// The version at which the transaction reads.
+    /// The version that the transaction reads.
     pub fn version(&self) -> Version {
         self.pin.version()
     }
 
-    /// The number of writes.
+    /// The number of writes in the transaction.
     pub fn len(&self) -> usize {
         self.work.writes.count() as usize
     }
 
-    /// Whether the transaction has no writes, and nothing that [`Transaction::commit`] would report. A caller that
-    /// skips the commit of an empty transaction misses no error.
+    /// Whether the transaction has no writes, and nothing that would make [`Transaction::commit`] fail. So a caller
+    /// that does not commit an empty transaction misses no error.
     pub fn is_empty(&self) -> bool {
         self.work.writes.is_empty() && self.failed.is_none()
     }
 
-    /// Sets `key` to `value`, see [`Table::insert`]. Later reads of this transaction see the new value.
+    /// Sets `key` to `value` in this transaction, see [`Table::insert`]. Later reads of this transaction see the new
+    /// value.
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`] if the table belongs to another database. [`Error::KeyTooLong`], [`Error::ValueTooLong`]
-    /// or [`Error::Grouped`] if the table cannot take the row. The transaction is as it was before.
+    /// [`Error::ForeignTable`] if the table belongs to another database. [`Error::KeyTooLong`],
+    /// [`Error::ValueTooLong`] or [`Error::Grouped`] if the table cannot take the row. After an error, the
+    /// transaction is unchanged.
     pub fn insert(&mut self, table: &Table, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         table.inner().check_handle(&self.handle)?;
@@ -253,11 +257,11 @@ impl Transaction {
         self.write(table.identity(), Op::Put { key, value })
     }
 
-    /// Sets `key` to a value in parts, see [`Table::insert_parts`].
+    /// Sets `key` to a value in parts in this transaction, see [`Table::insert_parts`].
     ///
     /// # Errors
     ///
-    /// As [`Transaction::insert`], with [`Error::PartCount`] in place of [`Error::Grouped`].
+    /// Fails as [`Transaction::insert`] does, but with [`Error::PartCount`] instead of [`Error::Grouped`].
     pub fn insert_parts(&mut self, table: &Table, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) -> Result<()> {
         let key = key.as_ref();
         table.inner().check_handle(&self.handle)?;
@@ -274,11 +278,11 @@ impl Transaction {
         Ok(())
     }
 
-    /// Removes `key`, see [`Table::remove`].
+    /// Removes `key` in this transaction, see [`Table::remove`].
     ///
     /// # Errors
     ///
-    /// [`Error::ForeignTable`], [`Error::KeyTooLong`]. The transaction is as it was before.
+    /// [`Error::ForeignTable`] or [`Error::KeyTooLong`]. After an error, the transaction is unchanged.
     pub fn remove(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<()> {
         let key = key.as_ref();
         table.inner().check_handle(&self.handle)?;
@@ -286,11 +290,12 @@ impl Transaction {
         self.write(table.identity(), Op::Erase { key })
     }
 
-    /// Removes every key in `range`, see [`Table::remove_range`]. Rows that the transaction inserts later stay.
+    /// Removes all keys in `range` in this transaction, see [`Table::remove_range`]. Rows that the transaction
+    /// inserts after this call stay.
     ///
     /// # Errors
     ///
-    /// As [`Transaction::remove`].
+    /// Fails as [`Transaction::remove`] does.
     pub fn remove_range(&mut self, table: &Table, range: impl IntoKeyRange) -> Result<()> {
         table.inner().check_handle(&self.handle)?;
         let Some(KeyRange { start, end }) = bounds::keys(&range) else { return Ok(()) };
@@ -300,7 +305,7 @@ impl Transaction {
         self.write(table.identity(), Op::RangeErase { start: &start, end: &end })
     }
 
-    /// Whether `key` has what is expected.
+    /// Whether `key` has what `expected` says.
     pub(super) fn has(&self, table: &Table, key: &[u8], expected: &Expected) -> Result<bool> {
         Ok(match expected {
             Expected::Absent => !self.contains_key(table, key)?,
@@ -309,13 +314,13 @@ impl Transaction {
         })
     }
 
-    /// What the transaction has read and written.
+    /// The reads and writes of the transaction.
     #[cfg(test)]
     pub(crate) fn work(&self) -> &Work {
         &self.work
     }
 
-    /// Moves the writes into files if they take too much memory.
+    /// If the writes take too much memory, moves them to files.
     fn make_room(&mut self) -> Result<()> {
         let core = self.handle.core();
         let ops = self.work.writes.ops();
@@ -332,8 +337,8 @@ impl Transaction {
         spill::spill(self.handle.core(), &mut self.work.writes, &self.savepoints.counts)
     }
 
-    /// Adds a write to `table`. It also adds what the write changes in the indexes of the table. The write was
-    /// checked.
+    /// Adds a write to `table`. Also adds the changes that this write needs in the indexes of the table. The caller
+    /// has checked the write.
     fn write(&mut self, table: &Arc<TableInfo>, op: Op<'_>) -> Result<()> {
         self.make_room()?;
         match self.handle.core().indexes.of(table.id) {
@@ -355,12 +360,13 @@ impl Transaction {
             Op::Erase { key } => self.indexed_writes().write(table, (key, None), before),
             Op::RangeErase { start, end } => {
                 let savepoint = self.savepoint();
-                // After a panic of an extractor the transaction has a part of the erase.
+                // If an extractor panics now, the transaction has only a part of the range erase.
                 self.failed = Some(Box::new(Error::HalfErased { table: table.0.name.as_str().into() }));
                 let outcome = self.erase_range_indexed(table, start, end);
                 self.failed = match &outcome {
                     Ok(()) => None,
-                    // If the transaction cannot go back, it has a part of the erase, too.
+                    // If the transaction cannot go back to the savepoint, it also has only a part of the range
+                    // erase.
                     Err(_) => self.rollback_to(&savepoint).err().map(Box::new),
                 };
                 self.forget_savepoints(self.savepoints.all.len() - 1);
@@ -387,7 +393,8 @@ impl Transaction {
         IndexedWrites { handle: &self.handle, pin: &self.pin, work: &mut self.work }
     }
 
-    /// Adds the writes `ops` to `tables`. The writes were checked. The rows that they replace are read in rounds.
+    /// Adds the writes `ops`, which write to `tables`. The caller has checked the writes. The rows that they replace
+    /// are read in rounds.
     pub(crate) fn write_all(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<()> {
         if !tables.iter().any(|table| self.handle.core().indexes.has(table.id)) {
             self.work.append(ops, tables);
@@ -410,7 +417,7 @@ impl Transaction {
                 if keys.len() > 1 {
                     let rows = self.indexed_writes().rows_before((table, indexes), &keys)?;
                     if rows.len() < keys.len() {
-                        // The rows that are left out are read one by one below. The next round takes fewer rows.
+                        // The missing rows are read one by one below. The next round asks for fewer rows.
                         together = rows.len().max(1);
                     }
                     places.into_iter().zip(rows).for_each(|(place, row)| before[place] = Some(row));
@@ -420,7 +427,8 @@ impl Transaction {
         }
     }
 
-    /// Adds writes to `tables`. Each write comes with the row that it replaces, if this row was read.
+    /// Adds writes, which write to `tables`. Each write comes with the row that it replaces, if this row was read
+    /// already.
     fn write_some<'o>(
         &mut self,
         some: impl Iterator<Item = ((u32, Op<'o>), Option<Option<Parts>>)>,
@@ -437,9 +445,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// As [`Transaction::write_all`], as a future, for `ops` without erases of ranges. It reads the rows that the
-    /// writes replace, and the entries of unique indexes beside which new entries come. Other tasks run while these
-    /// are read from disk.
+    /// As [`Transaction::write_all`], but returns a future and takes only `ops` without range erases. It reads the
+    /// rows that the writes replace. In unique indexes, it also reads the entries beside which new entries will be.
+    /// Other tasks run while these rows and entries are read from the disk.
     pub(crate) async fn write_all_async(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<()> {
         let indexed: Vec<_> = tables.iter().map(|table| self.handle.core().indexes.of(table.id)).collect();
         let mut ops = ops.iter().peekable();
@@ -464,7 +472,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Puts the entries of `index` for the next rows of `table`, see [`IndexedWrites::fill`].
+    /// Adds the entries of `index` for the next rows of `table`, see [`IndexedWrites::fill`].
     pub(crate) fn fill(
         &mut self,
         table: &Arc<TableInfo>,
@@ -475,18 +483,18 @@ impl Transaction {
         self.indexed_writes().fill(table, index, keys, most)
     }
 
-    /// As [`Readable::get`], for a key that the transaction is going to write. It reserves the key: other commits
-    /// that write the key, and other transactions that reserve it, wait until this transaction ends, but for at most
-    /// a tenth of a second. So transactions that increment one counter come one after the other. Without the
-    /// reservation they would conflict. A serializable transaction that has read and written nothing yet begins
-    /// again at the newest version, so that it sees what was committed while it waited.
+    /// As [`Readable::get`], but for a key that the transaction is going to write. It reserves the key until the
+    /// transaction ends. Commits that write this key wait, and so do other transactions that reserve it, but at most
+    /// for a tenth of a second. So transactions that increment the same counter run one after the other. Without the
+    /// reservation they would conflict. If a serializable transaction has not read or written anything yet, it
+    /// begins again at the newest version. So it sees what was committed while it waited.
     ///
-    /// A reservation is no lock: the transaction conflicts, in every [`Isolation`], if another commit writes the key
-    /// nevertheless.
+    /// A reservation is not a lock. If another commit writes the key nevertheless, the transaction conflicts, with
+    /// every [`Isolation`].
     ///
     /// # Errors
     ///
-    /// As [`Readable::get`].
+    /// Fails as [`Readable::get`] does.
     pub fn get_for_update(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         let key = key.as_ref();
         table.inner().check_handle(&self.handle)?;
@@ -499,11 +507,12 @@ impl Transaction {
         self.get(table, key)
     }
 
-    /// As [`Transaction::get_for_update`], as a future: other tasks run while another transaction has reserved the key.
+    /// As [`Transaction::get_for_update`], but returns a future. Other tasks run while another transaction has
+    /// reserved the key.
     ///
     /// # Errors
     ///
-    /// As [`Readable::get`].
+    /// Fails as [`Readable::get`] does.
     pub async fn get_for_update_async(&mut self, table: &Table, key: impl AsRef<[u8]>) -> Result<Option<Value>> {
         let key = key.as_ref();
         table.inner().check_handle(&self.handle)?;
@@ -526,7 +535,7 @@ impl Transaction {
         self.work.depend_on(table.id(), key);
     }
 
-    /// Notes the place after the last write, so that [`Transaction::rollback_to`] can go back to it.
+    /// Marks the point after the last write. [`Transaction::rollback_to`] can go back to it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -553,21 +562,21 @@ impl Transaction {
         savepoint
     }
 
-    /// Forgets all savepoints but the first `count`.
+    /// Removes all savepoints except the first `count`.
     fn forget_savepoints(&mut self, count: usize) {
         self.savepoints.truncate(count);
         self.work.writes.keep_to(self.savepoints.newest());
     }
 
-    /// Takes back all writes after `savepoint`. Later savepoints are gone. The transaction can go back to
-    /// `savepoint` again. Its reads stay: the transaction still depends on them. Ranges that are open go on seeing
-    /// the writes.
+    /// Undoes all writes after `savepoint`. Later savepoints are no longer valid. But the transaction can go back to
+    /// `savepoint` again. The reads after the savepoint stay: the transaction still depends on them. Open ranges
+    /// still see the writes that were undone.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchSavepoint`] if the savepoint is of another transaction, or the transaction has gone back to an
-    /// earlier one. If the writes are in files, what reads and writes of files return. The transaction is as it was
-    /// before.
+    /// [`Error::NoSuchSavepoint`] if the savepoint belongs to another transaction, or if the transaction has gone
+    /// back to an earlier savepoint. If the writes are in files, also errors of reading and writing files. After an
+    /// error, the transaction is unchanged.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         let before = self.savepoints.place(savepoint).ok_or(Error::NoSuchSavepoint)? + 1;
         let counts = &self.savepoints.counts[..before];
@@ -576,25 +585,28 @@ impl Transaction {
         Ok(())
     }
 
-    /// Commits all writes, or finds a conflict, which is an error of the inner result. A transaction without writes
-    /// never conflicts. With [`Durability::Synced`] it waits, if necessary, until the commits that it has read are
-    /// durable.
+    /// Commits all writes. If there is a conflict, it is the error of the inner result. A transaction without writes
+    /// never conflicts. If the transaction is to be durable ([`Durability::Synced`]), the call also waits until all
+    /// commits that the transaction has read are durable.
     ///
-    /// It costs as much as the commit of a [`Batch`](crate::Batch). If other commits came since the transaction
-    /// began, it also costs a look into memory for each key that was read.
+    /// The call costs as much as the commit of a [`Batch`](crate::Batch). If others have committed since the
+    /// transaction began, it also looks up in memory each key that the transaction has read.
     ///
-    /// The writes take effect together, whatever their order. So a unique index refuses them at the commit, and not
-    /// one by one: in between, two rows may have the same key, as when they swap their values.
+    /// All writes take effect together, so their order does not matter for unique indexes. A unique index checks
+    /// them only at the commit. Before that, two rows may have the same index key, for example while they swap
+    /// values.
     ///
     /// # Errors
     ///
-    /// As [`Batch::commit`](crate::Batch::commit). [`Error::Duplicate`] if two rows would have the same key in a unique
-    /// index. After an error none of the writes has taken effect, except after [`Error::OutcomeUnknown`].
+    /// Fails as [`Batch::commit`](crate::Batch::commit) does. [`Error::Duplicate`] if two rows would have the same
+    /// key in a unique index. After an error, none of the writes has taken effect, except perhaps after
+    /// [`Error::OutcomeUnknown`].
     pub fn commit(mut self) -> Result<Result<Version, Conflict>> {
         self.try_commit()
     }
 
-    /// As [`Transaction::commit`]. After a conflict the transaction can say what it depended on.
+    /// As [`Transaction::commit`], but keeps the transaction. So after a conflict, the caller can see what the
+    /// transaction depended on.
     pub(crate) fn try_commit(&mut self) -> Result<Result<Version, Conflict>> {
         self.check_unique()?;
         let applied = self.apply()?;
@@ -606,7 +618,7 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// As [`Transaction::try_commit`], as a future. It gives the transaction back.
+    /// As [`Transaction::try_commit`], but returns a future, which also returns the transaction.
     pub(super) async fn try_commit_async(mut self) -> Result<(Self, Result<Version, Conflict>)> {
         let_others_go_first(self.handle.core(), self.work.writes.ops(), &self.reservation).await;
         if let Some(doubtful) = self.work.take_doubtful() {
@@ -633,21 +645,21 @@ impl Transaction {
         Ok((self, applied))
     }
 
-    /// As [`Transaction::commit`], as a future. It does not stop its thread. Other tasks run until the commit is
-    /// durable. They also run while commits are slowed, or wait because the write buffer, or level 0 of a table, is
-    /// full. Writes that take more than half of the write buffer are committed by a thread that is started for them.
-    /// If the future is dropped, either all writes are committed or none.
+    /// As [`Transaction::commit`], but returns a future. The future does not block its thread. Other tasks run until
+    /// the commit is durable. Other tasks also run while commits are slowed down, or wait because the write buffer
+    /// or level 0 of a table is full. If the writes take more than half of the write buffer, a separate thread is
+    /// started to commit them. If the future is dropped, either all writes are committed or none of them.
     ///
     /// # Errors
     ///
-    /// As [`Transaction::commit`].
+    /// Fails as [`Transaction::commit`] does.
     pub async fn commit_async(self) -> Result<Result<Version, Conflict>> {
         self.try_commit_async().await.map(|(_, committed)| committed)
     }
 
-    /// As [`Transaction::commit`], but it returns when reads see the writes. The returned [`Commit`] says when the
-    /// writes are durable, see [`Batch::submit`](crate::Batch::submit). If the transaction has no writes, it is the
-    /// commit that the transaction has read.
+    /// As [`Transaction::commit`], but returns as soon as reads see the writes. The returned [`Commit`] tells when
+    /// the writes are durable, see [`Batch::submit`](crate::Batch::submit). If the transaction has no writes, this
+    /// is the commit whose version the transaction has read.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -665,14 +677,14 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// As [`Transaction::commit`]; a sync that fails is an error of the returned handle.
+    /// Fails as [`Transaction::commit`] does. If a sync fails, the returned handle reports it.
     pub fn submit(mut self) -> Result<Result<Commit, Conflict>> {
         self.check_unique()?;
         let applied = self.apply()?;
         Ok(applied.map(|version| Commit::new(self.handle.clone(), version)))
     }
 
-    /// Refuses writes after which two rows would have the same key in a unique index.
+    /// Fails if the writes would give two rows the same key in a unique index.
     fn check_unique(&mut self) -> Result<()> {
         match self.work.take_doubtful() {
             Some(doubtful) => self.indexed_writes().check_unique(&doubtful),
@@ -680,8 +692,8 @@ impl Transaction {
         }
     }
 
-    /// Makes reads see the writes, or finds a conflict. Then the keys are free again, because others need not wait
-    /// for a sync.
+    /// Makes reads see the writes, or finds a conflict. After success, the reserved keys are free again, because
+    /// others need not wait for the sync.
     fn apply(&mut self) -> Result<Result<Version, Conflict>> {
         if let Some(done) = self.done_before() {
             return done;
@@ -706,7 +718,8 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// As [`Transaction::apply`], as a future, for writes in memory. The caller has waited for reserved keys.
+    /// As [`Transaction::apply`], but returns a future, and the writes must be in memory. The caller has already
+    /// waited for keys that others have reserved.
     async fn apply_async(&mut self) -> Result<Result<Version, Conflict>> {
         if let Some(done) = self.done_before() {
             return done;
@@ -721,7 +734,7 @@ impl Transaction {
         Ok(applied)
     }
 
-    /// The outcome of a commit that has nothing to do or cannot be made. `None` for any other commit.
+    /// The result of a commit that has nothing to do or that must fail, or `None` for all other commits.
     fn done_before(&self) -> Option<Result<Result<Version, Conflict>>> {
         match &self.failed {
             Some(error) => Some(Err(Error::clone(error))),
@@ -735,15 +748,15 @@ impl Transaction {
         }
     }
 
-    /// Reserves keys for the next attempt: the keys that the transaction has read one by one or written. Then it
-    /// waits for others that have reserved these keys.
+    /// Reserves keys for the next attempt. These are the keys that the transaction has written, or has read one by
+    /// one. Waits for other transactions that have reserved some of these keys.
     pub(super) fn reserve_all(&mut self) {
         let hashes = self.hashes_to_reserve();
         let core = self.handle.core();
         core.writes.reserved.reserve(&mut self.reservation, &hashes, core.patient_clock());
     }
 
-    /// As [`Transaction::reserve_all`], as a future: other tasks run meanwhile.
+    /// As [`Transaction::reserve_all`], but returns a future: other tasks run while it waits.
     pub(super) async fn reserve_all_async(&mut self) {
         let hashes = self.hashes_to_reserve();
         let (core, reservation) = (self.handle.core(), &mut self.reservation);
@@ -755,23 +768,23 @@ impl Transaction {
         self.handle.core().writes.reserved.hashes(written_keys(writes.ops()).chain(keys.keys()))
     }
 
-    /// Takes the keys that the transaction has reserved.
+    /// Takes the reservation out of the transaction.
     pub(super) fn take_reservation(&mut self) -> Reservation {
         std::mem::take(&mut self.reservation)
     }
 
-    /// A reader of the same rows in the transaction.
+    /// A reader of the same rows as `rows`, within this transaction.
     fn read<'r, V>(&'r self, rows: &'r Reader<'static, V>) -> Result<Reader<'r, V>> {
         rows.handle().check_handle(&self.handle)?;
         Ok(rows.seen_at(Some(&self.pin)).within(&self.work))
     }
 
-    /// The tables that the transaction has read or written.
+    /// The tables that the transaction has used so far.
     pub(super) fn tables(&self) -> Tables {
         self.work.running.tables()
     }
 
-    /// Ends the transaction without any effect, as dropping it does.
+    /// Ends the transaction without any effect, as if it were dropped.
     pub fn rollback(self) {}
 }
 

@@ -1,5 +1,5 @@
-//! Writes of a table. Each write is one commit. This module checks the row. Committing is done by `write/`, and the
-//! changes of indexes are made by `indexes/`.
+//! Writes to a table. Each write is a separate commit. This module checks the row. The commit is done by `write/`,
+//! and the changes of indexes are made by `indexes/`.
 
 use super::attempts::transact;
 use super::table::Table;
@@ -13,8 +13,8 @@ use os::sync::Arc;
 use sst::KeyRange;
 
 impl Table {
-    /// Commits the operations that `fill` gives. In a table with indexes they depend on the rows that they replace,
-    /// so a transaction commits them.
+    /// Commits the operations that `fill` adds. If the table has indexes, the operations depend on the rows that
+    /// they replace. So a transaction commits them.
     fn write(&self, fill: impl FnOnce(&mut BatchOps)) -> Result<()> {
         let mut ops = BatchOps::new();
         fill(&mut ops);
@@ -39,13 +39,14 @@ impl Table {
         Ok(())
     }
 
-    /// Sets `key` to `value`, whether or not it has a value already. A key has at most 64 KiB
+    /// Sets `key` to `value`. The key may have a value already. A key has at most 64 KiB
     /// ([`MAX_KEY_BYTES`](crate::MAX_KEY_BYTES)). A value has at most a quarter of the [write
     /// buffer](crate::Builder::write_buffer_bytes).
     ///
-    /// The write is one commit. With the default [`Durability`](crate::Durability) it returns when the row is on stable
-    /// storage; commits of other threads share the sync. It waits while the write buffer, or level 0 of the table, is
-    /// full. To write many rows, a [`Batch`](crate::Batch) is faster, and [`Table::import`] is the fastest.
+    /// Each call is one commit. With the default [`Durability`](crate::Durability), the call returns when the row is
+    /// on stable storage. Commits of several threads share one sync. The call waits while the write buffer is full,
+    /// or while level 0 of the table is full. For many rows, a [`Batch`](crate::Batch) is faster, and
+    /// [`Table::import`] is the fastest way.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -61,39 +62,40 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// After an error nothing was written, except perhaps after
+    /// After an error, nothing was written, except perhaps after
     /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown).
     ///
     /// * [`Error::KeyTooLong`](crate::Error::KeyTooLong), [`Error::ValueTooLong`](crate::Error::ValueTooLong): use a
-    ///   shorter one, or a larger write buffer for values.
+    ///   shorter key or value. A larger write buffer also allows longer values.
     /// * [`Error::Grouped`](crate::Error::Grouped) if the values of the table are split into several column groups: use
     ///   [`Table::insert_parts`].
     /// * [`Error::TableDropped`](crate::Error::TableDropped) if the table was dropped after this handle was made.
-    /// * [`Error::Full`](crate::Error::Full) if the write buffer has no room because a flush or a compaction fails. It
-    ///   names the cause. Background work is tried again by itself, so write again when the cause is gone.
-    /// * [`Error::Log`](crate::Error::Log), [`Error::Page`](crate::Error::Page) if the log cannot be written, for
-    ///   example because the disk is full ([`Error::is_disk_full`](crate::Error::is_disk_full)). Write again when the
-    ///   disk has room.
-    /// * [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if a sync failed. Close the database and open it again
-    ///   to see whether the row was written.
-    /// * [`Error::WritesStopped`](crate::Error::WritesStopped) after such an error,
-    ///   [`Error::ReadOnly`](crate::Error::ReadOnly) in a database opened read-only,
-    ///   [`Error::Forked`](crate::Error::Forked) in a child process: the database takes no writes.
-    /// * If the table has [indexes](Table::create_index): [`Error::Duplicate`](crate::Error::Duplicate) if another row
-    ///   has the key of this one in a unique index, [`Error::BadRow`](crate::Error::BadRow) if the row does not fit the
-    ///   declaration of an index, [`Error::IndexKeyTooLong`](crate::Error::IndexKeyTooLong),
-    ///   [`Error::NoExtractor`](crate::Error::NoExtractor) if nothing makes the keys of an index,
-    ///   [`Error::TooManyConflicts`](crate::Error::TooManyConflicts) if other commits contradict it 100 times, and the
-    ///   errors of [`Table::get`](crate::Reader::get): the row of before is read.
+    /// * [`Error::Full`](crate::Error::Full) if the write buffer is full because a flush or a compaction has failed.
+    ///   The error names the cause. The engine tries background work again by itself, so write again when the cause
+    ///   is gone.
+    /// * [`Error::Log`](crate::Error::Log) or [`Error::Page`](crate::Error::Page) if the log cannot be written, for
+    ///   example because the disk is full ([`Error::is_disk_full`](crate::Error::is_disk_full)). Write again when
+    ///   the disk has room.
+    /// * [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown) if a sync has failed. To see whether the row was
+    ///   written, close the database and open it again.
+    /// * The database takes no writes: [`Error::WritesStopped`](crate::Error::WritesStopped) after such a failed
+    ///   sync, [`Error::ReadOnly`](crate::Error::ReadOnly) in a read-only database,
+    ///   [`Error::Forked`](crate::Error::Forked) in a child process.
+    /// * If the table has [indexes](Table::create_index), also: [`Error::Duplicate`](crate::Error::Duplicate) if
+    ///   another row has the same key in a unique index; [`Error::BadRow`](crate::Error::BadRow) if the row does not
+    ///   fit the declaration of an index; [`Error::IndexKeyTooLong`](crate::Error::IndexKeyTooLong);
+    ///   [`Error::NoExtractor`](crate::Error::NoExtractor) if the keys of an index cannot be made;
+    ///   [`Error::TooManyConflicts`](crate::Error::TooManyConflicts) if the write conflicts with other commits 100
+    ///   times; and the errors of [`Table::get`](crate::Reader::get), because the old row is read.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.check_row(key, value)?;
         self.write(|ops| ops.put(self.id().0, key, value))
     }
 
-    /// Sets `key` to a value in parts: one part for each [column group](crate::TableOptions::groups) of the table, in
-    /// the order of the groups, or one part if the table has no groups. All parts together have at most a quarter of
-    /// the write buffer.
+    /// Sets `key` to a value in parts. There must be one part for each [column group](crate::TableOptions::groups)
+    /// of the table, in the order of the groups, or one part if the table has no groups. All parts together may take
+    /// at most a quarter of the write buffer.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -109,19 +111,19 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::PartCount`](crate::Error::PartCount) if the table has another number of groups; otherwise as
-    /// [`Table::insert`].
+    /// [`Error::PartCount`](crate::Error::PartCount) if there are more or fewer parts than groups; otherwise fails
+    /// as [`Table::insert`] does.
     pub fn insert_parts(&self, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) -> Result<()> {
         let key = key.as_ref();
         self.check_parts(key, parts)?;
         self.write(|ops| ops.put_parts(self.id().0, key, parts))
     }
 
-    /// Removes `key`. It is no error if the key has no value.
+    /// Removes `key`. If the key has no value, this is no error.
     ///
-    /// The removal is written as a row (an *erase*), so it takes some space until a compaction reaches the deepest
-    /// level. When the disk is full, removals take from the [reserve](crate::Builder::reserve_bytes) and still
-    /// succeed.
+    /// A removal is written as a row, which is called an *erase*. It takes some space until a compaction to the
+    /// deepest level drops it. When the disk is full, removals use the [reserve](crate::Builder::reserve_bytes), so
+    /// they still succeed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -138,17 +140,18 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`].
+    /// Fails as [`Table::insert`] does.
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<()> {
         limits::check_key(key.as_ref())?;
         self.write(|ops| ops.erase(self.id().0, key.as_ref()))
     }
 
-    /// Removes every key in `range`. It costs one small write, whatever the number of rows. An empty range removes
-    /// nothing. If the table has [indexes](Table::create_index), it reads the rows of the range and erases their
-    /// entries, all in one commit, in bounded memory. It begins again if another commit writes to the range
-    /// meanwhile. After some conflicts other commits wait for it, see
-    /// [`Database::transact`](crate::Database::transact). If they must not wait, remove a large range in pieces.
+    /// Removes all keys in `range`. This costs one small write, however many rows the range has. If the range is
+    /// empty, nothing is removed. If the table has [indexes](Table::create_index), the call also reads all rows of
+    /// the range and erases their entries. All of this is one commit and takes limited memory. If another commit
+    /// writes to the range meanwhile, it starts again. After some conflicts, other commits have to wait for it, see
+    /// [`Database::transact`](crate::Database::transact). If that must not happen, remove a large range in several
+    /// pieces.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -166,7 +169,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`]; the bounds of the range are limited like keys.
+    /// Fails as [`Table::insert`] does. The bounds of the range may not be longer than keys.
     pub fn remove_range(&self, range: impl IntoKeyRange) -> Result<()> {
         let Some(KeyRange { start, end }) = bounds::keys(&range) else {
             return self.core().views.newest().files_of(self.identity()).map(drop);
@@ -177,18 +180,18 @@ impl Table {
         self.write(|ops| ops.range_erase(self.id().0, &start, &end))
     }
 
-    /// Removes all rows. This is one commit, which takes the same short time for a table of any size.
+    /// Removes all rows of the table. This is one commit, and takes the same short time for tables of any size.
     ///
     /// # Errors
     ///
-    /// As [`Table::remove_range`].
+    /// Fails as [`Table::remove_range`] does.
     pub fn clear(&self) -> Result<()> {
         self.remove_range(..)
     }
 
-    /// Inserts all `rows` in their order, in commits of about a megabyte each. After an error the rows of the
-    /// earlier commits stay. Rows that have to become visible together belong in one [`Batch`](crate::Batch). For
-    /// very many rows, [`Table::import`] is faster.
+    /// Inserts all `rows` in the given order. Each commit has about a megabyte of rows. After an error, the rows of
+    /// earlier commits stay in the table. If rows must become visible together, use a [`Batch`](crate::Batch)
+    /// instead. For very many rows, [`Table::import`] is faster.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -203,7 +206,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::insert`].
+    /// Fails as [`Table::insert`] does.
     pub fn extend<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, rows: impl IntoIterator<Item = (K, V)>) -> Result<()> {
         let mut ops = BatchOps::new();
         for (key, value) in rows {
@@ -220,5 +223,5 @@ impl Table {
     }
 }
 
-/// The bytes of a commit of [`Table::extend`].
+/// The number of bytes in each commit of [`Table::extend`].
 const EXTEND_BYTES: usize = 1 << 20;

@@ -1,5 +1,5 @@
-//! Files that are built without a database, and how a table takes them in. It knows which files exist, and not how rows
-//! are sorted.
+//! Files that are built without a database, and how a table ingests them. This folder knows which files there are,
+//! but not how rows are sorted.
 //!
 //! ```text
 //! rows ──▶ sorted files ──▶ a directory, which counts once it has a list of its files      build-files, on any machine
@@ -7,9 +7,9 @@
 //!          checked, a second name or a copy ──▶ the directory of a database ──▶ one edit of its manifest      ingest
 //! ```
 //!
-//! A *shard* is a part of the rows of a new table that is built into files by itself (decision 72).
+//! A *shard* is a part of the rows of a new table. Its files are built independently of other shards (decision 72).
 //!
-//! Invariant: a file of such a directory is never written again, because databases may share it.
+//! Invariant: a built file is never changed after the build, because databases may share it.
 
 pub mod builder;
 pub mod directory;

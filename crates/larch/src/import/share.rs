@@ -1,5 +1,5 @@
-//! Clones, splits and renames tables without copying a row. The files stay where they are, and an edit of the
-//! manifest says that another table sees them, too, or sees a part of them. It does not know what is in the files.
+//! Clones, splits and renames tables without copying rows. The files stay where they are. An edit of the manifest
+//! says that another table also uses them, or uses a part of them. This module does not know what is in the files.
 
 use crate::base::error::{Error, Result};
 use crate::base::table::{TableId, TableInfo};
@@ -16,26 +16,26 @@ use pages::{Admit, Reason, Session};
 use sst::KeyRange;
 use sst::RangeErase;
 
-/// Which part of an old table a new one sees, and whether the old table still sees it.
+/// Which part of an old table a new table gets, and whether the old table keeps it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SharedPart<'k> {
-    /// All rows. The old table still sees them too.
+    /// The new table gets all rows. The old table keeps them.
     Copy,
-    /// The rows from this key on. The old table sees them no more.
+    /// The new table gets the rows from this key on. The old table does not keep them.
     From(&'k [u8]),
-    /// All rows. The old table is dropped.
+    /// The new table gets all rows. The old table is dropped.
     Whole,
 }
 
-/// Creates the table `name`, which sees `part` of what `table` has, and returns it.
+/// Creates the table `name`, which gets `part` of `table`, and returns it.
 ///
 /// # Errors
 ///
-/// [`Error::TableExists`], [`Error::TableDropped`]; an index page that cannot be read; as
-/// [`TableChange::begin_with_levels`] and [`Core::install`].
+/// [`Error::TableExists`], [`Error::TableDropped`]; an error if an index page cannot be read. Otherwise fails as
+/// [`TableChange::begin_with_levels`] and [`Core::install`] do.
 pub fn share(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart<'_>) -> Result<Arc<TableInfo>> {
     let outcome = share_files(core, table, name, part);
-    // The compaction job may have found its lock taken.
+    // The compaction job may have given up because this thread held the lock that it needs.
     core.background.wake_compact();
     outcome
 }
@@ -66,7 +66,7 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
         edits.push(Edit::AlterTable { id, since: info.since, options: info.options.clone() });
     }
     let session = Session::new(&core.env.cache, Reason::Scan, Admit::Keep);
-    // Nothing is less than the empty key.
+    // No key is less than the empty key.
     let before = from.filter(|key| !key.is_empty());
     let before: Vec<KeyRange> =
         before.map(|key| KeyRange { start: Vec::new(), end: Some(key.to_vec()) }).into_iter().collect();
@@ -83,7 +83,8 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
     }
     match from {
         Some(key) => {
-            // A file with a range erase hides these rows in the old table. The compaction job turns it into slices.
+            // A new file with a range erase hides the moved rows in the old table. Later, the compaction job turns
+            // this range erase into slices.
             let erase =
                 RangeErase { keys: KeyRange { start: key.to_vec(), end: None }, versions: vec![change.version()] };
             let mut outputs = Outputs::new(core, info, u64::MAX, false);
@@ -94,8 +95,8 @@ fn share_files(core: &Arc<Core>, table: &TableInfo, name: &str, part: SharedPart
         }
         None => {
             if part == SharedPart::Whole {
-                // The indexes change in the same record, so that after a crash all rows are under one of the two
-                // names.
+                // The edits of the indexes are in the same record. So after a crash, the rows and the indexes belong
+                // to the same table.
                 for index in view.files.tables.indexes_of(table.id).filter_map(|files| files.info.index.as_ref()) {
                     edits.push(Edit::AlterIndex { id: index.id, table: id, state: index.state });
                 }

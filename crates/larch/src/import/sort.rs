@@ -1,11 +1,11 @@
-//! Sorts rows into files: rows come in any order, and leave as one sorted run of files that are part of no table yet.
-//! It does not know what becomes of the files.
+//! Sorts rows into files. The rows come in any order, and become one sorted run of files that are part of no table
+//! yet. This module does not know what happens to the files.
 //!
-//! Rows that come in order are written to files at once. At the first row that is out of order, what was written
-//! becomes a sorted run. From then on rows are gathered in memory, up to three quarters of the write buffer, sorted,
-//! and written as further runs. At the end all runs are merged. If a key was given several times, the last value
-//! counts. Files of a run that is dropped are removed. Runs that are merged again lie where [work writes what it reads
-//! itself](crate::core::scratch).
+//! As long as rows come in key order, they are written to files at once. When the first row is out of order,
+//! everything written so far becomes a sorted run. From then on, rows are collected in memory, up to three quarters
+//! of the write buffer. They are sorted and written as further runs. At the end, all runs are merged. If a key was
+//! added several times, the last value counts. If a run is dropped, its files are removed. Runs that will be merged
+//! again are in the [place for temporary files](crate::core::scratch).
 
 use crate::base::error::{Error, Result};
 use crate::base::options::LevelOptions;
@@ -30,60 +30,60 @@ use os::sync::Arc;
 use sst::{KeyBounds, RowKind, Version};
 use std::cmp::Ordering as Compared;
 
-/// Most runs that are merged at once: each needs its share of the readahead.
+/// At most this many runs are merged at once, because each run needs its share of the readahead.
 const MAX_FAN_IN: usize = 128;
 
-/// Rows of a table that are being sorted into files.
+/// Sorts rows of a table into files.
 ///
-/// It holds rows in memory only if they come out of order: at most three quarters of the write buffer. Then it also
-/// writes each row at least twice, and needs free disk space for about two copies of the rows.
+/// It keeps rows in memory only if they do not come in key order, and then at most three quarters of the write
+/// buffer. In this case it also writes each row at least twice, and needs free disk space for about two copies of
+/// all rows.
 #[derive(Debug)]
 pub struct RowSorter {
     table: TableHandle,
     runs: Vec<SortedRun>,
-    /// The memory of what is known of the files of `runs`.
+    /// The memory that is needed to know the files of `runs`.
     runs_memory: Holding,
     state: SortPhase,
     user_bytes: u64,
-    /// A value joined from its parts; kept for its memory.
+    /// Holds a value that is joined from its parts. The field exists so that its memory can be used again.
     joined: Vec<u8>,
-    /// An error because of which rows are missing. No more rows can be added, and the other rows do not become
-    /// files.
+    /// An error that has lost rows. After it, no more rows can be added, and the other rows do not become files.
     failed: Option<Error>,
 }
 
-/// What an import did, or the building of files.
+/// The result of an import, or of building files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportReport {
-    /// Rows that were imported, each key once.
+    /// The number of rows in the files. Each key counts once.
     pub rows: u64,
-    /// Bytes of the keys and values that were given.
+    /// The bytes of all keys and values that were added.
     pub user_bytes: u64,
-    /// Bytes of the files with these rows.
+    /// The bytes of the files.
     pub bytes: u64,
-    /// The number of these files.
+    /// The number of files.
     pub files: u64,
-    /// Whether the rows came in order, so that nothing had to be sorted.
+    /// Whether the rows came in key order, so that nothing had to be sorted.
     pub sorted: bool,
-    /// Sorted runs that were written before the merge; 1 if the rows came in order.
+    /// The number of sorted runs that were written before the merge. It is 1 if the rows came in key order.
     pub runs: u64,
 }
 
-/// Files of sorted rows that are part of no table yet. All rows have version 0.
+/// Files of sorted rows that are not part of a table yet. All rows have version 0.
 #[derive(Debug)]
 pub struct SortedRun {
-    /// The files, in the order of their keys.
+    /// The files, in key order.
     pub files: Vec<Arc<DbFile>>,
-    /// Removes them unless they are installed.
+    /// Removes the files unless they are installed.
     pub fresh: FreshFiles,
-    /// Whether the files lie in the directory of the database, so that they can become files of the database.
+    /// Whether the files are in the directory of the database, so that they can become files of the database.
     is_database: bool,
 }
 
 enum SortPhase {
-    /// All rows so far came in order.
+    /// So far all rows have come in key order.
     Streaming(Box<Stream>),
-    /// A row came out of order.
+    /// Some row was out of order.
     Sorting(SortBuffer),
 }
 
@@ -96,19 +96,19 @@ impl std::fmt::Debug for SortPhase {
     }
 }
 
-/// A run being written. The next row may have the same key as the last one and replace it. So a last row that cannot be
-/// taken out of its file again waits in memory.
+/// A run that is being written. The next row may have the same key as the last row and then replaces it. So if the
+/// last row could not be removed from its file again, it is not written yet but kept in memory.
 #[derive(Default)]
 struct Stream {
     outputs: Option<RunWriter>,
-    /// The row that waits.
+    /// The row that is kept in memory.
     key: Vec<u8>,
     value: Vec<u8>,
     waits: bool,
 }
 
 impl RowSorter {
-    /// No rows yet.
+    /// Begins without rows.
     pub fn new(table: &TableHandle) -> Self {
         let runs_memory = table.core().env.held.imports.holding();
         let (runs, joined, state) = (Vec::new(), Vec::new(), SortPhase::Streaming(Box::default()));
@@ -119,24 +119,24 @@ impl RowSorter {
         self.table.core()
     }
 
-    /// Adds a row. A later row replaces an earlier one with the same key.
+    /// Adds a row. If two rows have the same key, the later one counts.
     ///
     /// # Errors
     ///
     /// [`Error::Grouped`] if the table splits its values into column groups; [`Error::KeyTooLong`],
-    /// [`Error::ValueTooLong`]; a file could not be written. After an error of the disk, nothing more can be
-    /// added.
+    /// [`Error::ValueTooLong`]; an error if a file cannot be written. After a disk error, nothing more can be added.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check_row(&self.core().env.options, &self.table.identity, key, value)?;
         self.user_bytes += (key.len() + value.len()) as u64;
         self.take(key, value)
     }
 
-    /// Adds a row with a value in parts, one for each column group of the table.
+    /// Adds a row with a value in parts. There must be one part for each column group of the table.
     ///
     /// # Errors
     ///
-    /// [`Error::PartCount`] if the parts are not one for each group; otherwise as [`RowSorter::add`].
+    /// [`Error::PartCount`] if there are more or fewer parts than groups; otherwise fails as [`RowSorter::add`]
+    /// does.
     pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         limits::check_parts(&self.core().env.options, &self.table.identity, key, parts)?;
         self.user_bytes += (key.len() + parts::bytes(parts)) as u64;
@@ -148,7 +148,7 @@ impl RowSorter {
         outcome
     }
 
-    /// Takes a row whose value is in one piece, or returns the error of an earlier row again.
+    /// Takes a row whose value is in one piece. If an earlier row has failed, returns its error again.
     fn take(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -186,7 +186,7 @@ impl RowSorter {
         self.runs_memory.set(files.map(|file| file.memory_bytes()).sum());
     }
 
-    /// Ends the ordered part of the input, if it has not ended yet.
+    /// Ends the part of the input that is in key order, if this part has not ended yet.
     fn stop_streaming(&mut self) -> Result<()> {
         let SortPhase::Streaming(stream) = &mut self.state else { return Ok(()) };
         let stream = std::mem::take(stream);
@@ -198,11 +198,12 @@ impl RowSorter {
         Ok(())
     }
 
-    /// All rows as one run of files, which are durable. `watch` sees how many bytes of a merge are done; rows that came in order need no merge.
+    /// Returns all rows as one run of files, which are durable. `watch` is told how many bytes of a merge are done.
+    /// Rows that came in key order need no merge.
     ///
     /// # Errors
     ///
-    /// That the work was cancelled; a file could not be written, now or when a row was added.
+    /// Fails if `watch` has ended the work, or if a file cannot be written, now or when a row was added.
     pub fn finish(mut self, watch: &Watch<'_>) -> Result<(SortedRun, ImportReport)> {
         if let Some(error) = self.failed.take() {
             return Err(error);
@@ -231,16 +232,16 @@ impl RowSorter {
         Ok((run, report))
     }
 
-    /// Merges neighbouring runs, so that they stay ordered by age, until one run is left. The last merge takes as
-    /// many runs as it can. The merges before it merge only as many runs as is necessary for the last merge, so that
-    /// few rows are written twice.
+    /// Merges neighbouring runs until one run is left. Only neighbours are merged, so that runs stay ordered by age.
+    /// The last merge takes as many runs as possible. Earlier merges take only as many runs as necessary before the
+    /// last merge, so that few rows are written twice.
     fn merge_runs(&mut self, watch: &Watch<'_>) -> Result<SortedRun> {
         let mut runs = std::mem::take(&mut self.runs);
         let are_all_here = |runs: &[SortedRun]| runs.iter().all(|run| run.is_database);
         while !are_all_here(&runs) || (runs.len() > 1 && !in_order(&mut runs)) {
             let excess = (runs.len() + 1).saturating_sub(MAX_FAN_IN);
             let count = if excess > 1 { excess.min(MAX_FAN_IN) } else { runs.len() };
-            // Among all groups of that many neighbours it takes the smallest.
+            // Of all groups of `count` neighbouring runs, it merges the one with the fewest bytes.
             let bytes = |runs: &[SortedRun]| runs.iter().map(SortedRun::bytes).sum::<u64>();
             let first = (0..=runs.len() - count).min_by_key(|&first| bytes(&runs[first..first + count])).unwrap_or(0);
             let group: Vec<SortedRun> = runs.drain(first..first + count).collect();
@@ -255,7 +256,7 @@ impl RowSorter {
         Ok(all)
     }
 
-    /// Merges runs. The last merge makes the files of the database.
+    /// Merges the runs of `group`. The last merge writes the files that will belong to the database.
     fn merge_group(&self, group: &[SortedRun], is_last: bool, watch: &Watch<'_>) -> Result<SortedRun> {
         let core = self.core();
         let scratch = (!is_last).then(|| core.env.scratch.get()).transpose()?;
@@ -263,7 +264,7 @@ impl RowSorter {
             Some(scratch) => (u64::MAX, Target::Place(scratch.place.clone())),
             None => (final_file_bytes(&core.env.options.levels), Target::Database),
         };
-        // Newest first.
+        // The newest run comes first.
         let sources: Vec<Level> = group.iter().rev().map(|run| Arc::new(run.files.clone())).collect();
         let (below, kept) = (Level::default(), KeptFiles::default());
         let plan = MergePlan { sources, bottom: true, file_bytes, below, kept, rewrite: None, is_run: false, target };
@@ -284,14 +285,14 @@ impl RowSorter {
     }
 }
 
-/// The target size, in bytes, of files that become part of the table. It is the target size of the deepest level,
-/// where imported files mostly go. A run that will be merged again is one file.
+/// The size, in bytes, that files should have when they become part of the table. It is the size of files in the
+/// deepest level, because most imported files go there. A run that will be merged again is only one file.
 fn final_file_bytes(levels: &LevelOptions) -> u64 {
     pick::file_bytes(LEVELS - 1, 0, levels)
 }
 
 impl SortedRun {
-    /// No files.
+    /// A run without files.
     pub fn none(leftovers: &Arc<Leftovers>) -> Self {
         Self { files: Vec::new(), fresh: FreshFiles::new(leftovers), is_database: true }
     }
@@ -305,7 +306,7 @@ impl SortedRun {
         Self { files: new.files.into_iter().map(open).collect(), fresh: new.fresh, is_database }
     }
 
-    /// Gives away what removes the files.
+    /// Takes out the value that would remove the files.
     pub fn take_fresh(&mut self) -> FreshFiles {
         let none = self.fresh.empty();
         std::mem::replace(&mut self.fresh, none)
@@ -323,12 +324,12 @@ impl SortedRun {
 
 impl Drop for SortedRun {
     fn drop(&mut self) {
-        // If the files became part of the database, the database has opened them itself.
+        // If the files have become part of the database, the database has opened them itself.
         self.files.iter().for_each(|file| file.sst.file.kill());
     }
 }
 
-/// Whether no two runs overlap. If so, it sorts them by their keys.
+/// Whether no two of the runs overlap. If this is so, also sorts the runs by their keys.
 fn in_order(runs: &mut [SortedRun]) -> bool {
     let mut order: Vec<(KeyBounds, usize)> =
         runs.iter().enumerate().filter_map(|(i, run)| run.bounds().map(|bounds| (bounds, i))).collect();
@@ -345,7 +346,7 @@ impl Stream {
         if self.waits { Some(&self.key) } else { self.outputs.as_ref()?.outputs.last_key() }
     }
 
-    /// Adds a row, whose key comes after the last one.
+    /// Adds a row whose key is greater than the last key.
     fn push(&mut self, table: &TableHandle, key: &[u8], value: &[u8]) -> Result<()> {
         let outputs = self
             .outputs
@@ -360,7 +361,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Adds a row in place of the last one, which has the same key.
+    /// Replaces the last row by a row with the same key.
     #[cold]
     fn replace(&mut self, table: &TableHandle, key: &[u8], value: &[u8]) -> Result<()> {
         if self.waits {
@@ -379,7 +380,7 @@ impl Stream {
         self.value.extend_from_slice(value);
     }
 
-    /// Finishes the run; `None` if it had no rows.
+    /// Finishes the run. Returns `None` if it has no rows.
     fn finish(mut self) -> Result<Option<SortedRun>> {
         if self.waits {
             self.outputs.as_mut().expect("rows that wait have files before them").add(&self.key, &self.value)?;
@@ -388,10 +389,11 @@ impl Stream {
     }
 }
 
-/// The version that rows have in the files. The offset that the install gives to the files makes it that of the import.
+/// The version of all rows in the files. The install gives the files a version offset, which turns this version into
+/// that of the import.
 const RUN_VERSION: Version = Version(0);
 
-/// Writes a run.
+/// Writes the files of a run.
 struct RunWriter {
     outputs: Outputs,
     core: Arc<Core>,
@@ -400,7 +402,8 @@ struct RunWriter {
 impl RunWriter {
     fn new(table: &TableHandle, file_bytes: u64) -> Self {
         let core = table.core().clone();
-        // The run holds no erases and mostly goes to the deepest level, so it is written as if it were at the bottom.
+        // The run has no erases and mostly goes to the deepest level. So it is written like a file of the deepest
+        // level.
         let outputs = Outputs::new(&core, &table.info(), file_bytes, true).with_writes_behind();
         Self { outputs, core }
     }
@@ -413,26 +416,26 @@ impl RunWriter {
         Ok(SortedRun::opened(&self.core.env.opener, self.outputs.finish(0, 0)?, true))
     }
 
-    /// As [`RunWriter::finish`], of one that writes to `scratch`.
+    /// As [`RunWriter::finish`], but for a run in `scratch`.
     fn finish_in(self, scratch: &ScratchPlace) -> Result<SortedRun> {
         Ok(SortedRun::in_scratch(scratch, self.outputs.finish(0, 0)?))
     }
 }
 
-/// Rows in memory, to be sorted.
+/// Rows in memory that will be sorted.
 struct SortBuffer {
     budget_bytes: usize,
-    /// Keys and values, one after the other.
+    /// The bytes of all keys and values, one after the other.
     arena: Vec<u8>,
     rows: Vec<SortRow>,
     /// The memory of `arena` and `rows`.
     memory: Holding,
 }
 
-/// Where a row lies in the arena.
+/// The position of a row in the arena.
 #[derive(Clone, Copy)]
 struct SortRow {
-    /// The first eight bytes of the key as a number, which decide most comparisons without reading the arena.
+    /// The first eight bytes of the key as a number. Most comparisons need only this number and not the arena.
     head: u64,
     at: u32,
     value_at: u32,
@@ -440,8 +443,8 @@ struct SortRow {
 }
 
 impl SortBuffer {
-    /// It fills only three quarters of the write buffer, because a growing vector has both its old and its new
-    /// memory for a moment.
+    /// The rows may take only three quarters of the write buffer, because a vector that grows has its old and its
+    /// new memory for a moment.
     fn new(write_buffer_bytes: u64, memory: Holding) -> Self {
         let budget_bytes = (write_buffer_bytes as usize / 4 * 3).min(u32::MAX as usize);
         Self { budget_bytes, arena: Vec::new(), rows: Vec::new(), memory }
@@ -471,8 +474,9 @@ impl SortBuffer {
     fn write_run(&mut self, table: &TableHandle, scratch: &ScratchPlace) -> Result<SortedRun> {
         let arena = &self.arena;
         let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
-        // Of several rows with one key, the newest comes first, which is the row that starts last in the arena. If
-        // rows start at the same place, only the newest can have bytes, so the newest row ends last.
+        // If several rows have the same key, the newest comes first. It is the row that starts last in the arena. If
+        // several rows start at the same place, only the newest of them can have bytes, so it is the row that ends
+        // last.
         self.rows.sort_unstable_by(|a, b| {
             a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| (b.at, b.end).cmp(&(a.at, a.end)))
         });

@@ -1,4 +1,4 @@
-//! What tables with column groups take and refuse.
+//! Tests which rows tables with column groups accept and which they refuse.
 
 mod admit;
 mod dropped;
@@ -15,7 +15,7 @@ use sst::MAX_KEY_BYTES;
 use std::ops::Bound;
 use std::ops::RangeBounds;
 
-/// A database whose write buffer takes values of 1 KiB.
+/// A database whose write buffer is so small that a value may have at most 1 KiB.
 fn database() -> Database {
     let (machine, _) = Machine::simulated(1);
     Database::builder("db").machine(machine).write_buffer_bytes(4 << 10).open().expect("the disk works")
@@ -26,7 +26,8 @@ fn table(db: &Database, name: &str, groups: &[&str]) -> Table {
     db.table_with(name, TableOptions { groups, ..TableOptions::default() }).expect("the disk works")
 }
 
-/// Writes a row in each possible way. All ways must give the same answer, which is returned.
+/// Writes a row in every possible way. All ways must give the same result, which is returned: the error as text, or
+/// `None`.
 #[track_caller]
 fn written(db: &Database, table: &Table, key: &[u8], parts: &[&[u8]]) -> Option<String> {
     let mut batch = db.batch();
@@ -38,7 +39,7 @@ fn written(db: &Database, table: &Table, key: &[u8], parts: &[&[u8]]) -> Option<
     one
 }
 
-/// As [`written`], of a whole value.
+/// As [`written`], but for a row with a whole value.
 #[track_caller]
 fn written_whole(db: &Database, table: &Table, key: &[u8], value: &[u8]) -> Option<String> {
     let mut batch = db.batch();

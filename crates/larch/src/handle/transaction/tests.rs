@@ -1,4 +1,5 @@
-//! What transactions promise: they see their own writes, and a transaction that commits had the database for itself.
+//! Tests what transactions promise: they see their own writes, and if a transaction commits, it is as if it had run
+//! alone.
 
 mod executors;
 mod model;
@@ -25,13 +26,14 @@ fn snapshot_isolation() -> TransactionOptions {
     TransactionOptions { isolation: Isolation::Snapshot, ..TransactionOptions::default() }
 }
 
-/// The keys of a range.
+/// The keys of a range, as text.
 fn keys(range: Range) -> String {
     let keys = range.map(|row| String::from_utf8(row.expect("the disk works").0.to_vec()).expect("it is text"));
     keys.collect::<Vec<_>>().join(" ")
 }
 
-/// What a transaction that has done `work` finds at its commit, if another transaction commits `meanwhile`.
+/// Runs a transaction that does `work`, while another transaction commits `meanwhile`. Checks the conflict that its
+/// commit finds.
 #[track_caller]
 fn check(
     options: &TransactionOptions,
@@ -197,7 +199,7 @@ fn a_cursor_counts_only_where_it_was() {
     serializable(unmoved, |table| table.insert("c", "1"), None);
 }
 
-/// A cursor that has found nothing still reads at the version of its transaction.
+/// A cursor has found nothing, but it still reads at the version of its transaction.
 #[test]
 fn a_transaction_with_a_cursor_does_not_begin_again_at_another_version() {
     let (db, table) = with_table();

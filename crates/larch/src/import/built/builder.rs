@@ -1,5 +1,5 @@
-//! Builds files without a database: rows are sorted as by an import, and the last step is a list instead of an edit. It
-//! does not know which table takes the files in.
+//! Builds files without a database. Rows are sorted as in an import, but the last step writes a list of the files
+//! instead of an edit. This module does not know which table will ingest the files.
 
 use super::list::{BuiltFile, BuiltList};
 use crate::base::error::{Error, Result};
@@ -17,25 +17,26 @@ use os::Machine;
 use os::sync::Arc;
 use std::path::Path;
 
-/// The name of the work in the error about its end.
+/// The name of the work, for the error about work that was cancelled.
 const WORK: &str = "the building of files";
 
-/// Files that are being built without a database, made by [`Builder::build_files`](crate::Builder::build_files). Rows
-/// are added in any order; ascending keys are fastest. [`FileBuilder::finish`] writes the list of the files, which
-/// makes the directory count. If it is dropped before, what was written is removed.
+/// Files that are being built without a database. [`Builder::build_files`](crate::Builder::build_files) returns this
+/// value. Rows can be added in any order, but ascending keys are fastest. [`FileBuilder::finish`] writes the list of
+/// the files. Only then is the directory valid. If this value is dropped before, everything that was written is
+/// removed.
 ///
-/// It takes memory and disk as an [`Import`](crate::bulk::Import) does.
+/// It needs as much memory and disk space as an [`Import`](crate::bulk::Import).
 #[derive(Debug)]
 #[must_use = "files do not count until they are finished"]
 pub struct FileBuilder {
-    // It removes its files before the directory is removed.
+    // The sorter is dropped first, so that its files are removed before the directory is.
     sorter: RowSorter,
     table: TableHandle,
     new: NewDirectory,
 }
 
 impl FileBuilder {
-    /// Begins in `directory`, for a table that is stored as `table` says.
+    /// Begins to build files in `directory`, for a table with the options `table`.
     pub(crate) fn begin(machine: Machine, directory: &Path, options: Options, table: TableOptions) -> Result<Self> {
         table.check_for(options.compat)?;
         options.check()?;
@@ -52,34 +53,36 @@ impl FileBuilder {
         self.table.core()
     }
 
-    /// Adds a row. Rows may come in any order; ascending keys are fastest. A later row replaces an earlier one with the
-    /// same key.
+    /// Adds a row. Rows can be added in any order, but ascending keys are fastest. If two rows have the same key,
+    /// the later one counts.
     ///
     /// # Errors
     ///
-    /// [`Error::Grouped`] if values are split into column groups; [`Error::KeyTooLong`], [`Error::ValueTooLong`];
-    /// a file could not be written. After an error of the disk, drop the builder.
+    /// [`Error::Grouped`] if values are split into column groups; [`Error::KeyTooLong`], [`Error::ValueTooLong`]; an
+    /// error if a file cannot be written. After a disk error, drop the builder.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.sorter.add(key, value)
     }
 
-    /// Adds a row with a value in parts: one for each column group, see
+    /// Adds a row with a value in parts. There must be one part for each column group, see
     /// [`Table::insert_parts`](crate::Table::insert_parts).
     ///
     /// # Errors
     ///
-    /// [`Error::PartCount`] if the parts are not one for each group; otherwise as [`FileBuilder::add`].
+    /// [`Error::PartCount`] if there are more or fewer parts than groups; otherwise fails as [`FileBuilder::add`]
+    /// does.
     pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         self.sorter.add_parts(key, parts)
     }
 
-    /// Writes what is left and the list of all files. When the call returns, they are durable. `watch` sees how
-    /// many bytes of a merge are done, and then how many of the files are read once for their checksums. It says whether
-    /// to go on.
+    /// Writes the remaining rows, and then the list of all files. When the call returns, the files and the list are
+    /// durable. `watch` is told how many bytes of a merge are done. After that, the files are read once for their
+    /// checksums, and it is told how many bytes were read. It says each time whether to go on.
     ///
     /// # Errors
     ///
-    /// [`Error::Cancelled`] if `watch` ends it; a file could not be written or read. Then nothing is left of the files.
+    /// [`Error::Cancelled`] if `watch` ends the work; an error if a file cannot be written or read. After an error,
+    /// all files are removed.
     pub fn finish<G: GoOn>(self, mut watch: impl FnMut(Progress) -> G) -> Result<ImportReport> {
         let mut goes_on = |progress| watch(progress).goes_on();
         let watch = Watch::new(WORK, &mut goes_on);
@@ -101,8 +104,8 @@ impl FileBuilder {
         }
         let (id, compat) = (core.views.newest().files.database, core.env.options.compat.to_string());
         let list = BuiltList { id, compat, options: table.identity.options.clone(), files };
-        // If the last step fails and cannot be taken back, the directory is whole and needs the files. Otherwise
-        // `new` removes them.
+        // If the last step fails and cannot be undone, the directory is complete and needs the files. In all other
+        // cases `new` removes the files.
         run.take_fresh().take_paths();
         new.finish_as(LIST, &list.encode())?;
         Ok(report)

@@ -1,5 +1,5 @@
-//! A directory with files that were built together: reads its list, and checks that the listed files exist. It does
-//! not know how the files were built, nor how they are used.
+//! A directory with files that were built together. This module reads the list of the files, and checks that the
+//! files exist. This module does not know how the files were built, or how they are used.
 
 use super::list::{BuiltFile, BuiltList};
 use crate::base::error::{Error, Result};
@@ -11,9 +11,9 @@ use sst::format::features::Unreadable;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// Files that were built without a database, in a directory of their own: see
-/// [`Builder::build_files`](crate::Builder::build_files). [`Table::ingest`](crate::Table::ingest) makes them part of a
-/// table.
+/// Files that were built without a database, in a separate directory.
+/// [`Builder::build_files`](crate::Builder::build_files) builds them. [`Table::ingest`](crate::Table::ingest) makes
+/// them part of a table.
 #[derive(Clone, Debug)]
 pub struct BuiltFiles {
     pub(crate) directory: PathBuf,
@@ -21,21 +21,21 @@ pub struct BuiltFiles {
 }
 
 impl BuiltFiles {
-    /// Reads the list of the files in `directory`. The files themselves are not looked at.
+    /// Reads the list of the files in `directory`. This does not look at the files themselves.
     ///
     /// # Errors
     ///
-    /// [`Error::NotBuiltFiles`] if no list is there; [`Error::BadBuiltFiles`] if it is damaged;
-    /// [`Error::NewerBuiltFiles`]; what the disk refuses.
+    /// [`Error::NotBuiltFiles`] if the directory has no list; [`Error::BadBuiltFiles`] if the list is damaged;
+    /// [`Error::NewerBuiltFiles`]; an error if the disk refuses something.
     pub fn at(directory: impl AsRef<Path>) -> Result<Self> {
         Self::at_on(directory, &Machine::real())
     }
 
-    /// As [`BuiltFiles::at`] on another machine, for example a simulated one.
+    /// As [`BuiltFiles::at`], but on another machine, for example a simulated one.
     ///
     /// # Errors
     ///
-    /// As [`BuiltFiles::at`].
+    /// Fails as [`BuiltFiles::at`] does.
     pub fn at_on(directory: impl AsRef<Path>, machine: &Machine) -> Result<Self> {
         Self::read(&*machine.disk, directory.as_ref())
     }
@@ -57,7 +57,7 @@ impl BuiltFiles {
         }
     }
 
-    /// How the table for which they were built is stored.
+    /// The options of the table for which the files were built.
     pub fn options(&self) -> &TableOptions {
         &self.list.options
     }
@@ -67,7 +67,7 @@ impl BuiltFiles {
         self.list.files.len() as u64
     }
 
-    /// The rows in them. Each key is in them once.
+    /// The number of rows in all files. Each key is only in one row.
     pub fn rows(&self) -> u64 {
         self.list.rows()
     }
@@ -77,12 +77,13 @@ impl BuiltFiles {
         self.list.bytes()
     }
 
-    /// Removes the directory with its files. No table has the files, or only by second names or as copies.
+    /// Removes the directory and its files. Call this only if no table uses the files, or if tables use them only as
+    /// copies or under second names.
     ///
     /// # Errors
     ///
-    /// What the disk refuses. Once the list is gone the directory is an unfinished one, which the next building of
-    /// files there clears.
+    /// Fails if the disk refuses something. When the list is gone, the directory counts as unfinished, and the next
+    /// build in this directory clears it.
     pub fn remove(&self) -> Result<()> {
         self.remove_on(&*Machine::real().disk)
     }
@@ -93,7 +94,7 @@ impl BuiltFiles {
         let disk = held.as_deref().unwrap_or(disk);
         let remove = |path: &Path| disk.remove(path).map_err(|error| Error::io("remove", path, error));
         let lock = directory.join(LOCK);
-        // Whoever holds it may remove it.
+        // The directory may be removed by the process that holds this lock.
         let _held = disk.lock(&lock).map_err(|error| Error::io("lock", &lock, error))?;
         let (list, unfinished) = (directory.join(LIST), directory.join(UNFINISHED));
         disk.rename(&list, &unfinished).map_err(|error| Error::io("rename", &list, error))?;
@@ -104,7 +105,7 @@ impl BuiltFiles {
         disk.remove_dir(directory).map_err(|error| Error::io("remove directory", directory, error))
     }
 
-    /// The path of a file of the list.
+    /// The path of a file in the list.
     pub fn path(&self, file: &BuiltFile) -> PathBuf {
         self.directory.join(file.name())
     }
@@ -113,7 +114,7 @@ impl BuiltFiles {
     ///
     /// # Errors
     ///
-    /// [`Error::BadBuiltFiles`]; what the disk refuses.
+    /// [`Error::BadBuiltFiles`]; an error if the disk refuses something.
     pub fn check_files(&self, disk: &dyn Disk) -> Result<()> {
         self.list.files.iter().try_for_each(|file| self.check_file(disk, file))
     }

@@ -1,5 +1,5 @@
-//! Makes files that were built elsewhere part of a table: checks them, brings them into the directory of the database,
-//! and has one edit of the manifest add all of them. It does not know how they were built.
+//! Makes built files part of a table. It checks the files and brings them into the directory of the database. Then
+//! one edit of the manifest adds all of them. This module does not know how the files were built.
 //!
 //! ```text
 //! list, footers            compared; nothing has changed yet
@@ -7,8 +7,8 @@
 //! MANIFEST                 one record with all files of all directories
 //! ```
 //!
-//! Commits go on until the last step. A crash before it leaves files that no manifest names, which the next open
-//! removes.
+//! Other commits go on until the last step. A crash before this step leaves files that no manifest names. The next
+//! open removes them.
 
 use super::directory::BuiltFiles;
 use super::list::BuiltFile;
@@ -32,48 +32,48 @@ use sst::format::features;
 use sst::{Sst, Version};
 use std::path::{Path, PathBuf};
 
-/// The name of the work in errors.
+/// The name of the work, for errors.
 pub const WORK: &str = "the ingest";
 
-/// How files are taken in, see [`Table::ingest`](crate::Table::ingest).
+/// Options of an ingest, see [`Table::ingest`](crate::Table::ingest).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestOptions {
-    /// Whether every byte of the files is read and checked first. Otherwise only the lengths and footers of the
-    /// files are compared with the list, and a damaged page of a file that gets a second name is not noticed. Files
-    /// that have to be copied are always compared with their checksums. Default false.
+    /// Whether the ingest first reads and checks every byte of the files. If not, it only compares the lengths and
+    /// footers of the files with the list. Then it does not notice a damaged page in a file that gets a second name.
+    /// Files that have to be copied are compared with their checksums in any case. The default is false.
     pub verify: bool,
-    /// Whether the directories are removed once the table has the files. Default false.
+    /// Whether the directories are removed after the table has the files. The default is false.
     pub remove: bool,
 }
 
-/// What an ingest did.
+/// The result of an ingest.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct IngestReport {
-    /// Rows of the files. A key counts once for each directory that has it.
+    /// The number of rows in the files. If several directories have a key, it counts once for each of them.
     pub rows: u64,
-    /// Files that were taken in.
+    /// The number of files that are part of the table now.
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
-    /// How many of these bytes were copied, because the file system could not share them.
+    /// How many of these bytes were copied because the file system could not share their files.
     pub copied_bytes: u64,
-    /// How many of these bytes the ingest has not read. Without [`IngestOptions::verify`] these are the bytes of
-    /// files that got second names. If a page of such a file is damaged, a read that needs the page reports it, and
-    /// so does [`Table::check`](crate::Table::check).
+    /// How many of these bytes the ingest has not read. Without [`IngestOptions::verify`], these are the bytes of
+    /// all files that got second names. If a page of such a file is damaged, [`Table::check`](crate::Table::check)
+    /// reports it, and so does a read that needs the page.
     pub unread_bytes: u64,
-    /// Reads at this version and later see the rows; `None` without files.
+    /// The version from which on reads see the rows, or `None` if there were no files.
     pub version: Option<Version>,
-    /// Directories that were to be removed and are still there, wholly or in part, with the reason. The table has their
-    /// files.
+    /// Directories that should have been removed but still exist, at least in part. Each comes with the reason. The
+    /// table has their files nevertheless.
     pub not_removed: Vec<(PathBuf, String)>,
 }
 
-/// Takes the files of all `directories` into the table. `watch` sees how many bytes are in place.
+/// Makes the files in all `directories` part of the table. `watch` is told how many bytes are in place.
 ///
 /// # Errors
 ///
-/// As [`Table::ingest`](crate::Table::ingest); that the work was cancelled.
+/// Fails as [`Table::ingest`](crate::Table::ingest) does, or if `watch` has ended the work.
 pub fn ingest(
     table: &TableHandle,
     directories: &[&Path],
@@ -98,7 +98,7 @@ pub fn ingest(
         bytes: sum(BuiltFiles::bytes),
         ..IngestReport::default()
     };
-    // What is verified is read once more.
+    // If the files are verified, all their bytes are read once more.
     let total = report.bytes * if options.verify { 2 } else { 1 };
     let mut place = Placing { core, watch, done: 0, total };
     if options.verify {
@@ -116,7 +116,7 @@ pub fn ingest(
     report.unread_bytes = if options.verify { 0 } else { report.bytes - report.copied_bytes };
     disk.sync_dir(&core.env.directory).map_err(|error| Error::io("sync", &core.env.directory, error))?;
     if shards.iter().any(|shard| shard.files() > 0 && !shard.options().writes_like(&table.info().options)) {
-        // Compactions bring such files into the form of the table.
+        // The files were written with other options, so compactions have to rewrite them later.
         note_other_options(core, &table.identity)?;
     }
     watch.check()?;
@@ -131,7 +131,7 @@ pub fn ingest(
     Ok(report)
 }
 
-/// Refuses files that the table cannot have.
+/// Checks that the files fit the table and the release.
 fn check_fit(release: Release, table: &TableInfo, shard: &BuiltFiles) -> Result<()> {
     let (theirs, ours) = (&shard.options().groups, &table.options.groups);
     if theirs != ours {
@@ -154,22 +154,22 @@ fn check_fit(release: Release, table: &TableInfo, shard: &BuiltFiles) -> Result<
     Ok(())
 }
 
-/// Files on their way into the directory of the database.
+/// Brings files into the directory of the database.
 struct Placing<'p, 'w> {
     core: &'p Arc<Core>,
     watch: &'p Watch<'w>,
-    /// Bytes of the files that are done.
+    /// How many bytes of the files are done.
     done: u64,
-    /// Bytes of all files.
+    /// How many bytes have to be done in all.
     total: u64,
 }
 
 impl Placing<'_, '_> {
-    /// Reads every byte of the files.
+    /// Reads and checks every byte of the files.
     ///
     /// # Errors
     ///
-    /// [`Error::BadBuiltFiles`]; that the work was cancelled.
+    /// [`Error::BadBuiltFiles`]; an error if `watch` has ended the work.
     fn verify(&mut self, shard: &BuiltFiles) -> Result<()> {
         let env = &self.core.env;
         for file in &shard.list.files {
@@ -191,12 +191,12 @@ impl Placing<'_, '_> {
         Ok(())
     }
 
-    /// Gives each file of `shard` a name in the directory of the database, or copies it there, and makes its bytes
-    /// durable. Returns the files, and how many bytes were copied.
+    /// Gives each file of `shard` a second name in the directory of the database, or copies it to this directory.
+    /// Makes its bytes durable. Returns the files, and the number of copied bytes.
     ///
     /// # Errors
     ///
-    /// [`Error::BadBuiltFiles`]; what the disk refuses; that the work was cancelled.
+    /// [`Error::BadBuiltFiles`]; an error if the disk refuses something, or if `watch` has ended the work.
     fn bring(&mut self, shard: &BuiltFiles) -> Result<(SortedRun, u64)> {
         let (mut run, mut copied_bytes) = (SortedRun::none(&self.core.env.opener.leftovers), 0);
         for file in &shard.list.files {
@@ -218,7 +218,7 @@ impl Placing<'_, '_> {
     fn bring_file(&mut self, (shard, file): (&BuiltFiles, &BuiltFile), copy: &Path) -> Result<u64> {
         let (disk, path) = (&self.core.env.machine.disk, shard.path(file));
         if share_file(&**disk, &path, copy)? {
-            // The program that copied the files to this machine may not have synced them.
+            // The program that brought the files to this machine may not have synced them.
             let opened = disk.open(copy, Access::Read).map_err(|error| Error::io("open", copy, error))?;
             opened.sync().map_err(|error| Error::io("sync", copy, error))?;
             return Ok(0);

@@ -1,6 +1,6 @@
-//! The list of files that were built together. Each file has a checksum and the description that it gets in a
-//! manifest. The list also says how the table is stored for which the files were built. `docs/format/built.md` draws
-//! its bytes. It does not read or write files.
+//! The list of files that were built together. For each file, it has a checksum and the meta that a manifest will
+//! have for it. The list also has the options of the table for which the files were built. `docs/format/built.md`
+//! shows its bytes. This module does not read or write files.
 
 use crate::base::options::TableOptions;
 use crate::base::sealed::{seal, unseal};
@@ -13,47 +13,47 @@ use std::collections::BTreeSet;
 
 const MAGIC: &[u8; 8] = b"LARCHBLT";
 
-/// The files were written by no writer of a database.
+/// The epoch in the names of built files. No writer of a database has this epoch.
 const EPOCH: u64 = 0;
 
-/// Files that were built together, for one table.
+/// Files that were built together for one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltList {
-    /// A random number, which the footers of the files have too.
+    /// A random number, which is also in the footers of the files.
     pub id: u64,
     /// The oldest release that can read the files.
     pub compat: String,
-    /// How the table for which they were built is stored.
+    /// The options of the table for which the files were built.
     pub options: TableOptions,
-    /// The files, in the order of their keys.
+    /// The files, in key order.
     pub files: Vec<BuiltFile>,
 }
 
 /// A file in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuiltFile {
-    /// The number in its name.
+    /// The number in the name of the file.
     pub number: u64,
-    /// CRC-64/NVME of all its bytes.
+    /// The checksum of all bytes of the file, as CRC-64/NVME.
     pub checksum: u64,
-    /// Its description, as in its footer.
+    /// The meta of the file, which is also in its footer.
     pub meta: Meta,
 }
 
 impl BuiltFile {
-    /// Its name in the directory of the list.
+    /// The name of the file in the directory of the list.
     pub fn name(&self) -> String {
         sst_name(self.number, EPOCH)
     }
 
-    /// What is in it.
+    /// The length and the checksum of the file.
     pub fn content(&self) -> Content {
         Content { bytes: self.meta.file_bytes, checksum: self.checksum }
     }
 }
 
 impl BuiltList {
-    /// The rows of all files.
+    /// The number of rows in all files.
     pub fn rows(&self) -> u64 {
         self.files.iter().map(|file| file.meta.rows()).sum()
     }
@@ -94,7 +94,7 @@ impl BuiltList {
     ///
     /// # Errors
     ///
-    /// The bytes are damaged, or a newer release has written them or one of the files.
+    /// Fails if the bytes are damaged, or if a newer release has written them or one of the files.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         let (id, mut left) = unseal(bytes, MAGIC, 0, "list of built files")?;
         let head = take_head(&mut left).ok_or("it does not decode")?;
@@ -116,7 +116,7 @@ impl BuiltList {
         Ok(list)
     }
 
-    /// Refuses what no builder writes.
+    /// Refuses a list that no builder can have written.
     fn check(&self) -> Result<(), String> {
         let numbers: BTreeSet<u64> = self.files.iter().map(|file| file.number).collect();
         if numbers.len() < self.files.len() || numbers.last() == Some(&u64::MAX) {
@@ -150,13 +150,14 @@ impl BuiltList {
     }
 }
 
-/// Takes the fields before the files off the front of `left`: compat, options, and the number of files.
+/// Takes the fields before the files off the front of `left`. These are the release, the options, and the number of
+/// files.
 fn take_head<'b>(left: &mut &'b [u8]) -> Option<(String, &'b [u8], u64)> {
     let compat = String::from_utf8(varint::take_bytes(left)?.to_vec()).ok()?;
     Some((compat, varint::take_bytes(left)?, varint::take(left)?))
 }
 
-/// Takes a file off the front of `left`: its number, its checksum, and the bytes of its description.
+/// Takes the entry of one file off the front of `left`. It has the number, the checksum, and the bytes of the meta.
 fn take_file<'b>(left: &mut &'b [u8]) -> Option<(u64, u64, &'b [u8])> {
     let number = varint::take(left)?;
     let (checksum, rest) = left.split_first_chunk()?;

@@ -1,4 +1,4 @@
-//! Which of the pages that a handle reads stay in the cache.
+//! Tests which pages the cache keeps after a handle has read them.
 
 use crate::base::options::TableOptions;
 use crate::handle::database::Database;
@@ -16,12 +16,12 @@ fn key(i: usize) -> String {
     format!("k{i:05}")
 }
 
-/// Short values, and some that lie outside their page.
+/// Most values are short, but some are stored outside of their pages.
 fn value(i: usize) -> Vec<u8> {
     vec![i as u8; if i.is_multiple_of(40) { 3000 } else { 100 }]
 }
 
-/// Rows in files of two levels of nodes, in two groups, and a range erase.
+/// A disk with a table. It has rows in files with two levels of nodes, two column groups, and a range erase.
 fn disk() -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = open(&disk);
@@ -43,7 +43,7 @@ fn open(disk: &Arc<SimDisk>) -> Database {
 
 type Read = fn(&Database, &Table) -> usize;
 
-/// Every way to read. Each way says how many rows it found, and the number must be right.
+/// All ways to read. Each way returns how many rows it has found, and the test checks this number.
 const READS: [(&str, Read); 8] = [
     ("get", |_, table| {
         let all = table.select(["hot", "cold"]).expect("they are its groups");
@@ -92,7 +92,7 @@ fn the_cache_keeps_what_the_handle_says_whatever_the_way_of_reading() {
                 kinds.map(|kind| db.metrics().cached_bytes(kind)).sum()
             };
             let (nodes, others) = (cached(&|kind| LEADING.contains(&kind)), cached(&|kind| !LEADING.contains(&kind)));
-            // A split looks at the index for itself.
+            // A split reads the index without using the setting of the handle.
             let nodes_stay = admit != Admit::Pass || name == "split";
             assert_eq!((nodes > 0, others > 0), (nodes_stay, admit == Admit::Keep), "{name}, {admit:?}");
         }
@@ -111,7 +111,7 @@ fn a_scan_reads_every_page_once_whatever_the_cache_keeps() {
         });
         all_pages = all_pages.max(reads[0]);
         match name {
-            // It asks ahead of its end, and for no page twice.
+            // A scan with a limit may ask for pages behind its last row, but it asks for no page twice.
             "limited" => assert!(reads.iter().all(|&pages| pages <= all_pages), "{reads:?} of {all_pages}"),
             _ => assert_eq!(reads, [all_pages; 3], "{name}"),
         }

@@ -1,5 +1,5 @@
-//! The error about a table that was dropped. Every way to read and write gives the same error, and so does
-//! everything that was open before the drop.
+//! Tests the error for a table that was dropped. All ways to read and write must give the same error. Everything
+//! that was open before the drop must give it, too.
 
 use super::*;
 use crate::handle::snapshot::Snapshot;
@@ -10,18 +10,18 @@ use crate::{Error, Readable, Reader, Selection};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// A table and what was made of it before it was dropped.
+/// A table, and things that were made from it before the drop.
 struct Made {
     db: Database,
     table: Table,
     snapshot: Snapshot,
     selection: Selection,
-    /// The selection as the snapshot shows it.
+    /// The selection in the snapshot.
     then: Selection,
     statistics: Reader<'static>,
 }
 
-/// Rows in a file and in memory.
+/// A database with a table that has rows in a file and rows in memory.
 fn made() -> Made {
     let db = Database::builder("db").machine(Machine::simulated(1).0).open().expect("the disk works");
     let table = table(&db, "t", &[]);
@@ -46,14 +46,14 @@ fn polled<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     }
 }
 
-/// The first answer of an iterator over a table that has rows.
+/// The first item of an iterator over a table that has rows. It must not be the end.
 fn first<T>(row: Option<Result<T>>) -> Result<T> {
     row.expect("neither a row nor an error")
 }
 
 type Form = (&'static str, fn(&Made) -> Result<()>);
 
-/// A form of reading or writing `$made`, by its own words.
+/// A list of ways to read or write `$made`. Each comes with its source code as its name.
 macro_rules! forms {
     ($($form:expr),* $(,)?) => {
         [$((stringify!($form), |made| { let form: fn(&Made) -> Result<_> = $form; form(made).map(drop) })),*]
@@ -167,7 +167,7 @@ fn is_refused<T>(outcome: Result<T>, form: &str) {
 fn every_form_of_reading_and_writing_a_dropped_table_says_that_it_was_dropped() {
     let there = made();
     for (form, run) in forms() {
-        // A range without keys has no first row.
+        // A range that has no keys has no first row, so it is left out.
         if !form.contains("\"b\"") {
             run(&there).unwrap_or_else(|error| panic!("{form}: {error}"));
         }
@@ -177,7 +177,7 @@ fn every_form_of_reading_and_writing_a_dropped_table_says_that_it_was_dropped() 
     for (form, run) in forms() {
         is_refused(run(&made), form);
     }
-    // A new table of the same name is another table for the handles, snapshots and selections of the first table.
+    // If a new table has the same name, the handles, snapshots and selections of the old table must not use it.
     let anew = table(&made.db, "t", &[]);
     anew.insert("f001", "another").expect("the disk works");
     for (form, run) in forms() {
@@ -201,7 +201,8 @@ fn an_import_that_ends_after_its_table_was_dropped_says_so() {
     }
 }
 
-/// Everything that was open goes on to give rows or ends with the error. It never ends as if no more rows followed.
+/// Everything that was open before the drop either goes on to return rows or ends with the error. It must never end
+/// as if there were no more rows.
 #[test]
 fn what_is_open_when_its_table_is_dropped_ends_with_that_error() {
     for taken in [0, 1, 2, 3, 50, 99, 100, 101, 150, 199] {

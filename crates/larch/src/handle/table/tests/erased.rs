@@ -1,5 +1,6 @@
-//! Erased rows in a database that is left alone. Background work takes them away, and the test counts what a seek
-//! reads. The machine has no threads, so background work is done when the test drives it.
+//! Tests erased rows in a database that nobody uses for a while. Background work removes the rows, and the test
+//! counts the pages that a seek reads. The machine has no threads, so background work runs only when the test drives
+//! it.
 
 use super::*;
 use crate::Readable;
@@ -17,7 +18,7 @@ fn key(i: u32) -> [u8; 4] {
     i.to_be_bytes()
 }
 
-/// Writes rows to the deepest level. Then all rows but the last one are erased one by one.
+/// Writes rows and compacts them into the deepest level. Then erases all rows but the last, one by one.
 fn erase(db: &Database) -> Table {
     let table = db.table("t").expect("the disk works");
     for i in 0..=ROWS {
@@ -90,7 +91,8 @@ fn erased_rows_that_a_snapshot_sees_through_are_not_merged_over_and_over() {
     assert_eq!(db.metrics().compactions, before, "nothing could be gained");
     assert_eq!(snapshot.get(&table, key(7)).expect("the disk works").as_deref(), Some(&b"a value"[..]));
     drop(snapshot);
-    // The snapshot was the last reader that saw the rows under the erases. Nobody calls anything.
+    // Only the snapshot still saw the rows under the erases. Background work notices that it is gone, although
+    // nobody calls anything.
     drive(&db);
     assert_eq!(table.stats().expect("the table is there").erased_rows, 0);
     assert_eq!(db.metrics().compactions, before + 1);

@@ -1,5 +1,5 @@
-//! What files hold of rows in parts. It is read from the files themselves, after each of the ways in which rows get
-//! there.
+//! Tests how files store rows whose values are in parts. The tests read the files themselves. They do so after each
+//! way in which rows can get into files.
 
 use crate::base::ops::BatchOps;
 use crate::base::options::{Durability, LevelOptions, TableOptions};
@@ -19,7 +19,7 @@ type Parts = Vec<Vec<u8>>;
 const ROWS: u32 = 300;
 
 fn builder(disk: &Arc<SimDisk>) -> crate::Builder {
-    // A few pages of memory, so that every step of a compaction faults.
+    // The cache has room for only a few pages, so every step of a compaction has faults.
     let levels = LevelOptions { level0_files: 100, slow_files: 100, file_bytes: 16 << 10, ..LevelOptions::default() };
     Database::builder("db").machine(Machine::simulated_on(disk.clone(), 1)).cache_bytes(2 << 10).levels(levels)
 }
@@ -28,7 +28,7 @@ fn key(i: u32) -> Vec<u8> {
     format!("k{i:04}").into_bytes()
 }
 
-/// Parts that are empty, short, or too long for a page.
+/// The parts of a row. Some are empty, some are short, and some are too long for a page.
 fn parts(i: u32, round: u32, count: usize) -> Parts {
     let part = |group: u32| {
         let bytes = match (i + group) % 17 {
@@ -41,13 +41,13 @@ fn parts(i: u32, round: u32, count: usize) -> Parts {
     (0..count as u32).map(part).collect()
 }
 
-/// What a reader should see.
+/// The rows that a reader should see.
 type Rows = BTreeMap<Vec<u8>, Parts>;
 
-/// A version in a file; an erase has no parts.
+/// The versions in files. An erase has no parts.
 type Stored = BTreeMap<(Vec<u8>, Reverse<Version>), Option<Parts>>;
 
-/// All versions in all files of `table`, their parts read in both possible ways.
+/// All versions in all files of `table`. The parts are read in both possible ways, which must agree.
 fn stored(table: &Table) -> Stored {
     let core = table.core();
     let session = Session::new(&core.env.cache, Reason::Check, Admit::Pass);
@@ -95,7 +95,7 @@ fn parts_of(session: &Session, cursor: &mut SstCursor, row: &Row, count: usize) 
     found
 }
 
-/// Compares the rows that the files show at each version with the expected rows, and checks the files.
+/// Checks the files, and compares the rows that they show at each version with the expected rows.
 #[track_caller]
 fn check(db: &Database, table: &Table, expected: &[(Version, &Rows)]) {
     db.flush().expect("the disk works");
@@ -122,7 +122,7 @@ fn split(count: usize) -> Vec<String> {
     (0..count).map(|group| format!("g{group}")).collect()
 }
 
-/// Writes every `step`th row from `first` in batches.
+/// Writes every `step`th row, beginning with `first`, in batches.
 fn write(db: &Database, table: &Table, rows: &mut Rows, first: u32, step: usize, round: u32) {
     let count = table.options().groups.len().max(1);
     for chunk in (first..ROWS).step_by(step).collect::<Vec<_>>().chunks(10) {
@@ -167,7 +167,7 @@ fn travel(options: &TableOptions) {
     check(&db, &table, &[(db.version(), &rows)]);
     assert_eq!(history(&table), 0);
 
-    // Rows that are only in the log go to files when the database is opened again.
+    // Some rows are only in the log, and the next open writes them to files.
     write(&db, &table, &mut rows, 0, 4, 3);
     drop((table, db));
     let db = builder(&disk).open().expect("the disk works");
@@ -178,7 +178,7 @@ fn travel(options: &TableOptions) {
         let mut import = table.import().expect("the database takes writes");
         let mut numbers: Vec<u32> = (0..ROWS).step_by(2).collect();
         if !in_order {
-            // Some of them twice: the last one counts.
+            // Some rows are added twice, and then the later one counts.
             numbers.extend((0..ROWS).step_by(6).rev());
         }
         for (round, i) in (10 * u32::from(in_order)..).zip(numbers) {

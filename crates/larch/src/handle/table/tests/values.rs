@@ -1,4 +1,4 @@
-//! Values that lie outside their pages are read in windows, by scans and compactions: rounds are counted.
+//! Tests that scans and compactions read values outside of pages in windows, by counting the rounds.
 
 use super::*;
 use crate::base::options::LevelOptions;
@@ -9,7 +9,7 @@ use pages::{PageKind, Reason};
 const ROWS: u32 = 3000;
 const VALUE_BYTES: usize = 5000;
 
-/// Memory that the page of such a value is expected to take at most while it is read.
+/// The page of such a value should take at most this much memory while it is read.
 const VALUE_MEMORY: u64 = 32 << 10;
 
 const CACHE_BYTES: u64 = 16 << 20;
@@ -24,7 +24,8 @@ fn key(i: u32) -> [u8; 4] {
     i.to_be_bytes()
 }
 
-/// Three files of level 0 with every third row each, and a database over them that has read nothing.
+/// Writes three files in level 0, each with every third row. Then opens the database again, so that nothing was read
+/// yet.
 fn written(groups: &[&str]) -> Database {
     let disk = SimDisk::new(1);
     let db = open(&disk);
@@ -53,7 +54,8 @@ fn check_rounds(db: &Database, reason: Reason, window_bytes: u64, parts: u64, re
     let values = u64::from(ROWS) * parts;
     let reads = after.pages(reason, PageKind::Value).faults - before.pages(reason, PageKind::Value).faults;
     assert!(reads <= values, "{reads} reads of {values} values");
-    // Half a window each time, and the first rounds of each file, whose windows have to grow.
+    // Each round should load half a window. In addition, each file may need some first rounds, while its window
+    // grows.
     let bound = values * VALUE_MEMORY / (window_bytes / 2) + 3 * 20;
     let rounds = after.rounds(reason) - before.rounds(reason);
     assert!(rounds <= bound, "{rounds} rounds of at most {bound} for {values} values");
@@ -101,7 +103,7 @@ fn a_reader_of_keys_reads_no_value() {
 #[test]
 fn a_compaction_waits_for_values_once_a_window() {
     for (groups, parts) in [(&[][..], 1), (&["a", "b"][..], 2)] {
-        // Less than the part of the working memory that reads ahead.
+        // This is less than the part of the memory for work that compactions use to read ahead.
         let window = 1 << 20;
         check_rounds(&written(groups), Reason::Compaction, window, parts, |table| {
             table.compact().expect("the disk works");

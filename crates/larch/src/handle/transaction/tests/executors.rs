@@ -1,4 +1,4 @@
-//! The future of a commit never stops the thread of its executor, whatever the commit waits for.
+//! Tests that the future of a commit never blocks the thread of its executor, whatever the commit waits for.
 #![allow(clippy::disallowed_methods, reason = "the database lies on the machine's disk, and has threads")]
 
 use super::*;
@@ -10,10 +10,11 @@ use os::sync::atomic::{AtomicBool, Ordering};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-/// How often a thread looks for what a task of another thread does, before the test counts the task as stopped.
+/// If a thread has looked this many times in vain for what a task of another thread should do, the test counts that
+/// task as stopped.
 const PATIENCE: u32 = 3_000_000;
 
-/// Looks until `is_done`; false if it never is.
+/// Looks again and again until `is_done` returns true. Returns false if it never does.
 fn looks_until(is_done: impl Fn() -> bool) -> bool {
     for _ in 0..PATIENCE {
         if is_done() {
@@ -24,7 +25,7 @@ fn looks_until(is_done: impl Fn() -> bool) -> bool {
     false
 }
 
-/// Runs `work` beside a task that calls `tick` again and again, on one thread.
+/// On one thread, runs `work` beside a task that calls `tick` again and again.
 fn beside_a_tick<T>(work: impl Future<Output = T>, tick: impl Fn()) -> T {
     let ticks = async {
         loop {
@@ -56,7 +57,7 @@ fn a_task_whose_commit_has_no_room_lets_other_tasks_run() {
         }
     };
     beside_a_tick(commits, || {
-        // The flush goes on once a commit waits for it.
+        // The flush is let go when a commit waits for it.
         if db.core().background.stalls.totals(StallReason::WriteBuffer).0 > 0 {
             may_flush.store(true, Ordering::SeqCst);
         }
@@ -100,7 +101,7 @@ fn a_task_whose_commit_writes_files_lets_other_tasks_run() {
         tx.insert(&table, i.to_be_bytes(), [7; 100]).expect("it is taken");
     }
     assert!(tx.work().writes.in_runs() > 0);
-    // Files cannot be installed while somebody has the levels.
+    // No files can be installed while the test holds the lock of levels.
     let levels = std::cell::Cell::new(Some(db.core().writes.levels.own()));
     let ticks = std::cell::Cell::new(0);
     let committed = beside_a_tick(tx.commit_async(), || {

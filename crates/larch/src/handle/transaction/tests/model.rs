@@ -1,5 +1,5 @@
-//! Random transactions against a sorted map: one transaction with savepoints, whatever lies in memory, in files or
-//! nowhere.
+//! Compares random transactions with a sorted map. Each transaction uses savepoints, and its rows may be in memory,
+//! in files or nowhere.
 
 use super::*;
 use crate::base::record::tests::seeds;
@@ -39,7 +39,7 @@ fn in_bounds(model: &Model, (low, high): &(Bound<Vec<u8>>, Bound<Vec<u8>>)) -> V
     rows.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// Reads in one of the forms.
+/// Reads a key in one of the possible ways.
 fn read(rng: &mut StdRng, tx: &Transaction, table: &Table, model: &Model) {
     let (key, expected) = {
         let key = key(rng);
@@ -57,7 +57,7 @@ fn read(rng: &mut StdRng, tx: &Transaction, table: &Table, model: &Model) {
     assert_eq!(found.as_deref(), expected.as_deref(), "{}", key.escape_ascii());
 }
 
-/// Reads a range, from both ends.
+/// Reads a range from both ends.
 fn read_range(rng: &mut StdRng, tx: &Transaction, table: &Table, model: &Model) {
     let bounds = bounds(rng);
     let mut expected = in_bounds(model, &bounds).into_iter();
@@ -73,7 +73,7 @@ fn read_range(rng: &mut StdRng, tx: &Transaction, table: &Table, model: &Model) 
     }
 }
 
-/// Moves a cursor.
+/// Moves a cursor at random.
 fn move_cursor(rng: &mut StdRng, tx: &Transaction, table: &Table, model: &Model) {
     let bounds = bounds(rng);
     let rows = in_bounds(model, &bounds);
@@ -115,7 +115,7 @@ fn write(rng: &mut StdRng, tx: &mut Transaction, table: &Table, model: &mut Mode
     }
 }
 
-/// Returns how many of the writes were in files at the end.
+/// Does one random transaction. Returns how many of its writes were in files at the end.
 fn transact(rng: &mut StdRng, db: &Database, table: &Table, model: &mut Model) -> u64 {
     let mut tx = db.begin().expect("it begins");
     let (mut own, mut savepoints) = (model.clone(), Vec::new());
@@ -151,7 +151,7 @@ fn a_transaction_sees_what_a_sorted_map_sees_resident_and_with_faults() {
         let mut rng = StdRng::seed_from_u64(seed);
         let machine = Machine::simulated_on(SimDisk::new(seed), seed);
         let cache_bytes = if seed % 2 == 0 { 64 << 10 } else { 64 << 20 };
-        // With a small write buffer nearly all writes move into files before the commit.
+        // With this small write buffer, nearly all writes move to files before the commit.
         let write_buffer_bytes = if seed % 3 == 0 { 2 << 10 } else { 64 << 20 };
         let builder = Database::builder("db").machine(machine).write_buffer_bytes(write_buffer_bytes);
         let db = builder.cache_bytes(cache_bytes).open().expect("the disk works");

@@ -1,4 +1,4 @@
-//! Work that is done again after conflicts, by threads and tasks beside each other.
+//! Tests work that is repeated after conflicts, in several threads and tasks.
 #![allow(clippy::disallowed_methods, reason = "threads beside each other are what is tested")]
 
 use super::*;
@@ -67,8 +67,8 @@ fn after_eight_conflicts_the_keys_are_reserved_and_the_work_is_done() {
     let done: Result<usize> = db.transact(|tx| {
         reserved.push(db.core().writes.reserved.count());
         increment(tx, &table, "a")?;
-        // Another commit comes between each of the first twelve attempts, whatever is reserved: here no thread may
-        // wait.
+        // In each of the first twelve attempts, this thread makes another commit to the key. It does not wait for
+        // the reservation, because no thread may wait on this machine.
         if reserved.len() <= 12 {
             table.insert("a", [0; 8])?;
         }
@@ -96,19 +96,20 @@ fn work_that_reads_a_busy_range_is_done_in_the_end_because_other_commits_wait() 
         let done: Result<()> = db.transact(|tx| {
             attempts += 1;
             let rows = tx.iter(&table).count();
-            // Two commits of the other thread end meanwhile, unless the other thread has to wait. The second commit
-            // has begun after this moment.
+            // Waits until two more commits of the other thread have ended, or until the other thread has to wait.
+            // The second of these commits began after this moment.
             let begun = commits.load(Ordering::SeqCst);
             while commits.load(Ordering::SeqCst) < begun + 2 && !holds() {
                 thread::yield_now();
             }
-            // A commit of this thread does not wait for itself.
+            // Commits of this thread do not wait for this thread.
             db.table("other")?.insert("a", "1")?;
             tx.insert(&table, "rows", rows.to_string())
         });
         is_over.store(true, Ordering::SeqCst);
         done.expect("it has the database for itself at last");
-        // Each commit that was under way when the transaction began to hold the writer may come between once more.
+        // A commit that had already begun when the transaction started to hold the writer may still cause one more
+        // conflict.
         assert!((3..30).contains(&attempts), "{attempts}");
     });
     assert!(table.contains_key("rows").expect("the disk works") && !holds());
@@ -121,7 +122,7 @@ fn a_writer_that_is_held_too_long_goes_on() {
     let reserved = &db.core().writes.reserved;
     let clock = &*db.core().env.machine.clock;
     let (mut forgotten, mut next) = (Reservation::default(), Reservation::default());
-    // The thread that holds the writer does not wait for itself, so another thread does.
+    // Commits of the thread that holds the writer do not wait, so another thread has to hold it.
     thread::scope(|scope| {
         scope.spawn(|| reserved.hold_writer(&mut forgotten, std::time::Duration::from_millis(20), clock));
     });
@@ -180,7 +181,7 @@ fn a_commit_waits_for_a_reserved_key_but_not_for_ever() {
     let (_directory, db, table) = real();
     let mut forgotten = db.begin().expect("it begins");
     forgotten.get_for_update(&table, "a").expect("the disk works");
-    // This ends although nobody frees the key.
+    // This commit ends although nobody frees the key.
     table.insert("a", "1").expect("the disk works");
     let mut other = db.begin().expect("it begins");
     other.get_for_update(&table, "a").expect("the disk works");
@@ -198,7 +199,8 @@ fn a_task_that_waits_for_a_reserved_key_lets_the_task_run_that_has_it() {
     let (_directory, db, table) = real();
     let (times, is_over) = (std::cell::Cell::new(0_u32), std::cell::Cell::new(false));
     let executor = smol::LocalExecutor::new();
-    // This task has the key until it has run ten times. On one thread it runs only if the other task lets it.
+    // This task has reserved the key until it has run ten times. Both tasks are on one thread, so this task runs
+    // only when the other task lets it.
     let holder = executor.spawn(async {
         let mut tx = db.begin().expect("it begins");
         tx.get_for_update_async(&table, "a").await.expect("the disk works");

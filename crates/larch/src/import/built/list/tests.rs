@@ -1,4 +1,4 @@
-//! What the list of built files promises: its bytes, and that damage is found.
+//! Tests what the list of built files promises: its bytes do not change, and damage is found.
 
 use super::*;
 use crate::base::sealed::tests as sealed;
