@@ -19,10 +19,9 @@
 //!
 //! The [policy](crate::policy) decides which pages stay and which are evicted.
 //!
-//! Thread safe. A page that is in memory is found without a lock, by one atomic addition: A page that is in memory
-//! is found without a lock, by one atomic addition; While the lock of a shard is held, no file is read, no memory
-//! of pages is freed, and no thread waits or is woken. Meanwhile only one other lock may be taken: the lock of the
-//! free frames.
+//! Thread safe. A page that is in memory is found without a lock, by one atomic addition: `table` and
+//! [frames](crate::frame) say how. While the lock of a shard is held, no file is read, no memory of pages is freed,
+//! and no thread waits or is woken. Meanwhile only one other lock may be taken: the lock of the free frames.
 
 pub(crate) mod claim;
 mod file_state;

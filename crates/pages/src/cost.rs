@@ -1,27 +1,29 @@
-//! What a page costs in memory, and what is reserved for one before it is there. It does not know which budget pays.
+//! What a page costs in memory, and how much memory is reserved for a page before it is there. This module does not
+//! know which budget pays.
 
 use crate::page::MAX_PAGE_BYTES;
 use crate::{Address, PageKind};
 use os::BLOCK_BYTES;
 
-/// What a page in memory costs besides its buffer, in bytes: its frame 64, the rest of it 128, its share of the table
-/// 4 to 8, the policy's node 24, the ghost's entries 16, rounded up.
+/// The cost of a page in memory without its buffer, in bytes: its frame 64, the rest of the frame 128, its share of
+/// the table 4 to 8, the node of the policy 24, and the entries of the ghost 16. The sum is rounded up.
 pub(crate) const FRAME_BYTES: u64 = 248;
 
-/// Bytes of a page for which it gets one hint. As a rule, a child with its separator takes more bytes.
+/// A page gets one hint for each so many of its bytes. As a rule, a child and its separator take more bytes than
+/// this.
 const HINTED_BYTES: u64 = 12;
 
 /// Bytes of a hint.
 const HINT_BYTES: u64 = 8;
 
-/// How many times its stored bytes a page is expected to take once it is unpacked. The reservation uses this: LZ4
+/// A page is expected to take so many times its stored bytes once it is unpacked. The reservation uses this: LZ4
 /// seldom does better on rows.
 const UNPACKED_TIMES: u64 = 4;
 
 impl Address {
-    /// Memory to reserve for a page that is not in memory yet, in bytes. A stored page of whole blocks is a plain
-    /// page, and it is read into the buffer where it stays. Other pages are read with the blocks that they share with
-    /// their neighbours, and are copied or unpacked.
+    /// The memory to reserve for a page that is not in memory yet, in bytes. A stored page of whole blocks is a
+    /// plain page. It is read into the buffer in which it stays. Other pages are read together with the blocks that
+    /// they share with their neighbours. Then they are copied or unpacked.
     #[inline]
     pub fn memory_bytes(&self) -> u64 {
         let block = BLOCK_BYTES as u64;
@@ -35,15 +37,15 @@ impl Address {
     }
 }
 
-/// Memory that a page takes if its buffer has a capacity of `buffer_bytes`, without hints.
+/// The memory that a page without hints takes, if its buffer has a capacity of `buffer_bytes`.
 #[inline]
 pub(crate) fn cost_bytes(buffer_bytes: u64) -> u64 {
     buffer_bytes + FRAME_BYTES
 }
 
-/// Memory for the hints of a page of `bytes` bytes: where its children are in memory. A page gets hints when a child
-/// is first looked for, if the budget has room. If it has no room, pages are read from the disk, and a look in the
-/// table of all frames costs nothing in comparison.
+/// The memory for the hints of a page of `bytes` bytes. The hints say where the page's children are in memory. A
+/// page gets hints when a child is first looked for, if the budget has room. If the budget has no room, pages are
+/// read from the disk anyway. Compared with that, a look in the table of all frames costs nothing.
 #[inline]
 pub(crate) fn hint_bytes(bytes: u64, kind: PageKind) -> u64 {
     match kind {

@@ -1,5 +1,5 @@
 //! What sessions did: hits, faults, bytes and rounds, by reason and kind of page. The counters do not know why a
-//! session did it.
+//! session did these things.
 //!
 //! Thread safe, and all counters only grow. A session counts its own hits. It adds them to these counters at each
 //! round, at least every few dozen hits, and when it is dropped. So a hit touches no cache line that other threads
@@ -8,7 +8,7 @@
 use crate::PageKind;
 use os::sync::atomic::{AtomicU64, Ordering};
 
-/// Why pages are read; chosen where a session is opened.
+/// Why pages are read. The reason is chosen where a session is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Reason {
@@ -24,7 +24,7 @@ pub enum Reason {
     Statistics,
     /// Checking a file.
     Check,
-    /// Bringing to memory what is expected to be wanted.
+    /// Bringing pages to memory that are expected to be wanted.
     Warm,
 }
 
@@ -64,7 +64,7 @@ struct AtomicPages {
     read_bytes: AtomicU64,
 }
 
-/// Pages of one kind, for one reason or summed up.
+/// Counts of the pages of one kind, for one reason or for all reasons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pages {
     /// Found in memory.
@@ -83,7 +83,7 @@ impl Pages {
     }
 }
 
-/// Hits of one session that it has not added to the totals yet, [`HIT_BITS`] bits for each kind.
+/// The hits of one session that are not in the totals yet, with [`HIT_BITS`] bits for each kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HitTally(u64);
 
@@ -94,7 +94,7 @@ const MAX_HITS: u64 = (1 << HIT_BITS) - 1;
 const _: () = assert!(KINDS * HIT_BITS <= 64, "every kind has its bits");
 
 impl HitTally {
-    /// Counts a hit. True if the tally must be added to the totals before the next one.
+    /// Counts a hit. Returns true if the tally must be added to the totals before the next hit.
     #[inline]
     pub fn count(&mut self, kind: PageKind) -> bool {
         let at = kind.index() * HIT_BITS;
@@ -103,8 +103,8 @@ impl HitTally {
     }
 }
 
-/// The totals at one moment. The counters are read one after the other, so sums may differ by what happened
-/// meanwhile.
+/// The totals at one moment. The counters are read one after the other. So sums may differ by what happened between
+/// two of these reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CounterSnapshot {
     pages: [[Pages; KINDS]; REASONS],

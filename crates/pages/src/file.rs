@@ -1,11 +1,12 @@
-//! A file whose pages are read by address. It does not know what its pages mean, or which of them are kept in memory.
+//! This module does not know what the pages mean, or which of them are kept in memory. It does not know what its
+//! pages mean, or which of them are kept in memory.
 //!
 //! * Making a `PagedFile` opens nothing. The file is opened when the first read is made, not when the read is asked
-//!   for. The cache bounds how many files are open at once, whether they are kept open or being read.
-//! * A cache never uses a slot twice, so a page of a file that is gone is never found under the name of another
-//!   file's page.
-//! * A dead file (see [`PagedFile::kill`]) has no pages in the cache and gets none. Reading it still works as long as
-//!   the disk has it.
+//!   for. The cache limits how many files are open at once. Files that are kept open and files that are being read
+//!   both count.
+//! * A cache never uses a slot twice. So a page of a file that is gone is never taken for a page of another file.
+//! * A dead file (see [`PagedFile::kill`]) has no pages in the cache and gets none. But the file can still be read
+//!   as long as the disk has it.
 //!
 //! Thread safe.
 
@@ -25,7 +26,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An immutable file of pages. Two values are equal only if they are the same registration.
+/// An immutable file of pages. Two values are equal only if they come from the same registration.
 pub struct PagedFile {
     slot: u32,
     id: u64,
@@ -34,12 +35,12 @@ pub struct PagedFile {
     reads: Arc<dyn Reads>,
     handle: Arc<FileHandle>,
     pool: Arc<OpenFiles>,
-    /// The cache the file is registered with, for as long as that lives.
+    /// The cache with which the file is registered, as long as the cache lives.
     home: Weak<PageCache>,
     state: FileState,
 }
 
-/// Stored bytes of a page within the whole blocks that were read.
+/// The stored bytes of a page, within the whole blocks that were read.
 pub(crate) struct StoredPage {
     /// What was read.
     pub buffer: Buffer,
@@ -67,7 +68,8 @@ impl PagedFile {
         Self { slot, id, path, disk, reads, handle: Arc::default(), pool, home, state: FileState::new() }
     }
 
-    /// Number of the file in its cache, which never gives it to another file. It is 0 for a file outside every cache.
+    /// The number of the file in its cache. The cache never gives this number to another file. For a file outside
+    /// every cache, it is 0.
     #[inline]
     pub fn slot(&self) -> u32 {
         self.slot
@@ -112,8 +114,8 @@ impl PagedFile {
         }
     }
 
-    /// Sets whether the pages of the file that come into the cache stay there while any other page can go. They do so
-    /// within the share of kept pages, see [`PageCache::set_kept_bytes`].
+    /// Sets whether pages of the file that come into the cache stay there as long as any other page can be evicted.
+    /// This holds within the share of kept pages; see [`PageCache::set_kept_bytes`].
     ///
     /// When the file is no longer kept, its pages in memory stay no longer than other pages.
     pub fn keep(&self, kept: bool) {
@@ -141,7 +143,7 @@ impl PagedFile {
         &self.state
     }
 
-    /// An error about the bytes of one of its pages.
+    /// An error about the bytes of a page of this file.
     pub fn corrupt(&self, kind: PageKind, offset: u64, why: impl Into<String>) -> Error {
         Error::Corrupt { file: self.path.clone(), page: kind.name(), offset, why: why.into() }
     }
@@ -162,15 +164,15 @@ impl PagedFile {
         Ok(stored)
     }
 
-    /// The outcome of a read into `buffer`, in which the first wanted page starts at `start`.
+    /// The outcome of a read into `buffer`. The first wanted page starts at `start` in the buffer.
     pub(crate) fn stored(&self, mut buffer: Buffer, start: usize, read: io::Result<usize>) -> Result<StoredPage> {
         let read = read.map_err(|error| self.io_error("read", error))?;
         buffer.set_len_within_capacity(read);
         Ok(StoredPage { buffer, start })
     }
 
-    /// Checks that the page does not lie beyond what was read from `offset` on. The read brings less than asked only
-    /// at the end of the file.
+    /// Checks that the bytes which were read from `offset` on reach to the end of the page. A read brings less than
+    /// it asked for only at the end of the file.
     pub(crate) fn check_end(&self, stored: &StoredPage, offset: u64, at: &Address, kind: PageKind) -> Result<()> {
         let end = offset + stored.buffer.len() as u64;
         if at.end() <= end {
@@ -179,8 +181,8 @@ impl PagedFile {
         Err(self.corrupt(kind, at.offset, format!("the file ends at {end}, the page at {}", at.end())))
     }
 
-    /// The object that this file is, if it is one. Then damage may have happened on the way from the store, and a
-    /// second read may bring whole bytes. `None`, too, while too many files are open.
+    /// The object that this file is, if it is an object. For an object, damage may have happened on the way from
+    /// the store, and a second read may bring undamaged bytes. It is also `None` while too many files are open.
     pub(crate) fn object(self: &Arc<Self>) -> Option<StoreObject> {
         let open = Arc::clone(self).try_open().ok()??;
         open.file().object()
@@ -192,7 +194,7 @@ impl PagedFile {
     pub fn read_anew(self: &Arc<Self>, buffer: &mut [u8], offset: u64) -> Option<io::Result<usize>> {
         let object = self.object()?;
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
-        // The receiver waits for this, so it still exists when the read ends.
+        // This function waits for the answer, so the receiver still exists when the read ends.
         let done = move |read: io::Result<&[&[u8]]>| sender.send(read.map(<[_]>::concat)).unwrap_or_default();
         object.store.begin_read_anew(&object.name, offset..offset + buffer.len() as u64, Box::new(done));
         let read = receiver.recv().unwrap_or_else(|_| Err(io::Error::other("the read was given up")));
@@ -207,7 +209,7 @@ impl PagedFile {
         &self.reads
     }
 
-    /// Calls `act` with the open file. `act` must open no other file.
+    /// Calls `act` with the open file. `act` must not open another file.
     fn with_open<T>(&self, act: impl FnOnce(&dyn File) -> io::Result<T>) -> io::Result<T> {
         let opened = self.pool.get(&self.handle, || self.open_on_disk());
         // This is declared before the file, so it is dropped after the file, even if `act` panics.
@@ -216,7 +218,7 @@ impl PagedFile {
         act(&*file)
     }
 
-    /// An error of reading or measuring the file, or of opening it for that.
+    /// The error if the file could not be read or measured, or could not be opened for that.
     fn io_error(&self, action: &'static str, error: io::Error) -> Error {
         match error.downcast::<NotOpened>() {
             Ok(NotOpened(why)) => Error::io("open", &self.path, why),
@@ -229,8 +231,9 @@ impl PagedFile {
     }
 }
 
-/// Each read opens the file when the read is made. A caller that waits for a read holds something that keeps the file
-/// on the disk. A read for which no caller waits any more may find that the file is gone; its error is dropped.
+/// Each read opens the file at the moment when the read is made. A caller that waits for a read holds something
+/// that keeps the file on the disk. If no caller waits for a read any more, the read may find that the file is
+/// gone. Its error is then dropped.
 impl ReadSource for PagedFile {
     fn open(self: Arc<Self>) -> io::Result<OpenSource> {
         let file = self.pool.get(&self.handle, || self.open_on_disk()).map_err(not_opened)?;
@@ -275,7 +278,7 @@ fn not_opened(why: io::Error) -> io::Error {
 impl Drop for PagedFile {
     fn drop(&mut self) {
         self.kill();
-        // A late reader may have opened the file again after it was killed.
+        // A late reader may have opened the file again after the file was killed.
         self.pool.close(&self.handle);
     }
 }

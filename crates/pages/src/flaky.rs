@@ -1,7 +1,9 @@
-//! A source that refuses pages it could give, so that every fault path runs in tests. It does not know what is read.
+//! A source that refuses pages although it could give them, so that tests run every fault path. It does not know
+//! what is read.
 //!
-//! It keeps the promise that all readers rely on: once a page was refused and fetched, the source gives it until the
-//! step is released. So every run of a step gets further. For one reader: `Send` if the source is, not `Sync`.
+//! It keeps the promise that all readers rely on: once a page was refused and fetched, the source gives it until
+//! the step is released. So every run of a step gets further. For one reader: it is `Send` if the wrapped source
+//! is, and it is not `Sync`.
 
 use crate::{PageAt, PageRef, PageSource, Result, Stop};
 use std::cell::{Cell, RefCell};
@@ -19,11 +21,11 @@ struct FlakyState {
     noted: Vec<FlakyPlace>,
     /// Pages that were fetched in this step: they are given until they are released.
     fetched: HashSet<FlakyPlace>,
-    /// `None`: nothing stays from step to step.
+    /// `None` if nothing is remembered from step to step.
     memory: Option<FlakyMemory>,
 }
 
-/// Pages remembered from step to step. The number says how many more times each page will be given.
+/// Pages remembered from step to step. The number for each page says how many more times the page will be given.
 struct FlakyMemory {
     touches: HashMap<FlakyPlace, u32>,
     random: SplitMix,
@@ -42,8 +44,8 @@ impl<S: PageSource> Flaky<S> {
         Self::with_memory(source, None)
     }
 
-    /// Refuses pages by a schedule that `seed` decides. A page that is seen for the first time is refused in half of
-    /// the cases. Any page is refused again after it was touched 5 to 10 times since it came.
+    /// Refuses pages by a schedule that `seed` decides. A page that is seen for the first time is refused in half
+    /// of the cases. A page is refused again after it was touched 5 to 10 times since it came.
     pub fn forgetful(source: S, seed: u64) -> Self {
         Self::with_memory(source, Some(FlakyMemory { touches: HashMap::new(), random: SplitMix(seed) }))
     }
@@ -53,7 +55,7 @@ impl<S: PageSource> Flaky<S> {
         Self { source, state: RefCell::new(state), refusals: Cell::new(0) }
     }
 
-    /// How many times a page that was needed was refused. Pages that were only peeked at do not count. A test that
+    /// How often a page that was needed was refused. Pages that were only peeked at do not count. A test that
     /// relies on faults asserts that this is not 0.
     pub fn refusals(&self) -> u64 {
         self.refusals.get()
@@ -104,7 +106,7 @@ impl<S: PageSource> Flaky<S> {
 impl<S: PageSource> PageSource for Flaky<S> {
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop> {
         let state = &mut *self.state.borrow_mut();
-        // The source is asked in any case, so that it notes what it misses itself for the same round.
+        // The source is always asked, so that it can note the pages that it misses itself for the same round.
         match self.source.page(at) {
             Ok(_) if state.refuses(place(at)) => self.refusals.set(self.refusals.get() + 1),
             Err(Stop::Fault) => {}

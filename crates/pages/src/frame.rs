@@ -3,9 +3,8 @@
 //! The bytes were verified before the page was put into its frame, and they never change. [`PageRef`] is `Send +
 //! Sync`. While a `PageRef` lives, its page is pinned: it cannot be evicted and counts against the budget.
 //!
-//! Frames are numbered and never freed while their `Frames` live. So a reader without a lock may look at a frame that
-//! is being emptied at that moment, or that holds another page by now. Everything about a frame goes through one
-//! word:
+//! Frames are numbered and never freed while their `Frames` live. So a reader without a lock may look at a frame
+//! that is just being emptied, or that holds another page by then. Everything about a frame goes through one word:
 //!
 //! ```text
 //! bit 31    LIVE      it holds a page
@@ -13,21 +12,21 @@
 //! 0..30     pins      references to it, and readers that are just comparing its name
 //! ```
 //!
-//! * A reader that looks for a page adds a pin and then reads the name. If both marks are set and the name is right,
-//!   the pin is a reference. Otherwise the pin is taken away again, like any reference. While the pin is there, what
-//!   the reader found in the frame does not change.
-//! * A page goes when the word is changed to 0 in one step, which succeeds only once. The cache changes it from LIVE
-//!   and CACHED without pins, when it evicts the page or gives the page up. The holder of the last pin changes it
-//!   from LIVE and that pin. So no page is left without an owner. A thread that has given up its pin does not look at
-//!   the frame again, because the frames may be gone with the page.
-//! * A reader that looks at an empty frame also adds to its word. So a page comes into a frame by an addition of LIVE
-//!   and the first pin.
-//! * What is in a live frame is written before LIVE is added (release) and read after LIVE was seen (acquire). The
-//!   thread that set the word to 0 takes the content out. It does so after all holders of the page have released the
-//!   page (release, acquire).
+//! * A reader that looks for a page adds a pin and then reads the name. If both marks are set and the name is
+//!   right, the pin is a reference. Otherwise the pin is taken away again, like any reference. While the pin is
+//!   there, the content that the reader found in the frame does not change.
+//! * A page leaves its frame when the word is changed to 0 in one step, which succeeds only once. When the cache
+//!   evicts a page or gives it up, it changes the word from LIVE and CACHED without pins to 0. The holder of the
+//!   last pin changes the word from LIVE and this pin to 0. So no page is left without an owner. A thread that has
+//!   given up its pin does not look at the frame again, because the frames may be gone with the page.
+//! * A reader that looks at an empty frame also adds a pin to the frame's word. So a page is put into a frame by
+//!   adding LIVE and the first pin to the word.
+//! * The content of a live frame is written before LIVE is added (release), and read after LIVE was seen (acquire).
+//!   The thread that set the word to 0 takes the content out. It does so after all holders of the page have
+//!   released the page (release, acquire).
 //!
-//! A frame is one cache line. It has all that a reader needs to recognize a page and to reach its bytes. The rest of
-//! what belongs to a page lies apart: only nodes, and pages that come and go, touch it. For each child, a node
+//! A frame is one cache line. It has all that a reader needs to recognize a page and to reach its bytes. The other
+//! data of a page lies apart, because only nodes, and pages that come and go, need it. For each child, a node
 //! remembers two places where the child was last seen: its frame and its bytes. So a reader can prefetch the frame
 //! and the page at the same time.
 
@@ -47,19 +46,20 @@ use std::ptr::NonNull;
 const LIVE: u32 = 1 << 31;
 const CACHED: u32 = 1 << 30;
 const PINS: u32 = CACHED - 1;
-/// The most references that are given out, so that leaked references never reach the two marks. The remaining pins
-/// are for readers that are being refused.
+/// The most references that are given out. Because of this limit, leaked references never reach the two marks. The
+/// remaining pins are for readers that look at a frame and are refused.
 const MAX_PINS: u32 = PINS / 2;
 
-/// The most uses that are counted between two looks of the policy, because the policy does not distinguish more.
+/// The most uses that are counted between two looks of the policy. The policy does not distinguish higher counts.
 const MAX_USES: u8 = 3;
 
-/// What a reader needs of a page before it knows where in the page to look: the header, the heads of the keys, the
-/// offsets of the rows, and the prefix of the keys behind them. For 148 rows in 16 KiB, this takes 946 bytes.
+/// How many bytes a reader needs of a page before it knows where in the page to look: the header, the heads of the
+/// keys, the offsets of the rows, and the prefix of the keys behind them. For 148 rows in 16 KiB, this takes 946
+/// bytes.
 const FIRST_BYTES: usize = 960;
 
-/// A page in memory, header and payload. Cloning costs one atomic addition. It panics when the page has half a
-/// billion references, which can happen only if references were leaked.
+/// A page in memory, header and payload. Cloning costs one atomic addition. Cloning panics if the page has half a
+/// billion references. This can happen only if references were leaked.
 pub struct PageRef(NonNull<Frame>);
 
 // SAFETY: a frame is shared by references only; its word is atomic, and what it holds is Send + Sync and not changed
@@ -72,18 +72,19 @@ unsafe impl Sync for PageRef {}
 #[repr(C, align(64))]
 pub(crate) struct Frame {
     word: AtomicU32,
-    /// Number of the next frame in the table's chain, 0 for none. Written under the lock of the chain's shard.
+    /// The number of the next frame in the table's chain; 0 for none. It is written under the lock of the chain's
+    /// shard.
     next: AtomicU32,
-    /// The name of the page: slot and unit. A reader reads it before it knows that this is the page that it looks
-    /// for.
+    /// The name of the page: slot and unit. A reader reads the name before it knows whether this is the page that
+    /// it looks for.
     slot: AtomicU32,
     /// The page's place in the policy. It is read and written under the lock of the shard.
     place: AtomicU32,
     unit: AtomicU64,
-    /// The number of this frame. It is 0 for a frame that is alone.
+    /// The number is 0 for a frame that is not in a cache. It is 0 for a frame that is alone.
     number: u32,
     uses: AtomicU8,
-    /// What readers need of a live frame's page. The offset in its address is the offset in the name.
+    /// What readers need of the page in a live frame. The offset in the page's address is the offset in the name.
     face: UnsafeCell<Face>,
     /// The rest of what a live frame holds. It lives as long as the frame does.
     rest: NonNull<RestCell>,
@@ -92,10 +93,11 @@ pub(crate) struct Frame {
 #[cfg(not(any(loom, shuttle)))]
 const _: () = assert!(size_of::<Frame>() == 64, "a reader takes one line of memory to reach a page");
 
-// SAFETY: `face` and `rest` are reached only through a pin of a live frame, for reading, or, alone, by the thread that
-// set the word to 0 or took the frame's number from the list of free ones; see the top of the file.
+// SAFETY: `face` and `rest` are reached in two ways only. Readers reach them through a pin of a live frame. The
+// thread that set the word to 0, or that took the frame's number from the list of free ones, reaches them alone;
+// see the top of the file.
 unsafe impl Sync for Frame {}
-// SAFETY: as above; what they hold is Send.
+// SAFETY: as above, and what they hold is Send.
 unsafe impl Send for Frame {}
 
 /// What readers need of a page: its bytes, and what shows that this page is the one that its parent means.
@@ -120,8 +122,8 @@ impl Face {
 
 type RestCell = UnsafeCell<Option<Rest>>;
 
-/// The rest of what a live frame holds. Fields drop in this order: the memory is freed before the budget is credited,
-/// and the frames are dropped last.
+/// The rest of what a live frame holds. The fields are dropped in this order: the memory is freed before the budget
+/// is credited, and the frames are dropped last.
 struct Rest {
     /// The bytes that the face points to.
     buffer: Buffer,
@@ -131,21 +133,21 @@ struct Rest {
     frames: Option<Arc<Frames>>,
 }
 
-/// Where children of a page were last seen. Child `i` has the entry at `i` modulo the length. Each entry is a
+/// Where the children of a page were last seen. Child `i` has the entry at `i` modulo the length. Each entry is a
 /// [`Hint`] as a number.
 struct Hints {
     cells: Box<[AtomicU64]>,
     charge: Charge,
 }
 
-/// Where a page was last seen: the number of its frame, which is 0 if the page was not seen, and the block of memory
-/// in which its bytes began.
+/// Where a page was last seen: the number of its frame, and the block of memory in which its bytes began. The
+/// number is 0 if the page was not seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hint(u64);
 
 impl Hint {
-    /// Bits for the number of a frame: enough for 1 TiB of pages of 4 KiB. The other bits are for the number of a
-    /// block, and are enough for addresses of 48 bits.
+    /// The bits for the number of a frame. They are enough for 1 TiB of pages of 4 KiB. The other bits are for the
+    /// number of a block. They are enough for addresses of 48 bits.
     const NUMBER_BITS: u32 = 28;
 
     /// Where `page` is. If the numbers are too large, the hint says that the page was not seen.
@@ -205,17 +207,17 @@ impl Frame {
         self.next.store(number, Ordering::Release);
     }
 
-    /// Where the policy has the page. The caller holds the lock of the shard.
+    /// The place of the page in the policy. The caller holds the lock of the shard.
     pub fn place(&self) -> u32 {
         self.place.load(Ordering::Relaxed)
     }
 
-    /// Sets where the policy has the page. The caller holds the lock of the shard.
+    /// Sets the place of the page in the policy. The caller holds the lock of the shard.
     pub fn set_place(&self, place: u32) {
         self.place.store(place, Ordering::Relaxed);
     }
 
-    /// Whether the frame has this name, or had it before its page went.
+    /// Whether this is the name of the frame's page, or of the page that last left the frame.
     #[inline]
     pub fn is_named(&self, key: PageKey) -> bool {
         self.unit.load(Ordering::Relaxed) == key.unit && self.slot.load(Ordering::Relaxed) == key.slot
@@ -226,11 +228,11 @@ impl Frame {
         PageKey { slot: self.slot.load(Ordering::Relaxed), unit: self.unit.load(Ordering::Relaxed) }
     }
 
-    /// A reference to the page, if the frame holds the page of this name and the cache has it.
+    /// A reference to the page with this name, if the frame holds this page and the cache has it.
     #[inline]
     pub fn find(&self, key: PageKey) -> Option<PageRef> {
         let word = self.word.fetch_add(1, Ordering::Acquire);
-        // Whatever the frame holds, this is a pin now. Dropping the reference removes the pin.
+        // Whatever the frame holds, the reader now has a pin. Dropping the reference removes the pin.
         let page = PageRef(NonNull::from(self));
         (word & (LIVE | CACHED) == LIVE | CACHED && word & PINS < MAX_PINS && self.is_named(key)).then_some(page)
     }
@@ -282,8 +284,8 @@ impl Frame {
         Some(unsafe { self.empty() })
     }
 
-    /// Makes the cache give the page up: the page goes now or, later, with its last reference. The caller holds the
-    /// lock of the shard.
+    /// Makes the cache give the page up. The page leaves now or, if other references exist, with the last of them.
+    /// The caller holds the lock of the shard.
     pub fn forget(&self) -> Option<Evicted> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
@@ -296,21 +298,22 @@ impl Frame {
         }
     }
 
-    /// Takes out what the frame holds. The frame is used again once that is dropped.
+    /// Takes out what the frame holds. Once the result is dropped, the frame is used again.
     ///
     /// # Safety
     ///
-    /// The caller has set the word to 0, from live and no pins but one of its own.
+    /// The caller has set the word to 0. Before that, the frame was live and had no pins but one of the caller.
     unsafe fn empty(&self) -> Evicted {
-        // SAFETY: by setting the word the caller became the only thread that may reach the page, until it is in the
-        // list.
+        // SAFETY: the caller has set the word. So until the frame is in the list, no other thread may reach the
+        // page.
         let page = unsafe { &mut *self.rest.as_ref().get() }.take().expect("a live frame holds a page");
         Evicted { page, number: self.number }
     }
 }
 
-/// What was in a frame, on its way out. The frame is used again once this is dropped. This must not happen before the
-/// frame has left its chain: the next page in the frame may come into a chain of another shard, under another lock.
+/// What was in a frame that is being emptied. The frame is used again once this is dropped. So this must not be
+/// dropped before the frame has left its chain: the next page in the frame may come into a chain of another shard,
+/// under another lock.
 pub(crate) struct Evicted {
     page: Rest,
     number: u32,
@@ -339,7 +342,7 @@ impl Rest {
 
 /// The frames of a cache. Thread safe.
 pub(crate) struct Frames {
-    /// Segment `i` has `FIRST << i` frames, made when the first of them is wanted.
+    /// Segment `i` has `FIRST << i` frames. It is made when the first of them is wanted.
     segments: [OnceLock<Segment>; SEGMENTS],
     free: Mutex<Free>,
 }
@@ -353,14 +356,14 @@ const SEGMENTS: usize = 26;
 #[derive(Default)]
 struct Free {
     numbers: Vec<u32>,
-    /// Frames ever used. Their numbers are 1 and up.
+    /// How many frames were ever used. Their numbers begin at 1.
     made: u32,
 }
 
 /// Frames that are made together.
 struct Segment {
     frames: Box<[Frame]>,
-    /// What the frames point to. It came from a box.
+    /// What the frames point to. It was allocated as a box.
     rests: NonNull<[RestCell]>,
 }
 
@@ -374,7 +377,7 @@ impl Segment {
     fn new(first: u32, count: u32) -> Self {
         let rests: Box<[RestCell]> = (0..count).map(|_| RestCell::new(None)).collect();
         let rests = NonNull::from(Box::leak(rests));
-        // SAFETY: `count` of them exist.
+        // SAFETY: `rests` has `count` elements.
         let rest = |i: u32| unsafe { rests.cast::<RestCell>().add(i as usize) };
         let frames = (0..count).map(|i| Frame::new(first + i, rest(i))).collect();
         Self { frames, rests }
@@ -387,7 +390,7 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: they came from a box, and the frames that point to them go with this.
+        // SAFETY: the rests came from a box, and the frames that point to them are dropped with this.
         drop(unsafe { Box::from_raw(self.rests.as_ptr()) });
     }
 }
@@ -405,7 +408,7 @@ impl Frames {
         self.segments[segment as usize].get()?.frames.get((place - (FIRST << segment)) as usize)
     }
 
-    /// Memory of all frames made so far, which stay.
+    /// The memory of all frames that were made so far. They are never freed.
     pub fn bytes(&self) -> u64 {
         self.segments.iter().filter_map(OnceLock::get).map(Segment::bytes).sum()
     }
@@ -437,7 +440,7 @@ impl PageRef {
         unsafe { Self::begin(NonNull::from(frame), buffer, header, &at, Charge::none(), None) }
     }
 
-    /// A page of this name, for whose memory `charge` pays. The cache does not have the page yet.
+    /// A page with this name. `charge` pays for its memory. The cache does not have the page yet.
     pub(crate) fn charged(
         frames: &Arc<Frames>,
         key: PageKey,
@@ -474,8 +477,8 @@ impl PageRef {
             kind: header.kind,
         };
         let rest = Rest { buffer, hints: OnceLock::new(), charge, frames };
-        // SAFETY: it is not live, so a thread that looks at it does not look at the page; and the caller alone fills
-        // it.
+        // SAFETY: the frame is not live, so a thread that looks at the frame does not look at the page, and only
+        // the caller fills it.
         unsafe {
             *frame.as_ref().face.get() = face;
             *frame.as_ref().rest.as_ref().get() = Some(rest);
@@ -486,15 +489,15 @@ impl PageRef {
 
     #[inline]
     fn frame(&self) -> &Frame {
-        // SAFETY: a pinned frame is not freed. A frame of a cache lives as long as the `Frames`, which the page in it
-        // keeps; a frame outside of a cache is freed when its word is set to 0.
+        // SAFETY: a pinned frame is not freed. A frame of a cache lives as long as its `Frames`, and the page in
+        // the frame keeps these alive. A frame outside a cache is freed when its word is set to 0.
         unsafe { self.0.as_ref() }
     }
 
     #[inline]
     fn face(&self) -> &Face {
-        // SAFETY: while it is pinned a live frame's page is not changed, and no mutable reference to it exists. The
-        // thread that made the first reference saw with acquire that it is live.
+        // SAFETY: while a live frame is pinned, its page is not changed, and no mutable reference to the page
+        // exists. The thread that made the first reference has seen with acquire that the frame is live.
         unsafe { &*self.frame().face.get() }
     }
 
@@ -508,7 +511,7 @@ impl PageRef {
         self.frame().number
     }
 
-    /// Makes the cache have the page: from now on the page is in the table. The caller holds the lock of the shard.
+    /// Gives the page to the cache: from now on the page is in the table. The caller holds the lock of the shard.
     pub(crate) fn give_to_cache(&self) {
         self.frame().word.fetch_or(CACHED, Ordering::Release);
     }
@@ -528,8 +531,8 @@ impl PageRef {
         Address { offset, bytes: stored_bytes, crc }
     }
 
-    /// Whether this is the page that a parent means. The page was verified for the address and kind with which it was
-    /// read, but a damaged parent may mean another page.
+    /// Whether this is the page that a parent means. The page was verified for the address and kind with which it
+    /// was read. But a damaged parent may mean another page.
     #[inline]
     pub(crate) fn is(&self, at: &Address, kind: PageKind) -> bool {
         self.kind() == kind && self.address() == *at
@@ -545,7 +548,7 @@ impl PageRef {
         u64::from(self.face().blocks) * BLOCK_BYTES as u64
     }
 
-    /// Memory the page takes now, in bytes: its cost, and its hints if it has any.
+    /// The memory that the page takes now, in bytes: its cost, and its hints if it has any.
     pub(crate) fn memory_bytes(&self) -> u64 {
         self.rest().memory_bytes()
     }
@@ -591,7 +594,7 @@ impl PageRef {
         }
     }
 
-    /// As [`PageRef::prefetch_child`], but prefetches only the part of the page before its keys.
+    /// As [`PageRef::prefetch_child`], but it prefetches only the part of the page before its keys.
     #[inline]
     pub fn prefetch_child_head(&self, i: usize) {
         let hint = self.hint(i);
@@ -609,8 +612,8 @@ impl PageRef {
         }
     }
 
-    /// The hints of the page. They are made when they are first wanted, if the cache keeps the page and has room for
-    /// hints.
+    /// The hints of the page. They are made when they are first wanted, if the cache keeps the page and the budget
+    /// has room for hints.
     #[inline]
     fn hints(&self) -> Option<&Hints> {
         let rest = self.rest();
@@ -660,8 +663,8 @@ impl Drop for PageRef {
         // SAFETY: the word was set to 0 here, from live and this pin.
         let evicted = unsafe { frame.empty() };
         if evicted.page.frames.is_none() {
-            // SAFETY: a frame that is alone and its rest were leaked from boxes when the page was put in, it cannot be
-            // found, and this was the last reference to it.
+            // SAFETY: a frame that is alone was leaked from a box when the page was put in, and so was its rest.
+            // The frame cannot be found, and this was the last reference to it.
             unsafe {
                 drop(Box::from_raw(frame.rest.as_ptr()));
                 drop(Box::from_raw(self.0.as_ptr()));
@@ -677,7 +680,7 @@ impl Deref for PageRef {
     #[inline]
     fn deref(&self) -> &[u8] {
         let Face { start, len, .. } = *self.face();
-        // SAFETY: the face points to the bytes of the buffer in the rest, which stay there while the page is pinned.
+        // SAFETY: the face points to the bytes of the buffer in the rest. They stay there while the page is pinned.
         unsafe { std::slice::from_raw_parts(start.as_ptr(), len as usize) }
     }
 }

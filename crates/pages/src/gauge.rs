@@ -1,4 +1,4 @@
-//! A number of bytes that is the sum of what several holders have. It does not know what the bytes are for.
+//! A number of bytes: the sum of what several holders have. This module does not know what the bytes are for.
 //!
 //! Thread safe. All accesses are relaxed, because the sum serves metrics and rough decisions, and orders no other
 //! memory access.
@@ -23,7 +23,7 @@ impl Gauge {
     }
 }
 
-/// What one holder counts; nothing once it is dropped.
+/// What one holder counts. It counts nothing once it is dropped.
 #[derive(Debug)]
 pub struct Holding {
     gauge: Arc<Gauge>,
@@ -37,7 +37,7 @@ impl Holding {
         self.bytes
     }
 
-    /// Counts `bytes` from now on, in place of what it counted before.
+    /// Counts `bytes` from now on, in place of the earlier count.
     pub fn set(&mut self, bytes: u64) {
         if bytes > self.bytes {
             self.gauge.0.fetch_add(bytes - self.bytes, Ordering::Relaxed);

@@ -1,7 +1,8 @@
-//! Bytes by address, from memory or from disk. Knows no keys, no rows, no levels.
+//! Pages of bytes by address, from memory or from disk. This crate knows no keys, no rows and no levels.
 //!
-//! Readers are ordinary synchronous functions over a [`PageSource`] that never blocks: a page that is not in memory
-//! ends the step with [`Stop::Fault`], [`retry()`] fetches everything the step noted in one round and runs it again.
+//! Readers are ordinary synchronous functions over a [`PageSource`] that never blocks. If a page is not in memory,
+//! the step ends with [`Stop::Fault`]. Then [`retry()`] fetches everything that the step has noted in one round,
+//! and runs the step again.
 
 #![deny(unsafe_code)]
 

@@ -1,24 +1,25 @@
 //! Notes of what a session was asked for: which pages of which files, and how each page was found. The notes do not
 //! know why the pages are read.
 //!
-//! * A page counts once in a step, however often the step runs again or asks for the page. If the cache drops a page
-//!   between two runs, the page is first found and then read, and counts as both.
-//! * A page that was brought for this reader is no hit when it is first given, even if that is some steps later,
-//!   because it was read for that.
-//! * The pages, bytes and rounds read are the numbers that the session itself counts.
-//! * The notes have a few numbers for each file touched, the first [`MAX_VISITS`] visits, the pages of the step, and
-//!   up to 16,384 pages that were brought and not asked for since.
+//! * A page counts once in a step, however often the step runs again or asks for the page. If the cache drops a
+//!   page between two runs, the page is first found and then read, and counts both as found and as read.
+//! * If a page was brought for this reader, its first use is not a hit, even if this use comes some steps later,
+//!   because the page was read for this use.
+//! * The notes have the same numbers of pages, bytes and rounds read as the session's own counts.
+//! * The notes keep a few numbers for each file that was touched, the first [`MAX_VISITS`] visits, the pages of the
+//!   current step, and up to 16,384 pages that were brought and not asked for since.
 
 use crate::page_read::PageRead;
 use crate::{Address, PageAt, PageHeader, PageKind, PageRef, PagedFile};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// Visits noted one by one: enough for every page of a point read, and for the beginning of a long scan.
+/// How many visits are noted one by one. This is enough for every page of a point read, and for the beginning of a
+/// long scan.
 pub const MAX_VISITS: usize = 1000;
 
-/// How many pages that were read ahead are remembered until they are used: 256 MiB of pages. A further page counts as
-/// a hit when it is used.
+/// How many pages that were read ahead are remembered until they are used. These are 256 MiB of pages. If more were
+/// read ahead, the others count as hits when they are used.
 const MAX_UNUSED: usize = 16 << 10;
 
 /// How a page was found.
@@ -30,7 +31,7 @@ pub enum PageFound {
     Fault,
     /// It had been read ahead.
     Ahead,
-    /// It was missing, and another reader was just bringing it.
+    /// It was missing, and another reader was already bringing it.
     Shared,
 }
 
@@ -59,26 +60,26 @@ pub struct Visit {
     pub level: u8,
     /// How it was found.
     pub found: PageFound,
-    /// Rounds of waiting before it was given.
+    /// How many rounds the reader had waited before it was given.
     pub round: u64,
 }
 
 /// Pages of one kind in one file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Found in memory, once a step.
+    /// Pages that were found in memory, counted once in each step.
     pub hits: u64,
-    /// Read because a step could not go on without the page.
+    /// Pages that were read because a step could not go on without them.
     pub faults: u64,
-    /// Read before a step needed them.
+    /// Pages that were read before a step needed them.
     pub ahead: u64,
-    /// Missing, and brought by another reader meanwhile.
+    /// Pages that were missing, and that another reader brought meanwhile.
     pub shared: u64,
-    /// Stored bytes of the pages that count as faults or as read ahead.
+    /// The stored bytes of the pages that count as faults or as read ahead.
     pub read_bytes: u64,
 }
 
-/// What was asked for of one file.
+/// What a session asked for in one file.
 #[derive(Clone, Debug)]
 pub struct FileNotes {
     /// Its id.
@@ -102,24 +103,24 @@ impl FileNotes {
 /// What was noted.
 #[derive(Debug, Default)]
 pub struct Notes {
-    /// In the order in which the files were first asked for a page.
+    /// The files, in the order in which they were first asked for a page.
     files: Vec<FileNotes>,
     visits: Vec<Visit>,
     visits_left_out: u64,
 }
 
 impl Notes {
-    /// Files asked for pages, in the order in which they first were.
+    /// The files that were asked for pages, in the order of the first requests.
     pub fn files(&self) -> &[FileNotes] {
         &self.files
     }
 
-    /// The first pages given, in order.
+    /// The first pages that were given, in order.
     pub fn visits(&self) -> &[Visit] {
         &self.visits
     }
 
-    /// How many pages were given after those.
+    /// How many pages were given after these first ones.
     pub fn visits_left_out(&self) -> u64 {
         self.visits_left_out
     }
@@ -135,7 +136,7 @@ pub(crate) struct Notebook {
     missing: BTreeSet<NotedPage>,
     /// Given in this step.
     given: HashSet<NotedPage>,
-    /// Brought and not given since.
+    /// Pages that were brought and not given since.
     brought: HashMap<NotedPage, PageFound>,
 }
 
@@ -205,7 +206,8 @@ impl Notebook {
         }
     }
 
-    /// Notes that a round is over. A page that was missing and was not read was brought by another reader.
+    /// Notes that a round is over. If a page was missing and this session did not read it, another reader has
+    /// brought it.
     pub fn end_round(&mut self) {
         for page in std::mem::take(&mut self.missing) {
             self.touched(page.0, page.2).shared += 1;

@@ -1,4 +1,4 @@
-//! For tests: a file of numbered pages on a simulated disk, and a disk that tells of its reads.
+//! For tests: a file of numbered pages on a simulated disk, and a disk that reports its reads.
 
 use crate::flaky::SplitMix;
 use crate::page_key::PageKey;
@@ -65,12 +65,12 @@ impl Numbered {
         cache.register(PATH, ID, Arc::clone(&self.disk) as Arc<dyn Disk>)
     }
 
-    /// The file in a cache, whose reads are held back until they are ended.
+    /// The file, registered in a cache. Its reads are held back until the test ends them.
     pub fn register_held(&self, cache: &Arc<PageCache>, reads: &Arc<SimReads>) -> Arc<PagedFile> {
         self.register_reading(cache, reads.clone())
     }
 
-    /// The file in `cache`, read by `reads`.
+    /// The file, registered in `cache`. `reads` makes its reads.
     pub fn register_reading(&self, cache: &Arc<PageCache>, reads: Arc<dyn Reads>) -> Arc<PagedFile> {
         let machine = Machine { reads, ..Machine::simulated_on(Arc::clone(&self.disk), 0) };
         cache.register_on(PATH, ID, &machine)
@@ -97,7 +97,7 @@ impl Numbered {
         Some(page)
     }
 
-    /// Hints at a page; says whether it was noted.
+    /// Asks for a page ahead, and returns whether the page was noted.
     pub fn ahead(&self, source: &impl PageSource, file: &Arc<PagedFile>, number: usize) -> bool {
         let (kind, at) = self.pages[number];
         source.ahead(file.at(&at, kind))
@@ -128,7 +128,7 @@ pub fn accept(_: PageKind, _: &[u8]) -> Result<(), String> {
 /// A function that is called before each read.
 type Hook = Arc<dyn Fn() + Send + Sync>;
 
-/// Passes reads on to a simulated disk, after telling of them.
+/// Passes reads on to a simulated disk, but reports each read before.
 struct Watched<T: ?Sized> {
     watched: Arc<T>,
     before_read: Hook,
@@ -222,7 +222,7 @@ impl Gate {
         }
     }
 
-    /// Opens it for good.
+    /// Opens the gate, which then stays open.
     pub fn open(&self) {
         *self.open.lock() = true;
         self.opened.notify_all();

@@ -1,22 +1,23 @@
-//! A bounded number of open files. The bound counts files that are kept open, files that are being read and files
-//! that are being opened. To open one more, the pool closes the coldest file that is not being read, or waits until a
-//! reader gives a file back. The pool does not know what is read from the files.
+//! A bounded number of open files. The limit counts files that are kept open, files that are being read and files
+//! that are being opened. To open one more file, the pool closes the coldest file that is not being read, or it
+//! waits until a reader gives a file back. The pool does not know what is read from the files.
 //!
-//! * Every open file has a place, from before the file is opened until after it is closed. The pool has `limit`
-//!   places.
-//! * A reader of a file holds a reference to it, and calls [`OpenFiles::given_back`] after dropping the reference. A
-//!   file that is taken out of its handle gets no new readers. It is closed once only the pool refers to it.
+//! * Every open file takes a place of the pool, from before it is opened until after it is closed. The pool has
+//!   `limit` places.
+//! * A reader of a file holds a reference to the file. When it has dropped this reference, it calls
+//!   [`OpenFiles::given_back`]. If a file is taken out of its handle, it gets no new readers. It is closed once
+//!   only the pool refers to it.
 //! * A thread that gets no place stands in line. If all files are being read, the first thread in line takes out the
 //!   coldest file. New readers of that file then stand in line, too. So a file that always has a reader does not keep
 //!   the other files out for ever.
-//! * A thread that waits holds no open file of any pool. So all waiting is for reads of the disk, and these end.
+//! * A thread that waits holds no open file of any pool. So every wait is for reads of the disk, and these end.
 //!
 //! A reader that gives a file back and a thread that begins to wait must not miss each other. The reader drops its
-//! reference and then looks for watchers. The thread counts itself as a watcher and then looks at references. Each
-//! has a fence between its two actions.
+//! reference and then looks for watchers. The waiting thread counts itself as a watcher and then looks at
+//! references. Both have a fence between their two actions.
 //!
-//! Locks are taken in the order ring, handle. Files are opened and closed outside both, so that a slow open does not
-//! delay a reader whose file is open.
+//! Locks are taken in this order: ring, handle. Files are opened and closed while neither lock is held. So a slow
+//! open does not delay a reader whose file is open.
 
 use os::File;
 use os::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
@@ -29,7 +30,7 @@ use std::io;
 pub(crate) struct FileHandle {
     /// The file is there if and only if the handle is in the ring.
     file: RwLock<Option<Arc<dyn File>>>,
-    /// Whether the file was read since the hand came by.
+    /// Whether the file was read since the hand last passed it.
     touched: AtomicBool,
 }
 
@@ -42,7 +43,7 @@ impl FileHandle {
         Some(Arc::clone(file))
     }
 
-    /// Takes out the file if it is not being read. A new reader has to read the handle first, so none comes
+    /// Takes out the file if it is not being read. A new reader has to lock the handle first, so no reader comes
     /// meanwhile.
     fn take_unused(&self) -> Option<Arc<dyn File>> {
         self.file.write().take_if(|file| is_unused(file))
@@ -58,8 +59,8 @@ fn is_unused(file: &Arc<dyn File>) -> bool {
 pub(crate) struct OpenFiles {
     limit: usize,
     ring: Mutex<FileRing>,
-    /// How many wait for a file to be given back: threads in line, and files that leave. The count changes only under
-    /// the lock of the ring.
+    /// How many wait until a file is given back: threads in line, and files that were taken out of their handles.
+    /// The count changes only under the lock of the ring.
     watchers: AtomicUsize,
 }
 
@@ -105,8 +106,9 @@ impl OpenFiles {
         Self { limit: limit.max(1), ring: Mutex::default(), watchers: AtomicUsize::new(0) }
     }
 
-    /// The open file of `handle`. If it is not open, this waits until a place is free and opens the file by `open`.
-    /// The caller has no other file open, and calls [`OpenFiles::given_back`] once it has dropped the file.
+    /// The open file of `handle`. If it is not open, this call waits until a place is free, and then opens the file
+    /// by `open`. The caller must have no other file open. Once it has dropped the file, it calls
+    /// [`OpenFiles::given_back`].
     ///
     /// # Errors
     ///
@@ -122,7 +124,7 @@ impl OpenFiles {
         }
     }
 
-    /// As [`OpenFiles::get`], but `None` if it would have to wait for a place.
+    /// As [`OpenFiles::get`], but it returns `None` if it would have to wait for a place.
     ///
     /// # Errors
     ///
@@ -238,7 +240,7 @@ impl OpenFiles {
         ring.wake_first();
     }
 
-    /// A place that was made by taking out `unused`.
+    /// Takes a place that was made by taking out `unused`, and closes `unused`.
     fn take(&self, ring: MutexGuard<'_, FileRing>, unused: Option<Arc<dyn File>>) -> FilePlace<'_> {
         self.watch(&ring);
         drop(ring);
@@ -247,7 +249,8 @@ impl OpenFiles {
         place
     }
 
-    /// Closes files that leave and are not read any more, and makes the first thread in line look again.
+    /// Closes the files that were taken out and are not read any more. Then makes the first thread in line look
+    /// again.
     #[cold]
     fn close_unused(&self) {
         let mut ring = self.ring.lock();
@@ -275,7 +278,8 @@ impl OpenFiles {
 }
 
 impl FileRing {
-    /// A place, if one exists. It is a free place, or the place of a file that is taken out here and is to be closed.
+    /// A place, if one can be had. It is either free, or it belongs to a file that is taken out here and must be
+    /// closed.
     fn make_place(&mut self, limit: usize) -> Option<Option<Arc<dyn File>>> {
         if self.places < limit {
             self.places += 1;

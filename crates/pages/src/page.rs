@@ -8,10 +8,11 @@
 //!
 //! * memory bytes: the length of header and payload once decoded. stored bytes: their length as stored, without
 //!   padding.
-//! * With a codec the payload is stored compressed; the header never is. A compressed payload has at least a
-//!   [255th](MOST_UNPACKED) of its length in memory.
+//! * If a page has a codec, its payload is stored compressed. The header is never compressed. The length of a
+//!   compressed payload is at least a [255th](MOST_UNPACKED) of its length in memory.
 //! * Padding after the stored bytes is zero and covered by the checksum in the page's [`Address`].
-//! * The checksum is seeded with file id and offset, so the right bytes in the wrong place do not verify.
+//! * The checksum is seeded with the file id and the offset. So it does not fit if the right bytes are in the wrong
+//!   place.
 
 mod compression;
 mod packer;
@@ -31,12 +32,13 @@ pub const HEADER_BYTES: usize = 16;
 /// length.
 pub const MAX_PAGE_BYTES: usize = 8 << 20;
 
-/// A compressed page takes at most this many bytes of memory for each stored byte. LZ4 cannot exceed this, because a
-/// byte adds at most 255 to the length of a match. zstd can exceed it; a page for which zstd would do so is stored as
-/// LZ4. So the stored bytes of a value bound the memory for the value.
+/// A compressed page takes at most this many bytes of memory for each stored byte. LZ4 cannot exceed this, because
+/// a byte adds at most 255 to the length of a match. zstd can exceed it; a page for which zstd would do so is
+/// stored as LZ4. So the stored bytes of a value limit the memory that the value takes.
 pub const MOST_UNPACKED: u64 = 255;
 
-/// What a page is for. The numbers are part of the file format. 0 is no kind, so that a block of zeros is no page.
+/// What a page is for. The numbers are part of the file format. The number 0 is no kind, so a block of zeros is no
+/// page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum PageKind {
@@ -103,7 +105,7 @@ impl PageKind {
         matches!(self, Self::Index | Self::RangeErase | Self::Flat | Self::Filter)
     }
 
-    /// Place in [`PageKind::ALL`], for arrays with one cell a kind.
+    /// The place in [`PageKind::ALL`], for arrays that have one cell for each kind.
     pub fn index(self) -> usize {
         usize::from(self as u8) - 1
     }
@@ -133,14 +135,14 @@ impl Codec {
     }
 }
 
-/// What the length of a stored page is rounded up to.
+/// The unit to which the length of a stored page is rounded up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// [`os::BLOCK_BYTES`]: the page is read and used where it lies, without a copy. A compressed page, and a page
-    /// whose offset is no multiple of a block, are packed tight nevertheless.
+    /// The unit is [`os::BLOCK_BYTES`]: the page is read and used where it lies, without a copy. But a compressed
+    /// page, or a page whose offset is not a multiple of a block, is packed as with `Tight`.
     Block,
-    /// [`PACK_BYTES`]: no space in the file is lost, but the page is copied out of the blocks that it shares with
-    /// others.
+    /// The unit is [`PACK_BYTES`]: no space in the file is lost, but the page is copied out of the blocks that it
+    /// shares with other pages.
     Tight,
 }
 
@@ -154,16 +156,16 @@ impl Packing {
     }
 }
 
-/// The first [`HEADER_BYTES`] of a page, see the picture at the top of this file.
+/// The first [`HEADER_BYTES`] of a page; see the picture at the top of this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageHeader {
     /// What the page is for.
     pub kind: PageKind,
     /// How the payload is stored.
     pub codec: Codec,
-    /// Height above the lowest pages of its tree, 0 for pages that are not nodes.
+    /// The height above the lowest pages of its tree; 0 for pages that are not nodes.
     pub level: u8,
-    /// Header and payload once decoded.
+    /// The length of header and payload once decoded.
     pub memory_bytes: u32,
     /// Length of header and payload as stored, without padding.
     pub stored_bytes: u32,
@@ -213,11 +215,13 @@ impl PageHeader {
     }
 }
 
-/// Turns a page in memory into the bytes to write at `offset`, and returns the address for the page's parent.
+/// Turns a page in memory into the bytes that are written at `offset`, and returns the address for the page's
+/// parent.
 ///
-/// `page` comes as [`HEADER_BYTES`] reserved bytes and the payload, and leaves as the stored bytes with padding.
-/// `header` is kind and level. This function is [`pack_page`] followed by [`seal_page`]. A writer that aligns only
-/// plain pages calls these two itself, because it chooses the offset when it knows whether the page shrank.
+/// Before the call, `page` has [`HEADER_BYTES`] reserved bytes and then the payload. After the call, it has the
+/// stored bytes with padding. `header` gives the kind and the level of the page. This function is [`pack_page`]
+/// followed by [`seal_page`]. If a writer aligns only plain pages, it calls these two functions itself: it chooses
+/// the offset when it knows whether the page shrank.
 ///
 /// # Panics
 ///
@@ -238,8 +242,8 @@ pub fn encode_page(
 /// Writes the header. If compression is asked for and saves enough, `packer` compresses the payload. Returns the
 /// codec of the page.
 ///
-/// A compressed page is kept if it takes at least an eighth less of the file than the plain page. A smaller saving is
-/// not worth unpacking the page on every read. Panics as [`encode_page`] does.
+/// The compressed page is kept if it takes at least an eighth less of the file than the plain page. With a smaller
+/// saving, it is not worth unpacking the page on every read. Panics as [`encode_page`] does.
 pub fn pack_page(
     page: &mut Vec<u8>,
     (kind, level): (PageKind, u8),
@@ -256,8 +260,8 @@ pub fn pack_page(
     codec
 }
 
-/// Compresses the payload in place, if that is asked for and saves enough. The end of the same vector serves as
-/// scratch memory.
+/// Compresses the payload in place, if the caller wants this and it saves enough. The end of `page` serves as
+/// scratch memory meanwhile.
 fn compress(page: &mut Vec<u8>, compression: Compression, packing: Packing, packer: &mut Packer) -> Codec {
     let memory_bytes = page.len();
     let (codec, packed_bytes) = match compression {
@@ -299,7 +303,7 @@ pub fn seal_page(page: &mut Vec<u8>, packing: Packing, file_id: u64, offset: u64
     Address { offset, bytes, crc: checksum(file_id, offset, page) }
 }
 
-/// crc32c of file id and offset, both little-endian, and the stored bytes with padding.
+/// The crc32c of the file id and the offset, both little-endian, followed by the stored bytes with padding.
 pub fn checksum(file_id: u64, offset: u64, stored: &[u8]) -> u32 {
     let mut seed = [0; 16];
     seed[..8].copy_from_slice(&file_id.to_le_bytes());
@@ -307,16 +311,16 @@ pub fn checksum(file_id: u64, offset: u64, stored: &[u8]) -> u32 {
     let mut sum = Digest::new(CrcAlgorithm::Crc32Iscsi);
     sum.update(&seed);
     sum.update(stored);
-    // A sum of 32 bits, in the type that serves all widths.
+    // The sum has 32 bits. The library returns it in a type that serves all widths.
     sum.finalize() as u32
 }
 
-/// Checks the `stored` bytes of a page, and copies or unpacks them into memory of their own. `memory` gives this
-/// memory for a number of bytes.
+/// Checks the `stored` bytes of a page, and copies or unpacks them into memory of their own. `memory` is called
+/// with a number of bytes, and gives this memory.
 ///
 /// # Errors
 ///
-/// What is wrong with the page, in words: its checksum, its header, or that it does not unpack.
+/// What is wrong with the page, in words: its checksum or its header is wrong, or the page cannot be unpacked.
 pub fn decode_page(
     stored: &[u8],
     kind: PageKind,
@@ -352,7 +356,7 @@ fn unpack(
     }
 }
 
-/// As [`decode_page`], for a page that has a buffer of its own: if the page is plain, it is used in this buffer,
+/// As [`decode_page`], for a page that has a buffer of its own. If the page is plain, it is used in this buffer
 /// without a copy.
 ///
 /// # Errors
@@ -374,7 +378,8 @@ pub fn adopt_page(
     }
 }
 
-/// Whether an address can be valid. This is checked before a byte is read, because the address came from disk, too.
+/// Whether an address can be valid. This is checked before any byte is read, because the address came from disk,
+/// too.
 pub(crate) fn verify_address(at: &Address) -> Result<(), String> {
     let packed = at.offset.is_multiple_of(PACK_BYTES) && u64::from(at.bytes).is_multiple_of(PACK_BYTES);
     let in_bounds = (1..=MAX_PAGE_BYTES).contains(&(at.bytes as usize));

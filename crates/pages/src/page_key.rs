@@ -1,9 +1,9 @@
-//! Which page: the name under which the cache finds it. It does not know what the page holds.
+//! Which page: the name under which the cache finds it. This module does not know what the page holds.
 
 use crate::{Address, PACK_BYTES};
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// Which page: file slot and offset in units of [`PACK_BYTES`].
+/// Which page: the slot of its file, and its offset in units of [`PACK_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PageKey {
     pub slot: u32,
@@ -47,7 +47,7 @@ impl Hasher for KeyHasher {
 
     #[inline]
     fn write_u64(&mut self, hash: u64) {
-        // The lowest bits are the same in all keys of a shard.
+        // In a table for one shard, the lowest bits are the same in all keys.
         self.0 = hash.rotate_right(16);
     }
 

@@ -10,6 +10,6 @@ pub(crate) struct PageRead {
     pub file: u64,
     pub at: Address,
     pub kind: PageKind,
-    /// The step needs it; otherwise it is read ahead.
+    /// Whether the step needs it. If not, it is read ahead.
     pub needed: bool,
 }

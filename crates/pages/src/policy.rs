@@ -1,9 +1,9 @@
 //! Which pages stay in memory and which go. The policy knows no pages, only what their owner calls them. It takes no
 //! lock, and reads neither a clock nor the bytes of a page.
 //!
-//! It is of the family of S3-FIFO (Yang and others, SOSP 2023): pages stand in several lines, and a hit moves
-//! nothing. The owner counts the uses of a page, up to three. It hands the count over when the policy looks at the
-//! page.
+//! The policy belongs to the family of S3-FIFO (Yang and others, SOSP 2023): pages stand in several lines, and a
+//! hit moves nothing. The owner counts the uses of a page, up to three. When the policy looks at the page, the
+//! owner passes this count to the policy.
 //!
 //! ```text
 //!   data  ──> newcomers ──used twice─────────────────> proven ──unused──> gone
@@ -16,29 +16,30 @@
 //!   kept at the owner's wish: goes when there is nothing else
 //! ```
 //!
-//! * A page is a *newcomer* when it was admitted recently, and *proven* when it was used again since (decision 18). A
-//!   *kept* page belongs to a table that is to stay in memory, and is evicted only if no other page can be. The owner
-//!   limits the kept pages to a share of the cache.
-//! * A page is looked at when it is the oldest of its line. So each look moves a page to the end of a line or ends
-//!   the search. [`Policy::evict`] looks at no more pages than its caller allows. If none of them deserves to go, it
-//!   takes the page that comes nearest to that. `None` means that all of them were pinned.
+//! * A page is a *newcomer* if it was admitted recently, and *proven* if it was used again since then (decision
+//!   18). A *kept* page belongs to a table that is to stay in memory. It is evicted only if no other page can be
+//!   evicted. The owner limits the kept pages to a share of the cache.
+//! * The policy looks at a page when the page is the oldest of its line. So each look moves a page to the end of a
+//!   line or ends the search. [`Policy::evict`] looks at no more pages than its caller allows. If none of these
+//!   pages deserves to go, the page goes that is nearest to deserving it. If all of them were pinned, the result is
+//!   `None`.
 //! * A pinned page is passed over and keeps its standing. The search goes on in another line, so that pinned pages in
 //!   one line do not hide pages of other lines that could go.
-//! * The pages of a scan of any length stay among the newcomers, and so push out only newcomers. The nodes that a
-//!   scan uses are used often, but all at once. What counts is whether a node is used after it has stayed for a
-//!   while.
+//! * However long a scan is, its pages stay among the newcomers. So they push out only newcomers. A scan uses its
+//!   nodes often, but all these uses come at once. So what counts is whether a node is used after it has stayed for
+//!   a while.
 //! * Index pages wait in lines of their own, which have a larger share. One index page serves a hundred data pages,
 //!   so its next use comes later than the next use of a data page. Index pages that are not used go.
-//! * Data pages that were read ahead wait for their use in a line of their own, however many other pages are missed
-//!   meanwhile. After their use they go before any other page. They are not remembered, and reading such a page ahead
-//!   again proves nothing. Nodes that were read ahead are newcomers, which go if they are unused when they are looked
-//!   at.
-//! * Memory: for each page, a node of 20 bytes plus the owner's name for the page, together 24 for a `u32`, of which
-//!   at most a fifth is spare. And 8 bytes to remember each page that went, for as many pages as are resident, with a
-//!   quarter to spare. This makes 40 bytes a page at worst. It grows in steps, and is given back when the policy is
-//!   dropped.
+//! * Data pages that were read ahead wait for their use in a line of their own. There they stay, however many other
+//!   pages are missed meanwhile. After their use they go before any other page. They are not remembered. If such a
+//!   page is read ahead again, this proves nothing. Nodes that were read ahead are newcomers. They go if they are
+//!   unused when the policy looks at them.
+//! * Memory: each page takes a node of 20 bytes and the owner's name for the page, which is together 24 bytes for a
+//!   `u32`. At most a fifth of this memory is spare. The policy also takes 8 bytes for each page that it remembers
+//!   after the page went. It remembers as many pages as are resident, with a quarter to spare. At worst, this makes
+//!   40 bytes for each page. The memory grows in steps, and is given back when the policy is dropped.
 //!
-//! Not thread safe: the cache has a lock around it.
+//! Not thread safe: the cache has a lock around the policy.
 
 mod ghost;
 
@@ -47,7 +48,7 @@ use ghost::Ghost;
 /// What a page is worth to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Index nodes, filters, range erases: one serves many data pages.
+    /// Index nodes, filters and range erases, each of which serves many data pages.
     Index,
     /// Everything else.
     Data,
@@ -56,7 +57,7 @@ pub enum Class {
 /// What the owner answers about a page that is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// The page cannot go. The owner keeps the count of its uses.
+    /// The page cannot go. Its owner keeps the count of its uses.
     Pinned,
     /// How often the page was found in memory since the last look; 3 stands for 3 or more. The owner's count is now
     /// 0.
@@ -72,7 +73,7 @@ pub struct PolicyPlace(pub(crate) u32);
 pub struct PolicyCounts {
     /// Pages that came in.
     pub admitted: u64,
-    /// How many of the admitted pages were remembered.
+    /// How many of the admitted pages the policy still remembered.
     pub remembered: u64,
     /// Newcomers that became proven by their uses.
     pub promoted: u64,
@@ -80,30 +81,30 @@ pub struct PolicyCounts {
     pub evicted: u64,
     /// Pages looked at.
     pub looks: u64,
-    /// How many of them were pinned.
+    /// How many of the pages that were looked at were pinned.
     pub pinned: u64,
 }
 
-/// What can be changed in order to see its effect.
+/// Numbers of the policy that can be changed in order to see their effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
     /// If data pages that were read ahead take more than this percentage of all bytes, they go first.
     pub ahead_percent: u64,
-    /// The same percentage for data newcomers, which go next.
+    /// If data newcomers take more than this percentage of all bytes, they go next.
     pub data_percent: u64,
-    /// The same percentage for index pages: half of it for index newcomers, and half for index pages that have stayed
+    /// The percentage for index pages. Half of it is for index newcomers, and half for index pages that have stayed
     /// for a while.
     pub index_percent: u64,
-    /// Uses that prove a data newcomer.
+    /// How many uses prove a data newcomer.
     pub data_uses: u8,
-    /// Chances that a proven page collects at most.
+    /// The most chances that a proven page can collect.
     pub chances: u8,
 }
 
 impl Tuning {
     /// What the cache uses. A scan reads ahead at most an eighth of the cache. The proven pages have no percentage
-    /// here: while scans go on, the remaining 60 % are theirs. The other numbers were found by `larch bench
-    /// cache-trace`.
+    /// of their own: while scans go on, the remaining 60 % are for them. The other numbers were found by `larch
+    /// bench cache-trace`.
     pub const DEFAULT: Self = Self { ahead_percent: 15, data_percent: 5, index_percent: 20, data_uses: 2, chances: 3 };
 }
 
@@ -134,12 +135,12 @@ struct PolicyNode<T> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// Read ahead. Its first use is the use for which it was read.
+    /// The page was read ahead. Its first use is the use for which it was read.
     Ahead,
-    /// A newcomer. Its uses may all belong to one step.
+    /// A newcomer. All its uses may belong to one step.
     Asked,
     /// An index page that has stayed for a while, so that its uses belong to a later step. Or a data page that was
-    /// read ahead and was unused when it was looked at.
+    /// read ahead and had not been used when the policy looked at it.
     Stayed,
     Proven,
     /// The owner wants it to stay.
@@ -164,18 +165,18 @@ const AHEAD: usize = 1;
 const INDEX_NEWCOMERS: usize = 2;
 const INDEX_STAYED: usize = 3;
 const PROVEN: usize = 4;
-/// The number of lines of pages that are not kept. They give pages as long as they have any.
+/// The number of lines of pages that are not kept. Pages go from these lines as long as the lines have any.
 const OPEN_LINES: usize = 5;
 const KEPT_DATA: usize = 5;
 const KEPT_INDEX: usize = 6;
 const LINES: usize = 7;
 
-/// While pages that were read ahead are within their share, one look in this many is at such a page. So the pages of
-/// a scan that is over make room.
+/// While pages that were read ahead are within their share, one in so many looks is at such a page. So the pages of
+/// a scan that has ended make room after a while.
 const AHEAD_LOOKS: u64 = 16;
 
-/// While data and index pages both exceed their shares, one look in this many is at an index page. So unused nodes
-/// go, but slowly: in a cache that is being filled, most nodes had no time to be used.
+/// While data and index pages both exceed their shares, one in so many looks is at an index page. So unused nodes
+/// go, but slowly: while a cache is being filled, most nodes had no time to be used.
 const INDEX_LOOKS: u64 = 8;
 
 /// No place.
@@ -196,7 +197,7 @@ impl<T: Copy> Policy<T> {
         }
     }
 
-    /// Notes that a page came in. `key` is a hash by which the page is remembered once it went. `asked` is true if a
+    /// Notes that a page came in. After the page went, it is remembered by the hash `key`. `asked` is true if a
     /// step needs the page, and false if it was read ahead.
     ///
     /// # Panics
@@ -235,7 +236,7 @@ impl<T: Copy> Policy<T> {
         self.push(place.0);
     }
 
-    /// Keeps a page from now on, as long as other pages can go. The owner has to bound how many pages are kept.
+    /// Keeps a page from now on, as long as other pages can go. The owner has to limit how many pages are kept.
     pub fn keep(&mut self, place: PolicyPlace) {
         self.change_standing(place.0, Standing::Kept);
     }
@@ -252,7 +253,8 @@ impl<T: Copy> Policy<T> {
         self.nodes[place.0 as usize].standing == Standing::Kept
     }
 
-    /// Makes the oldest of the kept pages of a class a proven page; returns its bytes, if one exists.
+    /// Makes the oldest kept page of a class a proven page, and returns its bytes. Returns `None` if the class has
+    /// no kept page.
     pub fn keep_less(&mut self, class: Class) -> Option<u64> {
         let line = match class {
             Class::Data => KEPT_DATA,
@@ -278,7 +280,7 @@ impl<T: Copy> Policy<T> {
         self.push(place);
     }
 
-    /// Chances that a proven page has left; a page that is kept has all.
+    /// How many chances a proven page has left. A kept page has all chances.
     pub fn chances(&self, place: PolicyPlace) -> Option<u8> {
         let node = &self.nodes[place.0 as usize];
         match node.standing {
@@ -288,17 +290,18 @@ impl<T: Copy> Policy<T> {
         }
     }
 
-    /// Notes that a page went for a reason of its owner. The page is not remembered.
+    /// Notes that the owner has removed a page for a reason of its own. The page is not remembered.
     pub fn remove(&mut self, place: PolicyPlace) {
         self.take_out(place.0);
     }
 
-    /// The page that goes next, and its bytes. The policy forgets the page. It looks at no more than `look` pages;
-    /// `uses` tells the uses of each. `None` if all of them were pinned, or if the policy has no pages.
+    /// Chooses the page that goes next, and returns the page and its bytes. The policy forgets the page. It looks
+    /// at no more than `look` pages, and `uses` tells how often each of them was used. `None` if all of these pages
+    /// were pinned, or if the policy has no pages.
     pub fn evict(&mut self, look: usize, mut uses: impl FnMut(T) -> Use) -> Option<(T, u64)> {
         let mut coldest: Option<(u8, u32)> = None;
         let mut pinned = 0;
-        // Enough looks to walk each line to its end in turns, so that every page is seen.
+        // These looks are enough to walk each line to its end in turns, so that every page is seen.
         for _ in 0..look.min(LINES * self.pages) {
             let place = self.lines[self.next_line(pinned)?].oldest;
             self.counts.looks += 1;
@@ -356,7 +359,7 @@ impl<T: Copy> Policy<T> {
         }
     }
 
-    /// The line that gives a page next. For each pinned page that was met, it is one line further.
+    /// The line that gives a page next. For each pinned page that was met, the choice goes one line further.
     fn next_line(&self, pinned: usize) -> Option<usize> {
         let all_bytes = self.bytes() - self.kept_bytes();
         let exceeds = |line: usize, percent: u64| self.lines[line].bytes * 100 > all_bytes * percent;
@@ -372,7 +375,7 @@ impl<T: Copy> Policy<T> {
             (None, false, false) => PROVEN,
         };
         if pinned >= self.pages - self.kept_pages {
-            // All others are pinned.
+            // All other pages are pinned.
             return [KEPT_DATA, KEPT_INDEX].into_iter().find(|line| self.lines[*line].oldest != NONE);
         }
         let lines = (0..OPEN_LINES).map(|step| (first + step) % OPEN_LINES);
@@ -409,7 +412,7 @@ impl<T: Copy> Policy<T> {
         self.nodes.capacity() * size_of::<PolicyNode<T>>() + self.ghost.memory_bytes()
     }
 
-    /// A place for `node`, which stands in no line yet.
+    /// A place for `node`, which is in no line yet.
     fn take_place(&mut self, node: PolicyNode<T>) -> u32 {
         if self.free != NONE {
             let place = self.free;
@@ -420,7 +423,7 @@ impl<T: Copy> Policy<T> {
         let places = self.nodes.len();
         assert!(places < NONE as usize, "four billion pages are resident");
         if places == self.nodes.capacity() {
-            // Grow by a quarter: doubling would leave half of the memory unused.
+            // The memory grows by a quarter, because doubling would leave half of it unused.
             self.nodes.reserve_exact((places / 4).max(16));
         }
         self.nodes.push(node);

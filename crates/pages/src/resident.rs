@@ -1,5 +1,5 @@
-//! A source that never faults: it reads a missing page at once, while the reader waits. It is for tests and tools. It
-//! knows no cache and no budget, and keeps every page that it ever read.
+//! A source that never faults: it reads a missing page at once, while the reader waits. It is for tests and tools.
+//! It knows no cache and no budget, and keeps every page that it has read.
 
 use crate::cache::Validate;
 use crate::page::{Unpacker, decode_page};
@@ -17,8 +17,8 @@ pub struct Resident {
 }
 
 impl Resident {
-    /// A source that checks the structure of what it reads with `validate`, as a cache does. It distinguishes files
-    /// by their ids.
+    /// A source that checks the structure of each page that it reads with `validate`, as a cache does. It
+    /// distinguishes files by their ids.
     pub fn new(validate: Validate) -> Self {
         Self { validate, unpacker: Unpacker::default(), pages: RefCell::default(), asked: Cell::new(0) }
     }

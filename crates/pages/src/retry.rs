@@ -1,11 +1,12 @@
-//! The fault loop: run a step, fetch what it missed, run it again. A thread that waits or a future runs the loop.
-//! This module also has composite steps, whose parts fault together.
+//! The fault loop: it runs a step, fetches the pages that the step missed, and runs the step again. The loop runs
+//! in a thread that waits, or in a future. This module also has composite steps. The parts of a composite step
+//! fault together.
 
 use crate::{PageSource, Result, Session, Stop};
 use std::future::poll_fn;
 
-/// Runs `step` until it no longer faults. Every round brings all pages that the last run noted. Fetched pages stay
-/// pinned until the step is done, so that each run gets further.
+/// Runs `step` until it no longer faults. Every round brings all pages that the last run has noted. Fetched pages
+/// stay pinned until the step is done, so that each run gets further.
 ///
 /// # Errors
 ///
@@ -26,8 +27,8 @@ pub fn retry<S: PageSource + ?Sized, T>(source: &S, mut step: impl FnMut() -> Re
     outcome
 }
 
-/// As [`retry`], but no thread waits for pages. A caller that drops this future before its end then releases or drops
-/// the session.
+/// As [`retry`], but no thread waits for pages. If a caller drops this future before its end, it has to release or
+/// drop the session.
 ///
 /// # Errors
 ///
@@ -48,12 +49,13 @@ pub async fn retry_async<T>(session: &mut Session, mut step: impl FnMut(&Session
     outcome
 }
 
-/// A composite step: it runs a step for each of `parts` before it answers a fault, so that all of them fault
-/// together. For each run, the caller says which parts are left to do.
+/// A composite step. It runs a step for each of `parts` before it answers with a fault, so that all these steps
+/// fault together. For each run, the caller says which parts are left to do.
 ///
 /// # Errors
 ///
-/// The first failure, after which no further step is run; otherwise [`Stop::Fault`] if any of the steps faulted.
+/// The error of the first step that fails; after it no further step is run. If no step fails, [`Stop::Fault`] if
+/// any of the steps faulted.
 pub fn together<I>(
     parts: impl IntoIterator<Item = I>,
     mut step: impl FnMut(I) -> Result<(), Stop>,

@@ -14,10 +14,10 @@ pub struct PageAt<'a> {
     pub address: Address,
     /// What the page is for.
     pub kind: PageKind,
-    /// The page's parent and the number of the page among the parent's children, if the caller has the parent at
-    /// hand. From the parent, a source may know where the page is in memory.
+    /// The parent of the page and the number of the page among the parent's children, if the caller has the parent
+    /// at hand. Through the parent, a source may know where the page is in memory.
     pub parent: Option<(&'a PageRef, usize)>,
-    /// Whether the page was already prefetched, see [`PageRef::prefetch_child`].
+    /// Whether the page was already prefetched; see [`PageRef::prefetch_child`].
     pub prefetched: bool,
 }
 
@@ -50,13 +50,13 @@ impl<'a> PageAt<'a> {
         verify_address(&self.address).map_err(|why| self.corrupt(why))
     }
 
-    /// Whether `page`, which was found under this name, is the page asked for.
+    /// Whether `page`, which was found under this name, is the page that is asked for.
     #[inline]
     pub(crate) fn is(&self, page: &PageRef) -> bool {
         page.is(&self.address, self.kind)
     }
 
-    /// The error for the case that a page was found under this name but is not the page asked for.
+    /// The error if another page was found under this name than the page that is asked for.
     pub(crate) fn is_another(&self, page: &PageRef) -> Error {
         let Self { address, kind, .. } = self;
         self.corrupt(format!("asked for as a {} page at {address:?}, read before as {page:?}", kind.name()))
@@ -71,13 +71,13 @@ impl PagedFile {
     }
 }
 
-/// Gives pages that are in memory and notes the ones that are not.
+/// Gives pages that are in memory, and notes pages that are not.
 ///
-/// A *step* is one physical move of one cursor. It has no effect before its last page is in hand, so that running it
-/// again after a fault is always right. A composite step runs all its parts before it returns [`Stop::Fault`], so that
-/// they fault together.
+/// A *step* is one physical move of one cursor. A step has no effect before it has its last page. So it can always
+/// be run again after a fault. A composite step runs all its parts before it returns [`Stop::Fault`], so that the
+/// parts fault together.
 ///
-/// No method has a default: a source that wraps another one passes on what it does not answer itself.
+/// No method has a default. So a source that wraps another source has to pass on what it does not answer itself.
 pub trait PageSource {
     /// The page at `at`, which the step needs now. On a miss the source notes the page for the next
     /// [`PageSource::fetch`] and answers [`Stop::Fault`].
@@ -89,51 +89,52 @@ pub trait PageSource {
     fn page(&self, at: PageAt<'_>) -> Result<PageRef, Stop>;
 
     /// The page at `at` if it is in memory, for a step that can go on without it. It notes nothing and never fails.
-    /// If a page of another kind or with another checksum is found, the answer is `None`. Nothing is pinned, so a
-    /// step that peeks may find less when it runs again.
+    /// If it finds a page of another kind or with another checksum, it returns `None`. Nothing is pinned, so a step
+    /// that peeks may find less when it runs again.
     fn peek(&self, at: PageAt<'_>) -> Option<PageRef>;
 
-    /// As [`PageSource::peek`], for a step that looks at what the page leads to before it needs the page. The cache
-    /// does not count this as a use of the page.
+    /// As [`PageSource::peek`], for a step that wants to see where the page leads before it needs the page. The
+    /// cache does not count this as a use of the page.
     fn glance(&self, at: PageAt<'_>) -> Option<PageRef>;
 
     /// Asks for a page that a later step will need. The page is read in the same round as the faults, and no step
     /// waits for it.
     ///
     /// `true` if the page was noted; `false` if it is in memory or on its way there already, or if the address is
-    /// invalid. The source does not look for duplicates: a page that is asked for twice before a round may be noted
-    /// twice, and is read once. A page that was noted may never be read. A source forgets the oldest hints if there
-    /// are many, and leaves out the pages that were asked for last if it has no room for all. So a caller that
-    /// repeats until nothing is noted any more may never end.
+    /// invalid. The source does not look for duplicates: if a page is asked for twice before a round, it may be
+    /// noted twice, and is read once. A page that was noted may never be read. If a source has many hints, it
+    /// forgets the oldest. If it has no room for all pages, it leaves out those that were asked for last. So a
+    /// caller that repeats its requests until nothing more is noted may never end.
     fn ahead(&self, at: PageAt<'_>) -> bool;
 
-    /// As [`PageSource::ahead`], for a page that saves work but no reads, so that it is not worth the memory of
-    /// another page. The page is noted only if the source would keep it in memory that nothing uses, and if others
-    /// would read it meanwhile.
+    /// As [`PageSource::ahead`], for a page that saves work but no reads. Such a page is not worth the memory of
+    /// another page. The page is noted only if the source would keep it in memory that nothing uses, and if another
+    /// thread would make the read while this thread goes on.
     fn ahead_if_spare(&self, at: PageAt<'_>) -> bool;
 
-    /// Memory for pages that were asked for ahead and not needed yet, in bytes. A caller that asks for no more than
-    /// this gets all these pages. 0 if the source does not read ahead.
+    /// How many bytes of memory the source has for pages that were asked for ahead and are not needed yet. A caller
+    /// that asks for no more than this gets all these pages. 0 if the source does not read ahead.
     fn ahead_bytes(&self) -> u64;
 
-    /// Brings everything noted since the last round into memory, pinned until [`PageSource::release`].
+    /// Brings all pages that were noted since the last round into memory. They stay pinned until
+    /// [`PageSource::release`].
     ///
     /// # Errors
     ///
     /// [`Error::Io`] or [`Error::Corrupt`] for the first page that the step needs and that could not be read. The
-    /// other pages are pinned all the same.
+    /// other pages are pinned nevertheless.
     fn fetch(&self) -> Result<()>;
 
     /// Whether the page at `at` was read from disk for this step: `true` once for each read of a page that the step
     /// needed. A source that cannot tell answers `false`.
     fn take_read(&self, at: PageAt<'_>) -> bool;
 
-    /// The step is done: the source gives back its pins.
+    /// Says that the step is done: the source gives back its pins.
     fn release(&self);
 }
 
-/// For use within an `impl PageSource`: passes the named verbs on to the source in a field. `pass_on!(source: peek,
-/// glance, release)`. The verbs are named one by one, so that none is passed on by mistake.
+/// For use within an `impl PageSource`: passes the named methods on to the source in a field. `pass_on!(source:
+/// peek, glance, release)`. The methods are named one by one, so that none is passed on by mistake.
 #[macro_export]
 macro_rules! pass_on {
     ($source:ident: $($verb:ident),+) => { $($crate::pass_on!(@$verb $source);)+ };

@@ -1,11 +1,11 @@
-//! Which pages sessions ask a cache for, one after the other, so that other policies can be tried on these accesses.
-//! The trace does not know why the accesses are made.
+//! Which pages sessions ask a cache for, one after the other. With this trace, other policies can be tried on the
+//! same accesses. The trace does not know why the accesses are made.
 //!
 //! * The trace is off unless it was started. While it is off, an access costs a load of one flag. While it is on,
 //!   each access takes a lock.
-//! * Only accesses of pages that the cache keeps are noted, because other accesses change nothing in the cache.
-//! * A step that runs again after a fault asks for the nodes above the missing page again. These accesses are noted
-//!   again.
+//! * Only accesses to pages that the cache keeps are noted, because other accesses change nothing in the cache.
+//! * After a fault, a step runs again, and asks again for the nodes above the missing page. These accesses are
+//!   noted each time.
 //!
 //! Thread safe.
 
@@ -36,9 +36,10 @@ impl How {
 /// A page that was asked for. 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedAccess {
-    /// Which file, by a number that the cache gives to no other.
+    /// The file, by a number that the cache gives to no other file.
     pub file: u32,
-    /// Where the page lies in it, in units of [`PACK_BYTES`](crate::PACK_BYTES), modulo 2^32: 256 GiB of a file.
+    /// Where the page lies in the file, in units of [`PACK_BYTES`](crate::PACK_BYTES), modulo 2^32. The numbers are
+    /// unique within 256 GiB of a file.
     pub unit: u32,
     /// Stored length.
     pub bytes: u32,
@@ -95,7 +96,7 @@ impl Trace {
     #[cold]
     fn take_down(&self, access: TracedAccess) {
         let mut taken = self.taken.lock();
-        // A thread that saw the flag before the end of the recording may come here after the end.
+        // If a thread saw the flag before the end of the recording, it may come here after the end.
         if taken.accesses.len() < taken.most {
             taken.accesses.push(access);
         }

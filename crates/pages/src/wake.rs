@@ -1,13 +1,12 @@
-//! How a task is woken. It does not know what the task waited for.
+//! How a task is woken. This module does not know what the task waited for.
 
 use os::Duty;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
-/// Wakes a task. If its waker panics, the panic is reported when it happens and does not keep other tasks from being
-/// woken.
+/// Wakes a task. If its waker panics, the panic is reported at once, and other tasks are still woken.
 pub(crate) fn wake(waker: Waker) {
-    // It may drop a database, and must not wait for its background work here.
+    // The waker may drop a database. This thread must not wait for the database's background work.
     let _duty = Duty::take();
     drop(catch_unwind(AssertUnwindSafe(|| waker.wake())));
 }

@@ -1,5 +1,5 @@
-//! Neither a hit in the cache nor unpacking a page allocates, whoever asks and however. An allocator that counts
-//! checks this.
+//! Neither a hit in the cache nor the unpacking of a page allocates memory, whoever asks for the page and in
+//! whatever way. An allocator that counts its calls checks this.
 
 use kit::allocations::{Counting, Thread};
 use os::sync::Arc;

@@ -75,7 +75,7 @@ impl Numbered {
         })
     }
 
-    /// What must hold when nobody reads.
+    /// Checks what must hold when nobody reads.
     fn check_rest(&self) {
         let usage = self.cache.usage();
         assert_eq!((usage.pinned_bytes, usage.in_flight_bytes, usage.queued), (0, 0, 0), "{usage:?}");
@@ -108,7 +108,7 @@ impl Alarm {
     }
 }
 
-/// Pages that are read by whoever ends a read that is held back.
+/// Pages whose reads are held back. Whoever ends such a read makes it.
 struct Flying {
     numbered: Numbered,
     reads: Arc<SimReads>,
@@ -122,7 +122,7 @@ impl Flying {
         Self { numbered, reads }
     }
 
-    /// A task that is polled once for all of `numbers` and never again while it lives.
+    /// A task that needs all of `numbers`. It is polled once, and never again while it lives.
     fn parked(&self, numbers: &[usize]) -> Session {
         let Numbered { cache, file, pages, .. } = &self.numbered;
         let mut session = Session::new(cache, Reason::Point, Admit::Keep);
@@ -134,8 +134,8 @@ impl Flying {
         session
     }
 
-    /// A task on a thread of its own. It makes `steps`, hints at a page after each step, and at last goes away in the
-    /// middle of a step.
+    /// A task on a thread of its own. It makes `steps`, and asks for a page ahead after each step. At last it is
+    /// dropped in the middle of a step.
     fn task(&self, admit: Admit, steps: Vec<Vec<usize>>) -> thread::JoinHandle<Result<()>> {
         let (this, reads) = (self.numbered.clone(), Arc::clone(&self.reads));
         thread::spawn(move || {
@@ -176,7 +176,7 @@ fn check_schedules(test: impl Fn() + Send + Sync + Copy + 'static) {
     check_some_schedules(test, 10_000);
 }
 
-/// For tests whose schedules are long.
+/// Runs a test whose schedules are long on this number of schedules.
 fn check_some_schedules(test: impl Fn() + Send + Sync + Copy + 'static, schedules: usize) {
     shuttle::check_random(test, schedules);
     shuttle::check_pct(test, schedules, 3);
@@ -276,7 +276,7 @@ fn tasks_and_threads_that_have_no_room_make_progress() {
 fn a_task_that_is_polled_once_stops_neither_tasks_nor_threads() {
     let test = || {
         let flying = Flying::new(8, 2);
-        // One has the room, one the turn, and one queues.
+        // One of these tasks has the room, one has the turn, and one queues.
         let parked = [[0, 1], [2, 3], [4, 5]].map(|numbers| flying.parked(&numbers));
         assert_eq!(flying.numbered.cache.usage().queued, 1);
         let readers = [

@@ -1,4 +1,5 @@
-//! A database by its URL, as the engine opens it. It does not know how a store is spoken to.
+//! A database that is named by its URL, as the engine opens it. This module does not know how requests are sent to
+//! a store.
 
 use crate::{Patience, Place, RemoteStore};
 use larch::machine::Machine;
@@ -11,21 +12,23 @@ use std::env;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// The number of reads under way. With it, a process whose reads take 5 ms makes 50,000 reads a second.
+/// How many reads may be under way. With this number, a process whose reads take 5 ms can make 50,000 reads a
+/// second.
 const DEPTH: usize = 256;
 
-/// What blocks take on this machine by default.
+/// How many bytes the blocks on this machine may take by default.
 const TIER_BYTES: u64 = 4 << 30;
 
-/// What of a database is on this machine, too.
+/// What of a database is on this machine as well.
 #[derive(Clone, Debug, Default)]
 pub struct Near {
-    /// A directory for logs, with a directory of its own for each database. A synced commit is then on this machine,
-    /// and in the store about two puts later. If another machine takes over, it lacks the last commits; the commits
-    /// that it has are a prefix of all commits. Without this directory, a synced commit is in the store.
+    /// A directory for logs. In it, each database has a directory of its own. A synced commit is then on this
+    /// machine at once, and in the store about two puts later. If another machine takes over, it lacks the last
+    /// commits. The commits that it has are the earliest ones, without a gap. Without this directory, a synced
+    /// commit is in the store at once.
     pub logs: Option<PathBuf>,
-    /// A directory that keeps blocks that were read from the store, with a directory of its own for each database,
-    /// and the most bytes of blocks for each database.
+    /// A directory that keeps blocks which were read from the store, and the most bytes of blocks for each
+    /// database. In it, each database has a directory of its own.
     pub tier: Option<(PathBuf, u64)>,
     /// A directory for temporary data of this process: the sorted runs of imports and of new indexes, and large
     /// transactions. `None`: the system's directory for temporary files.
@@ -39,7 +42,7 @@ impl Near {
     ///
     /// # Errors
     ///
-    /// A variable has no number.
+    /// If a variable that should have a number has none.
     pub fn of_environment() -> io::Result<Self> {
         let bytes = match env::var("LARCH_TIER_BYTES") {
             Ok(bytes) => bytes.parse().map_err(|_| {
@@ -59,7 +62,7 @@ impl Near {
 /// A place where a database is, or will be.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// The store, which knows what was asked of it.
+    /// The store, which counts the requests that it gets.
     pub store: Arc<RemoteStore>,
     /// The blocks on this machine, if any are to be kept.
     pub tier: Option<Arc<TieredStore>>,
@@ -68,8 +71,8 @@ pub struct Connection {
     directory: PathBuf,
 }
 
-/// A file name that stands for a place. Databases at two places never have the same name, even if one is a branch of
-/// the other.
+/// A file name that stands for a place. Two places never have the same name, even if the database at one is a
+/// branch of the database at the other.
 fn name_of(place: &Place) -> String {
     let text = format!("{}/{}", place.bucket, place.prefix);
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
@@ -80,8 +83,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// As [`RemoteStore::of_url`]; a directory of `near` cannot be used. Whether the store can be reached is found by
-    /// the first request.
+    /// As [`RemoteStore::of_url`]. It also fails if a directory of `near` cannot be used. Only the first request
+    /// shows whether the store can be reached.
     pub fn of_url(url: &str, near: &Near) -> io::Result<Connection> {
         Connection::new(RemoteStore::of_url(url)?, Path::new(url), near)
     }
@@ -124,21 +127,21 @@ impl Connection {
     }
 
     /// A builder of the database. If the database is opened for writing, this process takes over from the process
-    /// that writes to it.
+    /// that writes to the database.
     pub fn builder(&self) -> Builder {
         Database::builder(&self.directory).machine(self.machine.clone()).reserve_bytes(0)
     }
 
-    /// Makes a database at the place `to`, which shares the files of this database. It has all commits that were
-    /// durable in the store when the call began. Afterwards, both databases can be written to. Only the manifest and
-    /// logs are copied. Neither database need be open, and a process that writes to this one can go on. If this
-    /// database is open here and its commits should be in the branch, sync it first.
+    /// Makes a database at the place `to`, which shares the files of this database. The new database has all
+    /// commits that were durable in the store when the call began. Afterwards, both databases can be written to.
+    /// Only the manifest and logs are copied. Neither database need be open. A process that writes to this database
+    /// can go on. If this database is open here and its commits should be in the branch, sync it first.
     ///
     /// # Errors
     ///
-    /// `NotFound` if no database is here; `AlreadyExists` if one is at `to`; `InvalidInput` if `to` is in another
-    /// bucket; the store's errors. If the call ends before the branch exists, this database keeps all its files for
-    /// an hour.
+    /// `NotFound` if no database is here; `AlreadyExists` if a database is at `to`; `InvalidInput` if `to` is in
+    /// another bucket; the store's errors. If the call ends before the branch exists, this database keeps all its
+    /// files for an hour.
     pub fn branch(&self, to: &Place) -> io::Result<BranchReport> {
         let from = self.store.place();
         if from.bucket != to.bucket {
@@ -157,7 +160,7 @@ impl Connection {
             .map_err(|error| self.named(error))
     }
 
-    /// The branches of this database that may need files of it.
+    /// The branches of this database that may need files of this database.
     ///
     /// # Errors
     ///
@@ -167,24 +170,24 @@ impl Connection {
         objects::branches(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))
     }
 
-    /// Removes this database with all its files. If a process is still writing to it, that process gets an error at
-    /// its next write.
+    /// Removes this database with all its files. If a process is still writing to the database, that process gets
+    /// an error at its next write.
     ///
     /// # Errors
     ///
     /// `NotFound` if nothing is here; `DirectoryNotEmpty` if branches need files of this database; the store's
-    /// errors. If the removal was begun, the next call continues it.
+    /// errors. If the removal fails after it has begun, the next call continues it.
     pub fn drop_database(&self) -> io::Result<DropReport> {
         let prefix = self.store.place().prefix.as_ref();
         objects::drop_database(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))
     }
 
-    /// The objects of the whole bucket, by names that begin with `/`.
+    /// All objects of the bucket, by names that begin with `/`.
     fn objects(&self) -> Arc<dyn Store> {
         self.store.clone()
     }
 
-    /// An error with the bucket of the prefixes in it.
+    /// The error, with the bucket added to the prefixes in its text.
     fn named(&self, error: io::Error) -> io::Error {
         io::Error::new(error.kind(), format!("in {}: {error}", self.store.place().bucket))
     }
@@ -200,7 +203,7 @@ fn outside(machine: &Machine) -> Outside {
     }
 }
 
-/// This process, for people who ask who writes.
+/// The name of this process, for people who want to know who writes.
 fn who() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = Some(host.trim()).filter(|host| !host.is_empty()).map(str::to_owned);

@@ -1,5 +1,5 @@
-//! Counts the requests that are really sent by HTTP, including every attempt, and notes the status of each answer.
-//! About their purpose, it knows only their method.
+//! Counts the requests that are really sent by HTTP, every attempt separately, and notes the status of each answer.
+//! It does not know what a request is for, except as far as the method and the query say it.
 
 use crate::counts::{Counters, Kind};
 use crate::last_answer::LastAnswer;
@@ -11,13 +11,13 @@ use object_store::client::{
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-/// Connects as `object_store` does by itself, and counts.
+/// Connects as `object_store` does by default, and counts the requests.
 #[derive(Debug)]
 pub struct CountingConnector {
     pub counters: Arc<Counters>,
 }
 
-/// Whether a request removes objects, some at once, as S3 takes it.
+/// Whether a request removes several objects at once, in the form that S3 takes.
 fn is_removal(request: &HttpRequest) -> bool {
     request
         .uri()
@@ -25,7 +25,7 @@ fn is_removal(request: &HttpRequest) -> bool {
         .is_some_and(|query| query == "delete" || query.starts_with("delete&") || query.starts_with("delete="))
 }
 
-/// Whether a request asks for a listing: with all three providers, its query says so.
+/// Whether a request asks for a listing. With all three providers, the query of the request says so.
 fn is_listing(request: &HttpRequest) -> bool {
     let query = request.uri().query().unwrap_or_default();
     query
@@ -58,7 +58,7 @@ impl HttpService for CountingService {
         };
         self.counters.count(kind);
         LastAnswer::note(None);
-        // A part of an upload is sent by a task that has no other time limit.
+        // A task that sends a part of an upload has no other time limit.
         let limit = Patience::default().attempt_with(request.body().content_length() as u64);
         let answer = match tokio::time::timeout(limit, self.inner.execute(request)).await {
             Ok(answer) => answer?,

@@ -1,9 +1,10 @@
-//! Counts requests and bytes, by many threads. It does not know who makes them, nor what they cost.
+//! Counts requests and bytes, by many threads. This module does not know who makes the requests, nor what they
+//! cost.
 
 use os::store::{Counts, Requests};
 use os::sync::atomic::{AtomicU64, Ordering};
 
-/// A kind of request, as stores have prices for them.
+/// A kind of request. Stores have prices for these kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An object, a part of an object, or the beginning or end of an upload in parts.

@@ -11,7 +11,8 @@ use os::Buffer;
 use os::sync::Arc;
 
 impl PageCache {
-    /// What the cache knows about a page. With `admit`, the cache will admit the page if it is in flight.
+    /// What the cache knows about a page. If `admit` is set and the page is in flight, the cache will admit the
+    /// page when it lands.
     pub(crate) fn look(&self, key: PageKey, admit: bool) -> PageLookup {
         match self.find(key, admit) {
             Some(page) => PageLookup::Resident(page),
@@ -47,7 +48,7 @@ impl PageCache {
         PageLookup::Claimed(Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::Everyone })
     }
 
-    /// A page that the caller reads for its own step alone. If the page is beyond the budget, the caller passes its
+    /// A page that the caller reads for its own step alone. If the page exceeds the budget, the caller passes its
     /// `turn`. The turn is given back only after the page has landed, even if the caller goes away.
     pub(crate) fn claim_alone(
         self: &Arc<Self>,
@@ -60,9 +61,10 @@ impl PageCache {
         Claim { cache: Arc::clone(self), key, flight: Some(flight), finders: Finders::OneStep { _turn: turn } }
     }
 
-    /// A decoded page that the format layer has checked and `charge` pays for. The page is beyond the budget in two
-    /// cases. Either it unpacked to more than was guessed, and pins leave no room for the difference. Or it is not
-    /// needed, and other pages would have to go to make room for the difference.
+    /// Makes a page from decoded bytes. The format layer checks the page, and `charge` pays for it. The page
+    /// exceeds the budget in two cases. In the first, it unpacked to more than was guessed, and pins leave no room
+    /// for the difference. In the second, no step needs the page, and other pages would have to go to make room for
+    /// the difference.
     pub(crate) fn make_page(
         &self,
         key: PageKey,
@@ -91,9 +93,10 @@ impl PageCache {
 
 /// A page that was read.
 pub(crate) enum Made {
-    /// There was room for all of it.
+    /// The budget had room for all of it.
     Fits(PageRef),
-    /// The page unpacked to more bytes than had room. It stays as long as the steps that need it have it pinned.
+    /// The page unpacked to more bytes than the budget had room for. It stays while steps that need it have it
+    /// pinned.
     Exceeds(PageRef),
 }
 
@@ -105,12 +108,12 @@ pub(crate) enum PageLookup {
     InFlight(Arc<Flight>),
     /// It is not in memory, and no session reads it.
     Missing,
-    /// The caller reads it, from now on.
+    /// From now on, the caller reads it.
     Claimed(Claim),
 }
 
-/// A page in flight, as its reader has it. If the claim is dropped without an outcome, the flight is abandoned: the
-/// waiting sessions are woken and ask again.
+/// A page in flight, as the session that reads it has it. If the claim is dropped without an outcome, the flight is
+/// abandoned: the waiting sessions are woken and ask again.
 pub(crate) struct Claim {
     cache: Arc<PageCache>,
     key: PageKey,
@@ -124,7 +127,7 @@ pub(crate) struct Claim {
 enum Finders {
     /// Every session finds the page, in the shard, and the cache may keep the page.
     Everyone,
-    /// Only the step that reads the page finds it. The turn is here if the page is beyond the budget.
+    /// Only the step that reads the page finds it. If the page exceeds the budget, the turn is kept here.
     OneStep { _turn: Option<Arc<Turn>> },
 }
 
@@ -139,8 +142,8 @@ impl Claim {
         &self.cache
     }
 
-    /// Ends the flight: the page was read, or could not be read. The cache admits the page if a session asked for
-    /// that, the page fits and the file is alive.
+    /// Ends the flight with a page that was read, or with an error. The cache admits the page if a session asked
+    /// for that, the page fits, and the file is alive.
     pub fn land(mut self, file: &FileState, outcome: Result<Made, Error>) {
         match outcome {
             Ok(Made::Fits(page)) => self.end(Landing::Arrived(page), Some(file)),
@@ -158,8 +161,8 @@ impl Claim {
             shard.end_flight(self.key);
             let mut is_admitted = false;
             if let (Landing::Arrived(page), Some(file)) = (&landing, file)
-                // A file is marked as dead before its pages are forgotten. The pages are forgotten shard by shard,
-                // under this lock. So no page comes in after that.
+                // A file is marked as dead before its pages are forgotten. They are forgotten shard by shard, under
+                // the lock of each shard. So no page of the file comes in later.
                 && flight.is_to_be_admitted()
                 && !file.is_dead()
             {

@@ -1,5 +1,5 @@
-//! What a cache has to know about a file before the cache takes in a page of the file. The state does not know which
-//! file it is for.
+//! What a cache has to know about a file before it takes in a page of the file. The state does not know which file
+//! it is for.
 
 use os::sync::atomic::{AtomicBool, Ordering};
 

@@ -24,11 +24,11 @@ pub(crate) enum Landing {
     Abandoned,
 }
 
-/// Which steps need a page that is on its way. It only grows.
+/// Which steps need a page that is on its way. During a flight, this value only grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Demand {
-    /// No step yet: the page was asked for ahead.
+    /// No step needs it yet: the page was asked for ahead.
     None = 0,
     /// A step of background work.
     Background = 1,
@@ -38,9 +38,9 @@ pub(crate) enum Demand {
 
 /// One page being read.
 pub(crate) struct Flight {
-    /// Name of the read. The read can be made more urgent by this name.
+    /// The name of the read, by which the read can be made more urgent.
     ticket: u64,
-    /// Set, under the shard's lock, by a session that wants the cache to admit the page.
+    /// A session that wants the cache to admit the page sets this under the shard's lock.
     admit: AtomicBool,
     /// A [`Demand`].
     demand: AtomicU8,
@@ -54,7 +54,7 @@ struct FlightState {
 }
 
 impl Flight {
-    /// A flight that has not landed, read under the name `ticket`.
+    /// A flight that has not landed. Its read has the name `ticket`.
     pub fn new(ticket: u64, admit: bool, demand: Demand) -> Self {
         let (admit, demand) = (AtomicBool::new(admit), AtomicU8::new(demand as u8));
         Self { ticket, admit, demand, state: Mutex::default() }
@@ -75,8 +75,8 @@ impl Flight {
         self.admit.load(Ordering::Relaxed)
     }
 
-    /// Notes that a step needs the page. The answer is true if the read has to become more urgent: a reader needs the
-    /// page, and no reader needed it before.
+    /// Notes that a step needs the page. Returns true if the read has to become more urgent, because a reader needs
+    /// the page and no reader needed it before.
     pub fn need(&self, demand: Demand) -> bool {
         let before = self.demand.fetch_max(demand as u8, Ordering::Relaxed);
         demand == Demand::Reader && before < demand as u8
@@ -92,8 +92,8 @@ impl Flight {
         self.demand.load(Ordering::Relaxed) == Demand::Reader as u8
     }
 
-    /// Ends the flight; its reader calls this. The reader drops its own reference to the flight first, so that only
-    /// the sessions that are woken still hold the page.
+    /// Ends the flight. The session that reads the page calls this. Before, that session drops its own reference to
+    /// the flight, so that only the sessions that are woken still hold the page.
     pub fn land(self: Arc<Self>, landing: Landing) {
         let awaiting = {
             let mut state = self.state.lock();
@@ -110,11 +110,11 @@ impl Flight {
         self.state.lock().landing.clone()
     }
 
-    /// Lets `arrivals` wait for the end of the flight too, unless it is over.
+    /// Lets `arrivals` wait for the end of the flight, unless the flight is over.
     pub fn await_in(&self, arrivals: &Arc<Arrivals>) {
         let mut state = self.state.lock();
         if state.landing.is_none() {
-            // Count the flight before it can land, so that the count does not reach zero too early.
+            // The flight is counted before it can land, so that the count does not reach zero too early.
             arrivals.pending.lock().flights += 1;
             state.awaiting.push(Arc::clone(arrivals));
         }
@@ -142,8 +142,8 @@ struct PendingFlights {
     flights: usize,
     /// The task that the last flight wakes.
     waker: Option<Waker>,
-    /// Whether a thread waits for the last flight. If none waits, the condition is not notified, because that costs a
-    /// system call.
+    /// Whether a thread waits for the last flight. If no thread waits, the condition is not notified, because that
+    /// costs a system call.
     is_awaited: bool,
 }
 
@@ -173,12 +173,12 @@ impl Arrivals {
         }
     }
 
-    /// Whether all have landed.
+    /// Whether all these flights have landed.
     pub fn are_all_here(&self) -> bool {
         self.pending.lock().flights == 0
     }
 
-    /// Waits for all to have landed.
+    /// Waits until all these flights have landed.
     pub fn wait(&self) {
         let mut pending = self.pending.lock();
         while pending.flights > 0 {
@@ -187,7 +187,7 @@ impl Arrivals {
         }
     }
 
-    /// Whether all have landed. If not, the task of `context` is woken when they have.
+    /// Whether all these flights have landed. If not, the task of `context` is woken when they have.
     pub fn poll(&self, context: &Context<'_>) -> Poll<()> {
         // Wakers are cloned and dropped outside of the lock, because they run code that is not ours.
         let waker = context.waker().clone();

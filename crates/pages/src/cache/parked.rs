@@ -1,19 +1,20 @@
-//! Sessions whose futures wait, and which of these sessions lose their pages to other sessions. This module does not
-//! know what a session holds.
+//! Sessions whose futures wait, and which of them lose their pages to other sessions. This module does not know
+//! what a session holds.
 //!
 //! A future that is not polled may never be polled again, and it cannot be told apart from a future that is polled
-//! late. So a session that waits *parks* its pins, its round and its turn here, and other sessions may take them
-//! away:
+//! late. So while a session waits, it *parks* its pins, its round and its turn here, and other sessions may take
+//! these away:
 //!
 //! * The session with the tasks' turn loses everything if its pages have landed and it is not polled for too long.
-//!   Too long means that queueing tasks were polled [`PATIENCE`] times plus twice for each queueing task.
-//! * Every other session loses everything when the hand of a clock has passed it [`PATIENCE`] times and found each
-//!   time that all its pages had landed or that it was queueing. The hand advances by [`LOOK`] sessions whenever a
-//!   turn is taken. A turn is taken only while pins leave no room.
+//!   Too long means that the tasks in the queue were polled [`PATIENCE`] times, plus two times for each of these
+//!   tasks.
+//! * Every other session loses everything when the hand of a clock has passed it [`PATIENCE`] times. Each time, all
+//!   pages of the session must have landed, or the session must have been queueing. Whenever a turn is taken, the
+//!   hand advances by [`LOOK`] sessions. A turn is taken only if pins leave no room.
 //!
 //! A session that lost its pages asks for them again when it is polled. Each time that a step loses its pages, the
-//! step's patience doubles. So a future that is polled from time to time ends, however late it is polled. A future
-//! that is not polled delays other sessions only once.
+//! step's patience doubles. So if a future is polled from time to time, it ends, however late it is polled. If a
+//! future is not polled, it delays other sessions only once.
 //!
 //! Thread safe. While the lock is held, nothing is taken away, dropped or woken.
 
@@ -21,16 +22,16 @@ use super::look::LOOK;
 use os::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 
-/// How often a session is passed over before it loses its pages for the first time. An executor that polls tasks in
-/// the order of wakes polls each session before it polls a later-woken session twice. The number is larger than that
-/// needs, for executors with several threads.
+/// How often a session is passed over before it loses its pages for the first time. If an executor polls tasks in
+/// the order in which they were woken, it polls each session before it polls any session twice that was woken
+/// later. The number is larger than this needs, because some executors have several threads.
 const PATIENCE: u64 = 32;
 
 /// What a session has while it waits.
 pub(crate) trait ParkedSession: Send + Sync {
-    /// Whether nothing of the session is on its way, so that the session has only to be polled.
+    /// Whether none of the session's pages is still on its way. Then the session only has to be polled.
     fn has_landed(&self) -> bool;
-    /// Takes the parked things away, unless the session has taken them back.
+    /// Takes away what the session has parked, unless the session has taken it back already.
     fn strip(&self);
 }
 
@@ -42,9 +43,9 @@ pub(crate) struct Parking {
 
 #[derive(Default)]
 struct ParkingState {
-    /// By number, in the order in which they were parked.
+    /// The parked sessions by number. The numbers grow in the order in which the sessions were parked.
     lots: BTreeMap<u64, Lot>,
-    /// The number given last.
+    /// The number that was given last.
     last: u64,
     /// The number that the hand passed last.
     hand: u64,
@@ -60,13 +61,13 @@ struct Lot {
     patience: u64,
 }
 
-/// What a task that queues finds the holder of the turn doing.
+/// What the holder of the turn is doing, as a task in the queue finds it.
 pub(crate) enum Holder {
     /// The holder runs, or its pages are on their way. It will wake the tasks in the queue.
     Busy,
     /// The holder's pages have landed, and it still has time to be polled.
     Due,
-    /// The holder was not polled for too long. This is the session to be stripped.
+    /// The holder was not polled for too long. This session is to be stripped.
     Late(Arc<dyn ParkedSession>),
 }
 
@@ -84,7 +85,7 @@ impl Parking {
         number
     }
 
-    /// Whether no session waits.
+    /// Whether no session is parked.
     pub fn is_empty(&self) -> bool {
         self.state.lock().lots.is_empty()
     }
@@ -95,8 +96,8 @@ impl Parking {
         drop(left);
     }
 
-    /// Notes that a queueing task was polled, beside `queued` other tasks in the queue. Returns what the holder of
-    /// the turn does.
+    /// Notes that a task in the queue was polled, while `queued` sessions queue. Returns what the holder of the
+    /// turn is doing.
     pub fn look_at_holder(&self, queued: usize) -> Holder {
         let mut state = self.state.lock();
         let Some(number) = state.holder else { return Holder::Busy };

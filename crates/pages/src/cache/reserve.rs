@@ -1,6 +1,6 @@
-//! How a session gets memory for the pages that it is going to read. Either the memory is within the budget, and
-//! other pages are evicted for it, or it is beyond the budget, which needs the one turn to overdraw. This module does
-//! not know how pages are read.
+//! How a session gets memory for the pages that it is going to read. The memory may be within the budget, and then
+//! other pages are evicted for it. Or it may exceed the budget, and then the session needs the turn to overdraw.
+//! This module does not know how pages are read.
 
 use super::PageCache;
 use super::look::LOOK;
@@ -10,20 +10,20 @@ use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use std::task::Context;
 
-/// How many bytes one shard gives up before the next shard does, when the cache shrinks.
+/// When the cache shrinks, one shard gives up so many bytes before the next shard does.
 const TRIM_BYTES: u64 = 256 << 10;
 
 /// Memory for pages that are going to be read.
 pub(crate) enum Reserved {
     /// Within the budget: the pages can be shared and kept.
     Room(Charge),
-    /// Beyond the budget: the pages belong to the step alone.
+    /// Beyond the budget: the pages are for this step alone.
     Overdrawn(Charge),
 }
 
 impl PageCache {
-    /// Charges `bytes`, evicting pages as needed. `None` if pins leave no room, or if `bytes` would not fit even if
-    /// nothing was pinned.
+    /// Charges `bytes`, and evicts pages if needed. `None` if pins leave no room, or if `bytes` would not fit even
+    /// if nothing was pinned.
     pub(crate) fn try_reserve(&self, bytes: u64) -> Option<Charge> {
         loop {
             match self.budget.try_charge(bytes) {
@@ -35,9 +35,9 @@ impl PageCache {
         }
     }
 
-    /// Charges `bytes`, evicting pages as needed. If pins leave no room, it takes the turn to overdraw and keeps the
-    /// turn in `turn` until the end of the step. It may wait for the session that has the turn, so the caller must
-    /// have no page in flight.
+    /// Charges `bytes`, and evicts pages if needed. If pins leave no room, it takes the turn to overdraw, and keeps
+    /// the turn in `turn` until the end of the step. It may wait for the session that has the turn. So the caller
+    /// must have no page in flight.
     pub(crate) fn reserve(&self, bytes: u64, turn: &mut Option<Arc<Turn>>) -> Reserved {
         loop {
             match self.reserve_with(bytes, turn, || self.budget.queue()) {
@@ -47,8 +47,8 @@ impl PageCache {
         }
     }
 
-    /// As [`PageCache::reserve`], for a task. `None` if the task has to wait: until then it queues under the number
-    /// `waiter`, and it is woken when it is worth asking again.
+    /// As [`PageCache::reserve`], for a task. `None` if the task has to wait. The task then queues under the number
+    /// `waiter`, and is woken when it should ask again.
     pub(crate) fn poll_reserve(
         &self,
         bytes: u64,
@@ -64,7 +64,8 @@ impl PageCache {
             }
             match self.parking.look_at_holder(self.budget.queued()) {
                 Holder::Busy => return None,
-                // The holder may never be polled. So this task asks to be polled again, after the other tasks.
+                // The holder may never be polled again. So this task asks to be polled again, after the other
+                // tasks.
                 Holder::Due => {
                     context.waker().wake_by_ref();
                     return None;
@@ -90,7 +91,7 @@ impl PageCache {
             if !late.is_empty() {
                 self.budget.room_appeared();
             }
-            // The stripped sessions or the earlier holder may have left room. Then the turn goes on to the next
+            // The stripped sessions or the earlier holder may have left room. If so, the turn goes on to the next
             // session in the queue.
             if let Some(charge) = self.try_reserve(bytes) {
                 return Some(Reserved::Room(charge));
@@ -100,8 +101,8 @@ impl PageCache {
         Some(Reserved::Overdrawn(self.budget.overdraw(bytes)))
     }
 
-    /// Evicts pages until the used bytes are within the budget or only pinned pages are left, however long that
-    /// takes.
+    /// Evicts pages until the used bytes are within the budget, or until only pinned pages are left. This may take
+    /// long.
     pub(super) fn trim(&self) {
         loop {
             let excess = self.budget.excess().min(TRIM_BYTES);
@@ -111,9 +112,10 @@ impl PageCache {
         }
     }
 
-    /// Evicts unpinned pages worth `bytes`, if it finds them. For each page it looks at no more than `look` places of
-    /// each shard. All shards give up about the same number of bytes, because one shard may hold only what many reads
-    /// need together. Returns what the evicted pages are worth.
+    /// Evicts unpinned pages that together take `bytes`, if it finds so many. For each page that it evicts, it
+    /// looks at no more than `look` places of each shard. All shards give up about the same number of bytes,
+    /// because all pages of one shard may be pages that many reads need. Returns how many bytes the evicted pages
+    /// took.
     fn evict(&self, bytes: u64, look: usize) -> u64 {
         let (mut freed, mut evicted) = (0, Vec::new());
         let share = bytes.div_ceil(self.shards.len() as u64);

@@ -20,7 +20,7 @@ use std::collections::HashMap;
 pub struct PageHeat {
     /// How often a proven page may still be found unused before it is evicted; `None` for other pages.
     pub chances: Option<u8>,
-    /// Uses since the cache last looked at the page. 3 stands for 3 or more.
+    /// How often the page was used since the cache last looked at it; 3 stands for 3 or more.
     pub uses: u8,
 }
 
@@ -77,7 +77,7 @@ impl Shard {
         Self { flights: HashMap::default(), policy: Policy::new(Tuning::DEFAULT), kept }
     }
 
-    /// The reading of a page, if it is being read.
+    /// The flight of a page, if the page is being read.
     pub fn flight(&self, key: PageKey) -> Option<&Arc<Flight>> {
         self.flights.get(&key)
     }
@@ -88,7 +88,7 @@ impl Shard {
         debug_assert!(before.is_none(), "only a missing page takes off");
     }
 
-    /// The reading of a page is over.
+    /// Notes that the read of a page is over.
     pub fn end_flight(&mut self, key: PageKey) {
         self.flights.remove(&key);
         if self.flights.is_empty() && self.flights.capacity() > MAX_IDLE_FLIGHTS {
@@ -96,8 +96,8 @@ impl Shard {
         }
     }
 
-    /// The cache has the page from now on. `asked` says whether a step needs the page already, and `kept` whether its
-    /// file is kept.
+    /// Notes that the cache has the page from now on. `asked` says whether a step needs the page already, and
+    /// `kept` whether its file is kept.
     pub fn admit(
         &mut self,
         table: &FrameTable,
@@ -117,8 +117,8 @@ impl Shard {
         }
     }
 
-    /// Keeps a page in memory as long as other pages can go, if the share of kept pages has room. Kept data pages
-    /// make room for an index page.
+    /// Keeps a page in memory as long as other pages can be evicted, if the share of kept pages has room. Kept data
+    /// pages give up room for an index page.
     pub fn keep(&mut self, frame: &Frame, page: &PageRef) {
         let place = PolicyPlace(frame.place());
         if self.policy.is_kept(place) {
@@ -141,7 +141,7 @@ impl Shard {
         self.counting_kept(|policy| policy.keep_no_more(PolicyPlace(frame.place())));
     }
 
-    /// Stops keeping pages of this shard while the share is exceeded.
+    /// While the share is exceeded, stops keeping pages of this shard.
     pub fn keep_within_share(&mut self) {
         while self.kept.bytes() > self.kept.most_bytes() {
             if self.keep_less(Class::Data).or_else(|| self.keep_less(Class::Index)).is_none() {
@@ -174,9 +174,9 @@ impl Shard {
         self.policy.prove(PolicyPlace(frame.place()), chances);
     }
 
-    /// Takes out unpinned pages worth at least `bytes`, if the shard has them. For each page it looks at no more than
-    /// `look` pages. The pages go to `out`, so that their memory is freed after the lock was released. Returns what
-    /// they are worth.
+    /// Takes out unpinned pages that together take at least `bytes`, if the shard has so many. For each page that
+    /// it takes out, it looks at no more than `look` pages. The pages go to `out`, so that their memory is freed
+    /// after the lock is released. Returns how many bytes these pages took.
     pub fn evict(
         &mut self,
         table: &FrameTable,
@@ -202,7 +202,7 @@ impl Shard {
                     out.push(evicted);
                 }
                 None => {
-                    // A reader has pinned it just now, so it is in use.
+                    // A reader has just pinned the page, so it is in use.
                     let page = victim.pin();
                     let place = self.policy.admit(number, key.hash(), class(page.kind()), page.cost_bytes(), true);
                     victim.set_place(place.0);

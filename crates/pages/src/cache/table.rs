@@ -1,13 +1,13 @@
-//! Frames by the names of their pages: a hash table whose chains run through the frames. It does not know what is in
-//! the frames.
+//! Frames by the names of their pages: a hash table whose chains run through the frames. This module does not know
+//! what is in the frames.
 //!
 //! * A chain belongs to the same shard as its pages, and is changed only while the lock of that shard is held.
-//! * A search without a lock may follow a frame that leaves the chain at that moment. Then the search may miss a page
-//!   that is in the table. So a page counts as missing only after a search under the lock. A search never finds a
-//!   wrong page, because it compares the name of a frame after it has pinned the frame.
-//! * When a table has become too small, it is followed by a table with at least twice the chains. The old table
-//!   stays, because a search without a lock may be in it. All tables together take less than twice the memory of the
-//!   last table.
+//! * While a search without a lock looks at a frame, the frame may leave its chain. In this case the search may
+//!   miss a page that is in the table. So a page counts as missing only after a search under the lock. A search
+//!   never finds a wrong page, because it compares the name of a frame after it has pinned the frame.
+//! * When a table has become too small, another table follows it, which has at least twice as many chains. The old
+//!   table stays, because a search without a lock may be in it. All tables together take less than twice the memory
+//!   of the last one.
 
 use crate::PageRef;
 use crate::frame::{Frame, Frames};
@@ -15,19 +15,19 @@ use crate::page_key::PageKey;
 use os::sync::OnceLock;
 use os::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// Chains of the smallest table. It has at least one chain for each shard.
+/// The number of chains of the smallest table. Each shard has at least one chain.
 const MIN_CHAINS: usize = 64;
 
-/// The most tables that may follow each other. Frames run out of numbers before more are needed.
+/// The most tables that may follow each other. No more are needed, because frames run out of numbers before.
 const TABLES: usize = 27;
 
-/// The most frames that a search without a lock looks at. Longer chains are very rare, and a search that followed a
-/// frame into another chain has to end.
+/// The most frames that a search without a lock looks at. Longer chains are very rare. The limit also ends a search
+/// that has followed a frame into another chain.
 const MAX_STEPS: usize = 16;
 
 /// A hash table of frames.
 pub(crate) struct FrameTable {
-    /// Table `i` has `MIN_CHAINS << i` chains. A chain is the number of its first frame.
+    /// Table `i` has `MIN_CHAINS << i` chains. A chain is stored as the number of its first frame.
     tables: [OnceLock<Box<[AtomicU32]>>; TABLES],
     current: AtomicUsize,
 }
@@ -65,7 +65,7 @@ impl FrameTable {
         self.tables.iter().filter_map(OnceLock::get).map(|chains| size_of_val(&**chains) as u64).sum()
     }
 
-    /// The page of this name, if the search meets it. The caller needs no lock.
+    /// The page with this name, if the search finds it. The caller needs no lock.
     pub fn find(&self, frames: &Frames, key: PageKey) -> Option<PageRef> {
         let mut number = self.chain(key).load(Ordering::Acquire);
         for _ in 0..MAX_STEPS {
@@ -80,7 +80,7 @@ impl FrameTable {
         None
     }
 
-    /// The frame of the page of this name. The caller holds the lock of the page's shard.
+    /// The frame of the page with this name. The caller holds the lock of the page's shard.
     pub fn frame<'f>(&self, frames: &'f Frames, key: PageKey) -> Option<&'f Frame> {
         let mut number = self.chain(key).load(Ordering::Relaxed);
         while let Some(frame) = frames.get(number) {
@@ -141,8 +141,7 @@ impl FrameTable {
         self.current.store(to, Ordering::Release);
     }
 
-    /// Numbers of the frames of shard `shard`, where `shards` is the number of all shards. The caller holds the
-    /// shard's lock.
+    /// The numbers of the frames in shard `shard`, out of `shards` shards. The caller holds the shard's lock.
     pub fn numbers<'t>(&'t self, frames: &'t Frames, shard: usize, shards: usize) -> impl Iterator<Item = u32> + 't {
         let chains = self.chains().iter().skip(shard).step_by(shards);
         chains.flat_map(|chain| {

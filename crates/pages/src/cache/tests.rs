@@ -1,4 +1,5 @@
-//! What the cache promises about memory: the budget, which session waits for which, which pages stay and which go.
+//! What the cache promises about memory: its budget, which session waits for which, which pages stay, and which
+//! pages leave.
 #![allow(clippy::disallowed_methods, reason = "these tests are about threads that meet in the cache")]
 
 use super::*;
@@ -34,7 +35,7 @@ fn a_missing_page_is_read_once_for_all_who_want_it() {
             let reader = thread::Builder::new().stack_size(STACK_BYTES);
             reader.spawn_scoped(threads, || read(&session(&cache), &numbered, &file, 0)).expect("memory for its stack");
         }
-        // The one that reads does not wait for itself.
+        // The session that reads the page does not wait for itself.
         wait_until(|| cache.waiting_for(numbered.key(&file, 0)) == READERS - 1);
         gate.open();
     });
@@ -171,7 +172,7 @@ fn the_budget_changes_while_running() {
     cache.set_budget(30 * BLOCK_COST);
     assert_eq!(cache.usage().frames, 30);
 
-    // What is pinned stays, until it is let go and somebody wants room.
+    // Pinned pages stay until they are unpinned and another page needs the room.
     let pinned: Vec<_> =
         (0..20).map(|number| retry(&session, || numbered.page(&session, &file, number)).expect("no faults")).collect();
     cache.set_budget(10 * BLOCK_COST);
@@ -370,7 +371,7 @@ fn index_nodes_outlive_data_pages() {
 
 #[test]
 fn index_nodes_read_once_outlive_data_pages_read_once() {
-    // A tenth of the cache; those beyond their share have to be used.
+    // Index pages that nobody has used again may take a tenth of the cache.
     let mut kinds = vec![PageKind::Data; 200];
     kinds[..5].fill(PageKind::Index);
     let numbered = Numbered::of_kinds(&kinds);
@@ -439,8 +440,8 @@ fn a_page_that_unpacks_to_more_than_was_guessed_is_charged_for_all_of_it() {
     }
 }
 
-/// Pages of 1 MiB that pack to a few KiB, and a cache for two such pages. The cache has room for the size that all of
-/// them are expected to unpack to.
+/// Pages of 1 MiB that pack to a few KiB, and a cache for two such pages. The cache has room for the size to which
+/// all of these pages are expected to unpack.
 fn unpacking() -> (Numbered, Arc<PageCache>, Arc<PagedFile>) {
     let numbered = Numbered::write(&[PageKind::Data; 20], 1 << 20, crate::Compression::Lz4, crate::Packing::Tight);
     let cache = PageCache::new(3 << 20, 8, accept);

@@ -6,28 +6,30 @@ use super::shard::PageHeat;
 use crate::page_key::PageKey;
 use crate::{Address, PageKind, PageRef};
 
-/// Memory of a cache at one moment, in bytes unless said otherwise.
+/// The memory of a cache at one moment, in bytes unless a field says otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheUsage {
     /// What it may use.
     pub budget_bytes: u64,
-    /// What it uses: the sum of the fields below.
+    /// The bytes that it uses: the sum of the fields below.
     pub used_bytes: u64,
     /// Pages that are pinned, whether the cache keeps them or not.
     pub pinned_bytes: u64,
-    /// Pages kept for callers' values, see [`PageCache::hold`]. A page that is kept twice counts twice.
+    /// Pages that are kept for callers' values; see [`PageCache::hold`]. A page that is kept twice counts twice.
     pub held_bytes: u64,
-    /// About what the pages take that cursors keep from one row to the next. A page that is kept twice counts twice.
+    /// Roughly the bytes of the pages that cursors keep from one row to the next. A page that is kept twice counts
+    /// twice.
     pub cursor_bytes: u64,
     /// Bytes that are reserved for pages being read.
     pub in_flight_bytes: u64,
     /// Number of pages in memory.
     pub frames: u64,
-    /// What the system has given for buffers of pages, whether the buffers hold pages or not. Buffers of more than 1
-    /// MiB and buffers beyond the budget come from elsewhere.
+    /// The memory that the system has given for buffers of pages, whether the buffers hold pages or not. It does
+    /// not include buffers of more than 1 MiB and buffers beyond the budget, which come from elsewhere.
     pub backed_bytes: u64,
-    /// What is needed beside the pages: frames, the table, and the memory's own lists. A page's cost beyond its
-    /// buffer pays for this, while the cache has as many pages as it had at most.
+    /// The memory that is needed beside the pages: the frames, the table, and the lists of the arena. A page costs
+    /// more than its buffer. The difference pays for this memory, as long as the cache has no fewer pages than it
+    /// once had.
     pub overhead_bytes: u64,
     /// Contexts that unpack pages. They are not part of the budget.
     pub unpacker_bytes: u64,
@@ -65,9 +67,9 @@ const RANKS: usize = 9;
 /// Pages of some files in the cache at one moment, see [`PageCache::usage_of`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilesUsage {
-    /// Their bytes by kind, in the order of [`PageKind::ALL`].
+    /// The bytes of these pages by kind, in the order of [`PageKind::ALL`].
     pub kind_bytes: [u64; PageKind::ALL.len()],
-    /// Their number by kind, in the same order.
+    /// The number of these pages by kind, in the same order.
     pub kind_pages: [u64; PageKind::ALL.len()],
 }
 
@@ -99,7 +101,7 @@ impl FilesUsage {
 }
 
 impl PageCache {
-    /// The memory now. It looks at every page, so it is for metrics and not for decisions.
+    /// The memory now. This looks at every page, so it is for metrics and not for decisions.
     pub fn usage(&self) -> CacheUsage {
         let mut unpinned = 0;
         self.for_each_page(|_, page| unpinned += if page.is_last() { page.memory_bytes() } else { 0 });
@@ -122,7 +124,8 @@ impl PageCache {
         }
     }
 
-    /// Pages of the files in `slots`, which are sorted, see [`PageCache::usage_of`].
+    /// The pages in the cache of the files whose slots are in `slots`, which is sorted; see
+    /// [`PageCache::usage_of`].
     pub(crate) fn usage_in_slots(&self, slots: &[u32]) -> FilesUsage {
         let mut usage = FilesUsage::default();
         self.for_each_page(|key, page| {
@@ -133,7 +136,8 @@ impl PageCache {
         usage
     }
 
-    /// Pages of the files in `slots`, which are sorted, see [`PageCache::resident_of`].
+    /// The pages in the cache of the files whose slots are in `slots`, which is sorted; see
+    /// [`PageCache::resident_of`].
     pub(crate) fn resident_in_slots(&self, slots: &[u32], most: usize) -> Vec<ResidentPage> {
         let is_asked = |key: PageKey| slots.binary_search(&key.slot).is_ok();
         let rank = |kind: PageKind, heat: PageHeat| {
@@ -162,7 +166,7 @@ impl PageCache {
         resident
     }
 
-    /// As [`Self::for_each_page`], and also tells how much the page has been used.
+    /// As [`Self::for_each_page`], but also tells how much each page has been used.
     fn for_each_resident(&self, mut tell: impl FnMut(PageKey, PageRef, PageHeat)) {
         for (i, shard) in self.shards.iter().enumerate() {
             let shard = shard.lock();

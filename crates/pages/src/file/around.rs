@@ -1,6 +1,6 @@
-//! A file of pages as a plain file that is only read. It serves reads of what lies outside pages, and callers that
-//! want to see the disk whatever is in memory. Each read opens the file, within the bound of its cache, and then
-//! closes it.
+//! A file of pages, seen as a plain file that is only read. It serves reads of bytes outside pages. It also serves
+//! callers that want to see the disk, whatever is in memory. Each read opens the file, within the bound of its
+//! cache, and then closes it.
 
 use super::{NotOpened, PagedFile};
 use os::File;
@@ -8,7 +8,7 @@ use os::sync::Arc;
 use std::io::{self, ErrorKind};
 
 impl PagedFile {
-    /// The file on the disk, whatever is in memory. Each read opens it; this call itself reads nothing.
+    /// The file on the disk, whatever is in memory. Each read opens the file. This call itself reads nothing.
     pub fn around_cache(self: &Arc<Self>) -> Arc<dyn File> {
         Arc::new(Around(Arc::clone(self)))
     }
@@ -43,13 +43,13 @@ impl File for Around {
         Err(ErrorKind::Unsupported.into())
     }
 
-    /// The file is opened for direct reads, but the file system may do otherwise.
+    /// The file is opened for direct reads, but the file system may read it in another way.
     fn is_direct(&self) -> bool {
         true
     }
 }
 
-/// Errors of opening look like other errors here: their text says what was tried.
+/// Errors of opening get the form of other errors here: their text says what was tried.
 fn without_wrapper(error: io::Error) -> io::Error {
     error.downcast::<NotOpened>().map_or_else(|error| error, |NotOpened(why)| why)
 }

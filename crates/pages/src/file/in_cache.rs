@@ -9,13 +9,13 @@ use os::{Disk, Machine, Reads};
 use std::path::PathBuf;
 
 impl PageCache {
-    /// Makes the pages of a file known to the cache, without opening the file. The thread that asks for a page reads
-    /// it. `id` seeds the checksums of the pages. A file that is registered twice is cached twice.
+    /// Makes the pages of a file known to the cache, without opening the file. A page is read by the thread that
+    /// asks for it. `id` seeds the checksums of the pages. A file that is registered twice is cached twice.
     pub fn register(self: &Arc<Self>, path: impl Into<PathBuf>, id: u64, disk: Arc<dyn Disk>) -> Arc<PagedFile> {
         self.register_with(path.into(), id, disk, Arc::new(CallerReads))
     }
 
-    /// As [`PageCache::register`], for a file of `machine`, many pages of which may be read at once.
+    /// As [`PageCache::register`], for a file of `machine`, of which many pages may be read at once.
     pub fn register_on(self: &Arc<Self>, path: impl Into<PathBuf>, id: u64, machine: &Machine) -> Arc<PagedFile> {
         self.register_with(path.into(), id, Arc::clone(&machine.disk), Arc::clone(&machine.reads))
     }
@@ -31,11 +31,12 @@ impl PageCache {
         Arc::new(PagedFile::new(self.new_slot(), id, path, disk, reads, pool, home))
     }
 
-    /// Pages of `files` in the cache now; each file counts once. Pages that the cache does not keep are not among
-    /// them: pages of sessions that pass pages through or exceed the budget, and pages of dead files.
+    /// The pages of `files` that are in the cache now. Each file counts once. Pages that the cache does not keep
+    /// are not counted. These are pages of sessions that pass pages through or exceed the budget, and pages of dead
+    /// files.
     ///
-    /// For statistics, not for hot paths: the cost grows with the number of pages in the whole cache, not only in
-    /// these files. Each shard is locked while its pages are looked at.
+    /// This is for statistics and not for hot paths: its cost grows with the number of pages in the whole cache,
+    /// not only of these files. Each shard is locked while its pages are looked at.
     pub fn usage_of<'f>(&self, files: impl IntoIterator<Item = &'f Arc<PagedFile>>) -> FilesUsage {
         let at_home = |file: &&Arc<PagedFile>| {
             debug_assert!(file.is_at_home(self), "{file:?} is registered with another cache");
@@ -43,10 +44,10 @@ impl PageCache {
         self.usage_in_slots(&slots_of(files.into_iter().inspect(at_home)))
     }
 
-    /// Pages of `files` in the cache now, at most `most`, in no order. It first takes the pages that [serve
+    /// At most `most` pages of `files` that are in the cache now, in no order. It first takes the pages that [serve
     /// many](crate::PageKind::serves_many), then the pages that were used most.
     ///
-    /// For background care, not for hot paths: each shard is locked twice while its pages are looked at.
+    /// This is for background care and not for hot paths: each shard is locked twice while its pages are looked at.
     pub fn resident_of<'f>(
         &self,
         files: impl IntoIterator<Item = &'f Arc<PagedFile>>,

@@ -1,4 +1,4 @@
-//! What is promised of files: nothing is opened before it is read, few stay open, and what is missing is reported.
+//! What files promise: nothing is opened before it is read, few files stay open, and missing files are reported.
 
 use super::*;
 use crate::numbered::{ID, Numbered, PATH, accept};

@@ -1,11 +1,11 @@
-//! What is promised of refusing sources: they refuse, and every step ends nevertheless.
+//! What sources that refuse pages promise: they refuse pages, and every step still ends.
 
 use super::*;
 use crate::numbered::{Numbered, accept};
 use crate::{Admit, PageCache, PagedFile, Reason, Resident, Session, retry};
 use os::sync::Arc;
 
-/// Walks over all pages, `times` times within one step, and counts the runs of the step.
+/// Walks over all pages `times` times within one step, and returns how often the step ran.
 fn runs_of_a_walk<S: PageSource>(source: &S, numbered: &Numbered, file: &Arc<PagedFile>, times: usize) -> usize {
     let mut runs = 0;
     retry(source, || {
@@ -42,8 +42,8 @@ fn a_forgetful_source_refuses_again_and_again_and_every_step_ends() {
         for _ in 0..100 {
             assert!(runs_of_a_walk(&flaky, &numbered, &file, 3) <= 8, "each run fetches a page more");
         }
-        // 7 pages are touched at least 300 times each. Each page is refused after at most 10 touches outside of the
-        // step that fetched it.
+        // 7 pages are touched at least 300 times each. Outside the step that fetched it, a page is refused after at
+        // most 10 touches.
         assert!(flaky.refusals() > 100, "{}", flaky.refusals());
     }
 }

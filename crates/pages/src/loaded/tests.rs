@@ -1,4 +1,4 @@
-//! What is promised of a source that never reads: it tells what is there and changes nothing.
+//! What a source that never reads promises: it tells what is in memory and changes nothing.
 
 use super::*;
 use crate::numbered::{BLOCK_COST, Numbered, accept};
@@ -44,7 +44,7 @@ fn a_page_that_is_looked_at_is_no_warmer_for_it() {
             assert!(numbered.page(&loaded, &file, number).is_ok() && numbered.peek(&loaded, &file, number).is_some());
         }
         assert_eq!(page.uses(), 0);
-        // A session that keeps pages does warm what it peeks at.
+        // For a session that keeps pages, a peek does count as a use of the page.
         assert!(numbered.peek(&session, &file, number).is_some());
         assert_eq!(page.uses(), 1);
     }

@@ -1,5 +1,6 @@
-//! What a pool of open files promises under random schedules (`cargo x shuttle`): there are never more open files
-//! than its limit. Every waiting thread goes on, whichever threads give back, close or fail to open files meanwhile.
+//! What a pool of open files promises under random schedules (`cargo x shuttle`): it never has more open files than
+//! its limit. Every waiting thread goes on in the end, even if other threads give back, close or fail to open files
+//! meanwhile.
 
 use super::{FileHandle, OpenFiles};
 use os::sim::SimDisk;

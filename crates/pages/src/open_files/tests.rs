@@ -1,4 +1,5 @@
-//! What is promised of a pool of open files: never more than its limit, and whoever waits goes on.
+//! What a pool of open files promises: it never has more open files than its limit, and every thread that waits
+//! goes on.
 #![allow(clippy::disallowed_methods, reason = "these tests are about threads that wait for each other's files")]
 
 use super::*;
@@ -84,7 +85,8 @@ fn a_file_that_is_always_read_does_not_keep_others_out() {
         while files.handles[0].file.read().is_some() {
             thread::yield_now();
         }
-        // A new reader of the first file comes after the reader of the second, although the first file is open.
+        // A new reader of the first file has its turn after the reader of the second file, although the first file
+        // is open.
         let again = scope.spawn(|| files.give_back(files.get(0)));
         files.await_line(2);
         files.give_back(first);

@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// Whether pages are compressed. Each page says for itself how it is stored, so the choice affects only new pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Compression {
-    /// Pages are used as they lie.
+    /// Pages are stored as they are used.
     #[default]
     None,
     /// LZ4. A compressed page is kept if it is an eighth smaller.
@@ -14,8 +14,8 @@ pub enum Compression {
     /// zstd. A compressed page is kept if it is an eighth smaller. Files are smaller than with LZ4, but reading a
     /// page takes several times as long. This is for data that lies far away or is seldom read.
     Zstd {
-        /// How much time zstd spends to find repetitions, [1 to 19](Compression::ZSTD_LEVELS). The level costs time
-        /// only when pages are written. Pages of all levels are read alike.
+        /// How much time zstd spends on finding repetitions, from [1 to 19](Compression::ZSTD_LEVELS). The level
+        /// costs time only when pages are written. Reading takes the same time at all levels.
         level: u8,
     },
 }
@@ -24,7 +24,8 @@ impl Compression {
     /// zstd at its usual level.
     pub const ZSTD: Self = Self::Zstd { level: 3 };
 
-    /// Levels of zstd. zstd has three more levels, which save nothing on pages and take several times the memory.
+    /// The levels of zstd that can be chosen. zstd has three more levels, which save nothing on pages and take
+    /// several times the memory.
     pub const ZSTD_LEVELS: std::ops::RangeInclusive<u8> = 1..=19;
 
     /// Whether zstd has the level.
@@ -55,7 +56,8 @@ impl fmt::Display for Compression {
     }
 }
 
-/// Reads what `Display` writes, and `zstd` as [`Compression::ZSTD`]. An error lists the choices.
+/// Reads what `Display` writes. It also reads `zstd`, which means [`Compression::ZSTD`]. An error lists the
+/// choices.
 impl FromStr for Compression {
     type Err = String;
 

@@ -1,9 +1,9 @@
-//! Compresses the payloads of pages that are written one after the other. It does not know what stands before the
-//! payloads, or which pages are worth compressing.
+//! Compresses the payloads of pages that are written one after the other. This module does not know what stands
+//! before the payloads, or which pages are worth compressing.
 //!
-//! zstd works in a context: tables of what it has seen, from 280 KiB for pages of 16 KiB at level 3 to 18 MiB for
-//! value pages of 1 MiB at level 19. The packer makes the context for its first page, keeps it for the next pages and
-//! frees it when the packer is dropped. LZ4 has no context.
+//! zstd works in a context, which has tables of what it has seen. The context takes 280 KiB for pages of 16 KiB at
+//! level 3, and up to 18 MiB for value pages of 1 MiB at level 19. The packer makes the context for its first page,
+//! and keeps it for later pages. The context is freed when the packer is dropped. LZ4 has no context.
 
 use std::fmt;
 use zstd_safe::CCtx;
@@ -20,8 +20,8 @@ impl Packer {
         self.zstd.as_ref().map_or(0, CCtx::sizeof)
     }
 
-    /// Compresses the payload of `page`, which begins at `start`, by LZ4. Appends the result to the page and returns
-    /// its length.
+    /// Compresses the payload of `page` by LZ4. The payload begins at `start`. Appends the result to the page and
+    /// returns its length.
     pub(super) fn lz4(page: &mut Vec<u8>, start: usize) -> usize {
         let room_bytes = lz4_flex::block::get_maximum_output_size(page.len() - start);
         append(page, start, room_bytes, |payload, room| {
@@ -29,19 +29,21 @@ impl Packer {
         })
     }
 
-    /// As [`Packer::lz4`] by zstd.
+    /// As [`Packer::lz4`], but by zstd.
     pub(super) fn zstd(&mut self, page: &mut Vec<u8>, start: usize, level: u8) -> usize {
         let context = self.zstd.get_or_insert_with(CCtx::create);
         append(page, start, zstd_safe::compress_bound(page.len() - start), |payload, room| {
             context.compress(room, payload, level.into()).unwrap_or_else(|code| {
-                // The only other reason is missing memory. Then the heap would end the process as well.
+                // The only other reason for a failure is missing memory. If memory is missing, the heap would end
+                // the process as well.
                 panic!("there is room for the worst case, and zstd says: {}", zstd_safe::get_error_name(code))
             })
         })
     }
 }
 
-/// Calls `pack` to write its output for the payload behind the page, and returns its answer, which is a length.
+/// Calls `pack`, which writes its output for the payload behind the page. Returns the answer of `pack`, which is a
+/// length.
 fn append(page: &mut Vec<u8>, start: usize, room_bytes: usize, pack: impl FnOnce(&[u8], &mut [u8]) -> usize) -> usize {
     let memory_bytes = page.len();
     page.resize(memory_bytes + room_bytes, 0);

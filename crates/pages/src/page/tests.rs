@@ -1,4 +1,4 @@
-//! What is promised of stored pages: they come back as they went, and nothing else comes back as a page.
+//! What stored pages promise: they are read as they were written, and nothing else is read as a page.
 
 use super::*;
 use crate::flaky::SplitMix;
@@ -63,7 +63,8 @@ fn a_compressed_page_comes_back_as_it_went() {
 fn a_page_is_compressed_only_if_that_saves_an_eighth_of_its_room() {
     for (compression, codec) in [(Compression::Lz4, Codec::Lz4), (Compression::ZSTD, Codec::Zstd)] {
         check_comes_back(&random_bytes(2, 5000), compression, Packing::Tight, 64, 5056);
-        // 16 KiB, of which the zeros at the end go: 448 bytes of zeros are not enough, 4 KiB are.
+        // Pages of 16 KiB that end with zeros, which compression removes. 448 bytes of zeros are not enough to keep
+        // the compressed page, and 4 KiB are.
         for (zeros, codec) in [(448, Codec::None), (4096, codec)] {
             let mut page = page_of(&random_bytes(3, 16384 - HEADER_BYTES));
             page[16384 - zeros..].fill(0);
@@ -84,8 +85,8 @@ fn a_plain_page_is_used_where_it_was_read() {
     assert_eq!(adopted.as_ptr(), address);
 }
 
-/// The stored page has at least a 255th of its length in memory. So what the chunks of a value say bounds the memory
-/// for the value.
+/// The stored page has at least a 255th of its length in memory. So the stored bytes of the chunks of a value limit
+/// the memory for the value.
 #[test]
 fn a_page_that_zstd_makes_too_dense_is_stored_by_lz4() {
     for bytes in [1000, 8000, 16_000, 100_000, (1 << 20) + HEADER_BYTES, MAX_PAGE_BYTES] {
@@ -153,7 +154,7 @@ fn every_flipped_bit_is_refused_padding_included() {
     check_every_flipped_bit_is_refused(Compression::ZSTD, Packing::Tight, &[7; 5000]);
 }
 
-/// crc32c by its definition, a bit at a time, after the bytes whose sum is `sum`.
+/// crc32c by its definition, one bit at a time. `sum` is the sum of the bytes before.
 fn crc32c(sum: u32, bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!sum, |state, byte| {
         (0..8).fold(state ^ u32::from(*byte), |state, _| state >> 1 ^ (0x82f6_3b78 & 0u32.wrapping_sub(state & 1)))
@@ -165,7 +166,7 @@ fn a_checksum_is_crc32c_of_file_id_offset_and_bytes_whatever_their_length_and_pl
     assert_eq!(crc32c(0, b"123456789"), 0xe306_9283);
     let bytes = random_bytes(8, if cfg!(miri) { 1200 } else { 70_000 });
     let (mut length, mut start) = (0, 0);
-    // The library takes another way for each class of lengths.
+    // The library computes each class of lengths in another way.
     while start + length <= bytes.len() {
         let part = &bytes[start..start + length];
         let seed = [FILE_ID.to_le_bytes(), 4096u64.to_le_bytes()].concat();

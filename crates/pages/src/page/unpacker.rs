@@ -1,12 +1,12 @@
-//! Unpacks the payloads of compressed pages. It knows nothing about a page but its payload.
+//! Unpacks the payloads of compressed pages. This module knows nothing about a page but its payload.
 //!
-//! zstd works in a context of 96 KiB: tables of symbols and a buffer for literals. The size is the same, whatever the
-//! page's header says. A thread takes a context for one page and gives it back. So there are as many contexts as
-//! threads that ever unpacked at the same moment. Idle contexts are kept for the next pages: always one, and more up
-//! to a limit. The unpacker frees them when it is dropped. Output goes only into memory of the caller. LZ4 has no
-//! context.
+//! zstd works in a context of 96 KiB: tables of symbols and a buffer for literals. The context has the same size,
+//! whatever the header of the page says. A thread takes a context for one page and gives it back. So their number
+//! is the greatest number of threads that ever unpacked at the same moment. Idle contexts are kept for later pages:
+//! always one, and more of them up to a limit. The unpacker frees them when it is dropped. The output goes only
+//! into memory of the caller. LZ4 has no context.
 //!
-//! Thread safe. The lock is held while a context is taken off a list or put on it.
+//! Thread safe. The lock is held only while a context is taken off the list or put on it.
 
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicU64, Ordering};
@@ -18,9 +18,9 @@ use zstd_safe::DCtx;
 pub struct Unpacker {
     /// Contexts that no thread uses.
     idle: Mutex<Vec<DCtx<'static>>>,
-    /// The most bytes that `idle` may take, unless it is one context only.
+    /// The most bytes that the contexts in `idle` may take. One context is always kept.
     most_idle_bytes: AtomicU64,
-    /// All contexts, used or not.
+    /// The bytes of all contexts, whether a thread uses them or not.
     bytes: AtomicU64,
 }
 
@@ -30,7 +30,7 @@ impl Unpacker {
         Self { most_idle_bytes: AtomicU64::new(most_idle_bytes), ..Self::default() }
     }
 
-    /// Changes how many bytes of idle contexts it keeps, and frees contexts beyond that.
+    /// Changes how many bytes of idle contexts are kept, and frees the contexts beyond that.
     pub fn set_most_idle_bytes(&self, bytes: u64) {
         self.most_idle_bytes.store(bytes, Ordering::Relaxed);
         let mut excess = Vec::new();
@@ -47,20 +47,20 @@ impl Unpacker {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Writes what an LZ4 block unpacks to into `payload` and returns its length.
+    /// Unpacks an LZ4 block into `payload`, and returns the length of the result.
     ///
     /// # Errors
     ///
-    /// In words: it is no LZ4 block, or a longer one.
+    /// In words: the bytes are no LZ4 block, or the block unpacks to more bytes than expected.
     pub(super) fn lz4(packed: &[u8], payload: &mut [u8]) -> Result<usize, String> {
         lz4_flex::block::decompress_into(packed, payload).map_err(|error| error.to_string())
     }
 
-    /// As [`Unpacker::lz4`] for a zstd frame.
+    /// As [`Unpacker::lz4`], but for a zstd frame.
     ///
     /// # Errors
     ///
-    /// In words: it is no zstd frame, or a longer one.
+    /// In words: the bytes are no zstd frame, or the frame unpacks to more bytes than expected.
     pub(super) fn zstd(&self, packed: &[u8], payload: &mut [u8]) -> Result<usize, String> {
         let mut context = self.take();
         let unpacked = context.decompress(payload, packed);

@@ -1,20 +1,21 @@
-//! Which pages went lately, each known by a hash of 32 bits. The ghost may forget a page early, and now and then it
-//! mistakes one page for another.
+//! Which pages went lately. Each page is known by a hash of 32 bits. The ghost may forget a page early, and now and
+//! then it mistakes one page for another.
 //!
 //! Entries are in buckets of eight, and each bucket is a cache line. A page that went replaces the oldest entry in
-//! its bucket. An entry is the number of the departure and the hash. The high bits of the hash choose the bucket:
+//! its bucket. An entry has the number of the departure and the hash of the page. The high bits of the hash choose
+//! the bucket:
 //!
 //! ```text
 //!   departure  u32 | hash  u32
 //! ```
 //!
-//! Two pages are mixed up if their 32-bit hashes are equal. With a million remembered pages, one question in four
-//! thousand gets a wrong answer.
+//! Two pages are mixed up if their 32-bit hashes are equal. With a million remembered pages, one in four thousand
+//! questions gets a wrong answer.
 
 /// Entries of a bucket.
 const BUCKET: usize = 8;
 
-/// Pages that went, as many as are resident.
+/// The pages that went last, as many as are resident.
 #[derive(Default)]
 pub(super) struct Ghost {
     buckets: Vec<[GhostEntry; BUCKET]>,
@@ -35,13 +36,13 @@ impl Ghost {
         if pages > self.buckets.len() * BUCKET {
             self.grow(pages);
         }
-        // 0 is not used as a departure. The entries of 2^32 departures ago were replaced long ago.
+        // No departure has the number 0. The entries of 2^32 departures ago were replaced long ago.
         self.departures = self.departures.checked_add(1).unwrap_or(1);
         let entry = GhostEntry { departure: self.departures, hash };
         self.insert(entry);
     }
 
-    /// Whether the page is among the last `pages` pages that went. If it is, it is forgotten.
+    /// Whether the page is among the last `pages` pages that went. If it is, the ghost forgets it.
     pub fn take(&mut self, hash: u32, pages: usize) -> bool {
         if self.buckets.is_empty() {
             return false;
@@ -68,8 +69,8 @@ impl Ghost {
     fn insert(&mut self, entry: GhostEntry) {
         let now = self.departures;
         let bucket = self.bucket(entry.hash);
-        // The best place already has the page, so that no page is remembered twice. The next best place is free.
-        // Otherwise the place of the oldest page is taken.
+        // The best place is an entry that already has the page, so that no page is remembered twice. The next best
+        // place is a free entry. The last choice is the entry of the page that went first.
         let age = |known: &GhostEntry| match known.departure {
             0 => 1 << 32,
             _ if known.hash == entry.hash => u64::MAX,

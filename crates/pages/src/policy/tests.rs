@@ -61,7 +61,7 @@ impl Owner {
         assert!(before.is_none(), "page {page} is resident");
     }
 
-    /// Uses a page of one byte. If the page is not there, it comes in. Returns whether it was there.
+    /// Uses a page of one byte. If the page is not in memory, it comes in. Returns whether it was in memory.
     fn ask(&mut self, page: u32, class: Class) -> bool {
         match self.resident.get_mut(&page) {
             Some(page) => page.uses = (page.uses + 1).min(3),
@@ -88,7 +88,8 @@ fn key(page: u32) -> u64 {
     SplitMix(page.into()).next()
 }
 
-/// A cache of a thousand pages, whose 500 hot ones are used again and again; 50 of them are nodes.
+/// A cache of a thousand pages. 500 of them are hot, which means that they are used again and again, and 50 of the
+/// hot pages are nodes.
 fn warmed() -> Owner {
     let mut owner = Owner::new(1000);
     for _ in 0..10 {
@@ -110,14 +111,14 @@ fn a_scan_of_a_hundred_caches_leaves_the_hot_pages_even_if_nobody_reads_their_da
     for asked in [true, false] {
         let mut owner = warmed();
         for page in 2_000_000..2_100_000 {
-            // Each node is used again only once while a whole cache of other pages passes by.
+            // Between two uses of a node, a whole cache of other pages passes by.
             if page % 1000 == 0 {
                 (0..50).for_each(|node| assert!(owner.ask(node, Class::Index), "asked {asked}, node {node}"));
             }
             if page % 100 == 0 {
                 owner.admit(page + 1_000_000, Class::Index, 1, asked);
             }
-            // The node above is used for each data page, and the data page is used for some of its rows.
+            // For each data page, the node above it is used. Then the data page is used for some of its rows.
             owner.ask(page - page % 100 + 1_000_000, Class::Index);
             owner.admit(page, Class::Data, 1, asked);
             owner.ask(page, Class::Data);
@@ -164,8 +165,8 @@ fn it_remembers_about_as_many_as_are_resident_and_no_more() {
     for page in 0..10_000 {
         owner.ask(page, Class::Data);
     }
-    // 1,000 pages are resident. The pages that went last are asked for first, so that pages that go meanwhile count,
-    // too.
+    // 1,000 pages are resident. The pages that went last are asked for first. So pages that these requests push out
+    // count, too.
     for page in (7000..9000).rev() {
         owner.ask(page, Class::Data);
     }
@@ -197,7 +198,8 @@ fn what_is_read_ahead_waits_for_its_use_however_many_newcomers_come_and_then_goe
     let mut owner = Owner::new(1000);
     let mut scan = 0;
     for round in 0..50 {
-        // Readahead has a window of an eighth of the cache. All of the window is in memory when the scan comes to it.
+        // The window of the readahead is an eighth of the cache. When the scan comes to the window, all pages of
+        // the window are in memory.
         for page in scan..scan + 120 {
             owner.admit(page, Class::Data, 1, false);
         }
@@ -221,7 +223,8 @@ fn what_is_read_ahead_waits_for_its_use_however_many_newcomers_come_and_then_goe
 
 #[test]
 fn nodes_that_serve_many_pages_stay_where_each_data_page_is_used_once() {
-    // 40 nodes above 4,000 data pages in a cache of 100: what matters is that the nodes stay.
+    // 40 nodes lie above 4,000 data pages, and the cache has room for 100 pages. What matters is that the nodes
+    // stay.
     let seed = 1;
     println!("seed {seed}");
     let mut random = SplitMix(seed);
@@ -275,7 +278,7 @@ fn pinned_pages_stay_and_hide_no_others() {
     }
     assert_eq!(owner.evict(LOOK), None);
     assert!(owner.most_looks <= LOOK as u64);
-    // The only page that can go is in the middle of a line. Some evictions pass it.
+    // The only page that can go is in the middle of a line. Some evictions do not reach it.
     owner.resident.get_mut(&300).expect("it is hot").pinned = false;
     assert!((0..1000).any(|_| owner.evict(LOOK) == Some(300)));
     // All newcomers are pinned. The policy finds the other pages at once.
@@ -347,7 +350,7 @@ fn bytes_are_exact_and_pages_are_removed_in_any_state() {
         let counts = owner.policy.counts();
         assert!(counts.promoted > 0 && counts.remembered > 0 && counts.pinned > 0, "{counts:?}");
         assert!(owner.most_looks <= LOOK as u64);
-        // Everything that is left can go.
+        // All pages that are left can go.
         owner.resident.values_mut().for_each(|page| page.pinned = false);
         while owner.evict(usize::MAX).is_some() {}
         assert_eq!((owner.policy.bytes(), owner.resident.len()), (0, 0));
@@ -366,7 +369,8 @@ fn memory_is_forty_bytes_a_page_at_worst() {
 }
 
 impl<T: Copy> Policy<T> {
-    /// Checks each line: it leads from its oldest page to its newest and back, and its count of bytes is right.
+    /// Checks that each line leads from its oldest page to its newest page and back, and that its count of bytes is
+    /// right.
     fn check(&self) {
         let mut pages = 0;
         for (number, line) in self.lines.iter().enumerate() {
@@ -406,7 +410,7 @@ fn kept_pages_go_when_there_is_nothing_else() {
         owner.ask(page - page % 7, Class::Data);
     }
     assert_eq!((owner.of(0..400), owner.policy.kept_bytes()), (400, 400));
-    // Others that are pinned cannot go.
+    // Other pages, which are pinned, cannot go.
     let others: Vec<u32> = owner.resident.keys().copied().filter(|&page| page >= 400).collect();
     for page in &others {
         owner.resident.get_mut(page).expect("it is resident").pinned = true;

@@ -1,11 +1,12 @@
-//! What is taken down is what sessions asked for, in order.
+//! The trace has what sessions asked for, in order.
 
 use super::*;
 use crate::numbered::{BLOCK_COST, Numbered, accept};
 use crate::{Admit, PageCache, PagedFile, Session, retry};
 use os::sync::Arc;
 
-/// The accesses when `pages` are read with room for `budget_pages`. Page 0 is hinted at before all others.
+/// The accesses that are noted when `pages` are read in a cache with room for `budget_pages` pages. Before all
+/// other pages, page 0 is asked for ahead.
 fn traced(
     numbered: &Numbered,
     cache: &Arc<PageCache>,

@@ -1,4 +1,4 @@
-//! What is promised of unpacking: what comes back, what it refuses, and which contexts it keeps.
+//! What unpacking promises: which bytes come back, what it refuses, and which contexts it keeps.
 
 use super::*;
 use crate::flaky::SplitMix;
