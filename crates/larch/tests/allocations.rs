@@ -1,4 +1,4 @@
-//! What reads allocate when all is in memory, counted by an allocator that counts.
+//! Tests how much memory reads allocate when all pages are in memory. An allocator counts the bytes.
 
 use kit::allocations::{Counting, Thread};
 use larch::index::{IndexKeys, IndexOptions};
@@ -42,12 +42,13 @@ fn a_cached_get_allocates_nothing_in_any_form() {
     assert_eq!(Thread::so_far().count - before, 0);
 }
 
-/// The least that `work` allocates of twenty times, in bytes: the simulated disk allocates more now and then.
+/// Runs `work` twenty times, and returns the least number of bytes that it allocated. The reason is that the
+/// simulated disk sometimes allocates more.
 fn least_bytes(mut work: impl FnMut(u32)) -> u64 {
     (0..20).map(|i| Thread::during(|| work(i)).1.bytes).min().expect("there are some")
 }
 
-/// Bytes that a commit and an install allocate among `tables` tables, each of which has rows in memory.
+/// The bytes that a commit and an install allocate if there are `tables` tables, each with rows in memory.
 fn bytes_with_tables(tables: u32) -> (u64, u64) {
     let machine = os::Machine::simulated_on(os::sim::SimDisk::new(1), 1);
     let db = Database::builder("db").machine(machine).reserve_bytes(0).open().expect("the disk works");
@@ -82,12 +83,12 @@ fn a_commit_and_an_install_cost_the_same_among_ten_and_ten_thousand_tables() {
     let (few, many) = (bytes_with_tables(10), bytes_with_tables(10_000));
     println!("commit and install allocate {few:?} bytes among 10 tables, {many:?} among 10,000");
     assert_eq!(many.0, few.0, "of a commit");
-    // In each of two maps, a path through a tree of 10,000 entries is ten nodes longer than a path through a tree of
-    // 10 entries.
+    // The install changes two maps. In each, a path through a tree of 10,000 entries is ten nodes longer than a
+    // path through a tree of 10 entries.
     assert!(many.1 <= few.1 + 8192, "of an install");
 }
 
-/// Makes an index key of the first bytes of a value, and notes how many bytes the thread has then.
+/// Makes an index key from the first bytes of a value, and notes how many bytes the thread has at this moment.
 struct FirstBytes;
 
 thread_local! {
@@ -118,7 +119,8 @@ impl IndexKeys for FirstBytes {
 const LARGE_ROWS: u32 = 120;
 const LARGE_BYTES: usize = 200_000;
 
-/// A table with large values and an index, in files alone or in memory too.
+/// A table with large values and an index. If `is_flushed`, its rows are only in files, and otherwise some are in
+/// memory.
 fn large_values(is_flushed: bool) -> (Database, Table) {
     let machine = os::Machine::simulated_on(os::sim::SimDisk::new(1), 1);
     let builder = Database::builder("db").machine(machine).cache_bytes(1 << 20).write_buffer_bytes(4 << 20);
@@ -136,7 +138,8 @@ fn large_values(is_flushed: bool) -> (Database, Table) {
     (db, table)
 }
 
-/// The most bytes that `work` has at the moments that it notes, beside those that it begins with.
+/// `work` notes its live bytes at some moments. Returns the greatest noted number, minus the bytes that were live
+/// before.
 fn most_live_bytes(work: impl FnOnce()) -> i64 {
     let before = Thread::so_far().live_bytes();
     MOST_LIVE.set(before);
@@ -144,7 +147,7 @@ fn most_live_bytes(work: impl FnOnce()) -> i64 {
     MOST_LIVE.get() - before
 }
 
-/// The rows of a round, at both ends, and some values on their way.
+/// The most bytes for the rows of a round at both ends, and for some values on their way.
 const ROUNDS_BYTES: i64 = 6 << 20;
 
 #[test]

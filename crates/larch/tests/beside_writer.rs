@@ -1,4 +1,5 @@
-//! A database opened read-only while somebody else writes to it: every read shows one version or says that it cannot.
+//! A database that is opened read-only while another process writes to it. Every read shows one version, or says
+//! that it cannot.
 
 #![allow(clippy::disallowed_methods, reason = "a thread of the machine writes beside one that reads")]
 
@@ -21,7 +22,7 @@ fn key(i: u32) -> Vec<u8> {
     format!("key {i:05}").into_bytes()
 }
 
-/// Small pages, so that a read meets many and the cache holds few.
+/// The pages are small, so that a read needs many of them and the cache holds only a few.
 fn options() -> TableOptions {
     TableOptions { page_bytes: 1 << 10, node_bytes: 1 << 10, ..TableOptions::default() }
 }
@@ -30,19 +31,19 @@ fn write_to(machine: &Machine) -> Database {
     Database::builder("db").machine(machine.clone()).open().expect("nobody else writes")
 }
 
-/// A reader whose cache holds a few pages, and that keeps one file open.
+/// A reader whose cache holds only a few pages, and which keeps only one file open.
 fn reader_of(machine: &Machine) -> Database {
     let builder = Database::builder("db").machine(machine.clone()).read_only(true);
     builder.cache_bytes(24 << 10).open_files(1).open().expect("there is a database")
 }
 
-/// Reads another file of `db` and keeps nothing of it, so that the next read opens its file anew.
+/// Reads another file of `db` and keeps no page of it. So the next read has to open its own file again.
 fn close_files(db: &Database) {
     let other = db.existing_table("other").expect("a name").expect("it is there");
     assert!(other.admitting(Admit::Pass).get("k").expect("a new read takes the newest files").is_some());
 }
 
-/// What a writer has done, and what the files showed after each step that changed it.
+/// A writer with its rows, and the rows that the files showed after each step that changed the files.
 struct Writer {
     machine: Machine,
     db: Option<Database>,
@@ -77,7 +78,7 @@ impl Writer {
         }
     }
 
-    /// Everything is in files now.
+    /// Notes that all rows are in files now.
     fn note(&mut self) {
         self.shown.insert(self.db().version(), self.now.clone());
     }
@@ -97,7 +98,7 @@ impl Writer {
     }
 }
 
-/// A range of a reader, and the rows that it is still to give.
+/// A range of a reader, and the rows that it still has to give.
 struct Open<'m> {
     range: Range,
     at: Version,
@@ -114,7 +115,8 @@ struct Counts {
     whole: u32,
 }
 
-/// An error of a read at version `at`, which may be that files were replaced by ones of another version.
+/// Checks the error of a read at the version `at`. It must say that files were replaced by files of another
+/// version.
 #[track_caller]
 fn check_outdated(error: Error, at: Version, newest: Version) {
     match error {
@@ -148,7 +150,7 @@ fn reads_beside_a_writer_show_one_version_or_name_two() {
     assert!(gets > 1000 && renewed > 50 && outdated > 50 && went_on > 10 && whole > 10, "{counts:?}");
 }
 
-/// Opens a range and a snapshot. Reads them, and also the newest rows, while the writer goes on.
+/// Opens a range and a snapshot. While the writer goes on, it reads these two and also the newest rows.
 fn check_steps(rng: &mut StdRng, writer: &mut Writer, (db, table): (&Database, &Table), counts: &mut Counts) {
     let at = db.version();
     let model = writer.shown[&at].clone();
@@ -186,7 +188,7 @@ fn check_steps(rng: &mut StdRng, writer: &mut Writer, (db, table): (&Database, &
     }
 }
 
-/// A get in any form.
+/// A get in any of its forms.
 fn get(rng: &mut StdRng, table: &Table, key: &[u8]) -> Option<Vec<u8>> {
     let value = match rng.random_range(0..5) {
         0 => table.get(key),
@@ -206,7 +208,7 @@ fn futures<T>(future: impl Future<Output = T>) -> T {
     smol::block_on(future)
 }
 
-/// The next rows of what is open.
+/// Reads and checks the next rows of the open range.
 fn check_rows(rng: &mut StdRng, open: &mut Option<Open<'_>>, newest: Version, counts: &mut Counts) {
     for _ in 0..rng.random_range(0..40) {
         let Some(Open { range, at, left }) = open else { return };
@@ -233,7 +235,7 @@ fn check_rows(rng: &mut StdRng, open: &mut Option<Open<'_>>, newest: Version, co
     counts.went_on += u32::from(open.is_some());
 }
 
-/// Some rows from the end, or the error.
+/// Reads some rows of the snapshot from the end, and checks them or the error.
 fn check_snapshot_range(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table), model: &Model, newest: Version) {
     let count = rng.random_range(0..20);
     let mut expected = model.iter().rev();
@@ -247,7 +249,7 @@ fn check_snapshot_range(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table)
     }
 }
 
-/// Some rows around a key, by a cursor, or the error.
+/// Reads some rows around a key with a cursor, and checks them or the error.
 fn check_snapshot_cursor(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table), model: &Model, newest: Version) {
     let (mut cursor, from) = (snapshot.cursor(table), key(rng.random_range(0..600)));
     let mut expected = model.range(from.clone()..);
@@ -268,7 +270,7 @@ fn check_snapshot_cursor(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table
     }
 }
 
-/// A cursor that stood in a file which is replaced moves both ways in the new files.
+/// A cursor stands in a file that is replaced. Then it moves both ways in the new files.
 #[test]
 fn a_cursor_goes_on_in_new_files_of_the_same_version() {
     let disk = SimDisk::new(1);
@@ -296,7 +298,8 @@ fn a_cursor_goes_on_in_new_files_of_the_same_version() {
     }
 }
 
-/// A compaction replaces every file and no version: a range that was begun before it gives all its rows.
+/// A compaction replaces every file but keeps all versions. So a range that was begun before the compaction gives
+/// all its rows.
 #[test]
 fn a_range_goes_on_in_new_files_of_the_same_version() {
     let disk = SimDisk::new(1);
@@ -318,7 +321,7 @@ fn a_range_goes_on_in_new_files_of_the_same_version() {
     assert_eq!(table.iter().count(), expected.len());
 }
 
-/// What is taken over from the files shown before is in memory still.
+/// Pages of files that were already shown before are still in memory.
 #[test]
 fn pages_of_files_that_stay_are_not_read_again_for_newer_files() {
     let disk = SimDisk::new(1);
@@ -342,7 +345,7 @@ fn pages_of_files_that_stay_are_not_read_again_for_newer_files() {
     assert_eq!(db.metrics().page_reads, reads);
 }
 
-/// A table that the writer drops is gone for the reader once it takes the newest files.
+/// If the writer drops a table, it is gone for the reader as soon as the reader takes the newest files.
 #[test]
 fn a_table_that_a_writer_dropped_is_said_to_be_dropped() {
     let disk = SimDisk::new(1);
@@ -356,7 +359,7 @@ fn a_table_that_a_writer_dropped_is_said_to_be_dropped() {
     assert_eq!(db.tables(), ["other"]);
 }
 
-/// A file that is missing while the manifest names it is an error that no newer manifest explains.
+/// If a file is missing although the newest manifest names it, a read reports this error.
 #[test]
 fn a_file_that_is_missing_from_the_newest_set_is_named() {
     let disk = SimDisk::new(1);
@@ -373,16 +376,16 @@ fn a_file_that_is_missing_from_the_newest_set_is_named() {
     assert!(matches!(&error, Error::Page(_)) && error.to_string().contains(".sst"), "{error}");
 }
 
-/// A disk on which somebody does something before one of the operations.
+/// A disk on which another process does something before one of the operations.
 #[derive(Debug)]
 struct Interrupted {
     disk: Arc<SimDisk>,
-    /// Operations until then.
+    /// The number of operations until then.
     left: AtomicU64,
 }
 
 impl Interrupted {
-    /// Opens and closes the database as a writer does, which replaces its manifest and log.
+    /// Opens and closes the database as a writer. This replaces its manifest and its log.
     fn count(&self) {
         if self.left.fetch_sub(1, Ordering::Relaxed) == 0 {
             let writer = write_to(&Machine::simulated_on(self.disk.clone(), 3));
@@ -443,7 +446,7 @@ fn a_manifest_that_is_replaced_between_any_two_steps_of_opening_and_reading_is_r
         let table = db.existing_table("t").expect("a name").expect("it is there");
         let value = table.get("k").expect("it is read again").expect("it has a value");
         if between.left.load(Ordering::Relaxed) <= step {
-            // All was over before that step.
+            // The open and the read were over before that step.
             assert_eq!(value[..], *b"older");
             break;
         }
@@ -453,7 +456,7 @@ fn a_manifest_that_is_replaced_between_any_two_steps_of_opening_and_reading_is_r
     assert!(interrupted >= 4, "{interrupted} steps");
 }
 
-/// Rows of one round are written together: whoever sees two rounds in one read has mixed versions.
+/// All rows of one round are written together. So if a read sees two rounds, it has mixed versions.
 #[test]
 fn reads_beside_a_compacting_writer_on_the_machines_disk_see_one_round_each() {
     const ROUNDS: u32 = 60;

@@ -1,8 +1,9 @@
-//! A change of whole tables as one commit. All calls that create, drop or share tables use it, and so do imports and
-//! large batches. It does not know what the change is.
+//! A change of whole tables that is one commit. All calls that create, drop or share tables use it, and so do
+//! imports and large batches. It does not know what is changed.
 //!
-//! It holds the lock of the writer, so that no commit comes between its steps, and the lock of levels if the change
-//! depends on levels. The order of the locks is that of [`writes`](crate::core::writes): levels, writer, manifest.
+//! It holds the lock of the writer, so that no commit comes between its steps. If the change depends on levels, it
+//! also holds the lock of levels. The locks are taken in the same order as in [`writes`](crate::core::writes):
+//! levels, writer, manifest.
 
 use crate::base::error::{Error, Result};
 use crate::base::table::{TableId, TableInfo};
@@ -15,8 +16,8 @@ use crate::write::room::{table_to_files, wait_for_level0};
 use os::sync::MutexGuard;
 use sst::Version;
 
-/// Makes the commits so far durable. The change syncs again under the lock, for which other commits wait. That
-/// second sync then only has to make the commits in between durable.
+/// Makes all commits so far durable. Later, the change syncs again under the lock of the writer, and other commits
+/// wait for that. Then only the commits that came in between have to become durable.
 fn sync_before_locking(core: &Core) -> Result<()> {
     core.check_writable()?;
     if core.env.options.read_only {
@@ -25,7 +26,7 @@ fn sync_before_locking(core: &Core) -> Result<()> {
     core.make_durable(core.views.visible())
 }
 
-/// The tables whose rows `edits` change, if the edits only add files; `None` if they may change any table.
+/// The tables whose rows `edits` change, if the edits only add files; `None` if the edits may change any table.
 fn changed_tables(edits: &[Edit]) -> Option<Vec<TableId>> {
     let tables = edits.iter().filter_map(|edit| match edit {
         Edit::AddFile(file) => Some(Some(file.table)),
@@ -35,7 +36,7 @@ fn changed_tables(edits: &[Edit]) -> Option<Vec<TableId>> {
     tables.collect()
 }
 
-/// The right to change tables. Dropping it changes nothing.
+/// The right to change tables. If it is dropped, nothing was changed.
 pub struct TableChange<'c> {
     core: &'c Core,
     // Fields are dropped in this order: the writer is released before the levels.
@@ -48,21 +49,22 @@ impl<'c> TableChange<'c> {
     ///
     /// # Errors
     ///
-    /// Why writes are refused; [`Error::ReadOnly`].
+    /// The reason why writes are refused; [`Error::ReadOnly`].
     pub fn begin(core: &'c Core) -> Result<Self> {
         sync_before_locking(core)?;
         Self::take(core, None)
     }
 
     /// Waits until level 0 has room for the rows in memory, and for one more file in each table of `targets`. Then
-    /// takes the locks of levels and of the writer, writes the rows that `tables` have in memory to files, and makes
-    /// all commits durable. This is necessary because the durable commits must be a prefix of all commits, and this
-    /// change comes after the others.
+    /// it takes the lock of levels and the lock of the writer, writes the rows that `tables` have in memory to
+    /// files, and makes all commits durable. This is necessary because the durable commits must be a prefix of all
+    /// commits, and this change comes after all other commits.
     ///
     /// # Errors
     ///
-    /// As [`TableChange::begin`]; why a flush or a compaction fails; the error of `check`, which is called under the
-    /// locks before anything is written, with the version of the last commit. Reads see that version by then.
+    /// The errors of [`TableChange::begin`]; the reason why a flush or a compaction fails; the error of `check`.
+    /// `check` is called with the version of the last commit, under the locks and before anything is written. At
+    /// that moment, reads already see this version.
     pub fn begin_with_levels<E: From<Error>>(
         core: &'c Core,
         tables: &[&TableInfo],
@@ -93,7 +95,7 @@ impl<'c> TableChange<'c> {
         self.writer.as_mut().expect("a change begins with a writer")
     }
 
-    /// Makes every commit so far durable.
+    /// Makes all commits so far durable.
     ///
     /// # Errors
     ///
@@ -103,40 +105,42 @@ impl<'c> TableChange<'c> {
         self.core.sync(unsynced)
     }
 
-    /// The version of the last commit. Reads see it.
+    /// The version of the last commit. Reads already see this version.
     pub fn last_version(&mut self) -> Version {
         self.writer().last_version()
     }
 
-    /// The version that the change gets if it is a commit.
+    /// The version that this change gets if it is installed as a commit.
     pub fn version(&mut self) -> Version {
         self.writer().next_version()
     }
 
-    /// Installs `edits` with the `fresh` files that were written for them. It is no commit and gets no version.
+    /// Installs `edits`. `fresh` has the files that were written for these edits. This is not a commit and gets no
+    /// version.
     ///
     /// # Errors
     ///
-    /// As [`Core::install`].
+    /// The errors of [`Core::install`].
     pub fn install(self, edits: &[Edit], fresh: FreshFiles) -> Result<()> {
         self.finish(edits, fresh, None)
     }
 
-    /// Installs `edits` with the `fresh` files that were written for them, as a commit with [`TableChange::version`].
+    /// Installs `edits` as a commit with the version [`TableChange::version`]. `fresh` has the files that were
+    /// written for these edits.
     ///
     /// # Errors
     ///
-    /// As [`Core::install`].
+    /// The errors of [`Core::install`].
     pub fn commit(self, edits: Vec<Edit>, fresh: FreshFiles) -> Result<()> {
         self.commit_versions(1, edits, fresh).map(drop)
     }
 
-    /// As [`TableChange::commit`], with `count` versions, of which [`TableChange::version`] is the first. Reads see
-    /// all of them at once, from the last version on. Returns the last version.
+    /// As [`TableChange::commit`], but with `count` versions. The first of them is [`TableChange::version`]. Reads
+    /// see all of them at once, when they see the last version. Returns the last of these versions.
     ///
     /// # Errors
     ///
-    /// As [`Core::install`].
+    /// The errors of [`Core::install`].
     pub fn commit_versions(mut self, count: u64, mut edits: Vec<Edit>, fresh: FreshFiles) -> Result<Version> {
         let version = Version(self.version().0 + count - 1);
         edits.push(Edit::LastVersion(version));
@@ -150,8 +154,8 @@ impl<'c> TableChange<'c> {
     fn finish(mut self, edits: &[Edit], fresh: FreshFiles, version: Option<Version>) -> Result<()> {
         let core = self.core;
         let outcome = core.install_in(&mut core.writes.manifest.lock(), edits, fresh, |_| {});
-        // If a table was read under one id and is written under another, reads and writes cannot be compared. A new
-        // table was not read.
+        // A table may be read under one id and written under another id. Then reads and writes cannot be compared.
+        // A new table was not read.
         let is_comparable =
             |edit: &Edit| matches!(edit, Edit::Table { .. } | Edit::AlterIndex { .. } | Edit::LastVersion(_));
         let is_comparable = version.is_none() && edits.iter().all(is_comparable);

@@ -1,12 +1,13 @@
 //! Commits a batch: gives it a version, a record in the log and rows in the memtables. If the caller asks for it,
 //! waits until the commit is durable. It does not know how rows get into files.
 //!
-//! One short lock, the writer's, orders commits. Under it a batch gets its version and is appended to the log, so
-//! that version order and log order are the same. Without the lock the batch is applied to the memtables, while
-//! other commits are applied, too. It becomes visible once all older commits are visible (decision 48). All waiting
-//! commits share syncs, which are not part of this file (decision 65). Reads may see a commit before it is durable.
-//! But if a thread has read this commit and then makes a durable commit, it waits for a sync of everything before,
-//! because a log is synced as a whole, after the previous log.
+//! One lock, the lock of the writer, orders commits. It is held only briefly. Under this lock, a batch gets its
+//! version and is appended to the log. So versions and log have the same order. After the lock is released, the
+//! batch is applied to the memtables. Other commits may be applied at the same time. The batch becomes visible when
+//! all older commits are visible (decision 48). All waiting commits share syncs, which are not part of this file
+//! (decision 65). Reads may see a commit before it is durable. If a thread has read a commit that is not durable,
+//! and then makes a durable commit, it waits for a sync that includes the commit that it has read. The reason is
+//! that a sync makes the whole log durable, and the log before it first.
 //!
 //! Any thread may call it.
 
@@ -31,11 +32,11 @@ use os::sync::atomic::Ordering;
 use sst::Version;
 use std::time::Duration;
 
-/// Makes every commit so far durable if `durability` asks for it, and returns the version of the newest commit.
+/// If `durability` asks for it, makes all commits so far durable. Returns the version of the newest commit.
 ///
 /// # Errors
 ///
-/// Why writes are refused; [`Error::ReadOnly`]; [`Error::OutcomeUnknown`] if the sync failed.
+/// The reason why writes are refused; [`Error::ReadOnly`]; [`Error::OutcomeUnknown`] if the sync failed.
 pub fn sync(core: &Core, durability: Durability) -> Result<Version> {
     core.check_writable()?;
     let newest = newest(core)?;
@@ -45,21 +46,21 @@ pub fn sync(core: &Core, durability: Durability) -> Result<Version> {
     Ok(newest)
 }
 
-/// The newest commit, once reads see it.
+/// The version of the newest commit. It is returned when reads see this commit.
 fn newest(core: &Core) -> Result<Version> {
     let newest = core.writes.writer.lock().as_ref().ok_or(Error::ReadOnly)?.last_version();
     core.views.visible_versions().wait(newest).map_err(|broken| core.commit_broke(broken))?;
     Ok(newest)
 }
 
-/// Commits `ops` on `tables` and returns their version, once they are durable if `durability` asks for it. Without
-/// ops it is a [`sync`]. If one of the tables has an index, the result is a conflict, because only a transaction may
-/// commit such ops.
+/// Commits `ops` on `tables` and returns their version. If `durability` asks for it, it returns only when they are
+/// durable. Without ops, it does the same as [`sync`]. If one of the tables has an index, the result is a conflict,
+/// because only a transaction may commit such ops.
 ///
 /// # Errors
 ///
-/// [`Conflict::Indexes`](crate::base::conflict::Conflict::Indexes); [`Error::Full`] with the cause, if no room is left
-/// and background work fails; that a table was dropped; as [`sync`].
+/// [`Conflict::Indexes`](crate::base::conflict::Conflict::Indexes); [`Error::Full`] with the cause, if no room is
+/// left and background work fails; a table was dropped; the errors of [`sync`].
 pub fn commit(
     core: &Arc<Core>,
     ops: &mut BatchOps,
@@ -74,32 +75,32 @@ pub fn commit(
     Ok(version)
 }
 
-/// As [`commit`], but it does not sync: reads see the returned version, which need not be durable. Without ops it is
-/// the newest version.
+/// As [`commit`], but it does not sync. Reads see the returned version, but this version may not be durable yet.
+/// Without ops, it returns the newest version.
 ///
 /// # Errors
 ///
-/// As [`commit`], except those of a sync.
+/// The errors of [`commit`], except the errors of a sync.
 pub fn submit(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) -> Result<Version, NotCommitted> {
     let version = apply_ops(core, ops, tables)?;
     work_if_simulated(core);
     Ok(version)
 }
 
-/// On a machine without threads, does the background work that a commit has left.
+/// On a machine without threads, does the background work that a commit has caused.
 pub fn work_if_simulated(core: &Core) {
     if !core.env.machine.threads.are_real() {
         core.background.drive();
     }
 }
 
-/// As [`submit`], of `ops` that are not [large](is_large), as a future: while the commit is slowed, or has no room,
-/// other tasks run. The caller has waited for reserved keys. If the future is dropped before it is ready, nothing was
-/// committed.
+/// As [`submit`], but as a future, and only for `ops` that are not [large](is_large). While the commit is slowed or
+/// has no room, other tasks run. The caller has already waited for keys that others have reserved. If the future is
+/// dropped before it is ready, nothing was committed.
 ///
 /// # Errors
 ///
-/// As [`submit`].
+/// The errors of [`submit`].
 pub async fn submit_async(
     core: &Arc<Core>,
     ops: &mut BatchOps,
@@ -112,7 +113,7 @@ pub async fn submit_async(
     apply_async(core, ops, (tables, Indexed::Not), None).await
 }
 
-/// As [`newest`]: other tasks run while another thread has the writer.
+/// As [`newest`], but as a future: while another thread has the writer, other tasks run.
 async fn newest_async(core: &Core) -> Result<Version> {
     loop {
         let newest = core.writes.writer.try_lock().map(|writer| writer.as_ref().map(|writer| writer.last_version()));
@@ -125,12 +126,12 @@ async fn newest_async(core: &Core) -> Result<Version> {
     }
 }
 
-/// As [`submit`], of `ops` that are not empty and not [large](is_large), if it need not wait. Otherwise nothing
-/// happens, and the result is `None`.
+/// As [`submit`], but only if it need not wait. `ops` must not be empty, and must not be [large](is_large). If it
+/// would have to wait, it does nothing and returns `None`.
 ///
 /// # Errors
 ///
-/// As [`submit`].
+/// The errors of [`submit`].
 pub fn try_submit(
     core: &Arc<Core>,
     ops: &mut BatchOps,
@@ -164,11 +165,11 @@ fn apply_ops(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) ->
     apply_valid(core, ops, (tables, Indexed::Not), None)
 }
 
-/// As [`submit`], of `ops` that are not empty, if no commit contradicts `validation`.
+/// As [`submit`], but only if no commit contradicts `validation`. `ops` must not be empty.
 ///
 /// # Errors
 ///
-/// The conflict; as [`submit`].
+/// The conflict; the errors of [`submit`].
 pub fn submit_valid(
     core: &Arc<Core>,
     ops: &mut BatchOps,
@@ -180,17 +181,17 @@ pub fn submit_valid(
     Ok(applied)
 }
 
-/// Whether the commit of `ops` writes files, which takes a thread for long.
+/// Whether a commit of `ops` writes files, which occupies a thread for a long time.
 pub fn is_large(core: &Core, ops: &BatchOps) -> bool {
     memory_bytes(ops) > core.env.options.write_buffer_bytes / 2
 }
 
-/// As [`submit_valid`], of `ops` that are not [large](is_large), as a future: while the commit is slowed, or has no
-/// room, other tasks run.
+/// As [`submit_valid`], but as a future, and only for `ops` that are not [large](is_large). While the commit is
+/// slowed or has no room, other tasks run.
 ///
 /// # Errors
 ///
-/// As [`submit_valid`].
+/// The errors of [`submit_valid`].
 pub async fn submit_valid_async(
     core: &Arc<Core>,
     ops: &mut BatchOps,
@@ -200,8 +201,8 @@ pub async fn submit_valid_async(
     apply_async(core, ops, tables, Some(validation)).await
 }
 
-/// The reserved time of a slowed commit. If this value is dropped, because the commit was not made, the time is given
-/// back.
+/// The time that is reserved for a slowed commit. If the commit was not made, this value is dropped, and the time
+/// is given back.
 struct SlowedTime<'c> {
     core: &'c Core,
     time: Duration,
@@ -237,11 +238,11 @@ async fn apply_async(
     Ok(committed)
 }
 
-/// A task that finds the writer locked looks again after this time. Most commits hold the lock for some
-/// microseconds. An import and a large batch hold it until the rows that their tables have in memory are in files.
+/// If a task finds the writer locked, it looks again after this time. Most commits hold the lock for only some
+/// microseconds. An import or a large batch holds it until all rows that its tables have in memory are in files.
 const LOCKED_PAUSE: Duration = Duration::from_micros(50);
 
-/// What a commit does while it has to wait.
+/// What happens while a commit has to wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Patience {
     /// Its thread waits.
@@ -277,25 +278,27 @@ fn begin_valid(core: &Core, ops: &mut BatchOps, validation: Option<&mut Validati
     validation.map_or(Ok(()), |validation| compare(core, validation, ops))
 }
 
-/// Compares a transaction with the commits that are visible by now.
+/// Compares a transaction with all commits that are visible by now.
 ///
 /// # Errors
 ///
 /// The conflict.
 pub fn compare(core: &Core, validation: &mut Validation<'_>, ops: &BatchOps) -> Result<(), NotCommitted> {
-    // The version is read before the view, so that the memory or the files of the view have every commit up to it.
+    // The version is read before the view. So the memory or the files of the view have every commit up to this
+    // version.
     let visible = core.views.visible();
     let view = core.views.newest();
     Ok(validation.compare(&view, &core.writes.recent, ops, visible)?)
 }
 
-/// The time that a commit of `bytes` takes at the rate of the background work, if the background work is behind.
+/// How long background work needs for a commit of `bytes` bytes, if background work is behind.
 fn slowed_time(core: &Core, bytes: u64) -> Option<Duration> {
     let options = &core.env.options;
     pace::slowed(&core.views.newest(), &options.levels, options.write_buffer_bytes, bytes)
 }
 
-/// How long a commit of `bytes` is to wait because background work is behind, and the time that is reserved for it.
+/// How long a commit of `bytes` bytes has to wait because background work is behind, and the time that is reserved
+/// for the commit.
 fn slowed(core: &Core, bytes: u64) -> Option<(Duration, Duration)> {
     let time = slowed_time(core, bytes)?;
     let wait = core.writes.pace.reserve(core.env.machine.clock.now(), time);
@@ -306,7 +309,8 @@ fn slowed(core: &Core, bytes: u64) -> Option<(Duration, Duration)> {
     Some((wait, time))
 }
 
-/// Puts a commit into log and memtables. If the disk is full, a commit that only erases takes space from the reserve.
+/// Puts a commit into the log and the memtables. If the disk is full and the commit only erases, it takes space
+/// from the reserve.
 fn append<'c>(
     core: &'c Core,
     ops: &BatchOps,
@@ -321,7 +325,7 @@ fn append<'c>(
                 if error.is_disk_full() && ops.is_erases_only() && core.writes.reserve.give_back() =>
             {
                 if matches!(error, Error::Full { .. }) {
-                    // With this space the flush that failed can succeed.
+                    // With this space, the flush that failed before can succeed.
                     wait_for_flushes(core)?;
                 }
             }
@@ -345,7 +349,7 @@ fn append_once<'c>(
     waits: (&mut Option<StalledCommit<'c>>, Patience),
 ) -> Result<Version, NotCommitted> {
     let bytes = memory_bytes(ops);
-    // After a panic in here it is unknown what log and memtables hold of the commit.
+    // After a panic in this function, nobody knows what the log and the memtables have of the commit.
     let _guard = StopOnPanic::new(core);
     let Logged { applying, version, memory } = log(core, ops, bytes, tables, validation, waits)?;
     apply(&memory, version, ops, bytes);
@@ -353,7 +357,7 @@ fn append_once<'c>(
     Ok(version)
 }
 
-/// Puts a commit into the log, once it has room, if no other commit contradicts `validation`.
+/// Waits until a commit has room, and puts it into the log if no other commit contradicts `validation`.
 fn log<'c>(
     core: &'c Core,
     ops: &BatchOps,
@@ -362,21 +366,21 @@ fn log<'c>(
     mut validation: Option<&mut Validation<'_>>,
     (stalled, patience): (&mut Option<StalledCommit<'c>>, Patience),
 ) -> Result<Logged<'c>, NotCommitted> {
-    // A transaction that begins later does not need the signature: either this commit is visible by then, or its
-    // keys count as unknown.
+    // A transaction that begins after this line does not need the signature: by then, either this commit is
+    // visible, or its keys count as unknown.
     let is_asked_for = core.writes.recent.running() > 0;
     let written = if is_asked_for { Signature::of_ops(ops) } else { Signature::ANY };
     let depends_on = validation.as_ref().map_or(Signature::NONE, |validation| validation.keys(ops));
     loop {
         let seen = core.background.progress_seen();
-        // Mostly this view is still the newest one when the lock is held.
+        // Mostly, this view is still the newest view when the lock is held.
         let mut view = core.views.newest();
         let mut guard = match patience {
             Patience::OfThread => core.writes.writer.lock(),
             Patience::OfTask => core.writes.writer.try_lock().ok_or(NotCommitted::Later(Later::Unlocked))?,
         };
-        // The guard is dropped before the lock, so that a thread that waits for the lock sees that writes are
-        // refused.
+        // The guard is dropped before the lock is released. So a thread that waits for the lock sees that writes
+        // are refused.
         let _guard = StopOnPanic::new(core);
         let writer = guard.as_mut().ok_or(Error::ReadOnly)?;
         core.check_writable()?;
@@ -386,14 +390,15 @@ fn log<'c>(
         indexed.check(&core.indexes, tables)?;
         check_tables(core, &view, tables)?;
         if !core.writes.reserve.is_full() && !ops.is_erases_only() {
-            // Otherwise puts would take the space that erases have freed.
+            // Without this, puts would take the space that erases have freed.
             core.writes.reserve.fill()?;
         }
         match room::room(core, &view, writer, bytes) {
             Room::Here => {}
             Room::AfterRotation => {
                 rotate(core, writer)?;
-                // The frozen memtables may leave too little of the write buffer for this commit.
+                // After the rotation, the frozen memtables may leave too little of the write buffer for this
+                // commit.
                 continue;
             }
             Room::AfterFlush if room::is_erase_taken_beyond(core, &view, writer, ops, bytes) => {
@@ -431,7 +436,7 @@ fn log<'c>(
             && validation.is_behind(writer.last_version())
             && validation.may_be_changed(writer.latest_keys(), depends_on, writer.last_version())
         {
-            // The commits that are in the log by now are applied soon, and no commit follows before the lock is
+            // The commits that are in the log by now are applied soon. No other commit follows before the lock is
             // released.
             core.wait_for_commits(writer)?;
             validation.compare(&view, &core.writes.recent, ops, writer.last_version())?;

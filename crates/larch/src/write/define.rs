@@ -1,4 +1,5 @@
-//! Creates, alters and drops tables: which tables exist, and how they are stored. It does not know their rows.
+//! Creates, alters and drops tables. It decides which tables exist and how they are stored. It does not know the
+//! rows of tables.
 
 use super::change::TableChange;
 use crate::base::error::{Error, Result};
@@ -13,13 +14,14 @@ use os::sync::Arc;
 ///
 /// # Errors
 ///
-/// [`Error::BadTableName`] if it is empty or longer than 255 bytes.
+/// [`Error::BadTableName`] if the name is empty or longer than 255 bytes.
 pub fn check_name(name: &str) -> Result<&str> {
     if name.is_empty() || name.len() > 255 { Err(Error::BadTableName(name.to_owned())) } else { Ok(name) }
 }
 
-/// Refuses the name of a new table if it is no valid name or has control characters: people and scripts read lists
-/// with one name on each line. Tables of earlier releases may have names with control characters.
+/// Refuses a name for a new table if it is not valid or contains control characters. The reason is that people and
+/// scripts read lists of names with one name on each line. Tables of earlier releases may have names with control
+/// characters.
 ///
 /// # Errors
 ///
@@ -28,7 +30,7 @@ pub fn check_new_name(name: &str) -> Result<&str> {
     if has_control(name) { Err(Error::BadTableName(name.to_owned())) } else { check_name(name) }
 }
 
-/// Whether a name would not stand on one line.
+/// Whether a name contains control characters, so that it may not fit on one line.
 pub fn has_control(name: &str) -> bool {
     name.chars().any(char::is_control)
 }
@@ -37,9 +39,10 @@ pub fn has_control(name: &str) -> bool {
 ///
 /// # Errors
 ///
-/// As [`TableChange::begin`], [`Core::install`] and, of a new table, [`check_new_name`].
+/// The errors of [`TableChange::begin`] and [`Core::install`], and for a new table the errors of
+/// [`check_new_name`].
 pub fn create(core: &Core, name: &str, options: TableOptions) -> Result<Arc<TableInfo>> {
-    // The change holds the writer's lock, so that looking up the name and taking the number are one step.
+    // The change holds the lock of the writer. So looking up the name and taking the number are one step.
     let change = TableChange::begin(core)?;
     let view = core.views.newest();
     if let Some(table) = view.files.tables.named(name) {
@@ -52,11 +55,11 @@ pub fn create(core: &Core, name: &str, options: TableOptions) -> Result<Arc<Tabl
     core.views.table_info(id).ok_or_else(|| Error::TableDropped(name.to_owned()))
 }
 
-/// Drops the table `name`; false if none exists.
+/// Drops the table `name`. Returns false if it does not exist.
 ///
 /// # Errors
 ///
-/// As [`TableChange::begin`] and [`Core::install`].
+/// The errors of [`TableChange::begin`] and [`Core::install`].
 pub fn drop_table(core: &Core, name: &str) -> Result<bool> {
     let mut change = TableChange::begin(core)?;
     let view = core.views.newest();
@@ -64,7 +67,7 @@ pub fn drop_table(core: &Core, name: &str) -> Result<bool> {
     let mut edits = drops_of_indexes(&view.files, table.info.id);
     edits.push(Edit::DropTable(table.info.id));
     drop(view);
-    // The durable commits are a prefix of all commits, so the commits before this change become durable first.
+    // The durable commits must be a prefix of all commits. So the commits before this change become durable first.
     change.sync()?;
     change.install(&edits, FreshFiles::new(&core.env.opener.leftovers))?;
     Ok(true)
@@ -75,7 +78,7 @@ fn drops_of_indexes(files: &FileSet, table: TableId) -> Vec<Edit> {
     files.tables.indexes_of(table).map(|index| Edit::DropTable(index.info.id)).collect()
 }
 
-/// Refuses `work` on a table that has indexes, because it does not keep them.
+/// Returns an error if a table has indexes. `work` is a kind of work that does not update indexes.
 ///
 /// # Errors
 ///
@@ -86,12 +89,13 @@ pub fn check_unindexed(files: &FileSet, table: &TableInfo, work: &'static str) -
     if indexes.is_empty() { Ok(()) } else { Err(Error::HasIndexes { table: table.name.clone(), work, indexes }) }
 }
 
-/// Changes how `table` is stored from here on. It holds one lock from reading the options to writing them, so that two
-/// alters at the same time do not lose each other's change.
+/// From now on, stores `table` with other options. One lock is held from reading the old options to writing the new
+/// ones. So if two alters run at the same time, no change is lost.
 ///
 /// # Errors
 ///
-/// [`Error::BadOptions`] if the options cannot be used or the groups change; else as [`Core::install`].
+/// [`Error::BadOptions`] if the options cannot be used or the column groups differ; the errors of
+/// [`Core::install`].
 pub fn alter(core: &Core, table: &TableInfo, change: impl FnOnce(&mut TableOptions)) -> Result<()> {
     core.check_writable()?;
     let _altering = core.writes.altering.lock();
@@ -116,22 +120,24 @@ pub fn alter(core: &Core, table: &TableInfo, change: impl FnOnce(&mut TableOptio
     install_options(core, &old, options, is_alike)
 }
 
-/// Notes that the files with the numbers so far may have been written under other options than the table has now.
+/// Notes that all files so far may have been written under options that differ from the present options of the
+/// table.
 ///
 /// # Errors
 ///
-/// [`Error::TableDropped`]; as [`Core::install`].
+/// [`Error::TableDropped`]; the errors of [`Core::install`].
 pub fn note_other_options(core: &Core, table: &TableInfo) -> Result<()> {
     let _altering = core.writes.altering.lock();
     let now = core.views.newest().files_of(table)?.info.clone();
     install_options(core, &now, now.options.clone(), false)
 }
 
-/// Installs options of the table `old`. `is_alike` says that files are written in the same way as under the old
-/// options. The caller holds the lock `altering`.
+/// Installs new options for the table `old`. `is_alike` says that they have the same effect on files as the old
+/// options. The caller must hold the lock `altering`.
 fn install_options(core: &Core, old: &TableInfo, options: TableOptions, is_alike: bool) -> Result<()> {
     let mut manifest = core.writes.manifest.lock();
-    // Files with smaller numbers may have begun with the old options. Files with larger numbers get the new ones.
+    // Files with smaller numbers may have been begun with the old options. Files with greater numbers get the new
+    // options.
     let _numbering = core.writes.numbering.write();
     let since = if is_alike { old.since } else { core.writes.new_number() };
     let edit = Edit::AlterTable { id: old.id, since, options };

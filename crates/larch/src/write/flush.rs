@@ -1,8 +1,9 @@
-//! Flushes: writes memtables to files of level 0 and removes their log. It knows no deeper levels.
+//! Flushes: writes memtables to files of level 0 and removes the logs of these memtables. It does not know deeper
+//! levels.
 //!
-//! The job flushes one set of memtables at a time, the oldest one. Other threads only wait for it. If a flush found
-//! the disk full, all frozen sets are flushed as one. Then rows of older sets that newer sets erase are not written,
-//! so erases make room for the flush.
+//! The flush job flushes one memory set at a time, the oldest set. Other threads only wait for the job. If a flush
+//! has found the disk full, all frozen sets are flushed as if they were one set. Then rows of older sets that newer
+//! sets erase are not written. So erases make room for the flush.
 
 use super::joined::{Joined, joined_erases};
 use super::room::{freeze_for_room, rotate, wait_for_flushes, wait_for_level0};
@@ -39,7 +40,7 @@ impl Job for FlushJob {
     }
 }
 
-/// Flushes the oldest frozen memtables, unless the last try has failed and the next one is not due.
+/// Flushes the oldest frozen memtables. If the last try failed and the next try is not due yet, it does nothing.
 pub fn attempt(core: &Arc<Core>) -> Polled {
     if core.check_writable().is_err() {
         return Polled::Idle;
@@ -62,11 +63,11 @@ pub fn attempt(core: &Arc<Core>) -> Polled {
         return Polled::Idle;
     }
     if is_joint && sets.iter().any(|set| set.has_erases()) {
-        // A flush with erases gives space back, now or by the compactions that follow.
+        // A flush with erases gives space back, either itself or through the compactions that follow.
         core.writes.reserve.give_back();
     }
     let flushed = flush(core, &sets);
-    // Commits that wait for this memory are woken below, so it is given back before.
+    // The memory of these sets is given back before commits that wait for it are woken below.
     drop(sets);
     match flushed {
         Ok(()) => {
@@ -79,13 +80,13 @@ pub fn attempt(core: &Arc<Core>) -> Polled {
             core.background.tell_progress();
             Polled::Worked
         }
-        // A table was dropped meanwhile: the next poll writes the files without it.
+        // A table was dropped meanwhile. The next poll writes the files without this table.
         Err(Error::NoSuchTable(_)) => Polled::Worked,
         Err(error) => {
             let trouble = troubles.flush_failed(&error, core.env.machine.clock.now());
             core.background.wake_flush_after(trouble.retry_in.unwrap_or_default());
             if is_joint {
-                // If no room is left, the next put reports that.
+                // If no room is left on the disk, the next put reports that.
                 core.writes.reserve.fill().ok();
             }
             core.env.report(|| trouble.event());
@@ -95,17 +96,17 @@ pub fn attempt(core: &Arc<Core>) -> Polled {
     }
 }
 
-/// The memtables that are frozen, the oldest first.
+/// The memory sets that are frozen, the oldest first.
 fn frozen(core: &Core) -> Vec<Arc<MemSet>> {
     core.views.newest().memory.iter().skip(1).rev().cloned().collect()
 }
 
-/// `sets` are the oldest memtables, in the order of their age. Writes them to level 0 as if they were one set, and
+/// `sets` are the oldest memory sets, ordered by age. This writes them to level 0 as if they were one set, and
 /// removes their logs.
 ///
 /// # Errors
 ///
-/// A file could not be written; as [`Core::install`].
+/// A file cannot be written; the errors of [`Core::install`].
 pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     let begin = core.env.machine.clock.now();
     core.env.report(|| Event::FlushStarted { bytes: sets.iter().map(|set| set.bytes()).sum() });
@@ -138,29 +139,31 @@ pub fn flush(core: &Arc<Core>, sets: &[Arc<MemSet>]) -> Result<()> {
     Ok(())
 }
 
-/// The newest version such that every commit up to it is in files or in the memtables of `logs`.
+/// The newest version for which the following holds: all commits up to it are in files or in the memtables of
+/// `logs`.
 fn flushed_with(core: &Core, logs: &[u64]) -> Version {
-    // It reads the version before the view, so that the view has every commit up to this version.
+    // The version is read before the view. So the view has every commit up to this version.
     let visible = core.views.visible();
     let view = core.views.newest();
     let others = view.memory.iter().filter(|other| !logs.contains(&other.log));
     others.map(|other| Version(other.oldest().0 - 1)).fold(visible, Version::min)
 }
 
-/// Writes a file for level 0 for every table that has rows in `memory`, with what readers see at the `boundaries`.
+/// For each table that has rows in `memory`, writes a file for level 0. The file has what readers see at the
+/// versions `boundaries`.
 ///
 /// # Errors
 ///
-/// A file could not be written.
+/// A file cannot be written.
 pub fn write_files(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) -> Result<NewFiles> {
     write_files_to(core, memory, boundaries, &core.env.place())
 }
 
-/// As [`write_files`], to `place`.
+/// As [`write_files`], but the files go to `place`.
 ///
 /// # Errors
 ///
-/// As [`write_files`].
+/// The errors of [`write_files`].
 pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], place: &Place) -> Result<NewFiles> {
     let info = &|table| core.views.table_info(table);
     write_tables(
@@ -170,13 +173,13 @@ pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version],
     )
 }
 
-/// As [`write_files`], but it writes to `place`, and only what a reader at the version `at` sees of the tables in
-/// `files`. All commits up to this version are applied. Later commits may be applied meanwhile, and tables may be
-/// dropped.
+/// As [`write_files`], but the files go to `place`. It writes only what a reader at the version `at` sees of the
+/// tables in `files`. All commits up to this version must have been applied. Meanwhile, later commits may be
+/// applied and tables may be dropped.
 ///
 /// # Errors
 ///
-/// As [`write_files`].
+/// The errors of [`write_files`].
 pub fn write_version_to(
     core: &Arc<Core>,
     memory: &MemSet,
@@ -191,30 +194,30 @@ pub fn write_version_to(
     )
 }
 
-/// As [`write_files`], but it writes the rows of a transaction that has not committed to `target`.
+/// As [`write_files`], but it writes the rows of a transaction that has not committed. They go to `target`.
 ///
 /// # Errors
 ///
-/// As [`write_files`].
+/// The errors of [`write_files`].
 pub fn write_run(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version], target: &Target) -> Result<NewFiles> {
     let info = &|table| core.views.table_info(table);
     write_tables(core, &[memory], &Extract { info, boundaries, up_to: Version::MAX, is_run: true, target })
 }
 
-/// What is written of memtables, and where.
+/// Which part of the memtables is written, and where it goes.
 struct Extract<'a> {
-    /// Tables by their ids. The rows of missing tables are left out.
+    /// Returns a table by its id. If it returns `None`, the rows of the table are left out.
     info: &'a dyn Fn(TableId) -> Option<Arc<TableInfo>>,
-    /// What readers see at these versions.
+    /// What readers see at these versions is written.
     boundaries: &'a [Version],
-    /// Nothing that is newer than this.
+    /// Rows that are newer than this version are left out.
     up_to: Version,
-    /// Whether the rows are of a transaction that has not committed.
+    /// Whether the rows belong to a transaction that has not committed.
     is_run: bool,
     target: &'a Target,
 }
 
-/// Writes what `sets` have, the newest first, as if they were one.
+/// Writes the rows of `sets`, the newest set first, as if they were one set.
 fn write_tables(core: &Arc<Core>, sets: &[&MemSet], extract: &Extract<'_>) -> Result<NewFiles> {
     let mut all = NewFiles::none(&extract.target.place(&core.env));
     let mut tables: BTreeMap<TableId, Vec<Arc<Memtable>>> = BTreeMap::new();
@@ -266,14 +269,15 @@ fn write_table(
     Ok(new)
 }
 
-/// Freezes the memtables and waits until all rows are in files.
+/// Freezes the memtables, and waits until all rows are in files.
 ///
 /// # Errors
 ///
-/// Why writes are refused; why a flush or a compaction failed.
+/// The reason why writes are refused, or why a flush or a compaction failed.
 pub fn flush_all(core: &Arc<Core>) -> Result<()> {
     core.check_writable()?;
-    // This first waits for memtables that are frozen already, so that memory stays within the write buffer.
+    // This waits first until memtables that are frozen already were flushed, so that memory stays within the write
+    // buffer.
     wait_for_flushes(core)?;
     wait_for_level0(core, None)?;
     {

@@ -1,22 +1,22 @@
-//! Whether the ops of a commit include their changes of indexes. This file does not know the indexes.
+//! Whether the ops of a commit include the changes that they cause in indexes. This file does not know the indexes.
 
 use crate::base::conflict::Conflict;
 use crate::base::table::TableInfo;
 use crate::core::registry::Registry;
 use os::sync::Arc;
 
-/// Whether the ops of a commit include their changes of indexes.
+/// Whether the ops of a commit include the changes that they cause in indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexed {
-    /// They include no changes of indexes, so they are right only for tables without indexes.
+    /// They include no changes of indexes. So they are complete only for tables without indexes.
     Not,
-    /// They include the changes for the indexes of this [generation](Registry::generation).
+    /// They include the changes for all indexes that existed at this [generation](Registry::generation).
     As(u64),
 }
 
 impl Indexed {
-    /// Refuses ops on `tables` that do not include their changes of the present indexes. The caller holds the lock
-    /// of the writer, under which indexes are created and dropped.
+    /// Returns a conflict if ops on `tables` do not include the changes for the present indexes. The caller must
+    /// hold the lock of the writer. Indexes are created and dropped under this lock.
     ///
     /// # Errors
     ///

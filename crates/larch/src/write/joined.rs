@@ -1,19 +1,19 @@
-//! The rows and range erases of memtables of one table, as if they were one memtable. All versions in one memtable
-//! are newer than all versions in the next memtable. It does not know what is done with them.
+//! The rows and range erases of several memtables of one table, as if they were one memtable. All versions in a
+//! memtable are newer than all versions in the memtable after it. It does not know what the rows are used for.
 
 use crate::memtable::{MemRow, Memtable};
 use os::sync::Arc;
 use std::iter::Peekable;
 use std::ops::Deref;
 
-/// The rows of memtables: sorted by key, and from the newest to the oldest version.
+/// The rows of several memtables, sorted by key and then from the newest to the oldest version.
 pub struct Joined<I: Iterator> {
-    /// The newest first.
+    /// One source for each memtable, the newest memtable first.
     sources: Vec<Peekable<I>>,
 }
 
 impl<'m> Joined<Box<dyn Iterator<Item = MemRow> + 'm>> {
-    /// The rows of `memtables`, of which the newest is the first.
+    /// The rows of `memtables`. The newest memtable must come first.
     pub fn of(memtables: &'m [Arc<Memtable>]) -> Self {
         let rows = |memtable: &'m Arc<Memtable>| -> Box<dyn Iterator<Item = MemRow> + 'm> {
             Box::new(memtable.all_versions())
@@ -30,17 +30,17 @@ impl<I: Iterator<Item = MemRow>> Iterator for Joined<I> {
             return only.next();
         }
         let rows = self.sources.iter_mut().enumerate().filter_map(|(i, source)| Some((i, source.peek()?)));
-        // The first of equal keys is the newest.
+        // If keys are equal, the first source has the newest version.
         let (first, _) = rows.min_by(|(_, a), (_, b)| a.key().cmp(b.key()))?;
         self.sources[first].next()
     }
 }
 
-/// A memtable with range erases.
+/// A memtable that has range erases.
 pub enum Erases<'m> {
-    /// The erases of the only memtable.
+    /// The range erases of the only memtable.
     Of(&'m Memtable),
-    /// The erases of several memtables, in a memtable of their own.
+    /// The range erases of several memtables, in a new memtable.
     Joined(Box<Memtable>),
 }
 
@@ -55,7 +55,7 @@ impl Deref for Erases<'_> {
     }
 }
 
-/// A memtable with the range erases of all `memtables`.
+/// A memtable that has the range erases of all `memtables`.
 pub fn joined_erases(memtables: &[Arc<Memtable>]) -> Erases<'_> {
     if let [only] = memtables {
         return Erases::Of(only);
@@ -65,7 +65,7 @@ pub fn joined_erases(memtables: &[Arc<Memtable>]) -> Erases<'_> {
     let mut erases: Vec<_> = fragments
         .flat_map(|erase| erase.versions.into_iter().map(move |version| (version, erase.keys.clone())))
         .collect();
-    // A memtable takes range erases in the order of their versions.
+    // A memtable must get range erases in the order of their versions.
     erases.sort_by_key(|(version, _)| *version);
     for (version, keys) in erases {
         joined.remove_range(&keys.start, keys.end.as_deref().unwrap_or_default(), version);

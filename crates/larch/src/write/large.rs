@@ -1,10 +1,10 @@
-//! Commits a batch that is too large for the write buffer: its rows go into files of level 0, and become visible and
-//! durable with them. It does not know which rows they are.
+//! Commits a batch that is too large for the write buffer. Its rows go into files of level 0, and become visible
+//! and durable together with these files. It does not look at the rows.
 //!
-//! The files are written before any lock is taken. As in an import, all their rows have version 0. Under the lock of
-//! the writer, the rows that the same tables have in memory go to files, which are older. Then the files of the
-//! batch are installed as one commit, in all tables at once. If the batch fails or the process crashes, nothing is
-//! left of the batch.
+//! The files are written before any lock is taken. All rows in them have version 0, as in an import. Under the lock
+//! of the writer, the rows that the same tables have in memory go to files that are older than the files of the
+//! batch. Then the files of the batch are installed as one commit, in all tables at once. If the batch fails or the
+//! process crashes, nothing is left of the batch.
 
 use super::change::TableChange;
 use super::flush::write_files;
@@ -22,16 +22,17 @@ use crate::memtable::set::MemSet;
 use os::sync::Arc;
 use sst::Version;
 
-/// The version that the rows have in the files. The offset that the install gives to the files makes it that of the
-/// commit.
+/// The version of the rows in the files. The install gives an offset to the files, and this makes it the version of
+/// the commit.
 pub const FILE_VERSION: Version = Version(0);
 
-/// Commits `ops`, which are resolved, on `tables`, if no commit contradicts `validation`. They are durable when this
-/// returns. If the disk is full, a commit that only erases takes space from the reserve.
+/// Commits `ops` on `tables`, if no commit contradicts `validation`. The ops must have been resolved. When this
+/// returns, the ops are durable. If the disk is full and the commit only erases, it takes space from the reserve.
 ///
 /// # Errors
 ///
-/// The conflict; that a table was dropped; why files could not be written or installed. Then nothing has taken effect.
+/// The conflict; a table was dropped; the reason why files cannot be written or installed. After an error, nothing
+/// has taken effect.
 pub fn commit(
     core: &Arc<Core>,
     ops: &BatchOps,
@@ -41,7 +42,7 @@ pub fn commit(
     let is_erases_only = ops.is_erases_only();
     loop {
         let outcome = write_and_install(core, ops, tables, validation.as_deref_mut(), is_erases_only);
-        // The compaction job may have found its lock taken.
+        // The compaction job may have found the lock of the levels taken, so it is woken now.
         core.background.wake_compact();
         match outcome {
             Err(NotCommitted::Failed(error))
@@ -59,7 +60,7 @@ fn write_and_install(
     is_erases_only: bool,
 ) -> Result<Version, NotCommitted> {
     if !core.writes.reserve.is_full() && !is_erases_only {
-        // Otherwise puts would take the space that erases have freed.
+        // Without this, puts would take the space that erases have freed.
         core.writes.reserve.fill()?;
     }
     let rows = MemSet::new(0, Arc::default());
@@ -71,12 +72,13 @@ fn write_and_install(
     install(core, new, ops, tables, validation)
 }
 
-/// Installs `new` files, whose rows have [`FILE_VERSION`], as a commit on `tables`, if no commit contradicts
-/// `validation` and `ops`.
+/// Installs `new` files as a commit on `tables`, if no commit contradicts `validation` and `ops`. The rows of the
+/// files have the version [`FILE_VERSION`].
 ///
 /// # Errors
 ///
-/// The conflict; that a table was dropped; why the files could not be installed. Then nothing has taken effect.
+/// The conflict; a table was dropped; the reason why the files cannot be installed. After an error, nothing has
+/// taken effect.
 pub fn install(
     core: &Arc<Core>,
     mut new: NewFiles,

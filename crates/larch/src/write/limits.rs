@@ -1,5 +1,5 @@
-//! Which rows a table takes: the lengths of keys and values, and whether values are whole or in parts. It knows no rows
-//! that are there already.
+//! Which rows a table accepts. This depends on the lengths of keys and values, and on whether values are whole or
+//! in parts. It does not look at rows that the table already has.
 
 use crate::base::error::{Error, Result};
 use crate::base::options::Options;
@@ -7,7 +7,7 @@ use crate::base::parts;
 use crate::base::table::TableInfo;
 use sst::MAX_KEY_BYTES;
 
-/// The longest value that a write buffer of this size takes, in bytes.
+/// The length of the longest value that is accepted with a write buffer of this size, in bytes.
 pub fn max_value_bytes(write_buffer_bytes: u64) -> u64 {
     write_buffer_bytes / 4
 }
@@ -24,7 +24,7 @@ pub fn check_key(key: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a key and a value that are too long. The parts of a value count together.
+/// Refuses a row if its key or its value is too long. If the value has parts, the sum of their lengths counts.
 fn check_lengths(options: &Options, key: &[u8], value_bytes: usize) -> Result<()> {
     check_key(key)?;
     let max = max_value_bytes(options.write_buffer_bytes);
@@ -34,7 +34,7 @@ fn check_lengths(options: &Options, key: &[u8], value_bytes: usize) -> Result<()
     Ok(())
 }
 
-/// Refuses a row with a whole value that `table` cannot take.
+/// Refuses a row with a whole value if `table` cannot accept it.
 ///
 /// # Errors
 ///
@@ -48,11 +48,12 @@ pub fn check_row(options: &Options, table: &TableInfo, key: &[u8], value: &[u8])
     check_lengths(options, key, value.len())
 }
 
-/// Refuses a row with a value in parts that `table` cannot take.
+/// Refuses a row with a value in parts if `table` cannot accept it.
 ///
 /// # Errors
 ///
-/// [`Error::PartCount`] if the parts are not one for each group; [`Error::KeyTooLong`], [`Error::ValueTooLong`].
+/// [`Error::PartCount`] if the number of parts differs from the number of groups; [`Error::KeyTooLong`],
+/// [`Error::ValueTooLong`].
 pub fn check_parts(options: &Options, table: &TableInfo, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
     let groups = &table.options.groups;
     if parts.len() != groups.len().max(1) {

@@ -1,12 +1,12 @@
-//! Does the slow parts of a rotation before and after it, because commits wait for a rotation. While a log grows, a
-//! job makes the appended bytes durable piece by piece, creates the file of the next log, and asks for room for it.
-//! Without that, the file system would look for room while the log is synced. For this it reads its maps from a busy
-//! disk, and an append waits. Once the next log has begun, the job makes the rest of the previous log durable. It
-//! does not decide when a log ends.
+//! Does the slow parts of a rotation before or after the rotation, because commits wait for it. While a log grows,
+//! the job makes the appended bytes durable piece by piece, creates the file of the next log, and allocates disk
+//! space for it. Otherwise, the file system would look for free space while the log is synced. To find space, it
+//! would read its maps from a busy disk, and an append would wait. When the next log has begun, the job makes the
+//! rest of the previous log durable. It does not decide when a log ends.
 //!
-//! So a rotation usually waits for no sync. It waits for one in three cases: the file of the next log does not
-//! exist, so that the rotation creates it; nothing of the log is durable yet; or an older release shall read the
-//! logs.
+//! So usually, a rotation waits for no sync. It waits for a sync in three cases: the file of the next log does not
+//! exist, so that the rotation has to create it; nothing of the log is durable yet; or an older release must be
+//! able to read the logs.
 
 use crate::base::error::Result;
 use crate::base::record::{BEGIN_RECORD, LogError, LogKind};
@@ -15,16 +15,17 @@ use crate::core::{Core, StopOnPanic};
 use os::sync::Weak;
 use os::{Job, Polled};
 
-/// The most room, in bytes, that the job asks for when it has created the file of the next log.
+/// The most disk space, in bytes, that the job allocates when it has created the file of the next log.
 const MOST_AHEAD_BYTES: u64 = 64 << 20;
 
-/// Wakes the job because the log of `writer` begins. It is called under the writer's lock.
+/// Wakes the job because the log of `writer` has begun. It must be called under the lock of the writer.
 pub fn begun(core: &Core, writer: &Writer) {
     core.writes.ahead.begin_log(writer);
     core.background.wake_log();
 }
 
-/// Wakes the job if the log has grown enough. It is called under the writer's lock after a commit was appended.
+/// Wakes the job if the log has grown enough. It must be called under the lock of the writer, after a commit was
+/// appended.
 pub fn appended(core: &Core, writer: &Writer) {
     let limit_bytes = core.writes.fill.limit(core.env.options.write_buffer_bytes);
     if core.writes.ahead.appended(writer, limit_bytes) {
@@ -32,15 +33,15 @@ pub fn appended(core: &Core, writer: &Writer) {
     }
 }
 
-/// The file of the log that continues the log of `writer`. It is created if it does not exist. It is called under
-/// the writer's lock.
+/// The file of the log that is to continue the log of `writer`. If the file does not exist, it is created. It must
+/// be called under the lock of the writer.
 ///
 /// # Errors
 ///
-/// The file could not be created.
+/// The file cannot be created.
 pub fn next_log(core: &Core, writer: &Writer) -> Result<NextLog> {
     match core.writes.ahead.take_next() {
-        // A rotation during the creation of this file has taken a greater number.
+        // While this file was created, a rotation has begun a log with a greater number.
         Some(old) if old.number() <= writer.memory().log => remove(core, old.number()),
         Some(next) => return Ok(next),
         None => {}
@@ -48,8 +49,8 @@ pub fn next_log(core: &Core, writer: &Writer) -> Result<NextLog> {
     if writer.is_named_by_header() { new_file(core, Ok) } else { create(core, 0) }
 }
 
-/// Creates the file of a log with the next free number, and asks for room for `ahead_bytes` of it. After an error no
-/// file is left.
+/// Creates the file of a log with the next free number, and allocates `ahead_bytes` bytes of disk space for it.
+/// After an error, no file is left.
 pub(super) fn create(core: &Core, ahead_bytes: u64) -> Result<NextLog> {
     let is_prepared = LogKind::WriteAhead.features_for(core.env.options.compat) & BEGIN_RECORD != 0;
     new_file(core, |mut next| {
@@ -60,7 +61,7 @@ pub(super) fn create(core: &Core, ahead_bytes: u64) -> Result<NextLog> {
     })
 }
 
-/// Creates the file of a log with the next free number, and prepares it. After an error no file is left.
+/// Creates the file of a log with the next free number, and prepares it. After an error, no file is left.
 fn new_file(core: &Core, prepare: impl FnOnce(NextLog) -> Result<NextLog, LogError>) -> Result<NextLog> {
     let number = core.writes.new_number();
     let next = NextLog::create(&core.env.log_machine, &core.env.directory, number).and_then(prepare);
@@ -72,7 +73,7 @@ pub fn remove(core: &Core, number: u64) {
     core.env.opener.leftovers.remove(&log_path(&core.env.directory, number));
 }
 
-/// The job that syncs a growing log and creates the file of the next one.
+/// The job that syncs a growing log and creates the file of the next log.
 #[derive(Debug)]
 pub struct LogJob(pub Weak<Core>);
 
@@ -82,20 +83,20 @@ impl Job for LogJob {
         let _guard = StopOnPanic::new(&core);
         let ahead = &core.writes.ahead;
         let Some(unsynced) = ahead.take_unsynced() else { return Polled::Idle };
-        // If the sync fails, no more writes are taken, as after every failed sync of a log.
+        // If the sync fails, writes are refused from then on, as after every failed sync of a log.
         if core.check_writable().is_err() || core.sync(unsynced).is_err() {
             return Polled::Idle;
         }
-        // The job does not wait for the lock, because the holder may wait for background work. If the holder is a
-        // commit, its record proves the same. Otherwise the job of an idle database tries again. If the note cannot
-        // be written, no commit is lost.
+        // The job does not wait for the lock, because the holder of the lock may be waiting for background work. If
+        // the holder is a commit, its own record serves as the same proof. If it is not a commit, the job of an
+        // idle database tries again later. If the note cannot be written, no commit is lost.
         if let Some(writer) = core.writes.writer.try_lock().as_deref_mut().and_then(Option::as_mut) {
             writer.prove_begin().ok();
         }
         if !ahead.needs_next() {
             return Polled::Idle;
         }
-        // If it cannot be created, the rotation tries again and reports why.
+        // If the file cannot be created here, the rotation tries again and reports the error.
         let ahead_bytes = core.writes.fill.limit(core.env.options.write_buffer_bytes).min(MOST_AHEAD_BYTES);
         if let Ok(next) = create(&core, ahead_bytes) {
             ahead.put_next(next);

@@ -4,31 +4,31 @@ use crate::base::conflict::Conflict;
 use crate::base::error::Error;
 use sst::Version;
 
-/// Why a commit was not made. Nothing of it has taken effect.
+/// Why a commit was not made. Nothing of the commit has taken effect.
 #[derive(Debug)]
 pub enum NotCommitted {
-    /// Another commit contradicts it.
+    /// Another commit contradicts this commit.
     Conflict(Conflict),
-    /// It failed.
+    /// The commit failed.
     Failed(Error),
-    /// The commit has to wait, and its caller is a task.
+    /// The commit has to wait, and a task wants to make it.
     Later(Later),
 }
 
-/// What a commit of a task has to wait for.
+/// What a task has to wait for before it can commit.
 #[derive(Clone, Copy, Debug)]
 pub enum Later {
-    /// Another thread holds the lock of the writer.
+    /// The lock of the writer has to become free.
     Unlocked,
-    /// Background work has to make progress beyond this number.
+    /// The progress of background work has to go beyond this number.
     Progress(u64),
 }
 
-/// The result of a commit as programs see it: the inner result is the version, or the conflict.
+/// The result of a commit as programs see it. The inner result is the version or the conflict.
 ///
 /// # Errors
 ///
-/// Why it failed.
+/// The reason why the commit failed.
 pub fn outcome(committed: Result<Version, NotCommitted>) -> Result<Result<Version, Conflict>, Error> {
     match committed {
         Ok(version) => Ok(Ok(version)),

@@ -1,5 +1,6 @@
-//! Recovers the commits that are in logs and not in files yet. Their rows go to files of level 0 or, if the disk has
-//! no room for the files, to memory. It does not know the manifest beyond the file set that was read from it.
+//! Recovers the commits that are in logs and not in files yet. The rows of these commits go to files of level 0. If
+//! the disk has no room for the files, they go to memory. It knows the file set that was read from the manifest,
+//! but nothing else of the manifest.
 
 use crate::base::error::Result;
 use crate::base::ops::{BatchOps, Op};
@@ -19,33 +20,33 @@ use os::sync::Arc;
 use sst::Version;
 use std::path::Path;
 
-/// What was found in the logs, with the recovered rows in files, or in memory if the disk has no room for files.
+/// What was found in the logs. The recovered rows are in files, or in memory if the disk has no room for files.
 pub struct Recovered<R> {
     /// The recovered rows.
     pub rows: R,
-    /// The version of the newest commit; 0 without commits.
+    /// The version of the newest commit; 0 if there are no commits.
     pub newest: Version,
-    /// The log that the next log continues: the last one with commits, or the first.
+    /// The log that the next log is to continue. It is the last log that has commits, or the first log.
     pub previous: Option<Previous>,
-    /// The numbers of this log and of those before it, ascending. They stay until the rows are in files.
+    /// The numbers of this log and of all logs before it, ascending. These logs stay until their rows are in files.
     pub needed: Vec<u64>,
-    /// How many logs were read.
+    /// The number of logs that were read.
     pub logs: u64,
-    /// How many commits were in them.
+    /// The number of commits in these logs.
     pub commits: u64,
 }
 
-/// Takes recovered commits, in the order of their versions.
+/// Receives recovered commits in the order of their versions.
 trait Sink {
-    /// Takes a commit of a log.
+    /// Receives a commit of a log.
     fn take(&mut self, version: Version, ops: &BatchOps) -> Result<()>;
 
-    /// Takes notice that a log has no more commits.
+    /// Notes that the present log has no more commits.
     fn end_log(&mut self) -> Result<()>;
 }
 
-/// Writes rows to files of level 0 when they fill half of the write buffer, so that memory does not grow with the
-/// length of a log.
+/// Writes rows to files of level 0 each time that they fill half of the write buffer. So memory does not grow with
+/// the length of a log.
 struct ToFiles<'c> {
     core: &'c Arc<Core>,
     place: &'c Place,
@@ -85,25 +86,25 @@ impl Sink for MemSet {
     }
 }
 
-/// Among the `listed` files of `directory`, reads the logs whose rows are not in files yet, from the oldest to the
-/// newest. Writes files with their rows to `place`, which is on the same disk.
+/// Reads those logs among the `listed` files of `directory` whose rows are not in files yet, from the oldest to the
+/// newest. Writes their rows to files in `place`, which must be on the same disk.
 ///
 /// # Errors
 ///
-/// A log that is needed is missing or corrupt; what the disk refuses. Then no file is left.
+/// A log that is needed is missing or corrupt; what the disk refuses. After an error, no file is left.
 pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: &Place) -> Result<Recovered<NewFiles>> {
     let (files, memory) = (NewFiles::none(place), MemSet::new(0, Arc::default()));
     read_logs(core, (&*place.disk, directory), listed, ToFiles { core, place, files, memory })
         .map(|recovered| recovered.with(|sink| sink.files))
 }
 
-/// As [`replay`], but the rows go to memory. They take as much memory as when they were written, which was at most
-/// the write buffer of that time. All rows are in one set, so that the flush does not write rows of older logs that
-/// newer logs erase.
+/// As [`replay`], but the rows stay in memory. They take as much memory as they did when they were written. This
+/// was at most the write buffer of that time. All rows are in one set. So when this set is flushed, rows of older
+/// logs that newer logs erase are not written.
 ///
 /// # Errors
 ///
-/// As [`replay`]; but it takes no room on the disk.
+/// The errors of [`replay`], except that the disk is full: this takes no room on the disk.
 pub fn replay_to_memory(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recovered<MemSet>> {
     let disk = &*core.env.machine.disk;
     let memory = MemSet::new(0, core.env.held.rows.clone()).with_filter();
@@ -115,7 +116,7 @@ pub fn replay_to_memory(core: &Arc<Core>, listed: &[ListedFile]) -> Result<Recov
 }
 
 impl<R> Recovered<R> {
-    /// The recovery with other rows.
+    /// The same recovery, with its rows turned into other rows.
     fn with<S>(self, rows: impl FnOnce(R) -> S) -> Recovered<S> {
         let Self { rows: old, newest, previous, needed, logs, commits } = self;
         Recovered { rows: rows(old), newest, previous, needed, logs, commits }
@@ -172,23 +173,24 @@ fn read_logs<R: Sink>(
             check_never_synced(disk, &path, reader.end(), &log_path(directory, chain[i + 1].number))?;
         }
         rewrite_tail(disk, &path, reader.proven_end()..reader.end())?;
-        // The next log need not continue the last logs if they have no commits. So such logs do not accumulate on a
-        // disk that stays full.
+        // If the last logs have no commits, the next log need not continue them. So such logs do not accumulate on
+        // a disk that stays full.
         if i == 0 || recovered.commits > before || is_short {
             recovered.previous = Some(Previous { number, end: KnownEnd::durable(reader.end()) });
             recovered.needed = chain[..=i].iter().map(|log| log.number).collect();
         }
         recovered.rows.end_log()?;
         if is_short {
-            // The commits of the newest log come after lost commits. The next log continues this log.
+            // The commits of the newest log come after lost commits, so they are dropped. The next log will
+            // continue this log.
             break;
         }
     }
     Ok(recovered)
 }
 
-/// The log at `path` ends at `end`, earlier than log `next` says. Checks that nothing proves that `next` was ever
-/// synced, because this sync would have covered the log at `path`, too.
+/// The log at `path` ends at `end`, which is earlier than the log `next` says. Checks that nothing proves that
+/// `next` was ever synced. Such a sync would have made the whole log at `path` durable, too.
 fn check_never_synced(disk: &dyn Disk, path: &Path, end: u64, next: &Path) -> Result<()> {
     match LogReader::open(disk, next, None)?.proof_of_sync()? {
         None => Ok(()),
@@ -196,7 +198,7 @@ fn check_never_synced(disk: &dyn Disk, path: &Path, end: u64, next: &Path) -> Re
     }
 }
 
-/// The ops on tables that still exist.
+/// The ops on those tables that still exist.
 fn known_tables(ops: &BatchOps, files: &FileSet) -> BatchOps {
     let known = |table: u32| files.tables.contains_key(&TableId(table));
     if ops.iter().all(|(table, _)| known(table)) {

@@ -1,7 +1,7 @@
-//! Room for commits: decides when memtables are frozen and a new log begins, and what commits and flushes wait for. It
-//! does not know how a flush or a compaction is done.
+//! Room for commits. It decides when memtables are frozen and a new log begins, and what commits and flushes wait
+//! for. It does not know how a flush or a compaction is done.
 //!
-//! A function that takes a [`Writer`] is called under the writer's lock.
+//! If a function takes a [`Writer`], it must be called under the lock of the writer.
 
 use super::log_job;
 use crate::base::error::{Error, Result};
@@ -17,13 +17,15 @@ use crate::memtable::{Memtable, ROW_BYTES};
 use crate::view::View;
 use os::sync::Arc;
 
-/// About how much memory a batch will take in memtables, in bytes. `ROW_BYTES` does not count some links and padding
-/// of a row, which are 6 bytes on average. An op has 7 bytes or more besides its key and its value.
+/// About how much memory a batch will take in memtables, in bytes. `ROW_BYTES` does not include some links and the
+/// padding of a row, which take 6 bytes on average. But an op has at least 7 bytes in addition to its key and its
+/// value.
 pub fn memory_bytes(ops: &BatchOps) -> u64 {
     ops.bytes().len() as u64 + u64::from(ops.count()) * ROW_BYTES
 }
 
-/// Returns the cause if compactions of `table` fail, because a caller that waits for one would wait for ever.
+/// If compactions of `table` fail, returns the cause. A caller that waits for such a compaction would otherwise
+/// wait forever.
 fn check_compaction(core: &Core, table: TableId) -> Result<()> {
     match core.background.troubles.compaction_cause(table) {
         Some(cause) => Err(Error::Full { what: "level 0 of a table is full", cause: Box::new(cause) }),
@@ -31,7 +33,8 @@ fn check_compaction(core: &Core, table: TableId) -> Result<()> {
     }
 }
 
-/// Refuses tables that were dropped, and tables whose level 0 is full and stays full because compactions fail.
+/// Returns an error for a table that was dropped. It also returns one for a table whose level 0 is full and stays
+/// full, because compactions fail.
 ///
 /// # Errors
 ///
@@ -47,7 +50,7 @@ pub fn check_tables(core: &Core, view: &View, tables: &[Arc<TableInfo>]) -> Resu
     Ok(())
 }
 
-/// Counts a commit that is about to wait, unless it is counted for this reason already.
+/// Counts a commit that is about to wait. If it was counted for this reason already, it is not counted again.
 pub fn note_stall<'c>(core: &'c Core, stalled: &mut Option<StalledCommit<'c>>, reason: StallReason) {
     if stalled.as_ref().is_none_or(|stalled| stalled.reason() != reason) {
         *stalled = None;
@@ -55,26 +58,26 @@ pub fn note_stall<'c>(core: &'c Core, stalled: &mut Option<StalledCommit<'c>>, r
     }
 }
 
-/// When a commit has room in the write buffer.
+/// When a commit will have room in the write buffer.
 pub enum Room {
-    /// Now, in the memtables that take writes.
+    /// Now, in the present memtables.
     Here,
-    /// Now, once these memtables are frozen and a new log has begun.
+    /// As soon as the present memtables are frozen and a new log has begun.
     AfterRotation,
-    /// Once a flush has ended.
+    /// When a flush has ended.
     AfterFlush,
-    /// Once a compaction has taken files from level 0.
+    /// When a compaction has taken files out of level 0.
     AfterCompaction,
 }
 
-/// Whether level 0 of `table` has `stop` files or more.
+/// Whether level 0 of `table` has at least `stop` files.
 fn is_level0_full(view: &View, table: TableId, stop: usize) -> bool {
     view.files.tables.get(&table).is_some_and(|files| files.levels[0].len() >= stop)
 }
 
-/// Whether a flush of `memory` has to wait for a compaction, because level 0 of one of its tables has `stop` files
-/// or more. A table whose compactions fail does not count: it takes no more writes, see [`check_tables`], and its
-/// rows in memory must not make writers of other tables wait.
+/// Whether a flush of `memory` has to wait for a compaction, because level 0 of one of its tables has at least
+/// `stop` files. A table whose compactions fail does not count. It takes no more writes, see [`check_tables`], and
+/// its rows in memory must not make writers of other tables wait.
 fn must_wait(core: &Core, view: &View, memory: &MemSet, stop: usize) -> bool {
     let troubles = &core.background.troubles;
     let tables = memory.all().into_iter().filter(|(_, memtable)| !memtable.is_empty()).map(|(table, _)| table);
@@ -82,12 +85,13 @@ fn must_wait(core: &Core, view: &View, memory: &MemSet, stop: usize) -> bool {
     full.any(|table| troubles.compaction_cause(table).is_none())
 }
 
-/// Waits until level 0 has room for files of the rows in memory, and for one more file of the table `also`. It is
-/// for callers that cause such files without a commit. These callers hold no lock.
+/// Waits until level 0 has room for files with the rows that are in memory. If `also` is set, it also waits for
+/// room for one more file of this table. It is for callers that cause such files without making a commit. The
+/// caller must hold no lock.
 ///
 /// # Errors
 ///
-/// Why writes are refused; [`Error::Full`] with the cause, if compactions of the table `also` fail.
+/// The reason why writes are refused; [`Error::Full`] with the cause, if compactions of the table `also` fail.
 pub fn wait_for_level0(core: &Core, also: Option<TableId>) -> Result<()> {
     let stop = pick::asked_stop_files(&core.env.options.levels);
     let mut stalled = None;
@@ -107,7 +111,8 @@ pub fn wait_for_level0(core: &Core, also: Option<TableId>) -> Result<()> {
     }
 }
 
-/// When a commit of `bytes` has room. While memtables are flushed, commits have the rest of the write buffer.
+/// When a commit of `bytes` bytes will have room. While memtables are flushed, commits can use the rest of the
+/// write buffer.
 pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     let buffer_bytes = core.env.options.write_buffer_bytes;
     let is_flushing = view.memory.len() > 1;
@@ -120,14 +125,15 @@ pub fn room(core: &Core, view: &View, writer: &Writer, bytes: u64) -> Room {
     } else if is_flushing {
         Room::AfterFlush
     } else {
-        // If level 0 has room for one more file, writers may fill the rest.
+        // If level 0 has room for one more file, writers may fill the write buffer.
         let stop = pick::stop_files(&core.env.options.levels);
         if must_wait(core, view, writer.memory(), stop) { Room::AfterCompaction } else { Room::AfterRotation }
     }
 }
 
-/// If the write buffer is full and the disk has no room for a flush: whether memory still takes the erases `ops` of
-/// `bytes`. It takes up to as many bytes as the reserve has. Otherwise a program could not erase rows to make room.
+/// Whether memory still takes the erases `ops` of `bytes` bytes, although the write buffer is full and the disk has
+/// no room for a flush. It takes as many bytes as the reserve has. Without this, a program could not erase rows to
+/// make room.
 pub fn is_erase_taken_beyond(core: &Core, view: &View, writer: &Writer, ops: &BatchOps, bytes: u64) -> bool {
     let (buffer_bytes, beyond_bytes) = (core.env.options.write_buffer_bytes, core.env.options.reserve_bytes);
     ops.is_erases_only()
@@ -135,14 +141,15 @@ pub fn is_erase_taken_beyond(core: &Core, view: &View, writer: &Writer, ops: &Ba
         && core.background.troubles.flush_cause().is_some_and(|cause| cause.is_disk_full())
 }
 
-/// Freezes the memtables that take writes, and begins a new log with new memtables. A sync of the new log is enough
-/// to make later commits durable, because it makes the old log durable first. It waits for the commits that are
-/// being applied, because frozen memtables must not change.
+/// Freezes the present memtables, and begins a new log with new memtables. To make later commits durable, a sync of
+/// the new log is enough, because this sync first makes the old log durable. The call waits for the commits that
+/// are being applied, because frozen memtables must not change.
 ///
 /// # Errors
 ///
-/// A sync failed, or the new log could not be made. Nothing is lost, and the next commit tries again. The next
-/// commit must not go to the old log, because a crash may leave a new log that says where the old log ended.
+/// A sync failed, or the new log cannot be made. After an error, nothing is lost, and the next commit tries again.
+/// The next commit must not go to the old log: after a crash, there may be a new log that says where the old log
+/// ended.
 pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     core.wait_for_commits(writer)?;
     let next = log_job::next_log(core, writer)?;
@@ -161,14 +168,14 @@ pub fn rotate(core: &Core, writer: &mut Writer) -> Result<()> {
     Ok(())
 }
 
-/// Freezes the memtables if they hold many erased rows, or may hide much of the files, so that background work gives
-/// this space back. In an idle database nothing else causes a flush. It does nothing if the flush would have to
-/// wait. It also does nothing if the disk is full, because a full disk may still have room for a small commit in the
-/// old log, but not for a new log.
+/// Freezes the memtables if they have many erased rows, or if they may hide much of the files. Background work can
+/// then give this space back. In an idle database, nothing else causes a flush. It does nothing if the flush would
+/// have to wait. It also does nothing if the disk is full. A full disk may still have room for a small commit in
+/// the old log, but not for a new log.
 ///
 /// # Errors
 ///
-/// As [`rotate`].
+/// The errors of [`rotate`].
 pub fn freeze_idle(core: &Core, writer: &mut Writer) -> Result<()> {
     let view = core.views.newest();
     let is_worth_it = |(table, memtable): &(TableId, Arc<Memtable>)| {
@@ -182,25 +189,25 @@ pub fn freeze_idle(core: &Core, writer: &mut Writer) -> Result<()> {
     if is_due && core.writes.reserve.fill().is_ok() { rotate(core, writer) } else { Ok(()) }
 }
 
-/// Freezes memtables with erases, after a flush has found the disk full. Then a flush of all frozen memtables need
-/// not write the rows that they erase. It does nothing if the lock of the writer is held, because the holder may
-/// wait for a flush.
+/// Freezes memtables that have erases, after a flush has found the disk full. Then a flush of all frozen memtables
+/// need not write the rows that these erases remove. If the lock of the writer is held, it does nothing, because
+/// the holder may be waiting for a flush.
 pub fn freeze_for_room(core: &Core) {
     let Some(mut writer) = core.writes.writer.try_lock() else { return };
     let _guard = StopOnPanic::new(core);
     if let Some(writer) = writer.as_mut().filter(|writer| writer.memory().has_erases()) {
         core.writes.reserve.give_back();
-        // If the disk has no room for a log, the erases stay where they are, and the next try of the flush tries this
-        // again.
+        // If the disk has no room for a new log, the memtables are not frozen, and the next try of the flush tries
+        // this again.
         rotate(core, writer).ok();
     }
 }
 
-/// Waits until all frozen memtables are in files. If the last flush failed, the next try begins at once.
+/// Waits until all frozen memtables are in files. If the last flush failed, this makes the next try begin at once.
 ///
 /// # Errors
 ///
-/// The reason why writes are refused, or why a flush failed that is tried again in the background.
+/// The reason why writes are refused, or why a flush failed. Such a flush is tried again in the background.
 pub fn wait_for_flushes(core: &Core) -> Result<()> {
     let troubles = &core.background.troubles;
     let failed_before = troubles.failed_flushes();
@@ -221,12 +228,12 @@ pub fn wait_for_flushes(core: &Core) -> Result<()> {
     }
 }
 
-/// Waits until no row of `table` is in memory. The caller holds the writer, so that no commit comes meanwhile; flushes
-/// do not need it.
+/// Waits until no row of `table` is in memory any more. The caller holds the writer, so that no commit comes
+/// meanwhile. Flushes do not need the writer.
 ///
 /// # Errors
 ///
-/// As [`rotate`] and [`wait_for_flushes`].
+/// The errors of [`rotate`] and [`wait_for_flushes`].
 pub fn table_to_files(core: &Core, writer: &mut Writer, table: TableId) -> Result<()> {
     let has_rows = |memory: &Arc<MemSet>| memory.table(table).is_some_and(|memtable| !memtable.is_empty());
     core.wait_for_commits(writer)?;

@@ -1,5 +1,5 @@
-//! Moves writes of a transaction into files when they take too much memory, and commits such a transaction. It does not
-//! know which rows they are.
+//! If the writes of a transaction take too much memory, moves them into files. It also commits such a transaction.
+//! It does not look at the rows.
 //!
 //! ```text
 //! operations in memory ──▶ run ┐
@@ -8,11 +8,12 @@
 //!                                      run ────┘
 //! ```
 //!
-//! A run is one file, with a part for each table. For each savepoint in it, it keeps the rows that this savepoint
-//! saw. Eight runs that were merged equally often become one, so that a transaction of any size has a few dozen
-//! files. Its commit merges them all, and installs the outcome as a [large batch](super::large).
+//! A run is one file, which has a part for each table. For each savepoint within its writes, a run keeps the rows
+//! that were visible at this savepoint. If eight runs were merged equally often, they are merged into one. So a
+//! transaction of any size has only a few dozen files. The commit merges all runs, and installs the result as a
+//! [large batch](super::large).
 //!
-//! The files are in no manifest: they are removed when the transaction ends. After a crash, the next open removes
+//! No manifest names the files. They are removed when the transaction ends. After a crash, the next open removes
 //! them.
 
 use super::commit::{compare, work_if_simulated};
@@ -35,15 +36,15 @@ use os::sync::Arc;
 use sst::Version;
 use std::collections::BTreeSet;
 
-/// This number of runs that were merged equally often become one.
+/// If this number of runs were merged equally often, they are merged into one.
 const MERGED_RUNS: usize = 8;
 
-/// Moves all `writes` into files. The transaction may go back to some places; `savepoints` says how many writes come
-/// before each of these places.
+/// Moves all `writes` into files. The transaction may go back to some places: `savepoints` says how many writes
+/// come before each of them.
 ///
 /// # Errors
 ///
-/// A file could not be written or read; then the writes are where they were.
+/// A file cannot be written or read. Then the writes are still where they were.
 pub fn spill(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -> Result<()> {
     move_into_run(core, writes, savepoints)?;
     while let [.., first, _, _, _, _, _, _, last] = writes.runs()
@@ -59,7 +60,7 @@ pub fn spill(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -> Re
     Ok(())
 }
 
-/// Moves the writes that are in no run into one.
+/// Moves the writes that are in no run into a new run.
 fn move_into_run(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -> Result<()> {
     if writes.ops().is_empty() {
         return Ok(());
@@ -78,8 +79,8 @@ fn move_into_run(core: &Arc<Core>, writes: &mut OwnWrites, savepoints: &[u64]) -
     Ok(())
 }
 
-/// Writes files as a large batch does: on a full disk, puts do not take the space that erases have freed, and erases
-/// take space from the reserve.
+/// Writes files in the same way as a large batch. On a full disk, puts do not take the space that erases have
+/// freed, and erases take space from the reserve.
 fn with_reserve<T>(core: &Core, is_erases_only: bool, mut write: impl FnMut() -> Result<T>) -> Result<T> {
     core.check_writable()?;
     if core.env.options.read_only {
@@ -97,16 +98,17 @@ fn with_reserve<T>(core: &Core, is_erases_only: bool, mut write: impl FnMut() ->
     }
 }
 
-/// Refuses writes to tables that were dropped meanwhile: their rows are in no file, so the transaction can neither
-/// be committed, nor go back to a part of them. The entries of a dropped index are in no file either, but nobody
-/// needs them: the commit finds that the indexes have changed, and the work is done again without the index.
+/// Refuses writes to tables that were dropped meanwhile. Their rows are in no file, so the transaction can neither
+/// be committed nor go back to a part of these writes. The entries of a dropped index are in no file, either, but
+/// nobody needs them. The commit finds that the indexes have changed, and the work is done again without this
+/// index.
 fn check_not_dropped(core: &Core, writes: &OwnWrites) -> Result<()> {
     let view = core.views.newest();
     let mut of_users = writes.tables().iter().filter(|table| table.index.is_none());
     of_users.try_for_each(|table| view.files_of(table).map(drop))
 }
 
-/// The files of `runs`, merged.
+/// The merged files of `runs`.
 fn run_of(
     core: &Arc<Core>,
     writes: &OwnWrites,
@@ -122,11 +124,11 @@ fn run_of(
     Ok(open(&scratch.opener, new))
 }
 
-/// Takes back all writes after `mark`. `savepoints` are as in [`spill`].
+/// Takes back all writes after `mark`. `savepoints` has the same meaning as in [`spill`].
 ///
 /// # Errors
 ///
-/// As [`spill`].
+/// The errors of [`spill`].
 pub fn rewind(core: &Arc<Core>, writes: &mut OwnWrites, mark: &WriteMark, savepoints: &[u64]) -> Result<()> {
     let through = mark.count();
     if through < writes.in_runs() {
@@ -148,12 +150,12 @@ pub fn rewind(core: &Arc<Core>, writes: &mut OwnWrites, mark: &WriteMark, savepo
     Ok(())
 }
 
-/// Commits `writes`, some of which are in files, if no commit contradicts `validation`. They are durable when this
-/// returns.
+/// Commits `writes`, if no commit contradicts `validation`. Some of the writes are in files. When this returns, the
+/// writes are durable.
 ///
 /// # Errors
 ///
-/// The conflict; as [`large::install`].
+/// The conflict; the errors of [`large::install`].
 pub fn commit(
     core: &Arc<Core>,
     writes: &mut OwnWrites,
@@ -171,7 +173,7 @@ pub fn commit(
         })?;
         let (ops, tables) = (writes.ops(), writes.tables());
         let installed = large::install(core, new, ops, (tables, indexed), Some(&mut validation));
-        // The compaction job may have found its lock taken.
+        // The compaction job may have found the lock of the levels taken, so it is woken now.
         core.background.wake_compact();
         match installed {
             Err(NotCommitted::Failed(error))
@@ -183,7 +185,7 @@ pub fn commit(
     Ok(installed)
 }
 
-/// The versions at which a run with writes up to number `through` may be read.
+/// The versions at which a run may be read. The run has the writes up to number `through`.
 fn boundaries(writes: &OwnWrites, savepoints: &[u64], through: u64) -> Vec<Version> {
     let before = savepoints.iter().copied().filter(|&savepoint| savepoint < through);
     let mut all: Vec<Version> = before.chain([through]).map(|count| writes.version(count)).collect();
@@ -198,7 +200,7 @@ fn open(opener: &FileOpener, mut new: NewFiles) -> Vec<(TableId, Arc<DbFile>)> {
     new.files.iter().map(|file| file.table).zip(opened).collect()
 }
 
-/// Merges `runs`, oldest first. Each table that still exists gets one file, or one part of a file.
+/// Merges `runs`, oldest first. For each table that still exists, the result has one file or one part of a file.
 fn merge(
     core: &Arc<Core>,
     runs: &[Run],

@@ -1,15 +1,15 @@
-//! The job that makes commits durable for tasks and callbacks, which cannot run a sync themselves, and wakes them. It
-//! does not know who they are.
+//! The job that makes commits durable for tasks and callbacks, and wakes them. They cannot run a sync themselves.
+//! It does not know who waits.
 //!
-//! It goes on even after writes were refused, so that every waiter learns what became of its commit. It has a
-//! priority of its own, so that no flush and no compaction delays it.
+//! It also runs after writes were refused, so that every waiter learns what became of its commit. It has its own
+//! priority, so that no flush and no compaction delays it.
 
 use crate::core::{Core, StopOnPanic};
 use os::sync::Weak;
 use os::{Job, Polled};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The job that syncs for tasks.
+/// The job that runs syncs for tasks.
 #[derive(Debug)]
 pub struct SyncJob(pub Weak<Core>);
 
@@ -20,7 +20,7 @@ impl Job for SyncJob {
             let _guard = StopOnPanic::new(&core);
             core.writes.sync.serve()
         };
-        // After a panic of the disk the tasks still have to be woken.
+        // Even after the disk has panicked, the tasks have to be woken.
         match catch_unwind(AssertUnwindSafe(serve)) {
             Ok(Ok(polled)) => polled,
             Ok(Err(error)) => {

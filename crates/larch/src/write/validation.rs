@@ -1,9 +1,10 @@
-//! Compares what a transaction depends on with the commits since it began. It does not know how a commit gets its
-//! version.
+//! Compares what a transaction depends on with all commits since the transaction began. It does not know how a
+//! commit gets its version.
 //!
-//! It looks twice. Without a lock, it first compares with the commits that are visible by then. Then, under the lock
-//! that orders commits, it compares with the few commits that came since, so that no commit comes between the last
-//! look and this commit. The second look does nothing if no commit came.
+//! It compares twice. First, without a lock, it compares with the commits that are visible by then. Then it
+//! compares with the few commits that came since. It does this under the lock that orders commits, so that no
+//! commit comes between this comparison and the commit of the transaction. The second comparison does nothing if no
+//! commit came.
 
 use crate::base::conflict::Conflict;
 use crate::base::ops::{BatchOps, Op};
@@ -17,44 +18,45 @@ use crate::view::View;
 use os::sync::Arc;
 use sst::{KeyRange, Version};
 
-/// What a transaction depends on, and how far it was compared.
+/// What a transaction depends on, and how far it was compared with other commits.
 #[derive(Debug)]
 pub struct Validation<'t> {
     began: Version,
     reads: [Option<&'t ReadSet>; 2],
-    /// The tables that it has read or written.
+    /// The tables that the transaction has read or written.
     tables: Tables,
-    /// Whether another commit may have written what the transaction writes.
+    /// Whether the transaction conflicts if another commit writes the same keys.
     guards_writes: bool,
     /// Commits up to this version were compared.
     compared: Version,
 }
 
-/// The rows of recent commits: those in memory, and the keys of those that were flushed.
+/// The rows of recent commits: rows in memory, and the keys of rows that were flushed.
 struct Commits<'v> {
     memory: &'v [Arc<MemSet>],
     flushed: FlushedKeys,
 }
 
 impl<'t> Validation<'t> {
-    /// What a transaction depends on. It began at `began`, has read or written `tables`, and has read `reads`, which
-    /// may be in two sets. If it `guards_writes`, it also depends on the keys that it writes.
+    /// What a transaction depends on. The transaction began at the version `began`, and has read or written
+    /// `tables`. `reads` is what it has read, in up to two sets. If `guards_writes`, the transaction also depends
+    /// on the keys that it writes.
     pub fn new(began: Version, tables: Tables, reads: [Option<&'t ReadSet>; 2], guards_writes: bool) -> Self {
         let reads = reads.map(|set| set.filter(|set| !set.is_empty()));
         Self { began, reads, tables, guards_writes, compared: began }
     }
 
-    /// Whether it depends on nothing.
+    /// Whether the transaction depends on nothing.
     fn is_trivial(&self) -> bool {
         self.reads.iter().all(Option::is_none) && !self.guards_writes
     }
 
-    /// Whether it has yet to be compared with commits up to `to`.
+    /// Whether the transaction still has to be compared with commits up to `to`.
     pub fn is_behind(&self, to: Version) -> bool {
         to > self.compared && !self.is_trivial()
     }
 
-    /// What it depends on, if its writes are `ops`.
+    /// The keys on which the transaction depends, if its writes are `ops`.
     pub fn keys(&self, ops: &BatchOps) -> Signature {
         let mut keys = if self.guards_writes { Signature::of_ops(ops) } else { Signature::NONE };
         for reads in self.reads.into_iter().flatten() {
@@ -66,8 +68,8 @@ impl<'t> Validation<'t> {
         keys
     }
 
-    /// Whether a commit up to `to` that was not compared may have changed one of `keys`, according to `commits`. If
-    /// not, all commits up to `to` count as compared.
+    /// Whether, according to `commits`, some commit up to `to` that was not compared yet may have changed one of
+    /// `keys`. If not, all commits up to `to` count as compared.
     pub fn may_be_changed(&mut self, commits: &LatestKeys, keys: Signature, to: Version) -> bool {
         let may_be = commits.may_have(keys, self.compared, to);
         if !may_be {
@@ -76,8 +78,8 @@ impl<'t> Validation<'t> {
         may_be
     }
 
-    /// Compares it with the commits up to `to` that were not compared yet. Memory has all commits up to `to` that
-    /// `view` does not have in files.
+    /// Compares the transaction with the commits up to `to` that were not compared yet. All commits up to `to` must
+    /// be in the files of `view` or in memory.
     ///
     /// # Errors
     ///
@@ -98,7 +100,7 @@ impl<'t> Validation<'t> {
         Ok(())
     }
 
-    /// A key on which the transaction depends and that was changed.
+    /// A key on which the transaction depends and which was changed.
     fn changed(&self, commits: &Commits<'_>, ops: &BatchOps) -> Option<(TableId, Vec<u8>)> {
         let since = self.compared;
         let key = |(table, key): (TableId, &[u8])| commits.changed_key(table, key, since);
@@ -125,7 +127,7 @@ fn borrowed(range: &KeyRange) -> KeyRange<&[u8]> {
 }
 
 impl Commits<'_> {
-    /// The memtables of `table` that may have commits after `since`.
+    /// Those memtables of `table` that may have commits after `since`.
     fn memtables(&self, table: TableId, since: Version) -> impl Iterator<Item = &Arc<Memtable>> {
         let sets = self.memory.iter().filter(move |set| set.newest() > since);
         sets.filter_map(move |set| set.table(table)).chain(self.flushed.of(table, since))

@@ -1,4 +1,4 @@
-//! Commits on disks that fail.
+//! Makes commits on disks that fail.
 
 mod rotation;
 
@@ -15,13 +15,13 @@ fn open(disk: &Arc<SimDisk>) -> Database {
     Database::builder("db").machine(machine).write_buffer_bytes(8 << 10).open().expect("it opens")
 }
 
-/// Number of logs in the directory.
+/// The number of logs in the directory.
 fn logs(disk: &SimDisk) -> usize {
     let entries = disk.list(Path::new("db")).expect("the disk works");
     entries.iter().filter(|entry| entry.name.ends_with(".log")).count()
 }
 
-/// A database whose next commit begins a new log, and how many rows it has.
+/// A database whose next commit will begin a new log. Also returns the number of its rows.
 fn before_a_rotation() -> (Arc<SimDisk>, Database, u32) {
     let disk = SimDisk::new(1);
     let db = open(&disk);
@@ -33,7 +33,7 @@ fn before_a_rotation() -> (Arc<SimDisk>, Database, u32) {
         table.insert(rows.to_le_bytes(), [7; 100]).expect("the disk works");
         rows += 1;
     }
-    // Again without the row that made it rotate.
+    // Fills another database, but without the row that made the log rotate.
     let disk = SimDisk::new(1);
     let db = open(&disk);
     let table = db.table("t").expect("the disk works");
@@ -43,8 +43,9 @@ fn before_a_rotation() -> (Arc<SimDisk>, Database, u32) {
 
 #[test]
 fn a_rotation_that_fails_is_the_commits_error_and_is_tried_again() {
-    // A log is created, its name is synced, it gets its header, the header is synced, and it gets its first record.
-    // If the file exists already, only this record has to be written.
+    // A new log takes five operations: the file is created, its name is synced, the header is written, the header
+    // is synced, and the first record is written. If the file already exists, only the first record has to be
+    // written.
     let new =
         [(1, false), (2, false), (3, false), (4, false), (4, true), (5, false)].map(|(n, keeps)| (n, keeps, false));
     for (n, keeps_the_log, has_file) in new.into_iter().chain([(1, false, true)]) {
@@ -58,7 +59,7 @@ fn a_rotation_that_fails_is_the_commits_error_and_is_tried_again() {
         }
         disk.fail_operation(n, ErrorKind::Other);
         if keeps_the_log {
-            // The name of the log is on the disk, and it can not be removed.
+            // The name of the log is already on the disk, and the log cannot be removed.
             disk.clear_faults();
             disk.fail_sync(2, ErrorKind::Other);
             disk.fail_operation(5, ErrorKind::Other);
@@ -114,8 +115,8 @@ fn a_failed_sync_of_the_log_is_final_and_says_that_the_outcome_is_unknown() {
     assert_eq!(table.iter().count(), 2, "ranges too");
 }
 
-/// A database on a disk with `room` more bytes. It is filled with rows (and a filler) until a put fails. Also
-/// returns the number of rows.
+/// A database on a disk that has `room` more bytes than the database. It is filled with rows (and with a filler
+/// file) until a put fails. The last value is the number of rows.
 fn on_a_full_disk(room: u64) -> (Arc<SimDisk>, Database, u32) {
     let disk = SimDisk::new(1);
     let machine = Machine::simulated_on(disk.clone(), 1);
@@ -196,7 +197,7 @@ fn an_empty_batch_is_a_sync_of_everything_before() {
     }
 }
 
-/// A disk on which each write to a log panics while a switch is on.
+/// A disk that panics at each write to a log while a switch is on.
 #[derive(Debug)]
 struct Panicking(Arc<SimDisk>, Arc<os::sync::atomic::AtomicBool>);
 
@@ -284,7 +285,7 @@ fn after_a_panic_within_a_commit_writes_get_an_error_and_reads_go_on() {
     let keys: Vec<_> = table.iter().map(|row| row.expect("reads go on").0.to_vec()).collect();
     assert_eq!(keys, [b"a"]);
     drop((table, db));
-    // The record was written before the panic: the commit may be there or not, and all before it is.
+    // The record was written before the panic. So this commit may or may not exist, but everything before it does.
     let table = open(&disk).table("t").expect("it is there");
     assert!(table.get("a").expect("the disk works").is_some());
     table.insert("c", "3").expect("a new process writes");

@@ -1,4 +1,4 @@
-//! Memtables together against one memtable with the same commits.
+//! Compares several memtables with one memtable that has the same commits.
 
 use super::*;
 use rand::rngs::StdRng;

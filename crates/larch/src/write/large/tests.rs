@@ -1,4 +1,4 @@
-//! What a batch that is larger than the write buffer promises: the same as any other.
+//! A batch that is larger than the write buffer must promise the same as any other batch.
 
 use crate::handle::database::Database;
 use crate::{Durability, Readable, Table};
@@ -17,7 +17,7 @@ fn tables(db: &Database) -> [Table; 2] {
     ["a", "b"].map(|name| db.table(name).expect("the disk works"))
 }
 
-/// The number of rows in both tables.
+/// The number of rows in each of the two tables.
 fn rows(db: &Database) -> [usize; 2] {
     tables(db).map(|table| table.iter().collect::<crate::Result<Vec<_>>>().expect("the disk works").len())
 }
@@ -55,7 +55,7 @@ fn it_takes_effect_in_all_tables_at_once_and_is_durable() {
     b.remove("k000").expect("it is taken");
     assert_eq!((a.get("k000").expect("the disk works").as_deref(), rows(&db)), (Some(&b"new"[..]), [300, 199]));
     drop((a, b, before));
-    // Without power a buffered commit is lost, and the large one stays.
+    // After a loss of power, the buffered commit is lost, but the large commit stays.
     let disk = disk.image();
     disk.crash_keeping_nothing();
     let db = open(&disk);

@@ -16,7 +16,7 @@ fn key(number: u32) -> [u8; 4] {
     number.to_be_bytes()
 }
 
-/// Puts `rows` rows of a hundred bytes.
+/// Puts `rows` rows of a hundred bytes each.
 fn fill(tx: &mut Transaction, table: &Table, rows: u32) {
     for number in 0..rows {
         tx.insert(table, key(number), [b'v'; 100]).expect("the disk works");
@@ -245,7 +245,7 @@ fn a_repair_leaves_out_the_writes_of_a_transaction() {
     db.flush().expect("the disk works");
     let mut tx = db.begin().expect("it begins");
     fill(&mut tx, &table, 1000);
-    // The process ends without removing anything.
+    // The process ends, and does not remove anything.
     disk.fail_all_after(0, std::io::ErrorKind::Other);
     drop((tx, table, db));
     disk.clear_faults();
@@ -280,7 +280,8 @@ fn a_transaction_over_many_tables_has_a_file_for_each_run_and_not_for_each_table
         most = most.max(ssts(&disk) - before);
     }
     assert!((2..40).contains(&most), "{most} files for {TABLES} tables");
-    // Every table has its own rows, in files and in memory, and loses those after a savepoint alone.
+    // Every table has its own rows, in files and in memory. When the transaction goes back to the savepoint, each
+    // table loses only its rows after the savepoint.
     let savepoint = tx.savepoint();
     for table in &tables {
         (100..400).for_each(|row| tx.remove(table, key(row)).expect("the disk works"));

@@ -1,4 +1,4 @@
-//! What crashes, kills and damage leave where one log ends and the next begins.
+//! Tests the place where one log ends and the next log begins: what crashes, kills and damage leave there.
 
 use super::*;
 use crate::base::record::tests::seeds;
@@ -9,7 +9,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::path::PathBuf;
 
-/// The first eight bytes of each value, in the order of the keys, which are the numbers from 0 on.
+/// The first eight bytes of each value, ordered by keys. The keys are the numbers from 0 on.
 fn values(db: &Database) -> Vec<u64> {
     let table = db.table("t").expect("it is there");
     let number = |bytes: &[u8]| u64::from_be_bytes(*bytes.first_chunk().expect("8 bytes"));
@@ -21,7 +21,7 @@ fn values(db: &Database) -> Vec<u64> {
     rows.collect()
 }
 
-/// Commits row `number` of table "t" without the background work that follows commits here.
+/// Commits row `number` of table "t". It does not do the background work that follows a commit on this machine.
 fn put(db: &Database, number: u64, value: &[u8]) -> Result<Version> {
     let table = db.core().views.newest().files.tables.values().next().expect("it is there").info.clone();
     let mut ops = BatchOps::new();
@@ -32,35 +32,35 @@ fn put(db: &Database, number: u64, value: &[u8]) -> Result<Version> {
     }
 }
 
-/// Commits row `number` with itself as its value.
+/// Commits row `number` with `number` as its value.
 fn put_number(db: &Database, number: u64) -> Version {
     put(db, number, &number.to_be_bytes()).expect("the disk works")
 }
 
-/// Begins a new log without the background work that follows.
+/// Begins a new log, without the background work that follows.
 fn begin_log(db: &Database) -> Result<()> {
     rotate(db.core(), db.core().writes.writer.lock().as_mut().expect("it is open for writing"))
 }
 
-/// Flushes the oldest memtables without the other background work, if they are frozen.
+/// If the oldest memtables are frozen, flushes them, without other background work.
 fn flush_oldest(db: &Database) -> Result<()> {
     let memory = db.core().views.newest().memory.clone();
     if memory.len() > 1 { flush::flush(db.core(), &memory[memory.len() - 1..]) } else { Ok(()) }
 }
 
-/// A database on a disk that fails in all its ways, and what it must have after a crash.
+/// A database on a disk that fails in all ways that disks can fail, and the rows that it must have after a crash.
 struct Storm {
     random: StdRng,
     disk: Arc<SimDisk>,
-    /// The value of each row that was accepted. A row that is tried again has another value.
+    /// The values of the rows that the database has accepted. If a row is tried again, it gets another value.
     accepted: Vec<u64>,
-    /// How many of them are durable.
+    /// How many of the accepted rows are durable.
     durable: usize,
     tried: u64,
     counts: StormCounts,
 }
 
-/// What has happened, because a storm in which nothing fails tests nothing.
+/// Counts what has happened, because a storm in which nothing fails would test nothing.
 #[derive(Debug, Default)]
 struct StormCounts {
     rotations: u64,
@@ -75,7 +75,7 @@ impl Storm {
         Database::builder("db").machine(machine).compat(compat).open()
     }
 
-    /// Checks that the database has the accepted rows up to a point, and all durable ones.
+    /// Checks that the database has the accepted rows up to some row, and all durable rows.
     fn check(&mut self, db: &Database, seed: u64) {
         let rows = values(db);
         assert!(rows.len() >= self.durable, "seed {seed}: {} rows of {} durable ones", rows.len(), self.durable);
@@ -85,7 +85,7 @@ impl Storm {
         self.accepted = rows;
     }
 
-    /// Does something with the database, or to its disk. No background work runs unless it is chosen here.
+    /// Does something random with the database or to its disk. Background work runs only if it is chosen here.
     fn step(&mut self, db: &Database) {
         let core = db.core();
         match self.random.random_range(0..20) {
@@ -124,7 +124,7 @@ impl Storm {
         }
     }
 
-    /// The machine loses power, or the process is killed.
+    /// Ends the process: the machine loses power, or the process is killed.
     fn end(&mut self) {
         match self.random.random_range(0..4) {
             0 => self.disk.crash_keeping_nothing(),
@@ -135,7 +135,7 @@ impl Storm {
         self.disk.set_capacity(u64::MAX / 2);
     }
 
-    /// Opens the database while the disk fails, and ends again.
+    /// Opens the database while the disk fails, and ends the process again.
     fn fail_to_open(&mut self, compat: Release) {
         match self.random.random_range(0..4) {
             0 => self.disk.crash_at_sync(self.random.random_range(1..8)),
@@ -151,8 +151,8 @@ impl Storm {
     }
 }
 
-/// Wherever logs end, whichever of them were synced, and whatever fails on the way: a crash causes no damage. It
-/// leaves a prefix of the accepted commits. The prefix has every durable commit and no refused one.
+/// A crash causes no damage, wherever logs end, whichever of them were synced, and whatever fails on the way. It
+/// leaves a prefix of the accepted commits. This prefix has every durable commit, and no commit that was refused.
 #[test]
 fn a_storm_leaves_a_prefix_with_everything_durable_wherever_logs_end() {
     let mut totals = StormCounts::default();
@@ -196,15 +196,16 @@ fn a_storm_leaves_a_prefix_with_everything_durable_wherever_logs_end() {
     assert!(is_one || [rotations, refused, lost, failed_opens].iter().all(|count| *count > 300), "{totals:?}");
 }
 
-/// Drops what a process has that is killed: the system has all bytes, and nothing more is written.
+/// Drops the values of a process that is killed: the system keeps all bytes that were written, and the drop writes
+/// no more.
 fn killed<T>(disk: &SimDisk, process: T) {
     disk.fail_all_after(0, ErrorKind::Other);
     drop(process);
     disk.clear_faults();
 }
 
-/// The logs of a database whose newest log has commits and follows one that is not durable: their paths, the older one
-/// first.
+/// The paths of two logs of a database, the older log first. The newest log has commits, and it follows a log that
+/// is not durable.
 fn two_logs(disk: &Arc<SimDisk>, is_synced: bool) -> [PathBuf; 2] {
     let machine = Machine::simulated_on(disk.clone(), 1);
     let db = Database::builder("db").machine(machine).open().expect("it opens");
@@ -223,13 +224,13 @@ fn two_logs(disk: &Arc<SimDisk>, is_synced: bool) -> [PathBuf; 2] {
     [older, newest]
 }
 
-/// Cuts the last bytes off a log.
+/// Removes the last bytes of a log.
 fn cut(disk: &SimDisk, log: &Path) {
     let file = disk.open(log, Access::Write).expect("it is there");
     file.set_len(file.len().expect("the disk works") - 8).expect("the disk works");
 }
 
-/// Why the database does not open after durable bytes have gone.
+/// The error with which the database does not open after durable bytes were lost.
 fn open_error(disk: &Arc<SimDisk>) -> String {
     let machine = Machine::simulated_on(disk.clone(), 1);
     Database::builder("db").machine(machine).open().map(drop).expect_err("durable bytes are gone").to_string()
@@ -303,7 +304,7 @@ fn a_repair_takes_commits_after_lost_ones_and_says_so_unless_a_recovery_has_drop
     assert_eq!(commits, 5);
     assert!(guesses[0].contains("ends too early, so commits may be missing"), "{guesses:?}");
 
-    // The log that a recovery has dropped is still there, and no manifest says so.
+    // The log that a recovery has dropped still exists, and no manifest says that it was dropped.
     let dropped = disk.read_all(&newest).expect("it is there");
     let db = Database::builder("db").machine(machine.clone()).open().expect("nothing durable is gone");
     db.table("t").expect("it is there").insert("after", "it").expect("the disk works");
