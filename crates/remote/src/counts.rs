@@ -7,9 +7,9 @@ use os::sync::atomic::{AtomicU64, Ordering};
 /// A kind of request. Stores have prices for these kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// An object, a part of an object, or the beginning or end of an upload in parts.
+    /// A put of an object or of a part of an object, or the beginning or end of an upload in parts.
     Put,
-    /// A range of an object, or what is known of it.
+    /// A read of a range of an object, or of what is known of the object.
     Get,
     /// A page of a listing.
     List,
@@ -17,7 +17,7 @@ pub enum Kind {
     Delete,
 }
 
-/// Counts that threads share. Relaxed everywhere: statistics, nothing is ordered by them.
+/// Counts that threads share. All accesses are relaxed: the counts are statistics and order no other memory access.
 #[derive(Debug, Default)]
 pub struct Counters {
     puts: AtomicU64,

@@ -1,4 +1,4 @@
-//! How a caller waits for a request in an event loop of ours. It does not know what the request is for.
+//! How a caller waits for a request in an event loop of ours. This module does not know what the request is for.
 
 use std::cell::Cell;
 use std::io;
@@ -14,16 +14,16 @@ pub fn begin_thread() {
     IN_LOOP.set(true);
 }
 
-/// Runs a request in an event loop and waits for it. The calling thread may belong to a loop of ours: the end of a
-/// read may drop the last reference to a file that is to be removed. Such a thread hands its other tasks to another
-/// thread while it waits.
+/// Runs a request in an event loop and waits for it. The calling thread may itself belong to an event loop of ours,
+/// because the end of a read may drop the last reference to a file that is to be removed. Such a thread hands its
+/// other tasks to another thread while it waits.
 pub fn wait_in<T: Send + 'static>(
     event_loop: &tokio::runtime::Handle,
     request: impl Future<Output = io::Result<T>> + Send + 'static,
 ) -> io::Result<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
     event_loop.spawn(async move {
-        // Nobody waits any more if the other side is gone.
+        // If the other side is gone, nobody waits any more.
         sender.send(request.await).ok();
     });
     let received = if IN_LOOP.get() { tokio::task::block_in_place(|| receiver.recv()) } else { receiver.recv() };

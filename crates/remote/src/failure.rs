@@ -1,6 +1,6 @@
-//! Errors of a store, with the object, the bucket and the cause in their text. It does not know how the errors are
-//! handled. The text has no credentials: whatever follows a `?` in an address is left out, because it may contain a
-//! signature.
+//! Errors of a store, with the object, the bucket and the cause in their text. This module does not know how the
+//! errors are handled. The text has no credentials. Everything after a `?` in an address is left out, because it
+//! may contain a signature.
 
 use object_store::Error;
 use os::store::UNAVAILABLE;
@@ -15,11 +15,11 @@ pub struct Refused {
     pub answer: Option<u16>,
 }
 
-/// The kind that callers handle. `answer` is the status of the last answer, if it is known: `object_store` has a
-/// single kind of error for most statuses.
+/// The kind that callers handle. `answer` is the status of the last answer, if it is known. The status is needed
+/// because `object_store` has a single kind of error for most statuses.
 pub fn kind_of(error: &Error, answer: Option<u16>) -> ErrorKind {
     match error {
-        // If the bucket does not exist, the store says so only in its text; the status is the same as for a missing
+        // If the bucket does not exist, the store says so only in its text. The status is the same as for a missing
         // object.
         Error::NotFound { .. } | Error::Generic { .. }
             if answer.is_none_or(|status| status == 404) && has_no_bucket(error) =>
@@ -53,7 +53,7 @@ pub fn may_be_of_range(error: &Error) -> bool {
     kind_of(error, None) == UNAVAILABLE && (text.contains("range") || text.contains("416"))
 }
 
-/// A request that failed, as "cannot `action` `key` in `bucket`: cause".
+/// The error of a request that failed, with the text "cannot `action` `key` in `bucket`: cause".
 pub fn describe(action: &str, bucket: &str, key: &str, refused: &Refused) -> io::Error {
     let Refused { error, answer } = refused;
     let kind = kind_of(error, *answer);
@@ -66,7 +66,7 @@ pub fn describe(action: &str, bucket: &str, key: &str, refused: &Refused) -> io:
     io::Error::new(kind, text)
 }
 
-/// An error and what it came from, each cause once.
+/// The text of an error and of the errors that caused it. Each cause is there once.
 fn causes(error: &Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

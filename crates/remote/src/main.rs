@@ -1,11 +1,11 @@
 //! The `larch` binary for which a database may also be at a URL: `s3://bucket/prefix`, `gs://…`, `az://…` or
 //! `file:///directory`.
 //!
-//! Variables of the environment set the directories on this machine, too: `LARCH_LOGS` is a directory for logs, and
-//! `LARCH_TIER` one for blocks, which take at most `LARCH_TIER_BYTES`. `LARCH_SCRATCH` is a directory for what an
-//! import sorts. `LARCH_PATIENCE` is how many seconds a write waits for a store that is away. `LARCH_PRICE` has the
-//! prices of a thousand puts, of a thousand gets and of a gigabyte read, separated by commas. With it, the command
-//! prints at its end how many requests it made and what they cost.
+//! Environment variables set the directories on this machine and other things: `LARCH_LOGS` is a directory for
+//! logs. `LARCH_TIER` is a directory for blocks, which take at most `LARCH_TIER_BYTES`. `LARCH_SCRATCH` is a
+//! directory for the data that an import sorts. `LARCH_PATIENCE` is how many seconds a write waits for a store that
+//! does not answer. `LARCH_PRICE` has the prices of a thousand puts, of a thousand gets and of a gigabyte read,
+//! separated by commas. If it is set, the command prints at its end how many requests it made and what they cost.
 
 use larch_cli::{BranchFound, Branched, Branching, Stored};
 use larch_remote::{Connection, Counts, Near, Place, Price, RemoteStore, is_url};
@@ -15,10 +15,10 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The stores that the command uses: two if it copies from one store to another.
+/// The stores that the command uses. If it copies from one store to another, these are two.
 static STORES: OnceLock<Mutex<Vec<Arc<RemoteStore>>>> = OnceLock::new();
 
-/// The prices that the environment says.
+/// The prices that the environment names.
 static PRICE: OnceLock<Price> = OnceLock::new();
 
 fn main() -> ExitCode {
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         let url = dir.to_str().filter(|text| is_url(text))?;
         let near = match what {
             Stored::Database => Near::of_environment(),
-            // What is verified is what is in the store.
+            // Backups are verified by what is in the store, so no directory on this machine is used.
             Stored::Backups => Ok(Near::default()),
         };
         Some(near.and_then(|near| connect(url, &near)).map(|connection| connection.machine))
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     ended
 }
 
-/// Connects to a store, and remembers the store, so that the command can print its requests at the end.
+/// Connects to a store, and remembers the store, so that the command can print the store's requests at the end.
 fn connect(url: &str, near: &Near) -> io::Result<Connection> {
     let connection = Connection::of_url(url, near)?;
     STORES.get_or_init(Mutex::default).lock().push(connection.store.clone());
@@ -88,7 +88,7 @@ fn wrong(why: String) -> io::Error {
     io::Error::new(ErrorKind::InvalidInput, why)
 }
 
-/// The prices that the environment says, if it does.
+/// The prices that the environment names, if it names any.
 fn price() -> io::Result<Option<Price>> {
     let Ok(text) = env::var("LARCH_PRICE") else { return Ok(None) };
     let prices: Option<Vec<f64>> = text.split(',').map(|price| price.trim().parse().ok()).collect();

@@ -12,27 +12,29 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The bytes a second that every connection is expected to reach. A request may take the time of an attempt, plus the
-/// time of its bytes at this rate. With four parts of 8 MiB under way, a line of 64 KiB a second is fast enough.
+/// Every connection is expected to reach at least so many bytes per second. A request may take the time of an
+/// attempt, plus the time that its bytes take at this rate. With four parts of 8 MiB under way, a line of 64 KiB a
+/// second is fast enough.
 const SLOWEST_LINE: u64 = 16 << 10;
 
-/// How long a caller waits. Between two attempts it waits a random part of a time that doubles. So many clients whose
-/// requests failed at the same time do not come back at the same time. The caller's time never cuts an attempt short:
-/// the caller gets the answer or error of the attempt.
+/// How long a caller waits. Between two attempts, the caller waits a random part of a time that doubles with each
+/// attempt. So if the requests of many clients failed at the same time, the clients do not repeat them at the same
+/// time. When the caller's time is over, a running attempt is not cut short: the caller gets its answer or its
+/// error.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// The time from the first attempt to the beginning of the last, as long as the store has never answered. It is
-    /// short, so that a wrong address is reported soon.
+    /// As long as the store has never answered, the time from the first attempt to the beginning of the last. This
+    /// time is short, so that a wrong address is reported soon.
     pub first: Duration,
     /// The patience for requests that change nothing, and for removals.
     pub reads: Duration,
-    /// The patience for writes. `None`: without end. While the store is away, writers wait with as much in memory as
-    /// they may have, and go on when the store is back.
+    /// The patience for writes. `None` means that a write waits without end. While the store does not answer,
+    /// writers wait, with as much in memory as they may have. They go on when the store answers again.
     pub writes: Option<Duration>,
-    /// The time of one attempt, including the attempts that `object_store` makes for it, without the time of its
-    /// bytes.
+    /// The time of one attempt, without the time for its bytes. It includes the attempts that `object_store` makes
+    /// by itself within this attempt.
     pub attempt: Duration,
-    /// The longest time between two pieces of an answer at the first attempt; it doubles with each attempt.
+    /// The longest time between two pieces of an answer at the first attempt. It doubles with each attempt.
     pub stall: Duration,
     /// The longest wait after the first attempt.
     pub first_wait: Duration,
@@ -55,8 +57,8 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// The settings of the environment: `LARCH_PATIENCE` is how long a write waits for a store that is away, in
-    /// seconds; without end if it is not set.
+    /// The settings of the environment: `LARCH_PATIENCE` is how many seconds a write waits for a store that does
+    /// not answer. If it is not set, a write waits without end.
     ///
     /// # Errors
     ///
@@ -70,17 +72,17 @@ impl Patience {
         Ok(Patience { writes: Some(Duration::from_secs(seconds)), ..Patience::default() })
     }
 
-    /// How long one attempt may take that sends or brings `bytes` bytes.
+    /// How long one attempt may take if it sends or gets `bytes` bytes.
     pub fn attempt_with(&self, bytes: u64) -> Duration {
         self.attempt + Duration::from_secs(bytes / SLOWEST_LINE)
     }
 }
 
-/// The purpose of a request, which decides how long its caller waits, and the most bytes that the request sends or
-/// brings.
+/// The purpose of a request, and the most bytes that the request sends or gets. The purpose decides how long the
+/// caller waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// It changes nothing, or removes what is of no use any more.
+    /// The request changes nothing, or removes what is of no use any more.
     Read(u64),
     /// It writes.
     Write(u64),
@@ -93,17 +95,17 @@ impl Request {
     }
 }
 
-/// The patience of the callers of one store, and what is known of it.
+/// The patience of the callers of one store, and what is known of the store.
 #[derive(Debug)]
 pub struct Patient {
     pub patience: Patience,
     pub counters: os::sync::Arc<Counters>,
-    /// Whether the store has ever fulfilled a request, or refused one for good.
+    /// Whether the store has ever fulfilled a request, or has ever refused a request for good.
     answered: AtomicBool,
 }
 
-/// Whether an answer is final, so that no other attempt can bring another answer. `AlreadyExists` is final for the
-/// request; the caller has to find out who has put the object.
+/// Whether an answer is final, which means that another attempt cannot bring another answer. `AlreadyExists` is
+/// final for the request, but the caller has to find out who has put the object.
 fn is_final(error: &object_store::Error, answer: Option<u16>) -> bool {
     let kind = kind_of(error, answer);
     is_certain(kind) || kind == ErrorKind::AlreadyExists
@@ -143,7 +145,8 @@ impl Patient {
     /// How long a caller may wait for another attempt, counted from its first attempt.
     pub fn limit(&self, request: Request) -> Option<Duration> {
         match request {
-            // Relaxed: a caller that does not see the new value yet waits for a slightly different time.
+            // The accesses are relaxed: a caller that does not see the new value yet waits for a slightly different
+            // time.
             _ if !self.answered.load(Ordering::Relaxed) => Some(self.patience.first),
             Request::Read(_) => Some(self.patience.reads),
             Request::Write(_) => self.patience.writes,
@@ -156,8 +159,8 @@ impl Patient {
         }
     }
 
-    /// Makes a request until it succeeds, its answer is final, or the time is up. `make` gets the longest allowed
-    /// time between two pieces of the answer.
+    /// Makes a request again and again, until it succeeds, its answer is final, or its time is up. `make` gets the
+    /// longest allowed time between two pieces of the answer.
     pub async fn ask<T, F>(&self, request: Request, mut make: impl FnMut(Duration) -> F) -> Result<T, Refused>
     where
         F: Future<Output = object_store::Result<T>>,
@@ -190,7 +193,7 @@ impl Patient {
     }
 }
 
-/// The error of a request whose answer, or the next piece of it, did not come within a time.
+/// The error of a request if its answer, or the next piece of its answer, did not come within a time.
 pub fn no_answer(within: Duration) -> object_store::Error {
     let why = io::Error::new(ErrorKind::TimedOut, format!("no answer within {} s", within.as_secs_f32()));
     object_store::Error::Generic { store: "object store", source: why.into() }

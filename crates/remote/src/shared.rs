@@ -1,5 +1,5 @@
-//! What all requests of one store need, and the requests that concern an object as a whole. It does not know who
-//! waits for the requests.
+//! What all requests of one store need, and the requests that concern an object as a whole. This module does not
+//! know who waits for the requests.
 
 use crate::counts::{Counters, Kind};
 use crate::failure::{Refused, describe};
@@ -17,7 +17,7 @@ pub struct Shared {
     pub place: Place,
     pub patient: Patient,
     pub counters: Arc<Counters>,
-    /// Whether requests are counted when they are made, because nothing counts what is sent.
+    /// Whether requests are counted when they are made. This is so if nothing counts the requests that are sent.
     pub counts_asked: bool,
 }
 
@@ -26,12 +26,12 @@ impl Shared {
     pub fn key(&self, name: &str) -> Path {
         let root = Path::default();
         let (folder, name) = name.strip_prefix('/').map_or((&self.place.prefix, name), |name| (&root, name));
-        // The name of a listed object is already a path; encoding it again would make another name.
+        // The name of a listed object is already a path. If it were encoded again, it would be another name.
         let name = Path::parse(name).unwrap_or_else(|_| Path::from(name));
         Path::from_iter(folder.parts().chain(name.parts()))
     }
 
-    /// Counts a request, unless what is sent is counted.
+    /// Counts a request, unless the requests that are sent are counted.
     pub fn count(&self, kind: Kind) {
         if self.counts_asked {
             self.counters.count(kind);
@@ -47,7 +47,7 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if `mode` wants that no such object exists; the store's.
+    /// `AlreadyExists` if an object with this name exists and `mode` forbids to replace it; an error of the store.
     pub async fn put(&self, name: &str, bytes: PutPayload, mode: PutMode) -> io::Result<Option<String>> {
         let key = self.key(name);
         let length = bytes.content_length() as u64;
@@ -63,7 +63,7 @@ impl Shared {
     ///
     /// # Errors
     ///
-    /// `InvalidData` if they differ; the store's.
+    /// `InvalidData` if they differ; an error of the store.
     pub async fn check_upload(&self, name: &str, bytes: u64, tag: Option<&str>) -> io::Result<()> {
         let key = self.key(name);
         let head = self.patient.ask(Request::Read(0), |_| {

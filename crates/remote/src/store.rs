@@ -1,4 +1,4 @@
-//! A store as the engine asks for it, over `object_store`. It does not know what the objects are.
+//! A store for the engine, over `object_store`. This module does not know what the objects hold.
 //!
 //! Requests run in an event loop of a few threads that this store owns. The loop wakes a caller that waits. The
 //! caller may be a thread of any kind, even of another executor, because it never enters the loop.
@@ -26,14 +26,14 @@ use std::ops::Range;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Threads of the event loop: TLS and the copying of what arrives keep one busy at some hundred MB/s.
+/// The threads of the event loop. TLS and the copying of answers keep one thread busy at some hundred MB/s.
 const LOOP_THREADS: usize = 2;
 
-/// The longest object that is read whole: a sheet of a journal with a piece of a log.
+/// The longest object that is read as a whole: a sheet of a journal with a piece of a log.
 const LONGEST_WHOLE: u64 = 128 << 20;
 
-/// Pieces of an answer that are shorter than this are joined: each piece may keep a whole buffer of its connection
-/// alive.
+/// Pieces of an answer that are shorter than this are joined, because each piece may keep a whole buffer of its
+/// connection alive.
 const SHORT_PIECE_BYTES: usize = 32 << 10;
 
 /// A store over `object_store`.
@@ -45,8 +45,8 @@ pub struct RemoteStore {
 }
 
 impl Shared {
-    /// Reads a range of an object. The object may end before the range does, or before the range begins. Returns the
-    /// bytes in pieces, as they came.
+    /// Reads a range of an object. The object may end within the range or before it. Returns the bytes in pieces,
+    /// as they came.
     async fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Vec<Bytes>> {
         if range.is_empty() {
             return Ok(Vec::new());
@@ -60,7 +60,7 @@ impl Shared {
                 Ok(got) => return pieces_of(got, stall).await,
                 Err(error) => error,
             };
-            // Stores refuse a range that begins at the end of the object, each in its own words.
+            // If a range begins at the end of the object, stores refuse it, each in its own words.
             if may_be_of_range(&error) {
                 self.count(Kind::Get);
                 let head = self.place.store.head(key).await;
@@ -116,8 +116,8 @@ impl RemoteStore {
         self.shared.counters.get()
     }
 
-    /// Says what requests cost, for [metrics](larch::stats::Metrics::store) and explanations. Only the first call
-    /// counts.
+    /// Sets what requests cost, for [metrics](larch::stats::Metrics::store) and explanations. Only the first call
+    /// has an effect.
     pub fn set_price(&self, price: Price) {
         self.price.get_or_init(|| price);
     }
@@ -157,7 +157,7 @@ impl Store for RemoteStore {
                 let got = within(stall, shared.place.store.get(key)).await?;
                 let bytes = got.meta.size;
                 let pieces = pieces_of(got, stall).await?.concat();
-                // An answer that ends early is not the object.
+                // If an answer ends early, it is not the whole object.
                 if pieces.len() as u64 == bytes { Ok(pieces) } else { Err(short_answer(pieces.len(), bytes)) }
             });
             let bytes = got.await.map_err(|refused| shared.failed("read", key, &refused))?;
@@ -237,21 +237,21 @@ impl Store for RemoteStore {
     }
 }
 
-/// An answer, if it begins within a time.
+/// An answer, if it begins within `time`.
 async fn within<T>(time: Duration, answer: impl Future<Output = object_store::Result<T>>) -> object_store::Result<T> {
     tokio::time::timeout(time, answer).await.unwrap_or_else(|_| Err(no_answer(time)))
 }
 
-/// The error of an answer that ended before the object did.
+/// The error of an answer that has ended before the object.
 fn short_answer(came: usize, expected: u64) -> Error {
     let why = io::Error::new(io::ErrorKind::UnexpectedEof, format!("{came} bytes of {expected} came"));
     Error::Generic { store: "object store", source: why.into() }
 }
 
-/// The bytes of an answer; each piece must come within `stall`. Long pieces are not joined, because the caller copies
-/// them to many places.
+/// The bytes of an answer. Each piece must come within `stall`. Long pieces are not joined, because the caller
+/// copies them to many places.
 async fn pieces_of(got: GetResult, stall: Duration) -> object_store::Result<Vec<Bytes>> {
-    // A file would be read in small pieces.
+    // Otherwise a file would be read in small pieces.
     if !matches!(got.payload, GetResultPayload::Stream(_)) {
         return Ok(vec![got.bytes().await?]);
     }
@@ -277,7 +277,7 @@ fn is_in(object: &Path, folder: &Path) -> bool {
     object.prefix_match(folder).is_some_and(|rest| rest.count() == 1)
 }
 
-/// A read whose end is reported, even if its task is dropped or panics.
+/// A read whose end is reported even if its task is dropped or panics.
 struct ReadToEnd(Option<RangeDone>);
 
 impl ReadToEnd {

@@ -1,6 +1,6 @@
-//! A store for tests that causes trouble on request, around any `object_store`: it is slow, refuses requests, loses
-//! answers and requests, does things twice, and breaks uploads off. It does not know what the objects are. Which
-//! request has trouble follows from a seed and the number of the request.
+//! A store for tests, around any `object_store`, that causes trouble on request. It is slow, refuses requests,
+//! loses requests and answers, does things twice, and breaks uploads off. It does not know what the objects hold. A
+//! seed and the number of a request decide whether the request has trouble.
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -18,20 +18,20 @@ use std::time::Duration;
 /// How often each kind of trouble happens in a thousand requests, and how slow requests are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Trouble {
-    /// The store refuses to do it now.
+    /// The store refuses the request for now.
     pub throttled: u32,
-    /// It is not done, and the client does not learn that.
+    /// The request is not done, and the client does not learn that.
     pub lost_requests: u32,
-    /// It is done, and the client does not learn it.
+    /// The request is done, and the client does not learn that.
     pub lost_answers: u32,
-    /// It is done twice, and the client gets the second answer.
+    /// The request is done twice, and the client gets the second answer.
     pub duplicates: u32,
-    /// The end of an upload in parts fails, and nothing is there.
+    /// The end of an upload in parts fails, and no object is made.
     pub torn_uploads: u32,
-    /// The end of an upload in parts, and the removal of its parts, never get an answer, and the object does not
+    /// The end of an upload in parts and the removal of its parts never get an answer, and the object does not
     /// exist.
     pub stuck_uploads: u32,
-    /// What each request takes beside the store's own time.
+    /// The time that each request takes in addition to the store's own time.
     pub latency: Duration,
 }
 

@@ -1,7 +1,9 @@
-//! An object that is written from front to back: one put if it is small, otherwise an upload in parts. Some parts are
-//! on their way while the next part is written. It does not know what the bytes mean.
+//! An object that is written from its beginning to its end: with one put if it is small, and otherwise with an
+//! upload in parts. Some parts are on their way while the next part is written. This module does not know what the
+//! bytes mean.
 //!
-//! S3 checks every part against the hash in its signature; the finished object is compared by length and tag.
+//! S3 checks every part against the hash in the signature of its request. The finished object is checked by its
+//! length and its tag.
 
 use crate::counts::Kind;
 use crate::event_loop::wait_in;
@@ -21,10 +23,10 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// Bytes of a part. S3 takes up to 10,000 parts of at least 5 MiB; with this size, they are 78 GiB.
+/// Bytes of a part. S3 takes up to 10,000 parts of at least 5 MiB each. With this size, 10,000 parts are 78 GiB.
 const PART_BYTES: usize = 8 << 20;
 
-/// The number of parts on their way. Together with the part that is being filled, they take 40 MiB.
+/// How many parts may be on their way. Together with the part that is being filled, they take 40 MiB.
 const PARTS_UNDER_WAY: usize = 4;
 
 /// An upload.
@@ -32,7 +34,7 @@ pub struct RemoteUpload {
     shared: Arc<Shared>,
     event_loop: Handle,
     name: String,
-    /// Less than a part.
+    /// The gathered bytes, which are less than a part.
     buffer: Vec<u8>,
     bytes: u64,
     parts: Option<Box<dyn MultipartUpload>>,
@@ -56,7 +58,7 @@ impl RemoteUpload {
         self.shared.key(&self.name)
     }
 
-    /// Sends the gathered bytes as a part, once another part may be on its way.
+    /// Sends the gathered bytes as a part, as soon as one more part may be on its way.
     fn send_part(&mut self) -> io::Result<()> {
         if self.parts.is_none() {
             let (shared, key) = (Arc::clone(&self.shared), self.key());
@@ -78,7 +80,8 @@ impl RemoteUpload {
         let payload = PutPayload::from(std::mem::take(&mut self.buffer));
         self.shared.count(Kind::Put);
         self.shared.counters.written_bytes.fetch_add(payload.content_length() as u64, Ordering::Relaxed);
-        // The future of a part is made here, so that parts are numbered in their order. It runs in the loop.
+        // The future of a part is made here, so that the parts are numbered in their order. The future runs in the
+        // event loop.
         let _entered = self.event_loop.enter();
         let part = self.parts.as_mut().expect("it was begun").put_part(payload);
         self.under_way.push(self.event_loop.spawn(part));
@@ -98,7 +101,7 @@ impl RemoteUpload {
         })
     }
 
-    /// Ends the upload in parts; returns the tag of the object.
+    /// Ends the upload in parts, and returns the tag of the object.
     fn complete(&mut self) -> io::Result<Option<String>> {
         if !self.buffer.is_empty() {
             self.send_part()?;
@@ -110,7 +113,7 @@ impl RemoteUpload {
         let mut parts = self.parts.take().expect("there are parts");
         wait_in(&self.event_loop, async move {
             shared.count(Kind::Put);
-            // This is not tried again: if the answer was lost, the check of the object finds it out.
+            // This request is not repeated. If only its answer was lost, the check of the object finds that out.
             let (outcome, answer) = LastAnswer::of(timeout(shared.patient.patience.reads, parts.complete())).await;
             let error = match outcome {
                 Ok(Ok(put)) => return Ok(put.e_tag),
@@ -120,7 +123,7 @@ impl RemoteUpload {
                     shared.failed("finish the upload of", &key, &Refused { error, answer })
                 }
             };
-            // It is there if only the answer was lost. If it is not, the parts are taken back.
+            // If only the answer was lost, the object is there. If the object is not there, the parts are removed.
             let head = shared.patient.ask(Request::Write(0), |_| {
                 shared.count(Kind::Get);
                 shared.place.store.head(&key)
@@ -136,13 +139,13 @@ impl RemoteUpload {
     }
 }
 
-/// Removes the parts of an upload, if the store answers in time. If they stay, the store removes them by its rule for
-/// unfinished uploads.
+/// Removes the parts of an upload, if the store answers in time. If the parts stay, the store removes them by its
+/// own rule for unfinished uploads.
 async fn take_back(mut parts: Box<dyn MultipartUpload>, shared: &Shared) {
     drop(timeout(shared.patient.patience.attempt, parts.abort()).await);
 }
 
-/// A part that fails is sent again like any other put: parts have the patience of all requests.
+/// If a part fails, it is sent again like any other put. Parts have the patience of all requests.
 #[derive(Debug)]
 struct PartPolicy {
     shared: Arc<Shared>,

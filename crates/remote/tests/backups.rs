@@ -38,8 +38,8 @@ fn ssts(directory: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Backs up a database in a directory and a database in a store to places below `url`, and restores both. The result
-/// is the same, byte by byte.
+/// Backs up a database in a directory and a database in a store to places below `url`, and restores both. The
+/// restored SSTs are the same, byte by byte.
 fn check(url: &str, variables: &[(&str, String)]) {
     let directory = tempfile::tempdir().expect("there is room");
     let path = |name: &str| directory.path().join(name).display().to_string();
@@ -76,7 +76,8 @@ fn check(url: &str, variables: &[(&str, String)]) {
     assert!(!before.is_empty() && before.iter().all(|(name, bytes)| after.get(name) == Some(bytes)));
 }
 
-/// Processes are killed while they make a backup. What was acknowledged stays, and the next one removes the rest.
+/// Processes are killed while they make a backup. A backup that was acknowledged stays, and the next backup removes
+/// what is left of others.
 fn check_kills(url: &str, variables: &[(&str, String)], rounds: u32) {
     let directory = tempfile::tempdir().expect("there is room");
     let (here, back) = (directory.path().join("here"), directory.path().join("back"));

@@ -33,7 +33,7 @@ fn put(db: &Database, rows: std::ops::Range<u32>, value: &str) {
     batch.commit().expect("a commit");
 }
 
-/// How many rows have values that begin so.
+/// How many rows have values that begin with `value`.
 fn count(db: &Database, value: &str) -> usize {
     let table = db.existing_table("t").expect("the store works").expect("the table is there");
     table
@@ -71,8 +71,8 @@ fn a_branch_shares_files_and_both_write_on() {
     }
     assert_eq!((count(&copy, "branch"), count(&copy, "origin"), count(&copy, "late")), (5_000, 0, 0));
     assert_eq!((count(&db, "branch"), count(&db, "origin"), count(&db, "late")), (0, 5_000, 10));
-    // Files that the origin has replaced are kept for the branch, also after the origin is closed; a reader of the
-    // branch finds them.
+    // Files that the origin has replaced are kept for the branch, even after the origin is closed. So a reader of
+    // the branch finds them.
     drop(db);
     let reader = branch.builder().read_only(true).open().expect("it is there");
     assert_eq!(reader.check(|_| {}).expect("the store works").problems.len(), 0);
@@ -110,7 +110,7 @@ fn an_origin_is_not_dropped_while_its_branch_needs_it_and_the_error_names_both()
     origin.drop_database().expect("nobody needs it any more");
 }
 
-/// Branches below `url`, by the command.
+/// Makes and uses branches below `url` with the command.
 fn check_commands(url: &str, variables: &[(&str, String)]) {
     let at = |name: &str| format!("{url}/{name}");
     let (origin, branch, third) = (&*at("p"), &*at("q"), &*at("r"));

@@ -1,4 +1,4 @@
-//! A database on a store: others can read what is written, and the costs are as expected.
+//! A database on a store: other processes can read what is written, and the costs are as expected.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "real time, outside of the engine")]
 
@@ -78,7 +78,7 @@ fn a_command_that_reads_sees_every_commit_and_takes_nothing_from_the_writer() {
         let table = writer.table("t").expect("a table");
         table.insert("old", "1").and_then(|()| writer.flush()).expect("the store works");
         table.insert("late", "2").expect("the store works");
-        // With logs on this machine, the commit is in the store a little later.
+        // If logs are on this machine, a commit is in the store a little later.
         let reader = Connection::of_url(&url, &Near::default()).expect("it is a URL of a store");
         let follower = reader.builder().follow(Follow::Commits).open().expect("it is there");
         let followed = follower.existing_table("t").expect("the store works").expect("the table is there");
@@ -135,7 +135,7 @@ fn logs_and_blocks_on_this_machine() {
     };
     read_all();
     let tier = || connection.tier.as_ref().expect("it was asked for").counts();
-    // Blocks are written in the background.
+    // The blocks are written in the background, so the test waits for them.
     while tier().blocks < 100 {
         std::thread::yield_now();
     }
@@ -182,7 +182,7 @@ fn a_read_says_what_it_asked_of_the_store_and_what_that_costs() {
     assert!(lines.iter().all(|line| text.contains(line)), "{lines:?} in {text}");
 }
 
-/// The number of requests for each get, made by one thread with many gets under way.
+/// How many requests one get takes, when one thread makes the gets with many of them under way.
 fn requests_per_get(under_way: usize, gets: u32) -> f64 {
     const ROWS: u32 = 200_000;
     let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
@@ -206,7 +206,7 @@ fn requests_per_get(under_way: usize, gets: u32) -> f64 {
         runtime
             .block_on(futures_util::stream::iter(0..gets).map(one).buffer_unordered(under_way).for_each(|()| async {}));
     };
-    // Inner nodes come into memory.
+    // This brings the inner nodes into memory.
     all(20_000, 0);
     let before = connection.store.counts();
     all(gets, 20_000);
@@ -214,8 +214,8 @@ fn requests_per_get(under_way: usize, gets: u32) -> f64 {
     requests.gets as f64 / f64::from(gets)
 }
 
-/// Run it again with `cargo test --release --test database -- --ignored --nocapture figures`, and
-/// `LARCH_MINIO=/path/of/minio` before that for MinIO, too.
+/// To run it: `cargo test --release --test database -- --ignored --nocapture figures`. If
+/// `LARCH_MINIO=/path/of/minio` stands before this command, MinIO is measured, too.
 #[test]
 #[ignore = "it measures: cargo test --release --test database -- --ignored --nocapture figures"]
 fn figures_of_reads_from_far_away() {

@@ -1,5 +1,5 @@
-//! A writer is killed at any point, and another process takes over: no acknowledged commit is lost. The processes are
-//! real and use a directory; `cargo x remote --servers` also tests MinIO.
+//! A writer is killed at any point, and another process takes over. No acknowledged commit is lost. The processes
+//! are real and use a directory; `cargo x remote --servers` also tests MinIO.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "processes, outside of the engine")]
 
@@ -40,10 +40,11 @@ fn numbers(db: &Database) -> Vec<u64> {
     numbers
 }
 
-/// At the end of the URL for a process that only looks.
+/// The end of the URL for a process that only looks.
 const LOOK: &str = "#look";
 
-/// Writes numbers until it is killed, and prints each number once it is durable; or it only looks.
+/// Writes numbers until it is killed, and prints each number once it is durable. If the URL ends with `LOOK`, it
+/// only looks.
 fn write_until_killed(url: &str) {
     if let Some(url) = url.strip_suffix(LOOK) {
         let db = open(url);
@@ -72,7 +73,7 @@ fn writer(name: &str, url: &str, variables: &[(&str, String)]) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the test can be run")
 }
 
-/// The number of rows, from 0 without gaps.
+/// The number of rows that another process finds. They must be numbered from 0 without gaps.
 fn reader(name: &str, url: &str, variables: &[(&str, String)]) -> u64 {
     let mut process = writer(name, &format!("{url}{LOOK}"), variables);
     let lines = BufReader::new(process.stderr.take().expect("it is piped")).lines();
@@ -81,8 +82,8 @@ fn reader(name: &str, url: &str, variables: &[(&str, String)]) -> u64 {
     seen.expect("it says how many")
 }
 
-/// Kills writers; after each, another process finds all that was acknowledged. The next writer may take over from one
-/// that still runs.
+/// Kills writers. After each of them, another process finds everything that was acknowledged. In some rounds, the
+/// next writer takes over while the earlier writer still runs.
 fn check(name: &str, url: &str, variables: &[(&str, String)], rounds: u64) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(17);
     let mut acknowledged = 0;
@@ -95,7 +96,7 @@ fn check(name: &str, url: &str, variables: &[(&str, String)], rounds: u64) {
         let last = numbers.by_ref().take(many).last().unwrap_or_else(|| panic!("round {round}: it wrote nothing"));
         let mut other = (round % 2 == 0).then(|| writer(name, url, variables));
         if let Some(other) = &mut other {
-            // The other process takes over, and the first one stops by itself: its last lines end.
+            // The other process takes over. The first process then stops by itself, so its lines end.
             let lines = BufReader::new(other.stderr.take().expect("it is piped")).lines();
             let first = lines.map_while(Result::ok).find_map(|line| line.strip_prefix("durable ")?.parse::<u64>().ok());
             let last_of_first = numbers.last().unwrap_or(last);
@@ -111,7 +112,7 @@ fn check(name: &str, url: &str, variables: &[(&str, String)], rounds: u64) {
             acknowledged = acknowledged.max(last + 1);
         }
     }
-    // Another process looks, because environment variables belong to a process.
+    // Another process looks, because the environment variables are those of a whole process.
     let seen = reader(name, url, variables);
     assert!(seen >= acknowledged, "{seen} of {acknowledged} were acknowledged");
     println!("{rounds} writers were killed or fenced; {seen} rows, of which {acknowledged} were surely acknowledged");
@@ -127,7 +128,7 @@ fn no_commit_is_lost_when_writers_are_killed_on_a_directory() {
     check(NAME, &format!("file://{}/db", directory.path().display()), &[], ROUNDS);
 }
 
-/// As [`check`], on a server.
+/// As [`check`], but on a server.
 fn check_on(name: &str, server: fn() -> Server, rounds: u64) {
     if let Ok(url) = std::env::var(URL) {
         return write_until_killed(&url);

@@ -1,5 +1,6 @@
-//! The same promises on servers that speak S3, really running on this machine. `cargo x remote --check` runs those with
-//! moto, and `cargo x remote --servers` all. A server that is not installed is a failure that says how to install it.
+//! The same promises, on servers that speak S3 and really run on this machine. `cargo x remote --check` runs the
+//! tests with moto, and `cargo x remote --servers` runs all of them. If a server is not installed, the test fails
+//! and says how to install the server.
 
 #![allow(
     clippy::disallowed_types,
@@ -38,7 +39,7 @@ fn check(server: &Server) {
     errors_show_no_secret(server);
 }
 
-/// Sixteen threads put one name at once.
+/// Sixteen threads put the same name at once.
 fn one_of_many_puts_succeeds(server: &Server) {
     use os::Store;
     for round in 0..10 {
@@ -80,13 +81,13 @@ fn errors_show_no_secret(server: &Server) {
         let text = error.to_string();
         assert!(text.contains("no-such-bucket") && text.contains(key), "{text}");
         assert!(!text.contains(processes::SECRET), "{text}");
-        // Such an answer is final: nothing is asked again.
+        // Such an answer is final, so the request is not made again.
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{text}");
     }
     assert_eq!(store.counts().retries, 0);
 }
 
-/// What is wrong with an address is reported by the command at once, with what to correct.
+/// If an address is wrong, the command reports this at once, and says what to correct.
 #[test]
 #[ignore = "cargo x remote --check runs it"]
 fn moto_a_wrong_address_is_reported_with_its_cause() {
@@ -122,14 +123,14 @@ fn minio_is_a_store() {
     check(&Server::minio());
 }
 
-/// The count is the number of requests that are sent, with a URL in the form that users give.
+/// As many requests are counted as are sent. The URL has the form that users give.
 #[test]
 #[ignore = "cargo x remote --check runs it"]
 fn moto_by_url_with_the_environment_of_the_process() {
     use os::Store;
     const VARIABLE: &str = "LARCH_REMOTE_TEST_INNER";
     if std::env::var_os(VARIABLE).is_none() {
-        // Variables are set for another process, because all tests of this process share its variables.
+        // The variables are set for another process, because all tests of this process share its variables.
         let server = Server::moto();
         let itself = std::env::current_exe().expect("the test has a file");
         let status = std::process::Command::new(itself)

@@ -1,5 +1,5 @@
-//! The types of a tuple's fields as a value of its own. With it a program that was not written for a table can show
-//! the keys of the table and read them from text. It knows no rows.
+//! A declaration: the types of a tuple's fields, as a value. With it a program that was not written for a table can
+//! show the keys of the table and read them from text. This module knows no rows.
 //!
 //! ```text
 //! declaration:  type { "," type }            u32, i64 desc, string, bytes?
@@ -20,7 +20,7 @@ use std::str::FromStr;
 #[cfg(test)]
 mod tests;
 
-/// The types of a tuple's fields. It is parsed from text, and `Display` writes it.
+/// The types of a tuple's fields. It is parsed from text, and `Display` writes this text.
 ///
 /// ```
 /// use rows::{Declaration, Descending, Tuple};
@@ -36,10 +36,10 @@ pub struct Declaration {
     fields: Vec<FieldType>,
 }
 
-/// Why values are not the fields of a declaration.
+/// The reason why values are not the fields of a declaration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadValue {
-    /// A value cannot be the field at its place.
+    /// A value cannot be the field at this place.
     #[error("field {field} ({field_type}): {misfit}")]
     Field {
         /// Number of the field, from 0.
@@ -49,7 +49,7 @@ pub enum BadValue {
         /// Why the value does not have that type.
         misfit: Misfit,
     },
-    /// The number of values is not the number of fields.
+    /// The number of values differs from the number of fields.
     #[error("the number of values is {values}, and the number of fields {fields}")]
     Count {
         /// How many were given.
@@ -60,7 +60,7 @@ pub enum BadValue {
 }
 
 impl Declaration {
-    /// The declaration of fields with these types. At least one is needed.
+    /// The declaration of fields with these types. At least one type is needed.
     ///
     /// # Panics
     ///
@@ -86,7 +86,7 @@ impl Declaration {
         &self.fields
     }
 
-    /// The declaration as bytes that can be stored: a version and its text, see `docs/format/tuple.md`.
+    /// The declaration as bytes that can be stored: a version and its text; see `docs/format/tuple.md`.
     pub fn to_bytes(&self) -> Vec<u8> {
         stored::to_bytes(&self.to_string())
     }
@@ -104,8 +104,8 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If the values are not one for each field, or a value has another type than its field. Then nothing is
-    /// appended.
+    /// If the number of values is not the number of fields, or if a value has another type than its field. In this
+    /// case nothing is appended.
     pub fn encode(&self, values: &[FieldValue<'_>], key: &mut Vec<u8>) -> Result<(), BadValue> {
         if values.len() < self.fields.len() {
             return Err(BadValue::Count { values: values.len(), fields: self.fields.len() });
@@ -117,7 +117,8 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If there are more values than fields, or a value has another type than its field. Then nothing is appended.
+    /// If more values than fields are given, or if a value has another type than its field. In this case nothing is
+    /// appended.
     pub fn encode_front(&self, values: &[FieldValue<'_>], key: &mut Vec<u8>) -> Result<(), BadValue> {
         if values.len() > self.fields.len() {
             return Err(BadValue::Count { values: values.len(), fields: self.fields.len() });
@@ -136,7 +137,7 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If the bytes are not such a key, or more bytes follow.
+    /// If the bytes are not such a key, or if more bytes follow the key.
     pub fn decode<'k>(&self, key: &'k [u8]) -> Result<Vec<FieldValue<'k>>, BadTuple> {
         let mut from = Decoder::new(key);
         let values = self.decode_from(&mut from)?;
@@ -144,7 +145,7 @@ impl Declaration {
         Ok(values)
     }
 
-    /// The values of a key, and what follows it.
+    /// The values of a key, and the bytes that follow the key.
     ///
     /// # Errors
     ///
@@ -166,7 +167,7 @@ impl Declaration {
     ///
     /// # Errors
     ///
-    /// If the bytes are not such a key, or more bytes follow.
+    /// If the bytes are not such a key, or if more bytes follow the key.
     ///
     /// # Panics
     ///
@@ -175,9 +176,9 @@ impl Declaration {
         Ok(self.decode(key)?.swap_remove(field))
     }
 
-    /// Any bytes as text, such as `(17, -3, "abc")`. If the bytes are fields of a key only up to some place, the
-    /// remaining bytes follow the fields, as in `(17) + x'80'`. [`parse_front`](Self::parse_front) reads the text
-    /// back.
+    /// Shows any bytes as text, such as `(17, -3, "abc")`. If only the first bytes are fields of a key, the
+    /// remaining bytes are written after the fields, as in `(17) + x'80'`. [`parse_front`](Self::parse_front) reads
+    /// the text back.
     pub fn show(&self, bytes: &[u8]) -> String {
         let (mut from, mut text) = (Decoder::new(bytes), String::from("("));
         for (field, &field_type) in self.fields.iter().enumerate() {
@@ -212,8 +213,8 @@ impl Declaration {
         Ok(key)
     }
 
-    /// Reads the beginning of a key from its text. The beginning may have fewer values than the key, `(17)` or
-    /// `()`; it may end with the start of a string or of bytes, `(17, "ab"..)`; and any bytes may follow the
+    /// Reads the beginning of a key from its text. The beginning may have fewer values than the key, as in `(17)`
+    /// or `()`. It may end with the start of a string or of bytes, as in `(17, "ab"..)`. Any bytes may follow the
     /// values, as [`show`](Self::show) writes them.
     ///
     /// # Errors
@@ -229,7 +230,7 @@ impl Declaration {
         Ok(key)
     }
 
-    /// Appends the bytes of the bracketed values that come next.
+    /// Appends the bytes of the next values in brackets.
     fn scan(&self, text: &mut Scanner<'_>, key: &mut Vec<u8>) -> Result<Scanned, BadText> {
         text.expect("(")?;
         let mut values = 0;
@@ -269,10 +270,10 @@ impl Declaration {
     }
 }
 
-/// What a bracketed text contained.
+/// What a text in brackets contained.
 struct Scanned {
     values: usize,
-    /// Whether the last value is only the beginning of a longer one.
+    /// Whether the last value is only the beginning of a longer value.
     is_open: bool,
 }
 

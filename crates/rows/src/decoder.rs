@@ -1,13 +1,13 @@
-//! Reads the bytes of a tuple from left to right, and says where they cannot be those of a tuple. It knows how
-//! bytes are escaped and inverted, and no types. See `docs/format/tuple.md`.
+//! Reads the bytes of a tuple from left to right, and says where they cannot be the bytes of a tuple. It knows how
+//! bytes are escaped and inverted, but it knows no types. See `docs/format/tuple.md`.
 //!
-//! Invariant: the decoder stands at the first byte that it has not accepted. So after a mistake its place is the
-//! place of the mistake. No bytes make it panic.
+//! Invariant: the decoder stands at the first byte that it has not accepted. So after a mistake, the decoder stands
+//! at the mistake. No bytes make it panic.
 
 use crate::field_type::FieldType;
 use std::borrow::Cow;
 
-/// Why bytes are not a tuple of the types that were asked for.
+/// The reason why bytes are not a tuple of the types that were asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadTuple {
     /// The bytes of a field are wrong.
@@ -17,7 +17,7 @@ pub enum BadTuple {
         field: usize,
         /// The type that it should have.
         field_type: FieldType,
-        /// The byte, from 0, that is wrong.
+        /// The number of the wrong byte, from 0.
         offset: usize,
         /// What is wrong there.
         mistake: Mistake,
@@ -42,13 +42,13 @@ pub enum Mistake {
     /// A byte that can only be 0 or 1 has another value.
     #[error("the byte is neither 0 nor 1")]
     NeitherZeroNorOne,
-    /// A zero byte is followed by a byte that nothing writes after it.
+    /// A zero byte is followed by a byte that no encoding has there.
     #[error("after a zero byte comes neither 00, the end, nor ff, a zero that belongs to the field")]
     Escape,
     /// A string is not UTF-8.
     #[error("the string is not UTF-8")]
     NotUtf8,
-    /// A floating-point number has bits that are never written: those of -0.0, or of another NaN.
+    /// A floating-point number has bits that no encoding has: those of -0.0, or those of another NaN.
     #[error("the bits are those of a number that is written in another way")]
     OtherFloat,
 }
@@ -58,7 +58,7 @@ pub enum Mistake {
 pub struct Decoder<'k> {
     all: usize,
     rest: &'k [u8],
-    /// The value that each byte is combined with (xor): ff within a descending field, otherwise 0.
+    /// Each byte is combined (xor) with this value. It is ff within a descending field, and otherwise 0.
     mask: u8,
 }
 
@@ -114,7 +114,7 @@ impl<'k> Decoder<'k> {
         Ok(array)
     }
 
-    /// The next `count` bytes, borrowed unless they are inverted.
+    /// The next `count` bytes. They are borrowed unless they are inverted.
     ///
     /// # Errors
     ///
@@ -145,7 +145,8 @@ impl<'k> Decoder<'k> {
         Ok(flag)
     }
 
-    /// Bytes up to 00 00, in which 00 ff stands for 00. They are borrowed if nothing in them is escaped or inverted.
+    /// The bytes up to the end 00 00. Within them, 00 ff stands for 00. They are borrowed if nothing in them is
+    /// escaped or inverted.
     ///
     /// # Errors
     ///
@@ -177,12 +178,12 @@ impl<'k> Decoder<'k> {
         }
     }
 
-    /// As [`escaped`](Self::escaped), as text.
+    /// As [`escaped`](Self::escaped), but as text.
     ///
     /// # Errors
     ///
-    /// The mistakes of [`escaped`](Self::escaped). Also if the bytes are not UTF-8; then the decoder stands where
-    /// the text begins.
+    /// The mistakes of [`escaped`](Self::escaped). It is also a mistake if the bytes are not UTF-8. Then the
+    /// decoder stands where the text begins.
     pub fn escaped_text(&mut self) -> Result<Cow<'k, str>, Mistake> {
         let start = self.rest;
         let text = match self.escaped()? {

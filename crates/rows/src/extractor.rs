@@ -6,9 +6,9 @@
 //! field:      source [ type ] [ "required" | "lenient" ]
 //! ```
 //!
-//! Invariant: what a row gives depends on its bytes and on the declaration alone, in this release and in every
-//! later one. To remove an entry of an index, its key is made again and looked up. So a change of meaning needs a
-//! new version of the stored bytes.
+//! Invariant: which keys a row has depends only on its bytes and on the declaration, in this release and in every
+//! later one. The reason is that an index entry is removed by making its key again and looking it up. So if the
+//! meaning of a declaration changes, the stored bytes need a new version.
 
 mod found;
 mod json;
@@ -27,7 +27,7 @@ use std::str::FromStr;
 #[cfg(test)]
 mod tests;
 
-/// Says which keys a row has in an index. It is parsed from text, and `Display` writes it.
+/// Says which keys a row has in an index. It is parsed from text, and `Display` writes this text.
 ///
 /// ```
 /// use rows::{Extractor, Tuple};
@@ -60,8 +60,8 @@ struct IndexField {
 /// What happens with a row whose field is missing or has another type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// If a value is missing, it is `none` in an optional field; otherwise the row is left out. A value of another
-    /// type is an error.
+    /// If a value is missing, an optional field gets `none`. If the field is not optional, the row is left out. A
+    /// value of another type is an error.
     Plain,
     /// A missing value is an error, and so is a value of another type.
     Required,
@@ -82,17 +82,17 @@ pub struct BadRow {
 }
 
 impl Extractor {
-    /// Gives the keys of a row to `emit`: each once, in ascending order. `part` gives the part of the row's value
-    /// that is in the column group with a number. It is called only for [`groups`](Self::groups), and returns
-    /// `None` if the table has no such group.
+    /// Gives the keys of a row to `emit`, each key once, in ascending order. `part` gets the number of a column
+    /// group, and gives the part of the row's value that is in this group. It is called only for the numbers in
+    /// [`groups`](Self::groups), and returns `None` if the table has no such group.
     ///
-    /// No key of an index begins with another key of the index. So the key of the row may follow it, and
-    /// [`declaration`](Self::declaration) separates the two again.
+    /// No key of an index begins with another key of the same index. So the key of the row may follow the key of
+    /// the index, and [`declaration`](Self::declaration) separates the two again.
     ///
     /// # Errors
     ///
-    /// If a field has another type than it is declared with, is missing although it is required, or is in a column
-    /// group that the table does not have. Then no key is given to `emit`.
+    /// If a field has another type than declared, if it is missing although it is required, or if it is in a column
+    /// group that the table does not have. In this case `emit` gets no key.
     pub fn index_keys<'r>(
         &self,
         key: &'r [u8],
@@ -123,7 +123,8 @@ impl Extractor {
         Ok(())
     }
 
-    /// The numbers of the column groups that are needed, ascending. If there are none, the key of a row is enough.
+    /// The numbers of the column groups that are needed, in ascending order. If no groups are needed, the key of a
+    /// row is enough.
     pub fn groups(&self) -> &[usize] {
         &self.groups
     }
@@ -218,7 +219,7 @@ impl fmt::Display for IndexField {
         write!(out, "{}", self.source)?;
         let field_type = self.field_type.to_string();
         match self.source.default_kind() {
-            // The default kind is not written, only what follows it in the type.
+            // If the kind is the default, it is not written, and only the part of the type after it is written.
             Some(kind) if kind == self.field_type.kind => write!(out, "{}", &field_type[kind.to_string().len()..])?,
             _ => write!(out, " {field_type}")?,
         }

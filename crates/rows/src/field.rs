@@ -1,5 +1,5 @@
-//! Types of Rust as fields of a tuple: how each is written so that its bytes have the order of its values, and how
-//! it is read back. It knows one field at a time. See `docs/format/tuple.md`.
+//! Types of Rust as fields of a tuple: how each value is written so that the bytes have the order of the values,
+//! and how it is read back. It knows one field at a time. See `docs/format/tuple.md`.
 //!
 //! ```text
 //! bool               00 or 01
@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Invariants: a value has exactly one encoding, and no encoding of a type is the beginning of another encoding of
-//! that type.
+//! the same type.
 
 use crate::decoder::{Decoder, Mistake};
 use crate::field_type::{FieldType, Kind};
@@ -22,7 +22,7 @@ use std::cmp::Ordering;
 
 /// A value that can be a field of a tuple.
 ///
-/// A type of your own becomes a field through the type that it is made of:
+/// A type of your own becomes a field through the type from which it is made:
 ///
 /// ```
 /// use rows::{DecodeField, Decoder, Field, FieldType, Mistake};
@@ -57,7 +57,7 @@ pub trait DecodeField<'k>: Field + Sized {
     ///
     /// # Errors
     ///
-    /// If the bytes are not those of such a field. Then the decoder stands at the wrong byte.
+    /// If the bytes are not those of such a field. In this case the decoder stands at the wrong byte.
     fn decode(from: &mut Decoder<'k>) -> Result<Self, Mistake>;
 }
 
@@ -212,9 +212,9 @@ floats! {
 /// The bytes after the content of a string or of bytes.
 pub(crate) const END: [u8; 2] = [0, 0];
 
-/// Appends the content of a string or of bytes without its end. Exactly the fields whose content begins with
-/// `content` have bytes that begin with the appended ones. So [`prefix_range`](crate::prefix_range) makes the range
-/// of those fields from them.
+/// Appends the content of a string or of bytes, without the end that follows the content. The bytes of a field
+/// begin with the appended bytes if, and only if, the content of the field begins with `content`. So
+/// [`prefix_range`](crate::prefix_range) makes the range of these fields from the appended bytes.
 ///
 /// ```
 /// use rows::{Tuple, encode_beginning};

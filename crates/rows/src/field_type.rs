@@ -1,4 +1,4 @@
-//! What a field of a tuple can be, and the words that declare it. It knows neither values nor their bytes.
+//! What a field of a tuple can be, and the words that declare it. This module knows neither values nor their bytes.
 //!
 //! ```text
 //! type:  kind [ "?" ] [ "desc" ]        u32    i64 desc    string?    bytes[16]? desc
@@ -7,7 +7,7 @@
 use crate::scanner::{BadText, Scanner};
 use std::fmt;
 
-/// What a field holds. This also says how it is ordered.
+/// What a field holds. This also says how its values are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -65,7 +65,8 @@ const NAMES: [(&str, Kind); 15] = [
 ];
 
 impl Kind {
-    /// The number of bytes that every value of this kind takes; `None` if values differ in it.
+    /// The number of bytes that every value of this kind takes; `None` if different values take different numbers
+    /// of bytes.
     pub const fn width(self) -> Option<usize> {
         match self {
             Self::Bool | Self::U8 | Self::I8 => Some(1),
@@ -122,7 +123,7 @@ impl fmt::Display for Kind {
 pub struct FieldType {
     /// What the field holds.
     pub kind: Kind,
-    /// Whether it may be `none`, which comes before all values.
+    /// Whether the field may be `none`, which comes before all values.
     pub is_optional: bool,
     /// Whether the order is turned around, so that `none` comes last.
     pub is_descending: bool,
@@ -134,11 +135,11 @@ impl FieldType {
         Self { kind, is_optional: false, is_descending: false }
     }
 
-    /// The same type, whose field may also be `none`.
+    /// The same type, but its field may also be `none`.
     ///
     /// # Panics
     ///
-    /// If the field is optional or descending already. In a constant this is an error of the compiler.
+    /// If the field is optional or descending already. In a constant, the compiler reports this error.
     pub const fn optional(self) -> Self {
         assert!(!self.is_optional, "an `Option` of an `Option` is no field of a tuple");
         assert!(!self.is_descending, "an optional field in descending order is a `Descending<Option<T>>`");
@@ -149,13 +150,13 @@ impl FieldType {
     ///
     /// # Panics
     ///
-    /// If the field is descending already. In a constant this is an error of the compiler.
+    /// If the field is descending already. In a constant, the compiler reports this error.
     pub const fn descending(self) -> Self {
         assert!(!self.is_descending, "a `Descending` of a `Descending` is no field of a tuple");
         Self { is_descending: true, ..self }
     }
 
-    /// The type that comes next; `default` is its kind if the text names none.
+    /// The type that comes next; If the text names no kind, the kind is `default`.
     pub(crate) fn scan(text: &mut Scanner<'_>, default: Option<Kind>) -> Result<Self, BadText> {
         let Some(kind) = Kind::scan(text)?.or(default) else { return Kind::missing(text) };
         Ok(Self { kind, is_optional: text.takes("?"), is_descending: text.takes_word("desc") })

@@ -1,9 +1,9 @@
-//! Rows with types, above an engine that knows only bytes: keys of several fields whose bytes have the order of the
-//! fields, and the keys of indexes. It knows no table, no file and nothing else of the engine; the engine does not
-//! know it.
+//! Rows with types, above an engine that knows only bytes. This crate makes keys of several fields, whose bytes
+//! have the order of the fields, and the keys of indexes. It knows no table, no file and nothing else of the
+//! engine. The engine does not know this crate.
 //!
-//! * A [`Tuple`] of Rust becomes a key and is read back. [`Tuple::range`] is the range of all keys that begin with
-//!   given fields.
+//! * A [`Tuple`] of Rust becomes a key, and the key is read back as a tuple. [`Tuple::range`] is the range of all
+//!   keys that begin with the fields of the tuple.
 //! * A [`Declaration`] does the same with types that are known only when the program runs, and gives each key a
 //!   text.
 //! * An [`Extractor`] says which keys a row of a table has in an index.

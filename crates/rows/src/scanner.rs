@@ -1,5 +1,5 @@
-//! Reads the short texts of this crate, declarations and keys, from left to right. It knows signs, words and
-//! quotes, but not what they mean.
+//! Reads the short texts of this crate from left to right: declarations and keys. It knows signs, words and quotes,
+//! but not what they mean.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {offset} of the text: {what}")]
 pub struct BadText {
-    /// The first byte of the text, from 0, that does not fit.
+    /// The number, from 0, of the first byte of the text that does not fit.
     pub offset: usize,
     /// What is wrong there, or what is expected.
     pub what: String,
@@ -43,7 +43,7 @@ impl<'t> Scanner<'t> {
         found
     }
 
-    /// Passes over `sign`. Fails if it does not come next.
+    /// Passes over `sign`, or fails if `sign` does not come next.
     pub fn expect(&mut self, sign: &str) -> Result<(), BadText> {
         if self.takes(sign) { Ok(()) } else { self.fail(format!("`{sign}` is expected")) }
     }
@@ -54,7 +54,7 @@ impl<'t> Scanner<'t> {
         if self.rest().is_empty() { Ok(()) } else { self.fail("the text should end") }
     }
 
-    /// The next word (letters, digits and `_`), without passing over it; empty if no word comes next.
+    /// The next word (letters, digits and `_`), without passing over it. It is empty if no word comes next.
     pub fn peek_word(&mut self) -> &'t str {
         self.offset();
         let rest = self.rest();
@@ -155,8 +155,8 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// `content` in quotes, in the form that this crate's texts use for the name of a member in a JSON path and for the
-/// path itself.
+/// `content` in quotes. The texts of this crate have this form for a path in JSON and for the name of a member in
+/// such a path.
 pub fn quoted(content: &str, quote: char) -> String {
     let mut text = String::with_capacity(content.len() + 2);
     push_literal(content, quote, &mut text);

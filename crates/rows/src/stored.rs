@@ -18,7 +18,7 @@ pub enum BadStored {
     /// The declaration is of a version that this release does not know.
     #[error("made by a newer Larch: a declaration of version {0}; open it with that release")]
     Version(u8),
-    /// The text is not UTF-8.
+    /// The text is not UTF-8 from this byte on.
     #[error("the declaration is not UTF-8 from byte {0} on")]
     NotUtf8(usize),
     /// The text is no declaration.

@@ -1,8 +1,8 @@
 //! Tuples of Rust as keys: how they become bytes, how they are read back, and the range of the keys that begin with
-//! given fields. It does not know single types of fields.
+//! given fields. This module does not know single types of fields.
 //!
-//! Invariant: among the tuples of the same types, exactly those of the form `(a, b)` have bytes that begin with the
-//! bytes of `(a,)`.
+//! Invariant: among tuples of the same types, a tuple has bytes that begin with the bytes of `(a,)` if, and only
+//! if, it has the form `(a, b)`.
 
 use crate::decoder::{BadTuple, Decoder};
 use crate::field::{DecodeField, Field};
@@ -44,7 +44,7 @@ pub trait Tuple {
         key
     }
 
-    /// The range of all keys that begin with these fields.
+    /// The range of all keys that begin with the fields of this tuple.
     fn range(&self) -> PrefixRange {
         prefix_range(self.to_key())
     }
@@ -56,7 +56,7 @@ pub trait DecodeTuple<'k>: Tuple + Sized {
     ///
     /// # Errors
     ///
-    /// If the bytes are not those of such a tuple, or more bytes follow.
+    /// If the bytes are not those of such a tuple, or if more bytes follow the tuple.
     fn decode(key: &'k [u8]) -> Result<Self, BadTuple> {
         let mut from = Decoder::new(key);
         let tuple = Self::decode_from(&mut from)?;
@@ -88,8 +88,8 @@ pub type PrefixRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The range of all keys that begin with these bytes.
 pub fn prefix_range(prefix: Vec<u8>) -> PrefixRange {
-    // The end is the shortest string after all of them. Bytes ff at the end of the prefix cannot be raised, so they
-    // are dropped.
+    // The end is the shortest string that is greater than all of these keys. Bytes ff at the end of the prefix
+    // cannot be raised, so they are dropped.
     let end = prefix.iter().rposition(|&byte| byte != 0xff).map(|last| {
         let mut end = prefix[..=last].to_vec();
         end[last] += 1;

@@ -1,4 +1,4 @@
-//! A field whose type is known only when the program runs: its bytes and its text, and how both are read back. It
+//! A field whose type is known only when the program runs: its bytes, its text, and how both are read back. It
 //! knows one field at a time.
 
 use crate::decoder::{Decoder, Mistake};
@@ -32,7 +32,7 @@ pub enum FieldValue<'v> {
     Bytes(Cow<'v, [u8]>),
 }
 
-/// Why a value cannot be a field of a type.
+/// The reason why a value cannot be a field of a type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misfit {
@@ -52,7 +52,7 @@ pub enum Misfit {
         /// The kind of the field.
         kind: Kind,
     },
-    /// The value has another number of bytes.
+    /// The value has another number of bytes than the type.
     #[error("{bytes} bytes are not of type {kind}")]
     Length {
         /// The number of bytes of the value.
@@ -66,7 +66,7 @@ pub enum Misfit {
 }
 
 impl<'v> FieldValue<'v> {
-    /// The same value, which borrows nothing.
+    /// The same value, but it borrows nothing.
     pub fn into_owned(self) -> FieldValue<'static> {
         match self {
             Self::None => FieldValue::None,
@@ -80,7 +80,8 @@ impl<'v> FieldValue<'v> {
         }
     }
 
-    /// Appends its bytes as a field of `field_type`. If it cannot be such a field, nothing is appended.
+    /// Appends the bytes of the value as a field of `field_type`. If the value cannot be such a field, nothing is
+    /// appended.
     pub(crate) fn encode(&self, field_type: FieldType, key: &mut Vec<u8>) -> Result<(), Misfit> {
         let start = key.len();
         match (self, field_type.is_optional) {
@@ -169,7 +170,7 @@ impl<'v> FieldValue<'v> {
         })
     }
 
-    /// A number or a `bool` from the word that people write for it; `None` if `text` is not of this kind.
+    /// A number or a `bool` from the word that people write for it; `None` if `text` is not a value of this kind.
     pub(crate) fn of_word(kind: Kind, text: &str) -> Option<FieldValue<'static>> {
         Some(match kind {
             Kind::Bool => FieldValue::Bool(text.parse().ok()?),
@@ -209,7 +210,7 @@ impl fmt::Display for FieldValue<'_> {
             Self::Signed(value) => return write!(out, "{value}"),
             Self::F32(value) if value.is_nan() => return out.write_str("nan"),
             Self::F64(value) if value.is_nan() => return out.write_str("nan"),
-            // This form has a point or an exponent, and is the shortest that reads back as the same number.
+            // This form has a point or an exponent. It is the shortest form that is read back as the same number.
             Self::F32(value) => return write!(out, "{value:?}"),
             Self::F64(value) => return write!(out, "{value:?}"),
             Self::String(value) => push_literal(value, '"', &mut text),

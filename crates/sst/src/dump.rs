@@ -1,8 +1,8 @@
-//! Prints a file as text for people: the footer, the trees by level, and the rows if they are asked for. It checks
-//! only what its own walk needs; [`crate::verify()`] checks everything.
+//! Prints a file as text for people: the footer, the trees by level, and the rows if the caller asks for them. It
+//! checks only what its own walk needs; [`crate::verify()`] checks everything.
 //!
-//! A page must have the level and the rows that its parent says. So even in a damaged file, no walk down an index
-//! meets a page twice.
+//! Each page must have the level and the rows that its parent says. So even in a damaged file, no walk down an
+//! index meets a page twice.
 
 use crate::format::data_page::{Layout, RowRecord};
 use crate::format::features::Unreadable;
@@ -26,7 +26,7 @@ const SHOWN_BYTES: usize = 64;
 /// How much [`dump`] prints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DumpDetail {
-    /// The pages that are in memory. Of the other pages, only the addresses.
+    /// The pages that are in memory, and only the addresses of the other pages.
     Loaded,
     /// Every page.
     #[default]
@@ -35,14 +35,14 @@ pub enum DumpDetail {
     Rows,
 }
 
-/// Prints `sst`, read through `source`, to `out`. It holds one page of each level at a time. In addition, it asks
-/// for as many pages ahead as the source keeps, and for the nodes above them. A session that does not keep pages in
-/// the cache is enough.
+/// Prints `sst` to `out`. The pages are read through `source`. It holds at most one page of each level at a time.
+/// In addition, it asks for as many pages ahead as the source keeps, and for the nodes above them. For this, a
+/// session that does not keep pages in the cache is enough.
 ///
 /// # Errors
 ///
 /// [`Error::Io`] if a page cannot be read or `out` cannot be written; [`Error::Corrupt`] if a page does not have
-/// the level or the rows that its parent says: then the walk cannot go on.
+/// the level or the rows that its parent says, because the walk cannot go on then.
 pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, out: &mut dyn io::Write) -> Result<()> {
     let mut out = Printer { sst, source, whole: Whole::new(sst, source), walk: None, detail, out };
     let meta = &sst.meta;
@@ -68,7 +68,7 @@ pub fn dump<S: PageSource + ?Sized>(sst: &Sst, source: &S, detail: DumpDetail, o
         }
         if let Some(root) = tree.flat {
             out.line(1, format_args!("flat: {}", Printed(&root)))?;
-            // If there is also a tree, everything under the list has been printed already.
+            // If the file also has a tree, everything under the list has been printed already.
             let show = if tree.btree.is_some() { Show::Addresses } else { Show::Pages };
             out.walk = if tree.btree.is_some() { None } else { out.walk_of(kind, tree) };
             let index = Index { tree: kind, nodes: PageKind::Flat, show };
@@ -88,8 +88,8 @@ pub fn read_footer(file: &dyn File, path: &Path) -> Result<Meta> {
     Ok(read_origin(file, path)?.0)
 }
 
-/// Like [`read_footer`], but also returns [where the file comes from](crate::SstBuilder::with_origin); empty if the
-/// file does not say it.
+/// Like [`read_footer`], but also returns [where the file comes from](crate::SstBuilder::with_origin). This is
+/// empty if the file does not say it.
 ///
 /// # Errors
 ///
@@ -129,8 +129,8 @@ struct Printer<'a, S: ?Sized> {
     sst: &'a Sst,
     source: &'a S,
     whole: Whole<'a, S>,
-    /// The walk over the tree whose data pages are printed. `None` if only pages in memory are printed, or a list
-    /// beside a tree.
+    /// The walk over the tree whose data pages are printed. `None` if only pages in memory are printed, or if the
+    /// index is a list beside a tree.
     walk: Option<WholeTree>,
     detail: DumpDetail,
     out: &'a mut dyn Write,
@@ -147,7 +147,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
     }
 
     /// The page that is `height` levels above the data pages and has rows from `row` on. If only pages in memory
-    /// are printed and this page is not in memory, it prints that and returns `None`.
+    /// are printed and this page is not in memory, it prints that the page is missing, and returns `None`.
     fn read(
         &mut self,
         at: &Address,
@@ -190,7 +190,7 @@ impl<S: PageSource + ?Sized> Printer<'_, S> {
         self.line(0, format_args!("value pages: {value_bytes} bytes, indexes: {} bytes", meta.index_bytes()))
     }
 
-    /// The page at the top of `subtree`, and everything under it.
+    /// Prints the page at the top of `subtree`, and everything under it.
     fn page(&mut self, index: Index, subtree: &Subtree, depth: usize) -> Result<()> {
         let (at, rows) = (&subtree.address, subtree.rows());
         if subtree.level == 0 {
@@ -405,8 +405,8 @@ impl fmt::Display for Printed<'_, Totals> {
     }
 }
 
-/// A key of a tree. In the history it is printed as a main row, because its version is printed with the row anyway.
-/// In other trees it is printed as bytes.
+/// A key of a tree. A key of the history is printed as the number of its main row, because its version is printed
+/// with the row anyway. A key of any other tree is printed as bytes.
 struct PrintedKey<'a> {
     tree: TreeKind,
     key: &'a [u8],
@@ -421,8 +421,8 @@ impl fmt::Display for PrintedKey<'_> {
     }
 }
 
-/// Bytes in quotes. Printable ASCII is printed as it is, the rest as `\xNN`. Long strings are cut, and their length
-/// is printed.
+/// Bytes in quotes. Printable ASCII is printed as it is, and other bytes as `\xNN`. Long strings are cut, and their
+/// length is printed.
 pub(crate) struct Escaped<'a>(pub &'a [u8]);
 
 impl fmt::Display for Escaped<'_> {

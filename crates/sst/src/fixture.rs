@@ -1,5 +1,5 @@
-//! Files for tests: makes a file on a simulated disk from rows, and every kind of source through which it can be
-//! read. It does not know what is tested.
+//! Files for tests. It makes a file on a simulated disk from rows, and every kind of source through which the file
+//! can be read. It does not know what is tested.
 
 use crate::KeyRange;
 use crate::format::meta::{Meta, PageIndexKind, TreeKind};
@@ -35,20 +35,21 @@ pub type Written = (u64, RowKind, Vec<u8>);
 pub struct Content {
     /// Versions of each key, newest first.
     pub rows: BTreeMap<Vec<u8>, Vec<Written>>,
-    /// Range erases in order, which do not overlap.
+    /// The range erases in order. They do not overlap.
     pub range_erases: Vec<RangeErase>,
     /// The number of column groups beside the main one; see [`part`].
     pub groups: usize,
-    /// Where the file says that it comes from; empty if it says nothing.
+    /// Where the file says that it comes from. It is empty if the file says nothing.
     pub origin: Vec<u8>,
 }
 
-/// The part that `written` has in column group `group`, made from its value; group 0 has the value itself.
+/// The part that `written` has in column group `group`. It is made from the value of `written`; in group 0 it is
+/// the value itself.
 pub fn part((version, kind, value): &Written, group: usize) -> Vec<u8> {
     match group {
         _ if *kind == RowKind::Erase => Vec::new(),
         0 => value.clone(),
-        // Some parts are empty and some as long as the value, so that large ones lie outside the page.
+        // Some parts are empty, and some are as long as the value, so that large parts lie outside the page.
         1 if version % 7 == 0 => Vec::new(),
         1 => value.iter().rev().copied().collect(),
         _ => format!("part {group} of version {version}").into_bytes().repeat(1 + (*version % 3) as usize),
@@ -95,9 +96,9 @@ impl Content {
         content
     }
 
-    /// Up to `keys` rows with versions 1 to 100. Some are erased, some have older versions, some have large values,
-    /// and range erases lie between them. Keys are made of few different bytes, so that some are prefixes of
-    /// others.
+    /// Up to `keys` rows with versions 1 to 100. Some rows are erased, some have older versions, some have large
+    /// values, and range erases lie between the rows. The keys are made of few different bytes, so that some keys
+    /// are prefixes of others.
     pub fn random(rng: &mut StdRng, keys: usize) -> Self {
         let mut content = Self::default();
         let key = |rng: &mut StdRng| -> Vec<u8> {
@@ -157,7 +158,7 @@ impl Content {
         Built { disk, meta, version_offset: 0 }
     }
 
-    /// Adds everything. Each range erase is added between the rows, at its start.
+    /// Adds everything. Each range erase is added between the rows, where it starts.
     pub fn add_to(&self, builder: &mut SstBuilder) {
         let mut erases = self.range_erases.iter().peekable();
         let mut add_erases = |builder: &mut SstBuilder, before: Option<&[u8]>| {
@@ -204,7 +205,8 @@ impl Built {
         self.sst_of(cache.register(PATH, self.meta.file_id, Arc::clone(&self.disk) as Arc<dyn Disk>), prefer_flat)
     }
 
-    /// Runs `read` with each kind of source and each index. What `read` asserts must hold for all of them.
+    /// Runs `read` with each kind of source and each index. What `read` asserts must hold for each of these
+    /// sources.
     pub fn on_every_source(&self, mut read: impl FnMut(&Reader<'_>)) {
         for prefer_flat in [false, true] {
             let alone = || {
@@ -233,8 +235,8 @@ impl Built {
             }
             let cache = PageCache::new(3 * 4400, 2, validate);
             let session = Session::new(&cache, Reason::Scan, Admit::Keep);
-            // When the flaky source refuses a page that the session had, the session has not pinned the page. So
-            // the page may be gone.
+            // If the flaky source refuses a page that the session had, the session has not pinned this page. So the
+            // page may be gone.
             let sst = self.sst_in(&cache, prefer_flat);
             run_counted("flaky session", sst, 2, &Flaky::forgetful(session, 9));
         }
@@ -245,7 +247,7 @@ impl Built {
 pub struct Reader<'a> {
     pub sst: Arc<Sst>,
     pub source: Rounds<'a>,
-    /// The rounds of fetching that it takes until a missing page is there.
+    /// How many rounds of fetching it takes until a missing page is there.
     rounds_a_page: u64,
 }
 
@@ -321,7 +323,7 @@ impl Built {
     }
 }
 
-/// A file that keeps only its length, for building files that do not fit in memory.
+/// A file that keeps only its length, so that files can be built that do not fit in memory.
 #[derive(Debug, Default)]
 pub struct NullFile {
     len: AtomicU64,

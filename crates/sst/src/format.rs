@@ -1,8 +1,8 @@
 //! Pure encoding and decoding: bytes in, values out. It knows no files and no cursors.
 //!
-//! `docs/format/sst.md` has the pictures in one place. Pages are used as they lie in memory: [`validate`] checks
-//! the structure of a page once when the page is loaded, after its checksum. Everything that reads the page
-//! afterwards relies on that.
+//! `docs/format/sst.md` shows all these formats in one place. Pages are used as they lie in memory: [`validate`]
+//! checks the structure of a page once when the page is loaded, after its checksum. Everything that reads the page
+//! later relies on this check.
 
 pub mod column;
 pub mod data_page;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// A command, and a part of its output when it succeeds, or when it fails.
+/// A command, and a part of the text that it should print, either when it succeeds or when it fails.
 pub type Expected<'a> = (&'a [&'a str], Result<&'a str, &'a str>);
 
 /// `larch` with these arguments, in an environment with these variables.

@@ -1,7 +1,9 @@
-//! The speed of reads from far away: gets and a scan of a database with 1 GB of data and 64 MiB of cache. They are
-//! compared with reads by the store's own client with as many requests under way. Also, how far a follower is behind.
+//! The speed of reads from far away: gets and a scan of a database with 1 GB of data and 64 MiB of cache. These are
+//! compared with reads by the store's own client that has as many requests under way. The tests also measure how
+//! far a follower is behind.
 //!
-//! One store is in this process, and its requests take 5 ms; the other is MinIO, if `LARCH_MINIO` is its program.
+//! One store is in this process, and its requests take 5 ms. The other store is MinIO, if `LARCH_MINIO` is the path
+//! of its program.
 
 use super::processes::{KEY, SECRET, Server};
 use super::{connect, fill, value};
@@ -30,10 +32,10 @@ const DATA_BYTES: u64 = 1 << 30;
 const VALUE_BYTES: usize = 400;
 const ROWS: u32 = (DATA_BYTES / (VALUE_BYTES as u64 + 4)) as u32;
 
-/// The bytes of a read by a client that reads single rows: a page.
+/// The bytes that a client must read for a single row: a page.
 const PAGE_BYTES: u64 = 16 << 10;
 
-/// A store that measures how long its reads took, to their last byte, and how many were under way.
+/// A store that measures how long its reads took until their last byte, and how many reads were under way.
 #[derive(Debug)]
 struct MeteredStore {
     inner: Arc<dyn ObjectStore>,
@@ -49,12 +51,12 @@ struct Meter {
     most_under_way: AtomicU64,
 }
 
-/// What was read in a time.
+/// What was read in a certain time.
 struct Reading {
     time: Duration,
     gets: f64,
     bytes: f64,
-    /// The mean of the requests under way, and the most.
+    /// The mean number of requests under way, and the greatest number.
     under_way: f64,
     most_under_way: u64,
 }
@@ -139,7 +141,7 @@ impl ObjectStore for MeteredStore {
 /// A store to be measured.
 struct Far {
     name: &'static str,
-    /// Without the time that requests take, where that is added.
+    /// The same store without the time that is added to its requests, if time is added.
     near: Arc<dyn ObjectStore>,
     far: Arc<dyn ObjectStore>,
     _server: Option<Server>,
@@ -231,7 +233,7 @@ fn random_ranges(objects: &[ObjectMeta], count: u32, bytes: u64) -> Vec<(Path, s
     (0..count).map(one).collect()
 }
 
-/// All of the objects, in ranges of `bytes`.
+/// Ranges of `bytes` that together are all of the objects.
 fn all_ranges(objects: &[ObjectMeta], bytes: u64) -> Vec<(Path, std::ops::Range<u64>)> {
     let ranges = objects.iter().flat_map(|object| {
         let starts = (0..object.size).step_by(bytes as usize);
@@ -250,7 +252,7 @@ fn measure(far: &Far) {
     let (name, objects) = (far.name, objects(&far.far));
     let db = open();
     let table = table_of(&db);
-    // Inner nodes come into memory.
+    // This brings the inner nodes into memory.
     get_rows(&table, 1, 40_000, 128);
     for under_way in [1, 16, 128, 256] {
         let gets = 300 * under_way as u32;
@@ -299,7 +301,7 @@ pub fn reads() {
     }
 }
 
-/// The time from the end of a commit to the first read of a follower that sees it.
+/// The time from the end of a commit to the first read of a follower that sees this commit.
 pub fn lag() {
     const COMMITS: u64 = 300;
     for Far { name, far, _server, .. } in stores() {
@@ -321,7 +323,8 @@ pub fn lag() {
                     let now = begin.elapsed();
                     for number in seen + 1..=newest {
                         let end = Duration::from_nanos(done[number as usize].load(Ordering::Acquire));
-                        // If a commit is seen before its writer knows that it is durable, the follower is not behind.
+                        // If a follower sees a commit before the writer knows that it is durable, the follower is
+                        // not behind.
                         lags.push(if end.is_zero() { Duration::ZERO } else { now.saturating_sub(end) });
                     }
                     seen = newest;
@@ -333,7 +336,7 @@ pub fn lag() {
             for number in 1..=COMMITS {
                 numbers.insert("newest", number.to_le_bytes()).expect("the store works");
                 done[number as usize].store(begin.elapsed().as_nanos() as u64, Ordering::Release);
-                // The follower looks at a steady pace, so commits must come at any moment between two looks.
+                // The follower looks at regular times, so commits must come at random moments between two looks.
                 std::thread::park_timeout(Duration::from_micros(rng.random_range(0..60_000)));
             }
             std::thread::park_timeout(Duration::from_secs(5));

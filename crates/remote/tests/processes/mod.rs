@@ -1,4 +1,4 @@
-//! Servers that speak S3, as processes on loopback. Each is stopped when its value is dropped.
+//! Servers that speak S3, as processes on loopback. A server is stopped when its value is dropped.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,14 +10,14 @@ pub const KEY: &str = "larch-test-key";
 pub const SECRET: &str = "larch-test-secret";
 const BUCKET: &str = "larch";
 
-/// The most that a server takes to begin.
+/// The longest time that a server may take to start.
 const BEGIN: Duration = Duration::from_secs(60);
 
 /// A server with one bucket.
 pub struct Server {
     process: Child,
     port: u16,
-    /// Where it keeps its objects, if it keeps them on the disk.
+    /// Where the server keeps its objects, if it keeps them on the disk.
     _directory: Option<tempfile::TempDir>,
 }
 
@@ -28,7 +28,7 @@ impl Server {
         let mut command = Command::new("moto_server");
         command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
         let server = Server::begin(command, port, None, "pip install 'moto[server]==5.2.5'");
-        // It does not look at credentials.
+        // The server does not look at credentials.
         let answer = server.ask(&format!("PUT /{BUCKET} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n"));
         assert!(answer.starts_with("HTTP/1.1 200"), "moto makes no bucket: {answer}");
         server
@@ -40,7 +40,7 @@ impl Server {
         let program = std::env::var_os("LARCH_MINIO").map_or_else(|| PathBuf::from("minio"), PathBuf::from);
         let mut command = Command::new(program);
         let directory = tempfile::tempdir().expect("there is room");
-        // A directory in its drive is a bucket.
+        // MinIO takes a directory in its drive as a bucket.
         std::fs::create_dir(directory.path().join(BUCKET)).expect("there is room");
         command.args(["server", "--quiet", "--address", &format!("127.0.0.1:{port}")]).arg(directory.path());
         command.env("MINIO_ROOT_USER", KEY).env("MINIO_ROOT_PASSWORD", SECRET).env("MINIO_BROWSER", "off");
@@ -87,7 +87,7 @@ impl Server {
         BUCKET
     }
 
-    /// What the environment of a process says that uses it.
+    /// The environment variables for a process that uses this server.
     pub fn variables(&self) -> [(&'static str, String); 5] {
         [
             ("AWS_ENDPOINT", self.endpoint()),
@@ -101,7 +101,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The server may have ended by itself.
         self.process.kill().ok();
         self.process.wait().ok();
     }

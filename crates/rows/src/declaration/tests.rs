@@ -1,4 +1,4 @@
-//! Declarations and the texts of keys. Random cases print their seed; run one again with `LARCH_SEED=n`.
+//! Declarations and the texts of keys. Random cases print their seed. `LARCH_SEED=n` runs one of them again.
 
 use super::*;
 use crate::field::Descending;
@@ -67,7 +67,7 @@ fn draw_values(rng: &mut StdRng, declaration: &Declaration) -> Vec<FieldValue<'s
     declaration.fields().iter().map(|&field| draw_value(rng, field)).collect()
 }
 
-/// The lines of the page's block of examples, in columns.
+/// The lines of the examples in `docs/format/tuple.md`, in columns.
 fn examples() -> impl Iterator<Item = [&'static str; 3]> {
     let page = include_str!("../../../../docs/format/tuple.md");
     let (_, after) = page.split_once("## Examples").expect("the page has examples");
@@ -145,7 +145,7 @@ fn keys_of_any_declaration_have_the_order_of_their_fields() {
         for _ in 0..500 {
             let declaration = draw_declaration(rng);
             let (mut a, mut b) = (draw_values(rng, &declaration), draw_values(rng, &declaration));
-            // Most pairs should differ in a later field only.
+            // Most pairs should differ only in a later field.
             let same = rng.random_range(0..a.len());
             b[..same].clone_from_slice(&a[..same]);
             let fields = declaration.fields().iter().zip(a.iter().zip(&b));

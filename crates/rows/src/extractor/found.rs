@@ -1,11 +1,11 @@
-//! What a row has for a field of an index. It does not know where the value comes from.
+//! What a row has for a field of an index. This module does not know where the value comes from.
 
 use crate::value::FieldValue;
 
-/// A value of a field, or why it has none.
+/// A value of a field, or the reason why the row has no value for it.
 pub type Found<'r> = Result<FieldValue<'r>, Unfit>;
 
-/// Why a row has no value for a field.
+/// The reason why a row has no value for a field.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// The row does not have it.

@@ -1,5 +1,5 @@
-//! Finds the field of a JSON value at a path. The other parts of the value are passed over without being kept. It
-//! does not know where the value comes from.
+//! Finds the field of a JSON value at a path. The other parts of the value are passed over without being kept. This
+//! module does not know where the value comes from.
 //!
 //! ```text
 //! path:  "$" { "." name | "['" name "']" | "[" number "]" | "[*]" }
@@ -39,7 +39,7 @@ impl Path {
         self.steps.contains(&Step::Each)
     }
 
-    /// Appends the values of the JSON value `bytes` on this path.
+    /// Appends the values that lie on this path in the JSON value `bytes`.
     pub fn find<'r>(&self, bytes: &[u8], kind: Kind, found: &mut Vec<Found<'r>>) {
         let start = found.len();
         let mut json = serde_json::Deserializer::from_slice(bytes);
@@ -51,7 +51,7 @@ impl Path {
     }
 }
 
-/// Reads a value. The field lies `steps` below it.
+/// Reads a value. `steps` lead from this value down to the field.
 struct Finder<'p, 'f, 'r> {
     steps: &'p [Step],
     kind: Kind,

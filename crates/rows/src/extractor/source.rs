@@ -52,7 +52,8 @@ enum Place {
         number: Number,
     },
     Json(Path),
-    /// `rest` are the bytes after the fields. They have the number that follows the fields of the declaration.
+    /// `rest` is the kind of the bytes after the fields, if they are named. The number of these bytes is one more
+    /// than that of the last field.
     Tuple {
         declaration: Declaration,
         rest: Option<Kind>,
@@ -63,10 +64,10 @@ enum Place {
 /// How the pieces between separators are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SplitForm {
-    /// `\t`, `\n`, `\r` and `\\` in a piece stand for one byte.
+    /// In a piece, `\t`, `\n`, `\r` and `\\` each stand for one byte.
     escaped: bool,
-    /// If set, a zero byte at the start is a mark and belongs to no piece, and no bytes mean no piece. If not set,
-    /// no bytes mean one empty piece.
+    /// If set, a zero byte at the start is a mark and belongs to no piece, and empty bytes have no piece. If not
+    /// set, empty bytes have one empty piece.
     marked: bool,
 }
 
@@ -122,7 +123,7 @@ impl Source {
         }
     }
 
-    /// Checks whether it can give values of `kind`. If not, the error says why.
+    /// Checks whether this source can give values of `kind`. If not, the error says why.
     pub fn check(&self, kind: Kind) -> Result<(), String> {
         let fits = |is_right: bool, what: &str| if is_right { Ok(()) } else { Err(format!("{what}, not {kind}")) };
         let is_string = matches!(kind, Kind::String | Kind::Bytes);
@@ -156,8 +157,8 @@ impl Source {
         }
     }
 
-    /// Appends the values of `bytes` for a field of `kind`. `bytes` is the key or the part that this source looks
-    /// at. If nothing is appended, the field is missing.
+    /// Appends the values of `bytes` for a field of `kind`. `bytes` is the key or the part at which this source
+    /// looks. If nothing is appended, the field is missing.
     pub fn find<'r>(&self, bytes: &'r [u8], kind: Kind, found: &mut Vec<Found<'r>>) {
         match &self.place {
             Place::Bytes { start, end, reading } => {
@@ -271,7 +272,7 @@ impl Place {
     }
 }
 
-/// The types of the fields of a tuple, and of the bytes after them if they are named.
+/// The types of the fields of a tuple, and the kind of the bytes after the fields if these bytes are named.
 fn scan_tuple(text: &mut Scanner<'_>) -> Result<(Declaration, Option<Kind>), BadText> {
     let mut fields = vec![FieldType::scan(text, None)?];
     while text.takes(",") {
@@ -327,7 +328,7 @@ impl Reading {
                 number[..bytes.len()].reverse();
             }
         }
-        // A number of 128 bits, in which all bits above the bits of the kind are 0.
+        // A number of 128 bits. All bits above the bits of the kind are 0.
         let bits = u128::from_le_bytes(number);
         Ok(match kind {
             Kind::F32 => FieldValue::F32(f32::from_bits(bits as u32)),
@@ -343,7 +344,7 @@ impl Reading {
 }
 
 impl SplitForm {
-    /// The bytes that contain the pieces; `None` if the form is `marked` and there are no bytes.
+    /// The bytes that contain the pieces; `None` if the form is `marked` and `bytes` is empty.
     fn pieces(self, bytes: &[u8]) -> Option<&[u8]> {
         match bytes {
             [] if self.marked => None,
@@ -364,7 +365,7 @@ fn given<'r>(value: Result<FieldValue<'r>, BadTuple>) -> Found<'r> {
 
 /// A piece of text with escapes as a value.
 fn escaped_as(piece: &[u8], kind: Kind) -> Found<'_> {
-    // A number has no byte that is written with an escape.
+    // No byte of a number is written with an escape.
     if !piece.contains(&b'\\') || !matches!(kind, Kind::String | Kind::Bytes) {
         return piece_as(piece, kind);
     }
@@ -411,7 +412,7 @@ fn raw_as(bytes: &[u8], kind: Kind) -> Found<'_> {
     }
 }
 
-/// Text as a number or a `bool`; an empty text is none.
+/// Text as a number or a `bool`. An empty text has no value.
 fn word_as(word: &[u8], kind: Kind) -> Found<'_> {
     if word.is_empty() {
         return Err(Unfit::Missing);

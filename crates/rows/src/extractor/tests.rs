@@ -1,5 +1,5 @@
-//! What rows give to indexes, and the texts that declare it. Random cases print their seed; run one again with
-//! `LARCH_SEED=n`.
+//! Tests of the keys that rows give to indexes, and of the texts that declare these keys. Random cases print their
+//! seed. `LARCH_SEED=n` runs one of them again.
 
 use super::*;
 use crate::random::{Draw, on_seeds};
@@ -22,7 +22,7 @@ fn keys(extractor: &Extractor, key: &[u8], parts: &[Vec<u8>]) -> Result<Vec<Vec<
     result.map(|()| keys)
 }
 
-/// The keys of a row without groups as text, in order.
+/// Checks the keys of a row without column groups, as text and in order.
 #[track_caller]
 fn check(declared: &str, value: &str, expected: Result<&[&str], &str>) {
     let extractor = extractor(declared);
@@ -32,7 +32,7 @@ fn check(declared: &str, value: &str, expected: Result<&[&str], &str>) {
     assert_eq!(shown.map_err(|bad| bad.to_string()), expected.map_err(str::to_owned), "{declared} of {value}");
 }
 
-/// Bytes as the page writes them.
+/// The bytes that stand for `text` in `docs/format/extractor.md`.
 fn bytes(text: &str) -> Vec<u8> {
     let mut scanner = Scanner::new(text);
     let bytes = if text.starts_with('"') { scanner.literal('"').map(String::into_bytes) } else { scanner.hex() };
@@ -136,7 +136,7 @@ fn what_is_wrong_is_an_error_unless_the_field_is_lenient() {
         (r#"value.json("$.a") f64"#, "", "it is not JSON: EOF while parsing a value at line 1 column 0"),
         ("value.tuple(u8, bool)[0]", "ab", "field 1 (bool) at byte 1: the byte is neither 0 nor 1"),
     ] {
-        // Whatever the kind, the type of a tuple's field need not be repeated.
+        // If a field comes from a tuple, its type need not be repeated, whatever its kind is.
         for declared in [source.to_owned(), format!("{source} required"), format!("{source}?")] {
             check(&declared, value, Err(&format!("field 0 of the index, `{declared}`: {what}")));
         }
@@ -162,10 +162,10 @@ fn json_is_read_along_its_path() {
     check(r#"value.json("$.big") i128"#, value, Ok(&["(18446744073709551615)"]));
     check(r#"value.json("$['\\u{e9}\\'']") u8"#, r#"{"é'": 5}"#, Ok(&["(5)"]));
     check(r#"value.json("$['é']") u8"#, r#"{"\u00e9": 5}"#, Ok(&["(5)"]));
-    // A path that an earlier member of the same name had does not count.
+    // A path within an earlier member of the same name does not count.
     check(r#"value.json("$.a.b") u8"#, r#"{"a": {"b": 1}, "a": {}}"#, Ok(&[]));
     check(r#"value.json("$.a[*]") u8"#, r#"{"a": [1, 2], "a": [3]}"#, Ok(&["(3)"]));
-    // The number that is nearest, as a program reads it.
+    // The result is the nearest number, as any program reads it.
     check(r#"value.json("$") f64"#, "122.416294033786585", Ok(&[&format!("({:?})", 122.416_294_033_786_58_f64)]));
 }
 
@@ -285,7 +285,7 @@ fn pick<'t>(rng: &mut StdRng, choices: &[&'t str]) -> &'t str {
     choices[rng.random_range(0..choices.len())]
 }
 
-/// A declared field; some have no meaning.
+/// A random declared field. Some of these fields have no meaning.
 fn draw_field(rng: &mut StdRng) -> String {
     let place = pick(
         rng,
@@ -313,7 +313,7 @@ fn draw_field(rng: &mut StdRng) -> String {
     format!("{source}{place}{kind}{optional}{descending}{}", pick(rng, &["", " required", " lenient"]))
 }
 
-/// A value of a kind that the fields look at, or anything.
+/// A random value: of a kind at which the fields look, or any bytes.
 fn draw_value(rng: &mut StdRng) -> Vec<u8> {
     match rng.random_range(0..4) {
         0 => Vec::draw(rng),

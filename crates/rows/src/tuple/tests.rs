@@ -1,4 +1,5 @@
-//! Order, prefixes and round trips of tuples of Rust. Random cases print their seed; run one again with `LARCH_SEED=n`.
+//! Tests of tuples of Rust: their order, their prefixes, and how they are read back. Random cases print their seed.
+//! `LARCH_SEED=n` runs one of them again.
 
 use super::*;
 use crate::decoder::Mistake;
@@ -15,7 +16,7 @@ fn native<T: PartialOrd>(a: &T, b: &T) -> Ordering {
     a.partial_cmp(b).expect("no NaN is drawn")
 }
 
-/// Tuples of this type, which `draw` makes, have the order of their bytes and are read back.
+/// Checks tuples of this type, which `draw` makes: they have the order of their bytes, and they are read back.
 #[track_caller]
 fn check<T>(name: &str, draw: impl Fn(&mut StdRng) -> T)
 where

@@ -1,4 +1,4 @@
-//! A dump fails where it cannot go on. What it prints is in the scripts of `crate::tests`.
+//! Tests that a dump fails where it cannot go on. The texts that dumps print are in the scripts of `crate::tests`.
 
 use super::*;
 use crate::fixture::{Built, Content, ID, PATH, SeenNode, shapes, tiny};
@@ -31,7 +31,7 @@ fn a_dump_of_a_damaged_file_names_the_place_and_never_panics() {
             let (byte, bit) = (rng.random_range(0..built.meta.file_bytes), rng.random_range(0..8));
             built.disk.flip_bit(PATH, byte, bit);
             match dumped(&built) {
-                // Value pages are not read, and gaps are nobody's.
+                // The dump does not read value pages, and gaps belong to no page.
                 Ok(text) => assert_eq!(text, whole, "seed {seed}, byte {byte} bit {bit}"),
                 Err(Error::Corrupt { file, offset, .. }) => {
                     assert_eq!(file, Path::new(PATH));
@@ -46,8 +46,9 @@ fn a_dump_of_a_damaged_file_names_the_place_and_never_panics() {
     }
 }
 
-/// A file of 12 rows under a root and two nodes, each with three pages, whose node number `which` in the order of
-/// [`Built::nodes`] is written again with what `change` makes of its children, at `level`; and what a dump says of it.
+/// Makes a file of 12 rows under a root and two nodes, each with three pages. The node with the number `which` in
+/// the order of [`Built::nodes`] is then written again at `level`, with its children changed by `change`. Returns
+/// what a dump says of this file.
 fn dumped_with(which: usize, level: u8, change: impl FnOnce(&mut [Child])) -> Result<String> {
     let content = Content::of_keys((0..12).map(|i| format!("key {i:02}")));
     let mut built = content.build(BuildOptions { max_page_rows: 2, ..tiny() });
@@ -99,7 +100,7 @@ fn a_dump_reads_every_page_once_however_little_may_be_read_ahead() {
         let whole = dumped(&built).expect("it is whole");
         let report = crate::verify(&built.sst(), &Resident::new(validate), &*built.raw(), &mut |_| {});
         let report = report.expect("it is whole");
-        // Values outside are named, not read.
+        // Values outside their page are named, but not read.
         let pages = report.all_pages().pages - report.pages_of(PageKind::Value).pages;
         for room_bytes in [0, 1, 5 << 10, 9 << 10, 14 << 10, 50 << 10, 200 << 10, 1 << 20, 8 << 20] {
             let cache = PageCache::new(16 << 20, 2, validate);
@@ -143,7 +144,7 @@ fn a_node_that_contradicts_its_parent_ends_a_dump() {
     let check = |found: String, expected: &str| assert!(found.contains(expected), "{expected:?} expected: {found}");
     check(complaint(0, 1, |_| {}), "it is of level 1 where 2 belongs");
     check(complaint(2, 2, |_| {}), "it is of level 2 where 1 belongs");
-    // Children at one page: whoever follows them prints a page for every way to it.
+    // All children are at one page. Whoever follows them prints this page for every way to it.
     check(
         complaint(0, 2, |children| children[1].address = children[0].address),
         "its children end at rows 2 to 6, its parent says 6..12",

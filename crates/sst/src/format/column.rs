@@ -2,8 +2,8 @@
 //! whole words. It does not know what the numbers mean.
 //!
 //! `value(i) = base + i * step + residual(i)`, wrapping. Residuals are unsigned and have `width` bytes each. Totals
-//! grow nearly linearly from child to child, so residuals are small: adjacent pages of one size need no residuals
-//! at all.
+//! grow nearly linearly from child to child, so residuals are small. Pages of the same size that lie one after the
+//! other need no residuals at all.
 
 /// Header of a packed column; the residuals lie elsewhere in the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -17,7 +17,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// The narrowest column for `values`. The step is their mean difference or their first difference.
+    /// The narrowest column for `values`. The step is the mean difference of the values, or their first difference.
     pub fn fit(values: impl ExactSizeIterator<Item = u64> + Clone) -> Self {
         let len = values.len() as u64;
         let mut ends = values.clone();
@@ -40,12 +40,13 @@ impl Column {
             low = low.min(residual);
             high = high.max(residual);
         }
-        // With a step of 0, no residual needs more than 64 bits; a step with such a residual is not worth having.
+        // With a step of 0, no residual needs more than 64 bits. A step whose residuals need more is not worth
+        // having.
         let Ok(spread) = u64::try_from(high - low) else { return Self { base: 0, step: 0, width: 8 } };
         Self { base: low as u64, step, width: (64 - spread.leading_zeros()).div_ceil(8) as u8 }
     }
 
-    /// Appends the residuals of `values`, which must be the values to which the column was fitted.
+    /// Appends the residuals of `values`. These must be the values to which the column was fitted.
     pub fn put(&self, out: &mut Vec<u8>, values: impl Iterator<Item = u64>) {
         for (i, value) in values.enumerate() {
             let residual = value.wrapping_sub(self.base).wrapping_sub((i as u64).wrapping_mul(self.step));

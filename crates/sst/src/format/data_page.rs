@@ -1,5 +1,5 @@
 //! A data page: rows in key order. Pages of the history and of range erases have the same layout, but other keys.
-//! It does not know what keys and values mean.
+//! This module does not know what keys and values mean.
 //!
 //! ```text
 //!  0  page header                                                            16
@@ -15,8 +15,9 @@
 //! tag:     bits 0-1 kind, 2 value lies outside, 3 older versions are in the history, 4 version is the base version
 //! ```
 //!
-//! The key suffix is what follows the prefix in the key. Its first four bytes are in the head; the tail is the
-//! rest. The value runs to the next record. A value that lies outside is a reference, see [`OutsideValue`].
+//! The key suffix is what follows the prefix in the key. The head has the first four bytes of the key suffix, and
+//! the tail has the rest. The value ends where the next record begins. A value that lies outside is a reference,
+//! see [`OutsideValue`].
 
 use super::key::{self, Suffix};
 use super::little_endian::{u32_at, u64_at};
@@ -32,7 +33,7 @@ const HEADS_AT: usize = HEADER_BYTES + 24;
 
 const WIDE_OFFSETS: u8 = 1;
 
-/// The most bytes of a record that are asked for ahead. The processor fetches the rest of a long value by itself.
+/// The most bytes of a record that are prefetched. The processor fetches the rest of a long value by itself.
 const MAX_PREFETCH_BYTES: usize = 256;
 
 const TAG_KIND: u8 = 0b11;
@@ -44,7 +45,7 @@ const TAG_UNKNOWN: u8 = !(TAG_KIND | TAG_OUTSIDE | TAG_HISTORY | TAG_BASE_VERSIO
 /// A row as it lies in its page, without its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowRecord {
-    /// Commit that wrote it.
+    /// The commit that wrote the row.
     pub version: Version,
     /// What the row says about the key.
     pub kind: RowKind,
@@ -76,7 +77,7 @@ pub struct Layout {
 pub struct HeadGuess<'k> {
     /// The part of the key after the prefix of the page.
     suffix: Suffix<'k>,
-    /// The first of the heads among which the key is guessed to be.
+    /// The first of the heads among which the key's head is guessed to be.
     start: Option<usize>,
 }
 
@@ -85,8 +86,8 @@ pub struct HeadGuess<'k> {
 pub struct HeadMatch<'k> {
     /// The part of the key after the prefix of the page, if the key begins with that prefix.
     suffix: Suffix<'k>,
-    /// The rows from `low` to `high` have the head of the key. All rows before them have lesser keys, and all rows
-    /// after them have greater keys.
+    /// The rows from `low` to `high` have the same head as the key. All earlier rows have lesser keys, and all
+    /// later rows have greater keys.
     low: usize,
     high: usize,
 }
@@ -164,13 +165,13 @@ impl Layout {
         }
     }
 
-    /// Where record `i` starts and where it ends.
+    /// Where record `i` starts, and where it ends.
     #[inline]
     fn ends(&self, page: &[u8], i: usize) -> (usize, usize) {
         if self.wide {
             return (self.offset(page, i), self.offset(page, i + 1));
         }
-        // Both offsets are next to each other and are read as one number.
+        // The two offsets are next to each other, and are read as one number.
         let both = u32_at(page, self.offsets_at + i * 2);
         ((both & 0xffff) as usize, (both >> 16) as usize)
     }
@@ -255,8 +256,8 @@ impl Layout {
         self.suffix(page, i).append_to(key);
     }
 
-    /// Copies the key of row `i` into `key`, which should have the same length. If the row's key is shorter, zeros
-    /// are appended; if it is longer, it is cut.
+    /// Copies the key of row `i` into `key`. The two should have the same length. If the key of the row is shorter,
+    /// zeros are appended. If it is longer, it is cut.
     pub fn copy_key(&self, page: &[u8], i: usize, key: &mut [u8]) {
         let suffix = self.suffix(page, i);
         let head = suffix.head.to_be_bytes();
@@ -271,8 +272,8 @@ impl Layout {
         self.base_version
     }
 
-    /// How many of the rows are erases; `None` if a row has older versions in the history, or if its value lies
-    /// outside the page.
+    /// How many of the rows are erases; `None` if some row has older versions in the history or a value outside the
+    /// page.
     pub fn erased_alone(&self, page: &[u8]) -> Option<u64> {
         let mut erased = 0;
         for i in 0..self.rows {
@@ -291,7 +292,7 @@ impl Layout {
         page[ROWS_AT + 16..ROWS_AT + 24].copy_from_slice(&first_row.to_le_bytes());
     }
 
-    /// Asks the memory for the record of row `i`: its key is compared first, and its value is read after that.
+    /// Prefetches the record of row `i`, whose key is compared first and whose value is read after that.
     #[inline]
     fn prefetch_record(&self, page: &[u8], i: usize) {
         let (start, end) = self.ends(page, i);
@@ -305,8 +306,8 @@ impl Layout {
         self.search_among(page, &self.match_heads(page, key))
     }
 
-    /// The part of [`Layout::search`] that reads the heads. It asks the memory for the record of the first row with
-    /// the same head as `key`.
+    /// The part of [`Layout::search`] that reads the heads. It prefetches the record of the first row with the same
+    /// head as `key`.
     #[inline(always)]
     pub fn match_heads<'k>(&self, page: &[u8], key: &'k [u8]) -> HeadMatch<'k> {
         let suffix = match key::strip_prefix(key, page, self.prefix_at..self.records_at) {
@@ -321,7 +322,7 @@ impl Layout {
         HeadMatch { suffix, low, high }
     }
 
-    /// Asks the memory for what [`Layout::guess_heads`] reads.
+    /// Prefetches what [`Layout::guess_heads`] reads.
     #[inline(always)]
     pub fn prefetch_ends(&self, page: &[u8]) {
         let page = page.as_ptr().addr();
@@ -329,9 +330,9 @@ impl Layout {
         prefetch(page + self.prefix_at, self.prefix_bytes.max(1));
     }
 
-    /// Begins a [`Layout::match_heads`] that reads few lines of memory if keys are spread evenly. It asks the
-    /// memory for the heads and offsets among which the key is guessed to be, or for all heads. If the answer is
-    /// known already, it returns that as the error.
+    /// The first half of [`Layout::match_heads`], done so that it reads few lines of memory if keys are spread
+    /// evenly. It prefetches the heads and offsets among which the key is guessed to be, or all heads. If it knows
+    /// the answer already, it returns the answer as the error.
     #[inline(always)]
     pub fn guess_heads<'k>(&self, page: &[u8], key: &'k [u8]) -> Result<HeadGuess<'k>, HeadMatch<'k>> {
         let suffix = match key::strip_prefix(key, page, self.prefix_at..self.records_at) {
@@ -352,7 +353,7 @@ impl Layout {
         Ok(HeadGuess { suffix, start })
     }
 
-    /// Finishes a [`Layout::match_heads`] that began with a guess.
+    /// The second half of [`Layout::match_heads`], after a guess.
     #[inline(always)]
     pub fn match_guessed<'k>(&self, page: &[u8], guess: &HeadGuess<'k>) -> HeadMatch<'k> {
         let HeadGuess { suffix, start } = *guess;
@@ -430,7 +431,7 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
 }
 
 impl Layout {
-    /// Checks the rows, one after the other. A page is checked whenever it was read, so this is fast for what
+    /// Checks the rows, one after the other. A page is checked each time it is read. So the check is fast for what
     /// nearly all rows are: a short key whose head is greater than the head before it, and a value in the page.
     #[inline]
     fn validate_rows<const N: usize>(
@@ -460,7 +461,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Checks row `i`, and that it comes after the row before it, whose record decodes.
+    /// Checks row `i`, and that it comes after the row before it. The record of that row decodes.
     #[inline(never)]
     fn validate_row(&self, page: &[u8], i: usize) -> Result<(), String> {
         let tag = self.record_bytes(page, i)[0];
@@ -556,7 +557,7 @@ impl DataPageBuilder {
         self.first_row + self.rows.len() as u64
     }
 
-    /// Counts rows of a page that was written without this builder. The builder must have no rows.
+    /// Counts rows of a page that was written without this builder. The builder must have no rows at this time.
     pub fn skip_rows(&mut self, rows: u64) {
         assert!(self.rows.is_empty(), "the page before is closed");
         self.first_row += rows;
@@ -608,17 +609,18 @@ impl DataPageBuilder {
         self.rows.last_mut().expect("an older version follows its newest").tag |= TAG_HISTORY;
     }
 
-    /// Whether the page stays within `limit` bytes if a row with this key and value is added. It may return false
-    /// for a page that would be only a little shorter than `limit`.
+    /// Whether the page stays within `limit` bytes if a row with this key and value is added. It may also return
+    /// false if the page would be only a little shorter than `limit`.
     #[inline]
     pub fn fits(&self, key: &[u8], version: Version, value_bytes: usize, limit: usize) -> bool {
         let records = self.records_with(key, version, value_bytes);
-        // Most rows fit even if the keys had no common prefix; finding that prefix takes time.
+        // Most rows would fit even if the keys had no common prefix. This is checked first, because finding the
+        // prefix takes time.
         Self::page_bytes(self.rows.len() + 1, records, 4) <= limit
             || self.bytes_with(key, version, value_bytes) <= limit
     }
 
-    /// The length of the page, or a little more, if a row with this key and value is added.
+    /// The length that the page has if a row with this key and value is added, or a little more.
     #[inline(never)]
     pub fn bytes_with(&self, key: &[u8], version: Version, value_bytes: usize) -> usize {
         let rows = self.rows.len() + 1;
@@ -631,7 +633,7 @@ impl DataPageBuilder {
         prefix + Self::page_bytes(rows, records, if records > usize::from(u16::MAX) { 4 } else { 2 })
     }
 
-    /// The length of the records if this row is added, and if the keys had no common prefix and no heads.
+    /// The length that the records have if this row is added and the keys have no common prefix and no heads.
     #[inline]
     fn records_with(&self, key: &[u8], version: Version, value_bytes: usize) -> usize {
         let suffix_len = varint::encoded_len(self.longest_key.max(key.len()) as u64);
@@ -649,13 +651,14 @@ impl DataPageBuilder {
         HEADS_AT + rows * 4 + (rows + 1) * offset_bytes + records
     }
 
-    /// Writes the page to `out`, over what `out` has (the page header becomes zero), and starts the next page.
+    /// Writes the page to `out`, in place of its content, and starts the next page. The page header is written as
+    /// zeros.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let rows = self.rows.len();
         assert!(rows > 0, "a page has at least one row");
         let prefix = key::common_prefix(self.key(0), self.key(rows - 1)).min(u16::MAX.into());
-        // The most that the records take. Their exact length is computed first only if it may decide the width of
-        // the offsets.
+        // The most bytes that the records can take. The exact length is computed first only if it may decide the
+        // width of the offsets.
         let lengths = 1 + varint::encoded_len(self.longest_key as u64) + self.version_bytes();
         let most = self.key_bytes - rows * prefix + self.value_bytes + rows * lengths;
         let is_wide = |bytes: usize| bytes > usize::from(u16::MAX);
@@ -747,8 +750,8 @@ impl PendingRow {
         &arena[self.key_at..self.value_at]
     }
 
-    /// What follows the head of the key after `prefix` bytes, together with the value, which comes directly after
-    /// it.
+    /// The part of the key that follows its head after `prefix` bytes, together with the value, which lies directly
+    /// behind it.
     fn tail_and_value<'a>(&self, arena: &'a [u8], prefix: usize) -> &'a [u8] {
         &arena[(self.key_at + prefix + key::HEAD_BYTES).min(self.value_at)..self.end]
     }

@@ -1,6 +1,6 @@
 //! Feature bits: they announce what the reader of a file must know or may know. Files of every format with such
-//! bits follow one rule, so that a release can distinguish files that it cannot read from damaged files. It knows
-//! no format and no file.
+//! bits follow one rule. So a release can tell files that it cannot read from damaged files. This module knows no
+//! format and no file.
 //!
 //! ```text
 //! bits  0-15   optional: a reader that does not know the bit reads the file without what it brings
@@ -8,12 +8,12 @@
 //! ```
 //!
 //! Invariant: everything in a page, record or edit is announced by the bits or by the numbered fields around it. So
-//! if all bits of a file are known, whatever does not decode is damaged.
+//! if all bits of a file are known and something does not decode, the file is damaged.
 
 /// The bits that a reader has to know.
 pub const REQUIRED: u32 = 0xffff_0000;
 
-/// Why bytes cannot be read.
+/// The reason why bytes cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreadable {
     /// The bytes are not what was written.

@@ -1,5 +1,5 @@
-//! Numbered fields with their lengths. With them, something that is written today leaves room for what later
-//! releases add.
+//! Numbered fields with their lengths. With them, something that is written today has room for what later releases
+//! add.
 //!
 //! ```text
 //! field:  number u8 | bytes varint | bytes
@@ -32,8 +32,8 @@ impl<'b> Field<'b> {
         Some(Self { number, bytes: varint::take_bytes(bytes)? })
     }
 
-    /// What a reader does with a field that it does not know: it skips the field, or refuses it with an error that
-    /// names `what` and the number.
+    /// What a reader does with a field that it does not know. It skips the field, or it refuses the field with an
+    /// error that names `what` and the number.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ pub fn put(out: &mut Vec<u8>, number: u8, bytes: &[u8]) {
     varint::put_bytes(out, bytes);
 }
 
-/// Reads the fields to the end of `bytes` for a reader that knows none of them: it skips optional fields, and
+/// Reads the fields to the end of `bytes`, for a reader that knows none of them. It skips optional fields. It
 /// refuses a required field with an error that names `what` and the number of the field.
 ///
 /// # Errors

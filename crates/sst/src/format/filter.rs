@@ -1,5 +1,5 @@
 //! A filter partition: one page about the keys of some rows of a file. It denies nearly every key that these rows
-//! do not have, and no key that they have. It knows no tree.
+//! do not have. It never denies a key that they have. It knows no tree.
 //!
 //! ```text
 //!  0  page header                                                           16
@@ -7,8 +7,8 @@
 //! 28  as the form of the filter has it: [blocks], or in files of release 0.1 [fuse]
 //! ```
 //!
-//! The feature bits of a file say which form its partitions have, so that a look-up does not need their heads. The
-//! hash of a key is fixed for ever, see [`hash_key`].
+//! The feature bits of a file say in which form its partitions are. So a look-up does not need the heads of
+//! partitions. The hash of a key is fixed for ever; see [`hash_key`].
 
 mod blocks;
 mod fuse;
@@ -22,8 +22,8 @@ const FIRST_ROW_AT: usize = HEADER_BYTES;
 const ROWS_AT: usize = 24;
 const HEAD_BYTES: usize = 28;
 
-/// The largest partition, even in files with larger pages: while a partition is being built, its hashes take five
-/// times as much.
+/// The largest partition, even in files with larger pages. While a partition is being built, its hashes take five
+/// times as much memory.
 pub const MAX_PARTITION_BYTES: u32 = 64 << 10;
 
 /// The filter that a file gets.
@@ -32,9 +32,9 @@ pub enum FilterKind {
     /// No filter.
     #[default]
     None,
-    /// About 12 bits a key. Of the absent keys, it takes one in 256 for present.
+    /// About 12 bits a key. It takes one in 256 absent keys for present.
     Bits12,
-    /// About 20 bits a key. Of the absent keys, it takes one in 4,000 for present.
+    /// About 20 bits a key. It takes one in 4,000 absent keys for present.
     Bits20,
 }
 
@@ -55,7 +55,7 @@ impl FilterKind {
 /// How the partitions of a file deny keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterForm {
-    /// By three fingerprints, in files of release 0.1.
+    /// By three fingerprints. Files of release 0.1 have this form.
     Fuse,
     /// By eight bits of a block.
     Blocks,
@@ -63,7 +63,7 @@ pub enum FilterForm {
 
 impl FilterForm {
     /// Whether a key or prefix with this hash may be among the rows of `page`, a validated partition. If the page
-    /// has another form, the answer means nothing; the check of a file finds such a page.
+    /// has another form, the answer means nothing. The check of a file finds such a page.
     #[inline]
     pub fn may_contain(self, page: &[u8], hash: u64) -> bool {
         match self {
@@ -78,7 +78,7 @@ const PREFIX_SEED: u64 = 0xe703_7ed1_a0b4_28db;
 const FOLD: u64 = 0x8ebc_6af0_9c88_c6e3;
 const LAST: u64 = 0x5899_65cc_7537_4cc3;
 
-/// The hash of a whole key, the same on every machine and for ever:
+/// The hash of a whole key. It is the same on every machine and for ever:
 ///
 /// ```text
 /// x = a0761d6478bd642f xor length
@@ -87,14 +87,14 @@ const LAST: u64 = 0x5899_65cc_7537_4cc3;
 /// fold(x) = low half xor high half of x times 8ebc6af09c88c6e3, 128 bits
 /// ```
 ///
-/// Folding a product comes from Wang Yi's wyhash, and so do the numbers.
+/// The idea to fold a product comes from Wang Yi's wyhash, and so do the numbers.
 #[inline]
 pub fn hash_key(key: &[u8]) -> u64 {
     hash(key, KEY_SEED)
 }
 
 /// The hash of the first bytes of keys. It is computed like [`hash_key`], but begins with e7037ed1a0b428db. So it
-/// differs from the hash of a key that consists of just these bytes.
+/// differs from the hash of a key that is just these bytes.
 pub fn hash_prefix(prefix: &[u8]) -> u64 {
     hash(prefix, PREFIX_SEED)
 }
@@ -108,7 +108,7 @@ fn hash(bytes: &[u8], seed: u64) -> u64 {
     }
     if !rest.is_empty() {
         let last = match bytes.last_chunk::<8>() {
-            // The last eight bytes, without the bytes before the rest.
+            // The last eight bytes, without those that come before `rest`.
             Some(last) => u64::from_le_bytes(*last) >> (64 - 8 * rest.len()),
             None => rest.iter().rev().fold(0, |last, &byte| last << 8 | u64::from(byte)),
         };
@@ -153,7 +153,7 @@ impl FilterLayout {
         if self.fingerprints.is_some() { FilterForm::Fuse } else { FilterForm::Blocks }
     }
 
-    /// Describes for people what `page` is made of. This must be the head of `page`.
+    /// Describes for people what `page` is made of. `self` must be the head of `page`.
     pub fn shape(&self, page: &[u8]) -> String {
         match self.fingerprints {
             Some(fingerprints) => fingerprints.to_string(),
@@ -162,7 +162,7 @@ impl FilterLayout {
     }
 }
 
-/// Checks a partition: every hash must be found by looking only within it.
+/// Checks a partition. After this check, a look-up of any hash reads only within the partition.
 ///
 /// # Errors
 ///
@@ -176,7 +176,7 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// How many rows a partition of at most `page_bytes` bytes is for; at least one.
+/// How many rows a partition of at most `page_bytes` bytes has; at least one.
 ///
 /// # Panics
 ///
@@ -187,8 +187,8 @@ pub fn partition_rows(kind: FilterKind, page_bytes: u32) -> u32 {
     (room / blocks::BLOCK_BYTES * kind.block_keys()).max(1) as u32
 }
 
-/// Writes the partition of `rows` rows from `first_row` into `out` (cleared first; the page header stays zero).
-/// `hashes` are the hashes of the rows' keys and prefixes, in any order.
+/// Writes the partition of `rows` rows from `first_row` on into `out`, which is cleared first. The page header
+/// stays zero. `hashes` are the hashes of the rows' keys and prefixes, in any order.
 pub fn build(kind: FilterKind, (first_row, rows): (u64, u32), hashes: &[u64], out: &mut Vec<u8>) {
     out.clear();
     out.resize(HEADER_BYTES, 0);

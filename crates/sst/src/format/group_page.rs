@@ -1,5 +1,5 @@
-//! A page of a column group: the parts of consecutive rows, found by row id. Keys, versions and kinds are not known
-//! here: they are in the main tree, or in the history for older versions.
+//! A page of a column group: the parts of consecutive rows, found by row id. This page does not have keys, versions
+//! and kinds. They are in the main tree or, for older versions, in the history.
 //!
 //! ```text
 //!  0  page header                                                            16
@@ -59,7 +59,7 @@ impl PageRows for GroupLayout {
         self.first_row
     }
 
-    /// The main tree or the history says to which version a part belongs.
+    /// Only the main tree or the history says to which version a part belongs.
     fn outside<'p>(&self, page: &'p [u8], i: usize, _: Seen) -> Option<OutsideValue<'p>> {
         let part = self.part(page, i);
         if part.outside { OutsideValue::new(&page[part.at..part.at + part.bytes]) } else { None }
@@ -154,7 +154,7 @@ pub fn validate(page: &[u8]) -> Result<(), String> {
 #[derive(Debug, Default)]
 pub struct GroupPageBuilder {
     first_row: u64,
-    /// The parts, one after the other, and where each ends.
+    /// The parts, one after the other, and the end of each part.
     parts: Vec<u8>,
     ends: Vec<usize>,
     outside: Vec<bool>,
@@ -197,7 +197,7 @@ impl GroupPageBuilder {
         self.any_outside |= outside;
     }
 
-    /// Writes the page into `out` (cleared first; the page header stays zero) and starts the next page.
+    /// Writes the page into `out`, which is cleared first, and starts the next page. The page header stays zero.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let rows = self.rows();
         let wide = self.parts.len() > usize::from(u16::MAX);

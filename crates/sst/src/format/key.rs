@@ -1,16 +1,16 @@
-//! Compares a key with keys whose shared prefix and first bytes are stored apart from the rest. It knows no page
-//! layout.
+//! Compares a key with the keys of a page, whose shared prefix and first bytes are stored apart from the rest. It
+//! knows no page layout.
 //!
 //! A page stores the prefix common to all its keys once. For each key it stores a *head* and a *tail*. The head is
-//! the next four bytes as a big-endian number, zero padded; the heads of all keys are next to each other, so that a
-//! search reads one array. The tail is the rest. Two suffixes are ordered as the triples (head, bytes in the head,
-//! tail).
+//! the next four bytes of the key as a big-endian number, padded with zeros. The heads of all keys are next to each
+//! other, so that a search reads one array. The tail is the rest of the key. Two suffixes are ordered as the
+//! triples (head, bytes in the head, tail).
 
 use std::cmp::Ordering;
 use std::hint;
 use std::ops::Range;
 
-/// The bytes of a key that its head has.
+/// How many bytes of a key its head has.
 pub const HEAD_BYTES: usize = 4;
 
 /// The part of a key after the page's prefix.
@@ -20,7 +20,7 @@ pub struct Suffix<'a> {
     pub head: u32,
     /// How many bytes of the head belong to the key, at most four.
     pub head_bytes: u8,
-    /// The rest.
+    /// The bytes of the key after the head.
     pub tail: &'a [u8],
 }
 
@@ -37,12 +37,12 @@ impl<'a> Suffix<'a> {
         }
     }
 
-    /// The part of `key` after its first `prefix_bytes` bytes. `key` must have at least so many.
+    /// The suffix of `key` after its first `prefix_bytes` bytes. `key` must have at least so many bytes.
     #[inline]
     fn after(key: &'a [u8], prefix_bytes: usize) -> Self {
         let Some(last) = key.len().checked_sub(HEAD_BYTES) else { return Self::new(&key[prefix_bytes..]) };
-        // The head is read at a place where it lies within the key. Then the bytes before it are shifted out, so
-        // that no branch depends on a length.
+        // The head is read at a place where all of it lies within the key. Then the bytes before the suffix are
+        // shifted out, so that no branch depends on a length.
         let at = prefix_bytes.min(last);
         let word = u32::from_be_bytes(*key[at..].first_chunk().expect("four bytes follow"));
         let head = (u64::from(word) << (8 * (prefix_bytes - at))) as u32;
@@ -72,11 +72,11 @@ impl<'a> Suffix<'a> {
     }
 }
 
-/// Where `key` lies relative to all keys that begin with the prefix, which is the bytes `prefix` of `page`: before
-/// them, after them, or among them with its own suffix.
+/// Where `key` lies relative to all keys that begin with a prefix: before them, after them, or among them with its
+/// own suffix. The prefix is the bytes `prefix` of `page`.
 ///
-/// If the prefix is short, the bytes after it in the page are compared along with it and masked out. So there is no
-/// branch on its length, which differs from page to page.
+/// If the prefix is short, the bytes after it in the page are compared with it and masked out. So no branch depends
+/// on its length, which differs from page to page.
 #[inline(always)]
 pub fn strip_prefix<'k>(key: &'k [u8], page: &[u8], prefix: Range<usize>) -> Result<Suffix<'k>, Ordering> {
     let len = prefix.len();
@@ -103,7 +103,7 @@ fn begins_with(key: &[u8], page: &[u8], prefix: Range<usize>) -> bool {
     }
 }
 
-/// Where a key that does not begin with `prefix` lies relative to all keys that do.
+/// Where a key that does not begin with `prefix` lies relative to all keys that begin with it.
 #[cold]
 fn apart_from(key: &[u8], prefix: &[u8]) -> Ordering {
     if prefix.starts_with(key) { Ordering::Less } else { key.cmp(prefix) }
@@ -135,7 +135,7 @@ pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     }
     let shorter = a.len().min(b.len());
     match shorter.checked_sub(8).and_then(|at| a[at..].first_chunk::<8>().zip(b[at..].first_chunk::<8>())) {
-        // The bytes that are not a whole word, together with bytes before them that are the same.
+        // The bytes that are not a whole word are compared together with bytes before them that are the same.
         Some((a, b)) => {
             let bits = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
             shorter - 8 + bits.trailing_zeros() as usize / 8
@@ -145,7 +145,7 @@ pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
 }
 
 /// The shortest string that is greater than `last` and at most `first`; `last` must be less than `first`. It is a
-/// prefix of `first`, and not a row's key.
+/// prefix of `first`, and need not be the key of a row.
 pub fn separator<'k>(last: &[u8], first: &'k [u8]) -> &'k [u8] {
     debug_assert!(last < first, "keys arrive in order");
     &first[..common_prefix(last, first) + 1]
@@ -158,9 +158,9 @@ const BLOCKS: usize = 32;
 
 /// How many of the sorted `heads` (little-endian u32 each) are less than `head`.
 ///
-/// A long array is halved a few times. Then the last head of every block is compared, and then all heads of one
-/// block. No comparison decides a jump, so nothing is predicted wrongly. If a page is in no processor cache, its
-/// lines are fetched together instead of one after the other.
+/// A long array is first halved a few times. Then the last head of every block is compared, and then all heads of
+/// one block. No comparison decides a jump, so nothing is predicted wrongly. If a page is in no cache of the
+/// processor, its lines are fetched together and not one after the other.
 #[inline]
 pub fn heads_below(heads: &[[u8; HEAD_BYTES]], head: u32) -> usize {
     let is_below = |bytes: &[u8; HEAD_BYTES]| usize::from(u32::from_le_bytes(*bytes) < head);
@@ -195,26 +195,27 @@ fn below_from(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32) -> usize {
     start + in_block
 }
 
-/// The run of entries whose head equals `head`: everything before it is less, everything after it is greater.
+/// The run of entries whose head equals `head`. All entries before the run are less, and all entries after it are
+/// greater.
 #[inline]
 pub fn equal_heads(heads: &[[u8; HEAD_BYTES]], head: u32) -> (usize, usize) {
     equal_from(heads, heads_below(heads, head), head)
 }
 
-/// Like [`equal_heads`], if it is known how many [`samples`] of the heads are less than `head`: `blocks`. Only the
-/// heads of the block after these samples are searched.
+/// Like [`equal_heads`], if it is known that `blocks` of the [`samples`] of the heads are less than `head`. Only
+/// the block after these blocks is searched.
 #[inline]
 pub fn equal_heads_in_block(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32) -> (usize, usize) {
     equal_from(heads, below_from(heads, blocks, head), head)
 }
 
-/// The number of heads among which a guess looks. If keys are spread evenly, the distance of a head from its
-/// guessed place is at most about half the root of the number of heads, and less on average: ten for 400 heads.
+/// The number of heads among which a guess looks. If keys are spread evenly, a head is at most about half the root
+/// of the number of heads away from its guessed place. The mean distance is less: ten for 400 heads.
 pub const GUESSED: usize = 3 * BLOCK;
 
-/// Where the heads begin among which `head` is guessed to be. The `heads` are sorted. Heads of keys that are hashes
-/// or counters are spread evenly. Reads the first and the last head. `None` if the heads are few, or if `head` is
-/// not between the first and the last one.
+/// Where the heads begin among which `head` is guessed to be. `heads` are sorted. If keys are hashes or counters,
+/// their heads are spread evenly. The guess reads the first and the last head. `None` if the heads are few, or if
+/// `head` is not between the first head and the last head.
 #[inline]
 pub fn guess(heads: &[[u8; HEAD_BYTES]], head: u32) -> Option<usize> {
     let (first, last) = (heads.first()?, heads.last()?);
@@ -226,7 +227,8 @@ pub fn guess(heads: &[[u8; HEAD_BYTES]], head: u32) -> Option<usize> {
     Some((at as usize).saturating_sub(GUESSED / 2).min(heads.len() - GUESSED))
 }
 
-/// Like [`equal_heads`], if the result lies within the [`GUESSED`] heads from `start` on. `None` if it does not.
+/// Like [`equal_heads`], if the result lies within the [`GUESSED`] heads from `start` on. `None` if the result does
+/// not lie there.
 #[inline]
 pub fn equal_heads_guessed(heads: &[[u8; HEAD_BYTES]], start: usize, head: u32) -> Option<(usize, usize)> {
     let is_below = |bytes: &[u8; HEAD_BYTES]| u32::from(u32::from_le_bytes(*bytes) < head);
@@ -237,10 +239,10 @@ pub fn equal_heads_guessed(heads: &[[u8; HEAD_BYTES]], start: usize, head: u32) 
     (begins && ends).then(|| equal_from(heads, start + below, head))
 }
 
-/// The run of entries whose head equals `head`. If there are any, the run begins at `low`.
+/// The run of entries whose head equals `head`. If any entry has this head, the run begins at `low`.
 #[inline]
 fn equal_from(heads: &[[u8; HEAD_BYTES]], low: usize, head: u32) -> (usize, usize) {
-    // Nearly always, none or one is equal: this is checked before searching again.
+    // Nearly always, no entry or one entry has this head. This is checked before a further search.
     let is_equal = |i: usize| heads.get(i).is_some_and(|bytes| u32::from_le_bytes(*bytes) == head);
     if !is_equal(low) {
         return (low, low);

@@ -1,4 +1,4 @@
-//! The little-endian numbers in a page. It does not know what they mean.
+//! The little-endian numbers in a page. This module does not know what the numbers mean.
 
 /// The little-endian number at `at`, within the page.
 #[inline]

@@ -1,5 +1,5 @@
 //! What a database knows about a file without reading it: roots, totals, bounds. The entry in the manifest and the
-//! footer of the file have the same bytes, so that a file can be opened alone. It reads no page.
+//! footer of the file have the same bytes. So a file can be opened alone. This module reads no page.
 //!
 //! ```text
 //! footer, the last 4096 bytes of a file:
@@ -13,7 +13,7 @@
 //! 4092  crc32c u32 of everything before it
 //! ```
 //!
-//! Features say what a reader must know to read the file right, see [`super::features`].
+//! Features say what a reader must know to read the file right; see [`super::features`].
 
 use super::features::{self, Unreadable};
 use super::filter::FilterForm;
@@ -27,7 +27,7 @@ use pages::Address;
 
 /// The newest format that this code writes, and the only one that it reads.
 pub const FORMAT_VERSION: u32 = 1;
-/// There is a flat index beside a B-tree. A reader that does not know it reads the B-tree.
+/// A flat index lies beside a B-tree. A reader that does not know this bit reads the B-tree.
 const FLAT_BESIDE: u32 = 1;
 /// The footer says where the file comes from.
 pub(crate) const ORIGIN: u32 = 1 << 1;
@@ -46,13 +46,13 @@ pub const ZSTD: u32 = 1 << 22;
 /// Every feature bit of files that this code knows.
 pub const FEATURES: u32 = FLAT_BESIDE | ORIGIN | GROUPS | FLAT_ALONE | FUSE_FILTER | BLOCK_FILTER | NODE_SAMPLES | ZSTD;
 
-/// The most column groups beside the main one: for each group, the footer holds two trees of about 100 bytes.
+/// The most column groups beside the main one. For each group, the footer holds two trees of about 100 bytes.
 pub const MAX_GROUPS: usize = 15;
 
 const MAGIC: &[u8; 8] = b"LARCHSST";
 const META_AT: usize = 32;
 
-/// The longest origin: the room that is left behind the largest meta.
+/// The longest origin. It fits into the room that the largest meta leaves in the footer.
 pub const MAX_ORIGIN_BYTES: usize = 512;
 
 /// Longest bound of keys that a meta holds.
@@ -87,7 +87,7 @@ impl PageIndexKind {
 pub struct Root {
     /// The page at the top: a node, the flat list, or the only data page.
     pub address: Address,
-    /// Index pages on the way to a data page.
+    /// How many index pages lie on the way to a data page.
     pub height: u8,
     /// Stored bytes of all pages of the index.
     pub index_bytes: u64,
@@ -96,7 +96,7 @@ pub struct Root {
 /// One sorted sequence of rows in a file, with the indexes that lead to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// The totals of what lies in it.
+    /// The totals of what the tree holds.
     pub totals: Totals,
     /// Number of data pages.
     pub data_pages: u64,
@@ -106,8 +106,8 @@ pub struct Tree {
     pub flat: Option<Root>,
 }
 
-/// A tree that most files do not have. Its description is allocated separately, because every file's meta stays in
-/// memory.
+/// A tree that most files do not have. The description of the tree is allocated separately, because the meta of
+/// every file stays in memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RareTree(Option<Box<Tree>>);
 
@@ -118,13 +118,13 @@ impl RareTree {
         self.0.as_deref().copied()
     }
 
-    /// Like [`RareTree::get`], but a reference.
+    /// Like [`RareTree::get`], but it returns a reference.
     #[inline]
     pub fn tree(&self) -> Option<&Tree> {
         self.0.as_deref()
     }
 
-    /// Like [`RareTree::tree`], but it can be changed.
+    /// Like [`RareTree::tree`], but the tree can be changed.
     pub fn tree_mut(&mut self) -> Option<&mut Tree> {
         self.0.as_deref_mut()
     }
@@ -153,13 +153,14 @@ impl From<Option<Tree>> for RareTree {
 }
 
 impl Tree {
-    /// The root from which a reader starts: the root of the B-tree if there is one, unless `prefer_flat`.
+    /// The root from which a reader starts. It is the root of the B-tree if the tree has one, unless `prefer_flat`
+    /// is set.
     pub fn root(&self, prefer_flat: bool) -> Root {
         let (first, second) = if prefer_flat { (self.flat, self.btree) } else { (self.btree, self.flat) };
         first.or(second).expect("a decoded tree has an index")
     }
 
-    /// Checks that its roots belong to one tree. A root of height 0 is the only data page.
+    /// Checks that the roots belong to one tree. A root of height 0 is the only data page.
     fn check(&self) -> Result<(), String> {
         for Root { height, .. } in [self.btree, self.flat].into_iter().flatten() {
             if (height == 0) != (self.data_pages == 1) {
@@ -177,30 +178,30 @@ impl Tree {
 
     /// Stored bytes of its indexes.
     pub fn index_bytes(&self) -> u64 {
-        // A decoded meta may say anything. A sum that does not fit a u64 is cut; it is compared with the true
-        // number, and differs.
+        // A decoded meta may say anything. If the sum does not fit a u64, it is cut. The sum is then compared with
+        // the true number, and differs from it.
         let of = |root: Option<Root>| root.map_or(0, |root| root.index_bytes);
         of(self.btree).saturating_add(of(self.flat))
     }
 }
 
-/// The bounds of the keys of a file, widened to the outside. Both may be keys of the file: the last key of most
-/// files is so short that it is the bound itself.
+/// The bounds of the keys of a file. They may lie a little outside the keys. Both bounds may also be keys of the
+/// file: in most files the last key is so short that it is the bound itself.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct KeyBounds {
-    /// Not greater than any key.
+    /// It is not greater than any key.
     pub low: Vec<u8>,
-    /// Not less than any key; `None` if no short string is so great.
+    /// It is not less than any key; `None` if no short string is that great.
     pub high: Option<Vec<u8>>,
 }
 
 impl KeyBounds {
-    /// The bytes of memory that it takes in addition to its own size.
+    /// How many bytes of memory this takes in addition to its own size.
     pub fn heap_bytes(&self) -> usize {
         self.low.capacity() + self.high.as_ref().map_or(0, Vec::capacity)
     }
 
-    /// Bounds of the keys from `first` to `last`, of at most [`MAX_BOUND_BYTES`] each.
+    /// Bounds of the keys from `first` to `last`. Each has at most [`MAX_BOUND_BYTES`] bytes.
     pub fn cut(first: &[u8], last: &[u8]) -> Self {
         let low = first[..first.len().min(MAX_BOUND_BYTES)].to_vec();
         let high =
@@ -208,7 +209,7 @@ impl KeyBounds {
         Self { low, high }
     }
 
-    /// Appends `low bound | high bound present u8 | high bound`, bounds length-prefixed.
+    /// Appends `low bound | high bound present u8 | high bound`. The length of each bound comes before the bound.
     pub fn encode(&self, out: &mut Vec<u8>) {
         varint::put_bytes(out, &self.low);
         out.push(u8::from(self.high.is_some()));
@@ -217,7 +218,8 @@ impl KeyBounds {
         }
     }
 
-    /// Takes an encoding off the front of `bytes`; `None` if it is malformed. Bounds may be longer than they should.
+    /// Takes an encoding off the front of `bytes`; `None` if it is malformed. The bounds may be longer than they
+    /// should be.
     pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
         let low = varint::take_bytes(bytes)?.to_vec();
         let high = match take_u8(bytes)? {
@@ -238,14 +240,14 @@ impl KeyBounds {
         self.low.as_slice() <= key && self.high.as_deref().is_none_or(|high| key <= high)
     }
 
-    /// Whether the same key may lie within both bounds.
+    /// Whether some key may lie within both bounds.
     pub fn overlaps(&self, other: &Self) -> bool {
         let starts_in_time = |a: &Self, b: &Self| b.high.as_deref().is_none_or(|high| a.low.as_slice() <= high);
         starts_in_time(self, other) && starts_in_time(other, self)
     }
 
-    /// Whether it can come before `next` in a sorted level: the bounds share no key, or they share one only because
-    /// keys were cut to the same bytes.
+    /// Whether a file with these bounds can come before a file with the bounds `next` in a sorted level. It can if
+    /// the bounds share no key, or if they share one only because keys were cut to the same bytes.
     pub fn is_before(&self, next: &Self) -> bool {
         let is_cut_tie = next.low.len() == MAX_BOUND_BYTES && self.high == successor(&next.low);
         self.high.as_deref().is_some_and(|high| high <= next.low.as_slice()) || is_cut_tie
@@ -271,7 +273,7 @@ impl KeyBounds {
         range.end.is_none() || self.high.as_ref().is_some_and(|high| range.ends_after(high))
     }
 
-    /// The smallest bounds that contain both.
+    /// The smallest bounds that contain both of these bounds.
     pub fn union(&self, other: &Self) -> Self {
         let high = match (&self.high, &other.high) {
             (Some(a), Some(b)) => Some(a.max(b).clone()),
@@ -282,7 +284,7 @@ impl KeyBounds {
 }
 
 /// The trees of a column group that is not the main one. Row `i` of `newest` belongs to row `i` of the main tree,
-/// and row `i` of `older` to row `i` of the history.
+/// and row `i` of `older` belongs to row `i` of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct GroupTrees {
     /// Parts of the newest versions.
@@ -294,13 +296,14 @@ pub struct GroupTrees {
 /// The filter of a file: a tree of partitions. Each partition covers consecutive rows of the main tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterTree {
-    /// The partitions, found by key like the pages of the main tree. Its rows are the rows of the main tree.
+    /// The tree of the partitions. They are found by key like the pages of the main tree. Its rows are the rows of
+    /// the main tree.
     pub tree: Tree,
-    /// The number of rows of each partition. The last partition has the rest.
+    /// The number of rows of each partition. The last partition has the remaining rows.
     pub partition_rows: u32,
-    /// The length of the key prefixes that are also in the filter; 0 if there are none.
+    /// The length of the key prefixes that are also in the filter; 0 if it has no prefixes.
     pub prefix_bytes: u16,
-    /// The form of its partitions, as the features say.
+    /// The form of the partitions, as the features say.
     pub form: FilterForm,
 }
 
@@ -320,7 +323,7 @@ impl FilterForm {
 }
 
 impl FilterTree {
-    /// Checks that it can be the filter of `main`.
+    /// Checks that this can be the filter of `main`.
     fn check(&self, main: Option<Tree>) -> Result<(), String> {
         let rows = main.map_or(0, |main| main.totals.rows);
         if self.tree.totals.rows != rows {
@@ -334,23 +337,23 @@ impl FilterTree {
     }
 }
 
-/// Everything that is known about a file without reading it. It takes about 200 bytes, and as much again for every
+/// Everything that is known about a file without reading it. It takes about 200 bytes, and 200 more bytes for every
 /// two column groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// Seed of the file's checksums, unique to the file.
+    /// The seed of the file's checksums, which is unique to the file.
     pub file_id: u64,
     /// Length of the file.
     pub file_bytes: u64,
     /// Newest versions of all keys.
     pub main: Option<Tree>,
-    /// Older versions, keyed by row id and version descending.
+    /// The older versions. Their keys are the row id, ascending, and the version, descending.
     pub history: RareTree,
     /// Range erases, keyed by start.
     pub range_erases: RareTree,
     /// The filter over the main tree's keys.
     pub filter: Option<FilterTree>,
-    /// Column groups beside the main one: group 1 first.
+    /// The column groups beside the main one, from group 1 on.
     pub groups: Vec<GroupTrees>,
     /// The bounds of rows and range erases.
     pub bounds: KeyBounds,
@@ -368,7 +371,7 @@ pub struct Meta {
     pub has_samples: bool,
     /// Whether some page is compressed by zstd.
     pub has_zstd: bool,
-    /// What a newer program has added and this one need not know. It is kept as it is.
+    /// What a newer program has added and this program need not know. It is kept unchanged.
     pub unknown: Unknown,
 }
 
@@ -377,7 +380,7 @@ pub struct Meta {
 pub struct Unknown {
     /// Low feature bits.
     pub features: u32,
-    /// Numbered fields, see `super::field`.
+    /// Numbered fields; see `super::field`.
     pub extension: Vec<u8>,
 }
 
@@ -387,7 +390,7 @@ impl Meta {
         (1..=self.groups.len() as u8).map(TreeKind::Group)
     }
 
-    /// The bytes of memory that it takes in addition to its own size.
+    /// How many bytes of memory this takes in addition to its own size.
     pub fn heap_bytes(&self) -> usize {
         let groups = self.groups.capacity() * size_of::<GroupTrees>();
         let rare = self.history.heap_bytes() + self.range_erases.heap_bytes();
@@ -483,7 +486,7 @@ impl Meta {
         varint::put_bytes(out, &self.unknown.extension);
     }
 
-    /// Takes an encoding from the front of `bytes`, or says what is wrong with it.
+    /// Takes an encoding from the front of `bytes`. The error says what is wrong with it.
     ///
     /// # Errors
     ///
@@ -511,7 +514,7 @@ impl Meta {
         Ok(meta)
     }
 
-    /// Checks that what it says about its trees and bounds fits together.
+    /// Checks that what the meta says about its trees and bounds fits together.
     fn check(&self) -> Result<(), String> {
         if self.bounds.high.as_ref().is_some_and(|high| *high < self.bounds.low) {
             return Err("it ends before it begins".to_owned());
@@ -591,7 +594,7 @@ impl Meta {
         })
     }
 
-    /// The file's last block. It has an origin exactly if the meta says so.
+    /// The file's last block. It has an origin if, and only if, the meta says so.
     pub fn footer(&self, origin: &[u8]) -> Vec<u8> {
         assert!(self.has_origin != origin.is_empty() && origin.len() <= MAX_ORIGIN_BYTES, "as the meta says");
         let mut out = Vec::with_capacity(BLOCK_BYTES);
@@ -622,7 +625,8 @@ impl Meta {
         Ok(Self::with_origin(footer)?.0)
     }
 
-    /// Like [`Meta::from_footer`], but also returns where the file comes from; empty if it does not say that.
+    /// Like [`Meta::from_footer`], but also returns where the file comes from. This is empty if the file does not
+    /// say it.
     ///
     /// # Errors
     ///
@@ -640,7 +644,8 @@ impl Meta {
         }
         let number = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().expect("four bytes"));
         features::check_version(number(8), FORMAT_VERSION)?;
-        // This comes before the meta, whose layout a required feature may have changed.
+        // This check comes before the meta is read, because a required feature may have changed the layout of the
+        // meta.
         features::check(number(12), FEATURES)?;
         let end = META_AT + number(24) as usize;
         let mut bytes = body.get(META_AT..end).ok_or("the footer's meta is longer than the footer")?;
@@ -671,9 +676,10 @@ pub enum TreeKind {
     RangeErases,
     /// Partitions of the filter over the main tree's keys.
     Filter,
-    /// Parts of a column group, by row id of the main tree. Groups count from 1; group 0 lies in the main tree.
+    /// The parts of a column group. They are found by row id of the main tree. Groups are numbered from 1, because
+    /// group 0 lies in the main tree.
     Group(u8),
-    /// Parts of older versions, by row id of the history.
+    /// The parts of older versions. They are found by row id of the history.
     GroupHistory(u8),
 }
 
@@ -690,7 +696,7 @@ impl TreeKind {
         }
     }
 
-    /// Whether its pages are found by row id only.
+    /// Whether the pages of the tree are found by row id only.
     pub fn is_by_row(self) -> bool {
         matches!(self, Self::Group(_) | Self::GroupHistory(_))
     }
@@ -863,7 +869,8 @@ mod tests {
         assert_eq!(Meta::decode(&mut bytes.as_slice()), Err(Unreadable::Newer("field 7".to_owned())));
     }
 
-    /// What is said against a meta, changed from [`meta`], whose main tree has 10 rows in 3 pages, with two groups.
+    /// Checks which error a changed meta gives. `change` changes [`meta`], whose main tree has 10 rows in 3 pages,
+    /// with two groups.
     #[track_caller]
     fn check_refused(expected: &str, change: impl FnOnce(&mut Meta)) {
         let mut changed = meta();

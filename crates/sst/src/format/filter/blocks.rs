@@ -27,7 +27,7 @@ pub(super) const BLOCKS_AT: usize = 64;
 
 const COUNT_AT: usize = 28;
 const FORM_AT: usize = 42;
-/// Distinguishes a page of this form from a page of fingerprints, which has a zero at this place.
+/// Tells that a page has this form. A page of fingerprints has a zero at this place.
 const FORM: u8 = 1;
 
 /// The number of words of a block, which is also the number of bits that a hash sets.
@@ -61,7 +61,7 @@ fn bit_of(hash: u64, i: usize) -> u64 {
     hash >> (6 * i) & 63
 }
 
-/// Whether a key or prefix with this hash may be among the rows. Any page can be asked; a page without blocks
+/// Whether a key or prefix with this hash may be among the rows. Any page can be asked. A page without blocks
 /// denies nothing.
 #[inline]
 pub(super) fn may_contain(page: &[u8], hash: u64) -> bool {

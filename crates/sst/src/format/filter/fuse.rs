@@ -10,8 +10,8 @@
 //!
 //! It is a 3-wise filter (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022). A hash
 //! has one place in each of three segments that follow each other. The fingerprints at these places, combined by
-//! xor, are the fingerprint of the hash. A hash that was not put in matches by chance, once in 256 or in 65,536. A
-//! page with 0 fingerprint bytes has no segments, and denies no key.
+//! xor, are the fingerprint of the hash. A hash that was not put in matches by chance, once in 256 or once in
+//! 65,536 cases. A page with 0 fingerprint bytes has no segments, and denies no key.
 //!
 //! ```text
 //! h             = mix(hash xor seed)
@@ -31,8 +31,8 @@ const FINGERPRINTS_AT: usize = 48;
 
 /// The number of places of a hash.
 const PLACES: usize = 3;
-/// The bits of the largest segment. With more, the bits of a hash that choose a place in a segment would overlap
-/// the bits that choose the segment.
+/// The bits of the largest segment. With more bits, the bits of a hash that choose a place in a segment would
+/// overlap the bits that choose the segment.
 const MAX_SEGMENT_BITS: u8 = 18;
 
 /// What the head of a partition says about its fingerprints.
@@ -40,7 +40,7 @@ const MAX_SEGMENT_BITS: u8 = 18;
 pub(super) struct Fingerprints {
     seed: u64,
     segment_bits: u8,
-    /// The number of segments that have first places; two more segments follow.
+    /// The number of segments in which the first of the three places can lie. Two more segments follow.
     segments: u32,
     bytes: u8,
 }
@@ -58,7 +58,7 @@ impl Fingerprints {
         }
     }
 
-    /// Whether a key or prefix with this hash may be among the rows. `page` must be the page with this head.
+    /// Whether a key or prefix with this hash may be among the rows. `self` must be the head of `page`.
     pub fn may_contain(&self, page: &[u8], hash: u64) -> bool {
         let h = mix(hash ^ self.seed);
         let fingerprints = &page[FINGERPRINTS_AT..];

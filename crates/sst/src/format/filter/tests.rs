@@ -1,4 +1,4 @@
-//! No hash that was put in is ever denied, others hardly ever match, and bytes of another shape are refused.
+//! No hash that was put in is ever denied, other hashes hardly ever match, and bytes of another shape are refused.
 
 use super::*;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -76,7 +76,7 @@ fn a_partition_is_about_as_long_as_a_page() {
         }
         assert_eq!(partition_rows(kind, 0), 1);
     }
-    // What the decision reckons with.
+    // The decision about filters is based on these numbers.
     let rows = KINDS.map(|kind| partition_rows(kind, 16 << 10));
     assert_eq!(rows, [10_710, 6_375]);
 }
@@ -87,7 +87,7 @@ fn bytes_of_another_shape_are_refused() {
     for len in 0..page.len() {
         assert!(validate(&page[..len]).is_err());
     }
-    // Whatever a head says, what passes can be asked.
+    // Whatever a head says, a page that passes the check can be asked.
     for at in FIRST_ROW_AT..blocks::BLOCKS_AT {
         for bit in 0..8 {
             let mut changed = page.clone();

@@ -1,4 +1,4 @@
-//! A group page gives back what was put in, is as long as was foretold, and notices damage.
+//! A group page gives back the parts that were put in, is as long as was predicted, and notices damage.
 
 use super::*;
 use rand::{RngExt, SeedableRng, rngs::StdRng};

@@ -1,9 +1,10 @@
-//! A partition of release 0.1 denies no hash whose fingerprint it has, and bytes of another shape are refused. Files
-//! that the release wrote are among the golden ones.
+//! A partition of release 0.1 denies no hash whose fingerprint it has, and bytes of another shape are refused.
+//! Files that this release has written are among the golden files.
 
 use super::*;
 
-/// A page of `segments` first segments of 8 places, with fingerprints of `bytes`, that has the fingerprint of `hash`.
+/// A page that has the fingerprint of `hash`. It has `segments` segments for first places, each of 8 places, and
+/// fingerprints of `bytes` bytes.
 fn page_with(hash: u64, segments: u32, bytes: u8) -> Vec<u8> {
     let mut page = vec![0; SEGMENTS_AT];
     page[24] = 1;
