@@ -18,7 +18,7 @@ const MORE_CRASHES: usize = 4;
 pub struct Crashes {
     /// Recoveries after a crash.
     pub recoveries: u64,
-    /// How many of these recoveries found rows in several parts, and compared each part of these rows.
+    /// How many recoveries found rows in several parts, and compared each part of these rows.
     pub in_parts: u64,
 }
 
@@ -126,7 +126,7 @@ pub const NESTED_FAULTS: usize = 4;
 
 /// Runs the history of `seed` until it meets a fault. A second fault hits the recovery from the first fault, a
 /// third fault hits the recovery from the second, and so on: [`NESTED_FAULTS`] faults in all. Each fault may be of
-/// any kind. After it, the machine may crash. All this is done `samples` times.
+/// any kind. After the fault, the machine may crash. All this is done `samples` times.
 pub fn fail_recoveries(seed: u64, steps: usize, samples: usize) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     for sample in 0..samples as u64 {

@@ -45,8 +45,7 @@ struct World {
     rng: Xoshiro256PlusPlus,
     history: History,
     /// For each table name, the version at which a table of this name was last created or dropped. Such a change
-    /// does not count as a commit. So it is not known whether a follower shows it at this version or at an earlier
-    /// version.
+    /// does not count as a commit. So it is not known whether a follower already shows the change at this version.
     changed: BTreeMap<String, Version>,
     followers: Vec<Follower>,
     counts: Followed,
@@ -98,7 +97,7 @@ impl World {
         self.note_tables(&before);
     }
 
-    /// The followers on the machine end with it.
+    /// The followers that run on the machine end when it crashes.
     fn crash(&mut self) {
         self.followers.clear();
         self.history.restart();

@@ -67,7 +67,7 @@ pub struct History {
 /// An open database, and the objects that keep it open. The fields are dropped in this order.
 #[derive(Debug)]
 struct Open {
-    /// Commits that somebody may still wait for, by their versions.
+    /// Commits that a later step may still wait for, by their versions.
     commits: Vec<Commit>,
     iterators: Vec<OpenRange>,
     cursors: Vec<OpenCursor>,
@@ -97,7 +97,7 @@ impl History {
         Self::with_options(seed, TinyOptions::of(seed))
     }
 
-    /// The same as [`History::new`], but the database has these options.
+    /// The same as [`History::new`], but the database has the options `options`.
     pub fn with_options(seed: u64, options: TinyOptions) -> Self {
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -168,8 +168,8 @@ impl History {
         Ok(())
     }
 
-    /// Notes which commits are durable, as the database says. They must survive a crash. The database knows all
-    /// durable commits.
+    /// Notes which commits are durable, as the database says. They must survive a crash. A commit that was durable
+    /// once must stay durable.
     fn see_what_is_durable(&mut self) {
         let Open { db, commits, .. } = self.opened();
         let durable = db.durable_version();
@@ -421,7 +421,7 @@ impl History {
         Ok(())
     }
 
-    /// Removes the files in a directory whose name the test does not use again. It only frees space.
+    /// Removes the files in a directory whose name the test does not use again. This only frees space.
     fn remove_files(&self, directory: &str) {
         for entry in self.disk.list(Path::new(directory)).unwrap_or_default() {
             self.disk.remove(&Path::new(directory).join(entry.name)).ok();

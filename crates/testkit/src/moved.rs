@@ -2,8 +2,8 @@
 //! database at the same place.
 //!
 //! In a directory that was moved, the first writer must go on and lose nothing. If its directory or its lock file
-//! was removed, it must not report any later commit as durable. The second writer must not meet any change by the
-//! first writer, whatever the first writer does.
+//! was removed, the first writer must not report any later commit as durable. The second writer must not meet any
+//! change by the first writer, whatever the first writer does.
 
 use crate::options::TinyOptions;
 use larch::{Database, Durability, Error, Follow, Result, Version};

@@ -104,7 +104,7 @@ pub fn filters(rng: &mut Xoshiro256PlusPlus) -> (Filters, u16) {
 /// Compression of a table.
 pub fn compression(rng: &mut impl Rng) -> Compression {
     // Both come from one draw. Its first bit chose between two codecs before zstd was added. It is still one draw,
-    // so that seeds keep their meaning.
+    // so that each seed still draws the same options.
     let bits = rng.random::<u32>();
     match (bits >> 31, bits >> 30 & 1) {
         (1, _) => Compression::None,

@@ -18,9 +18,9 @@
 //! VALUE, KEY:     text, and text*N is the text N times
 //! ```
 //!
-//! After the rows of `get`, `scan` and `next`, the output says what they cost each database. All databases are on
-//! simulated machines, whose background work runs on the thread of the script. So the costs are the same in every
-//! run.
+//! After the rows of `get`, `scan` and `next`, the output says what these reads cost each database. All databases
+//! are on simulated machines, whose background work runs on the thread of the script. So the costs are the same in
+//! every run.
 
 use crate::options::TinyOptions;
 use datadriven::TestCase;
@@ -105,7 +105,7 @@ impl Script {
         }
     }
 
-    /// Runs a script on one database with small files. It is for scripts whose output depends on options.
+    /// Runs a script on one database with small files. It is meant for scripts whose output depends on options.
     pub fn on_small_files() -> Self {
         let mut all = Self::on_all_options();
         all.worlds.truncate(1);
@@ -135,7 +135,8 @@ impl Script {
     }
 }
 
-/// Whether this word of a script reads rows. The costs of other words depend on when background work runs.
+/// Whether the word `directive` of a script reads rows. The costs of other words depend on when background work
+/// runs.
 fn is_read(directive: &str) -> bool {
     matches!(directive, "get" | "scan" | "next")
 }
@@ -231,7 +232,7 @@ impl World {
         let mut text = Vec::new();
         larch::check::dump_on(&machine, &manifest, DumpDetail::default(), &mut text)?;
         let text = String::from_utf8(text).expect("a dump is text");
-        // table, level, file number → rows and keys
+        // Maps the table, the level and the file number to the rows and the keys.
         let mut files: BTreeMap<(u32, u8, u64), (String, String)> = BTreeMap::new();
         for line in text.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();

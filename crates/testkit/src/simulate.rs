@@ -13,7 +13,7 @@ use crate::options::TinyOptions;
 use crate::rerun::Rerun;
 use crate::twins::read_both_ways;
 
-/// For each sample, how many flips of bits are tried. A flip costs only one open of the database, and it needs no
+/// How many flips of bits are tried for each sample. A flip costs only one open of the database, and it needs no
 /// history of its own.
 pub const FLIPS: usize = 4;
 

@@ -1,5 +1,5 @@
-//! Small databases that contain something of everything that a release can write. With each goes a list of the rows
-//! that must be read from it. They show two things: later releases can read what earlier releases wrote, and
+//! Small databases that contain something of everything that a release can write. Each comes with a list of the
+//! rows that must be read from it. They show two things: later releases can read what earlier releases wrote, and
 //! earlier releases can read what later releases write for them.
 //!
 //! A specimen is a folder with a database and two texts. The database is in the folder `db`. Some of its commits
@@ -172,11 +172,11 @@ pub fn write(machine: &Machine, folder: &Path, release: Release) -> larch::Resul
     Ok(())
 }
 
-/// Compares the rows in the database of a specimen with the rows in its text.
+/// Compares the rows in the database of a specimen with the rows in the specimen's text.
 ///
 /// # Panics
 ///
-/// If they differ, or if nothing can be read.
+/// Panics if they differ, or if nothing can be read.
 pub fn check(machine: &Machine, folder: &Path, read_only: bool) {
     let database = folder.join("db");
     let db = Database::builder(&database).machine(machine.clone()).create(false).read_only(read_only).open();

@@ -54,7 +54,7 @@ pub struct Settings {
     pub time: Duration,
     /// How long a round is.
     pub round: Duration,
-    /// The directory for the database. It must not exist, and it is removed at the end.
+    /// The directory for the database. It must not exist before the run, and it is removed at the end.
     pub directory: PathBuf,
     /// Returns the bytes that the process has allocated, if the process counts them.
     pub allocated_bytes: Option<fn() -> u64>,
@@ -108,8 +108,8 @@ impl Counts {
 
 impl Round {
     /// Checks the outcome of a call that may meet the trouble of the disk. `None` if the call met this trouble. Any
-    /// other error makes the test fail. It also fails if writes have stopped: no sync fails, so the database must
-    /// try everything again.
+    /// other error makes the test fail. The test also fails if writes have stopped: no sync fails, so the database
+    /// must try everything again.
     fn expect<T>(&self, what: &'static str, outcome: Result<T>) -> Option<T> {
         match outcome {
             Ok(value) => {
@@ -138,8 +138,8 @@ fn is_trouble(error: &Error) -> bool {
 ///
 /// # Panics
 ///
-/// If a promise is broken. If a thread does not end, the whole process is ended, because nothing could be dropped
-/// any more.
+/// Panics if a promise is broken. If a thread does not end, the whole process is ended, because nothing could be
+/// dropped any more.
 pub fn stress(settings: &Settings) -> Summary {
     println!("stress: seed {}, {:?} in rounds of {:?}", settings.seed, settings.time, settings.round);
     let mut summary = Summary::default();

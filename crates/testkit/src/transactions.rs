@@ -1,10 +1,10 @@
-//! Runs random transactions on the engine and checks their isolation. They run in one of two ways. Either they are
-//! interleaved on one thread of a simulated machine, whose disk fails, fills up and loses what was not synced. Or
-//! they run on threads of the real machine. A run consists of phases. A phase plays a plan on the open database,
-//! while other work is done beside it. At the end of a phase, the database stays open or is closed, the process is
-//! killed, or the machine loses power. The history of the phase is checked with everything that was seen up to this
-//! moment. If the database was opened again, a reader that sees all rows is added to the history. Then the history
-//! is checked a second time, without the commits that a power cut may lose.
+//! Runs random transactions on the engine and checks their isolation. Some runs interleave them on one thread of a
+//! simulated machine, whose disk fails, fills up and loses what was not synced. Other runs use threads of the real
+//! machine. A run consists of phases. A phase plays a plan on the open database, while other work is done beside
+//! it. At the end of a phase, the database stays open or is closed, the process is killed, or the machine loses
+//! power. The history of the phase is checked with everything that was seen up to this moment. If the database was
+//! opened again, a reader that sees all rows is added to the history. Then the history is checked a second time,
+//! without the commits that a power cut may lose.
 
 mod beside;
 mod threads;
@@ -94,7 +94,7 @@ impl fmt::Display for Summary {
 ///
 /// # Panics
 ///
-/// If the history has an anomaly, or if a commit is lost that was promised to survive.
+/// Panics if the history has an anomaly, or if a commit is lost that was promised to survive.
 pub fn simulate(seed: u64) -> Summary {
     let _rerun = Rerun::of_transactions(seed);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -228,8 +228,8 @@ impl Run {
         *ends.choose(&mut self.rng).expect("there are some")
     }
 
-    /// Ends the process or the machine in the way of `end`, and opens the database again. Removes from the history
-    /// what a power cut lost.
+    /// Ends the process or the machine in the way that `end` says, and opens the database again. Removes from the
+    /// history what a power cut lost.
     fn open_again(&mut self, store: EngineStore, end: End, history: &mut [Transaction]) -> EngineStore {
         self.summary.ends += store.ends();
         let newest = store.database().version();

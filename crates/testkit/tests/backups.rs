@@ -311,7 +311,7 @@ fn a_backup_in_a_store_is_whole_or_not_there_and_leaves_nothing_behind() {
     }
 }
 
-/// What a killed restore has left is never taken for a database. Nothing of it is removed later.
+/// What a killed restore has left is never taken for a database. None of it is removed later either.
 #[test]
 fn a_restore_to_a_store_that_was_killed_is_repeated_after_the_place_was_dropped() {
     for requests in 0.. {
@@ -356,7 +356,8 @@ fn a_restore_to_a_store_that_was_killed_is_repeated_after_the_place_was_dropped(
     }
 }
 
-/// Before anything at the target is changed, the call looks at what is already there, and decides.
+/// Before a backup or a restore changes anything at its target, it looks at what is already there and decides
+/// whether to go on.
 #[test]
 fn a_database_in_a_store_is_not_taken_over_by_a_backup_or_a_restore_to_its_place() {
     let (clock, seed) = (Arc::new(SimClock::new()), 1);

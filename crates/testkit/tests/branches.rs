@@ -36,8 +36,8 @@ struct World {
     prefixes: Vec<String>,
     trouble: StoreTrouble,
     counts: Counts,
-    /// For each branch whose making seems to have failed, the rows that it may have. Such a branch may exist now,
-    /// or it may appear later.
+    /// The rows that a branch may have, for each branch whose making seems to have failed. Such a branch may exist
+    /// now, or it may appear later.
     begun: BTreeMap<String, Vec<Rows>>,
     tells: bool,
 }
@@ -60,7 +60,7 @@ struct Db {
     /// outcome.
     may_have: Vec<Rows>,
     writer: Option<Process>,
-    /// Processes from which other processes have taken over. They need not have noticed it.
+    /// Processes from which other processes have taken over. These processes need not have noticed it.
     fenced: Vec<Process>,
 }
 

@@ -284,7 +284,7 @@ fn a_compaction_reads_each_page_of_range_erases_once() {
         table.compact().expect("the disk works");
         let after = db.metrics().pages.pages(Reason::Compaction, PageKind::RangeErase);
         let looks = after.hits + after.faults - before.hits - before.faults;
-        // Compaction looks at a few pages of each file, to see whether they cut off some of the other pages.
+        // Compaction looks at a few pages of each file, to see whether some of the other pages can be cut off.
         println!("{looks} looks at {pages} pages of range erases");
         assert!(looks <= 3 * pages, "{looks} looks at {pages} pages of range erases");
         drop(snapshot);

@@ -1,5 +1,5 @@
 //! Scans with a cache that evicts much: either it evicts a few pages all the time, or it evicts all pages now and
-//! then. A random history makes the tables. These have column groups, older versions, range erases and rows in
+//! then. A random history makes the tables. The tables have column groups, older versions, range erases and rows in
 //! memory.
 
 use larch::{Database, Key, Result};

@@ -133,8 +133,8 @@ fn what_is_prefetched_within_a_limit_is_the_same_data_under_every_index() {
                 done.expect("the disk works");
                 Vec::new()
             });
-            // With a tall tree, a read takes several times the index pages that it takes with a list. It is charged
-            // for none of them.
+            // With a tall tree, a read takes several times the index pages that it takes with a list. The read is
+            // charged for none of them.
             assert!(index[0] > index[2], "{limits:?}: {index:?}");
             data_reads.push(data);
         }

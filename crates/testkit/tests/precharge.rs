@@ -163,7 +163,7 @@ fn a_range_that_was_prefetched_in_any_way_reads_nothing_more() {
         for groups in groups {
             for limit in [Some(1), Some(50), Some(1000), None] {
                 for i in 0..4 {
-                    // Each read gets a new cache. A quarter of it has room for the longest range.
+                    // Each read gets a new cache. A quarter of the cache has room for the longest range.
                     let builder = Database::builder(scratch.path()).read_only(true).cache_bytes(64 << 20);
                     let db = builder.prefer_flat_index(prefer_flat).open().expect("the disk works");
                     let table = db.existing_table("t").expect("the disk works").expect("it was made");

@@ -1,4 +1,4 @@
-//! Work on a database in a store may write temporary data to this machine. It reads the data there again, and
+//! Work on a database in a store may write temporary data to this machine. The work reads the data there again, and
 //! leaves nothing behind.
 
 use larch::machine::Machine;

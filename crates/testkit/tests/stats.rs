@@ -322,7 +322,7 @@ fn rows_in_memory_are_counted_exactly_and_few_of_them_leave_a_file_uncertain_by_
     let (_disk, db, table) = ten_files(PageIndexKind::Btree);
     let rows = u64::from(10 * FILE_ROWS);
     for i in 0..5 {
-        // Each step replaces one row, adds one row and removes one row.
+        // Each pass of the loop replaces one row, adds one row and removes one row.
         table.insert(key(i * 3_000), "new").expect("the disk works");
         table.insert([&key(i * 3_000 + 1)[..], b"+"].concat(), "new").expect("the disk works");
         table.remove(key(i * 3_000 + 2)).expect("the disk works");

@@ -128,7 +128,7 @@ fn take_over(seed: u64) -> [u64; 3] {
                 }
             }
             24..27 => {
-                // The same must hold for a follower, whatever it has missed.
+                // A follower, too, must see only whole commits, whatever it has missed.
                 match &followed {
                     None => followed = following.open_by(|builder| builder.follow(Follow::Commits)).ok(),
                     Some(db) => _ = db.catch_up(),

@@ -201,7 +201,8 @@ impl Drop for CloseOnPanic<'_> {
 ///
 /// # Panics
 ///
-/// If an acknowledged transfer is missing, or if a failed or unknown transfer took place.
+/// Panics if an acknowledged transfer is missing, if a failed transfer took place, or if a transfer took place of
+/// which no client heard.
 pub fn audit(ledger: &Ledger, heard: &Heard) {
     let found: BTreeSet<Number> = ledger.audit().expect("the disk works").into_iter().collect();
     let Heard { acknowledged, failed, unknown } = heard;

@@ -28,7 +28,7 @@ const ROUND: Number = 1 << 32;
 ///
 /// # Panics
 ///
-/// If the bank cannot be opened, or if its total changes.
+/// Panics if the bank cannot be opened, or if its total changes.
 pub fn serve(directory: &Path, clients: Clients, round: u64, seed: u64) {
     let ledger = Ledger::open(Database::builder(directory)).expect("the disk works");
     let out = Mutex::new(std::io::stdout());

@@ -101,7 +101,7 @@ impl Ledger {
         })
     }
 
-    /// Makes a transfer. Other tasks may run between its reads.
+    /// Makes a transfer. Other tasks may run between the reads of the transfer.
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl Ledger {
     ///
     /// # Panics
     ///
-    /// If an account does not hold the amount that follows from the records.
+    /// Panics if an account does not hold the amount that follows from the records.
     pub fn audit(&self) -> Result<Vec<Number>> {
         let tx = self.db.begin()?;
         // The records are not in the order of their commits. So the amount of an account may be below zero while
@@ -159,7 +159,7 @@ impl Ledger {
     ///
     /// # Panics
     ///
-    /// If the sum of all accounts is not the sum at the start.
+    /// Panics if the sum of all accounts is not the sum at the start.
     pub fn expect_total(&self) -> Result<()> {
         let tx = self.db.begin()?;
         let mut total = 0;
@@ -167,8 +167,8 @@ impl Ledger {
             total += amount(Some(&row?.1[..]));
         }
         assert_eq!(total, FIRST_AMOUNT * u64::from(ACCOUNTS), "what all accounts hold together");
-        // A commit would promise that everything it has read is durable. After a failed sync, reads go on, but this
-        // is not known.
+        // A commit would promise that everything it has read is durable. After a failed sync, reads still work, but
+        // it is not known whether what they read is durable.
         tx.rollback();
         Ok(())
     }

@@ -80,8 +80,8 @@ pub fn fail_syncs(clients: Clients, rounds: u64, seed: u64) -> Summary {
             disk.lose_writes_of_failed_syncs();
         }
         let serving = serve(&office, clients, &mut rng);
-        // The thread ends when the bank refuses writes. It goes on if the failed sync was on a file that can be
-        // written again.
+        // The thread ends when the bank refuses writes. The thread goes on if the failed sync was on a file that
+        // can be written again.
         let mut failed = 0;
         while !serving.is_finished() {
             if disk.sync_count() >= failed {

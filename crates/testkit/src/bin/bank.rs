@@ -17,7 +17,7 @@ cargo x bank [--rounds N] [--seed N]
 struct Arguments {
     rounds: u64,
     seed: u64,
-    /// For `--serve`: the directory, the clients and the round of the bank in this process.
+    /// The directory, the clients and the round of the bank that this process serves with `--serve`.
     serve: Option<PathBuf>,
     clients: Clients,
     round: u64,

@@ -73,8 +73,8 @@ impl Move {
         }
     }
 
-    /// The place in `rows` after this move from `place`. Place 0 is before the first row, and place 1 is the first
-    /// row.
+    /// The place in `rows` to which this move leads from `place`. Place 0 is before the first row, and place 1 is
+    /// the first row.
     fn in_rows(&self, rows: &[SeenRow], place: usize) -> usize {
         match self {
             Self::Seek(key) => 1 + rows.partition_point(|(row, _)| row < key),

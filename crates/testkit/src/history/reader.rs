@@ -14,7 +14,7 @@ use std::ops::{Bound, Deref};
 pub enum Wanted {
     /// The value of a row, in a table with or without column groups.
     Whole,
-    /// The parts of a row in these groups, in this order.
+    /// The parts of a row in the given groups, in the given order.
     Parts(Vec<usize>),
 }
 
@@ -88,7 +88,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader of what is `wanted` of `table`, at the snapshot or at the newest version.
+    /// A reader that reads what is `wanted` of `table`, at the snapshot or at the newest version.
     pub fn new(table: &Table, snapshot: Option<&Snapshot>, wanted: Wanted) -> Self {
         let names = table.options().groups;
         let selection = match &wanted {

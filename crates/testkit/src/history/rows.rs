@@ -61,8 +61,9 @@ pub fn build_add(files: &mut FileBuilder, groups: usize, key: &[u8], value: &[u8
 }
 
 impl History {
-    /// Mostly one of a few dozen short keys. Sometimes a key that differs from its neighbours only after byte 64,
-    /// where bounds are cut. Sometimes a long key, or a key whose bytes sort before or after most others.
+    /// Draws a key. Mostly it is one of a few dozen short keys. Sometimes it is a key that differs from its
+    /// neighbours only after byte 64, where bounds are cut. Sometimes it is a long key, or a key whose bytes sort
+    /// before or after most others.
     pub fn key(&mut self) -> Vec<u8> {
         let rng = &mut self.rng;
         match rng.random_range(0..100) {
@@ -105,7 +106,7 @@ impl History {
         value
     }
 
-    /// Any range: bounded or not, inclusive or not, often empty.
+    /// Draws any range: bounded or not, inclusive or not, often empty.
     pub fn range(&mut self) -> KeyRange {
         let (low, high) = (self.bound(), self.bound());
         if self.rng.random_range(0..4) == 0 {

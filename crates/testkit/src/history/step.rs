@@ -193,7 +193,7 @@ impl History {
         Ok(())
     }
 
-    /// A reader. It is random which parts of the rows it reads, and at which version.
+    /// A reader that reads random parts of the rows, at a random version.
     fn reader(&mut self, table: &str) -> Reader {
         let view = self.view();
         let wanted = Wanted::any(&mut self.rng, self.stored[table].groups.len());
@@ -208,7 +208,7 @@ impl History {
         self.rng.random_range(0..=count).checked_sub(1)
     }
 
-    /// Reads a row, or several rows together. Some of the keys are absent, and a key may be there twice.
+    /// Reads a row, or several rows together. Some of the keys are absent, and the same key may be asked for twice.
     fn read_point(&mut self) -> Result<()> {
         let name = self.table();
         let reader = self.reader(&name);
@@ -572,7 +572,7 @@ impl History {
         Ok(())
     }
 
-    /// Closes the database, or only drops it, and opens it again. Nothing acknowledged may be missing.
+    /// Closes the database, or only drops it, and opens it again. No acknowledged commit may be missing.
     fn reopen(&mut self) -> Result<()> {
         if self.rng.random() {
             self.close()?;

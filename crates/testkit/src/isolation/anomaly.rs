@@ -9,7 +9,7 @@ use std::fmt;
 pub enum Kind {
     /// A transaction saw a value whose writer did not commit, or took the value back before its commit (G1a).
     AbortedRead,
-    /// A transaction saw a value that its writer replaced before it committed (G1b).
+    /// A transaction saw a value that its writer replaced before the commit (G1b).
     IntermediateRead,
     /// A transaction saw a value that was committed after its snapshot.
     FutureRead,
@@ -21,7 +21,7 @@ pub enum Kind {
     UnwrittenValue,
     /// The rows of a range were not in order, or some of them do not belong to the range.
     BrokenRange,
-    /// A commit has no place in the order of versions, or its place is before its own snapshot.
+    /// A commit has no place in the order of versions, or a place before the transaction's own snapshot.
     CommitOrder,
     /// Under snapshot isolation, two transactions that overlap wrote the same key.
     OverlappingWrites,

@@ -1,4 +1,4 @@
-//! The name and the story of the anomaly that a cycle of dependencies is. Another module finds the cycles.
+//! Gives a cycle of dependencies its name as an anomaly, and tells its story. Another module finds the cycles.
 
 use super::anomaly::{Anomaly, Kind};
 use super::graph::{Dependency, Edge};

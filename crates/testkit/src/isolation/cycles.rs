@@ -1,5 +1,5 @@
 //! Finds the cycles of dependencies that are anomalies. The time is linear in the size of the graph. For each knot
-//! of cycles, it finds a shortest cycle. It does not know the names of anomalies.
+//! of connected cycles, it finds a shortest cycle. It does not know the names of anomalies.
 //!
 //! The search follows paths through the graph in *states*. A state is a node, together with the fact whether the
 //! path came to the node by an *rw* edge. If a path came by an *rw* edge to a transaction that may be a pivot, it
@@ -23,7 +23,8 @@ pub fn find(graph: &SortedGraph, allows_pivots: &[bool]) -> Vec<Vec<Edge>> {
     components.iter().map(|component| shortest_cycle(&states, component)).collect()
 }
 
-/// Twice the number of a node. One is added if the path came by an *rw* edge to a transaction that may be a pivot.
+/// A state as a number: twice the number of its node, plus one if the path came by an *rw* edge to a transaction
+/// that may be a pivot.
 type State = u32;
 
 struct States<'g> {
@@ -147,7 +148,7 @@ struct Met {
     before: State,
 }
 
-/// Searches within one component. From one state after another, it searches the shortest path back to the same
+/// Searches within one component. From one state after another, it searches for the shortest path back to the same
 /// state. An edge that comes from a moment has length zero.
 struct Search {
     is_inside: Vec<bool>,

@@ -1,8 +1,8 @@
 //! Makes the engine a store of marks. It does not judge what the engine shows.
 //!
 //! A value begins with the number of its mark. The rest of the value follows from the number, so an incomplete
-//! value is noticed. Table 1 keeps its values in column groups. For each read of a row, it draws a form: a call
-//! that waits, a call that tries first, or a future.
+//! value is noticed. Table 1 keeps its values in column groups. For each read of a row, the store draws a form: a
+//! call that waits, a call that tries first, or a future.
 //!
 //! A transaction whose commit failed did not take place, unless the engine says that its outcome is unknown. The
 //! engine promises this, and the history is checked for this promise.
@@ -101,7 +101,7 @@ pub struct EngineStore {
     durable: AtomicU64,
 }
 
-/// A table. If it has column groups, also the selection of all its parts.
+/// A table. If the table has column groups, `all_parts` selects all its parts.
 #[derive(Debug)]
 struct EngineTable {
     table: Table,
@@ -116,7 +116,7 @@ enum Form {
     Tries,
     Awaits,
     ForUpdate,
-    /// By an index, if the table has one. Otherwise, by a call that waits.
+    /// The row is read by an index if the table has one, and otherwise by a call that waits.
     ByIndex,
 }
 
@@ -199,7 +199,7 @@ impl EngineStore {
         self.table(0).indexes().is_ok_and(|names| !names.is_empty())
     }
 
-    /// Drops the index by which transactions read table 0. If it does not exist, creates it.
+    /// Drops the index by which transactions read table 0. If this index does not exist, creates it.
     ///
     /// # Errors
     ///
@@ -420,7 +420,7 @@ impl OpenTransaction for EngineTransaction<'_> {
         let form = store.form();
         if let Some(by_key) = store.index(place.table, form) {
             match inside.get_by(&by_key, &place.key) {
-                // The transaction is older than the index.
+                // The transaction is older than the index, so it cannot use the index.
                 Err(Error::IndexNotReady { .. }) => {}
                 rows => {
                     let rows = rows?;

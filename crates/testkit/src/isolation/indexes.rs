@@ -4,11 +4,11 @@
 use larch::index::{IndexKeys, IndexOptions};
 use larch::{Database, Error, Index, Result, Table};
 
-/// The keys of this index are the keys of the table's rows. So a read by this index sees the same as a read of the
+/// The index whose keys are the keys of the table's rows. So a read by this index sees the same as a read of the
 /// table.
 const BY_KEY: &[u8] = b"key";
 
-/// The keys of this index are the numbers of the marks. Every put moves an entry, and no two rows have the same
+/// The index whose keys are the numbers of the marks. Every put moves an entry, and no two rows have the same
 /// entry.
 const BY_MARK: &[u8] = b"mark";
 
@@ -39,7 +39,7 @@ impl IndexKeys for Keys {
     }
 }
 
-/// The closure that makes the keys of an index with this declaration.
+/// The closure that makes the keys of an index with the given declaration.
 ///
 /// # Errors
 ///

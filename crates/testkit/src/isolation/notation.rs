@@ -1,5 +1,5 @@
 //! Writes and reads transactions as text, for tests and for the stories of anomalies. This module does not judge
-//! them.
+//! the transactions.
 //!
 //! ```text
 //! T2 snapshot: b@1 r(x)=1 r(y)=- w(x)=2 e(y) e[a..c) scan[a..c)=a:1,b:2 back(..c]=-.. save w(x)=3 undo0 c@2

@@ -1,5 +1,5 @@
-//! For each key, its versions in the order that the engine gave them. For each value, where it comes from. It does
-//! not know what transactions read.
+//! Finds two things: for each key, its versions in the order that the engine gave them; and for each value, where
+//! it comes from. This module does not know what transactions read.
 
 use super::anomaly::{Anomaly, Kind};
 use super::keys::Keys;

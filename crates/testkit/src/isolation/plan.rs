@@ -205,7 +205,8 @@ impl Draw {
     /// Draws the order of the steps. At most `open` transactions are under way at the same time.
     fn order(&mut self, transactions: &[PlannedTransaction], open: usize) -> Vec<usize> {
         let mut waiting = (0..transactions.len()).peekable();
-        // Each transaction that is under way, with the number of steps that it has left. To begin is one more step.
+        // Each transaction that is under way, with the number of steps that it has left. To begin counts as one
+        // more step.
         let mut under_way: Vec<(usize, usize)> = Vec::new();
         let mut order = Vec::new();
         loop {

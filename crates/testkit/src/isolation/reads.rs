@@ -143,9 +143,8 @@ impl Reads<'_, '_> {
         }
     }
 
-    /// How many versions of `key` the read saw. The read was wrong. `None` if the value that it saw is no version
-    /// of the key. If a read wrongly saw no value, it counts as a read of the newest earlier version that has no
-    /// value.
+    /// How many versions of `key` a wrong read saw. `None` if the value that the read saw is no version of the key.
+    /// If a read wrongly saw no value, it counts as a read of the newest earlier version that has no value.
     fn version_seen(&self, key: u32, saw: Option<Mark>, in_snapshot: usize) -> Option<usize> {
         let versions = self.order.versions(key);
         if saw.is_some() {

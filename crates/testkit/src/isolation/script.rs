@@ -30,7 +30,8 @@ use crate::options::TinyOptions;
 use os::Machine;
 use std::collections::BTreeMap;
 
-/// The number of databases on which a script is played. Each has other options. All databases must print the same.
+/// The number of databases on which a script is played. Each database has other options. All databases must print
+/// the same.
 const DATABASES: u64 = 4;
 
 /// Plays a script and returns how its transactions ended.

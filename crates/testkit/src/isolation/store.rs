@@ -49,8 +49,8 @@ pub trait OpenTransaction {
     /// A point between two writes of the transaction.
     type Savepoint;
 
-    /// The newest commit that the transaction sees. As long as the transaction has seen nothing, a step may move
-    /// it.
+    /// The newest commit that the transaction sees. As long as the transaction has seen nothing, a step may change
+    /// this commit.
     fn snapshot(&self) -> Version;
 
     /// Reads a row.

@@ -13,8 +13,8 @@ const TRIES: usize = 2000;
 /// The same as [`check`], except for transactions of unknown outcome: such a transaction may have taken place at
 /// one of the versions `free`, or not at all. At each of the versions `free`, one such transaction took place. A
 /// version is free if it exists and belongs to no other commit. The caller knows this from a database that was
-/// opened again, or that refuses writes now. The result is the anomalies of the best way to place the transactions.
-/// It is empty if there is a way without anomalies.
+/// opened again, or that refuses writes now. Returns the anomalies of the best way to place the transactions. The
+/// result is empty if there is a way without anomalies.
 pub fn check_with_unknown(history: &[Transaction], free: &[Version]) -> Vec<Anomaly> {
     let mut search = Search { history: history.to_vec(), free, tries: TRIES, best: None };
     search.place(0);

@@ -176,7 +176,7 @@ pub fn read_only(round: &Round, mut rng: Xoshiro256PlusPlus) {
     }
 }
 
-/// The outcome of a read in such a database, whose files the writer may replace at any time.
+/// The outcome of a read in a read-only database, whose files the writer may replace at any time.
 fn beside<T>(round: &Round, what: &'static str, outcome: Result<T>) -> Option<T> {
     match outcome {
         Err(Error::Outdated { .. }) => {

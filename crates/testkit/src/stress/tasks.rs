@@ -43,7 +43,7 @@ pub fn on_one_thread(round: &Round, mut rng: Xoshiro256PlusPlus) {
     }
 }
 
-/// Runs as many tasks on several threads, which take tasks from each other.
+/// Runs the same number of tasks on an executor with several threads, which take tasks from each other.
 pub fn on_many_threads(round: &Round, mut rng: Xoshiro256PlusPlus) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
     let runtime = runtime.expect("the system has room for two threads");

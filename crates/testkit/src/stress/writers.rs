@@ -1,5 +1,5 @@
-//! Writers. Each writer has rows of its own in the pair of tables, and accounts of its own. This module knows what
-//! they hold.
+//! Writers. Each writer has rows of its own in the pair of tables, and accounts of its own. Each writer knows what
+//! its rows and accounts hold.
 
 use super::{Round, tables};
 use larch::{Durability, Result};

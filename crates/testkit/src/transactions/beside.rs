@@ -30,7 +30,7 @@ pub struct Beside<'s> {
 type Written = Result<Option<Version>>;
 
 impl<'s> Beside<'s> {
-    /// For work between the steps of transactions, on the thread of the transactions.
+    /// Makes a `Beside` that works between the steps of transactions, on their thread.
     pub fn alone(store: &'s EngineStore, tally: &'s Tally, seed: u64) -> Self {
         Self { store, tally, rng: Xoshiro256PlusPlus::seed_from_u64(seed), is_alone: true }
     }
@@ -147,7 +147,7 @@ impl<'s> Beside<'s> {
         });
     }
 
-    /// Commits a batch that takes effect only if some keys have what they had.
+    /// Commits a batch that takes effect only if some keys still have the values that they had.
     fn write_if(&mut self, history: &mut Vec<Transaction>) {
         let (durability, places) = (self.durability(), [self.place(), self.place(), self.place()]);
         let (marks, by_version) = ([self.tally.mark(), self.tally.mark()], self.rng.random());

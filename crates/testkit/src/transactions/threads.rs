@@ -28,7 +28,7 @@ const TRANSACTIONS: usize = 1500;
 ///
 /// # Panics
 ///
-/// If the history has an anomaly, or if a commit is missing when the database is opened again.
+/// Panics if the history has an anomaly, or if a commit is missing when the database is opened again.
 pub fn on_threads(seed: u64, threads: usize) -> Summary {
     let _rerun = Rerun::of_threads(seed, threads);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);

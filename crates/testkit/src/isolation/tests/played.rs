@@ -1,5 +1,5 @@
 //! Plays random transactions on the reference store. If the store is correct, the checker finds nothing; if it is
-//! broken, the checker finds the break.
+//! broken, the checker finds anomalies.
 
 #![allow(clippy::disallowed_methods, reason = "the threads of one test are those of the machine")]
 
