@@ -163,8 +163,8 @@ impl FileFormat for BuiltFiles {
     }
 
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
-        // The trait demands something that reads files. It is never used: the files are only written, and a plan
-        // that would read them fails earlier.
+        // The trait demands something that reads files. This reader is never used: the files are only written, and a
+        // plan that would read them fails earlier.
         Arc::new(ArrowSource::new_file_source(schema))
     }
 }
@@ -302,8 +302,8 @@ async fn build(
 /// Removes the finished shards, because one shard could not be finished.
 fn take_back(directory: &Path, shards: usize) {
     for shard in 0..shards {
-        // An unfinished shard is no directory of built files, so this call passes over it. If its directory stays,
-        // the error of the query tells the user that the directory is no result.
+        // An unfinished shard is no directory of built files, so this call passes over it. If the directory of an
+        // unfinished shard stays, the error of the query tells the user that it is no result.
         larch::bulk::BuiltFiles::at(directory.join(shard_name(shard))).and_then(|files| files.remove()).ok();
     }
 }

@@ -78,8 +78,8 @@ impl LarchTable {
         &self.source.columns
     }
 
-    /// The number of the database, and the number of the table in it. The name of a table may later belong to
-    /// another table, but its number never does.
+    /// The number of the database, and the number of the table in it. The name of a table may later be given to
+    /// another table, but a number never is.
     pub fn identity(&self) -> (u64, u32) {
         (self.source.table.database_id(), self.source.table.number())
     }
@@ -94,7 +94,7 @@ impl LarchTable {
         self.source.snapshot.version()
     }
 
-    /// The scan that a specification describes. Another process may have planned it over the same rows.
+    /// The scan that a specification describes. Another process may have planned the scan over the same rows.
     ///
     /// # Errors
     ///

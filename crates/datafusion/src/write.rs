@@ -86,7 +86,8 @@ impl RowWriter {
                 other.name()
             )));
         }
-        // Each column of the query was found in the table, so a query with more columns has two of one name.
+        // Each column of the query was found in the table. So if the query has more columns than the table, two of
+        // them have the same name.
         if query.fields().len() > wanted.fields().len() {
             return Err(BadColumns::new(
                 "two columns of the query have one name; give each another one with AS".to_owned(),
@@ -107,13 +108,13 @@ impl RowWriter {
         self.parts
     }
 
-    /// The types of the fields of the key, if it is a tuple with an end marker.
+    /// The types of the fields of the key, if the key is a tuple with an end marker.
     pub fn key(&self) -> Option<&Declaration> {
         let key = &self.targets[0];
         (key.form == Form::Tuple { has_rest: false }).then_some(&key.tuple)
     }
 
-    /// Gives the key and the parts of each row of a batch to `add`.
+    /// Calls `add` with the key and the parts of the value for each row of a batch.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! Measures a follower of a writer that runs in another process. Shows how long after a commit a read of the
-//! follower sees it, and how long the follower's reads take around a switch to new files. It measures the reads
-//! twice: with and without loading pages of the new files before a switch.
+//! follower sees the commit, and how long the follower's reads take around a switch to new files. It measures the
+//! reads twice: with and without loading pages of the new files before a switch.
 //!
 //! `cargo run --release -p larch-db --example followers -- 1000000 20` writes a million rows, and takes 20 seconds
 //! for each measurement.
@@ -18,7 +18,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 const VALUE: [u8; 100] = [b'v'; 100];
-/// The follower reads only half of the rows. They are one range of keys, and its cache holds all of them.
+/// The follower reads only half of the rows. These rows are one range of keys, and the follower's cache holds all of
+/// them.
 const READ_SHARE: u64 = 2;
 const CACHE_BYTES: u64 = 128 << 20;
 /// A read that begins within this time after a switch counts as beside the switch.
@@ -84,7 +85,7 @@ fn at_top(times: &mut [Duration], part: usize) -> Duration {
     times.get(times.len() - 1 - times.len() / part).copied().unwrap_or_default()
 }
 
-/// Reads the newest row again and again. Returns how old its commit was at each read.
+/// Reads the newest row again and again. Returns, for each read, how old the commit of this row was.
 fn lag(times: &Table, seconds: u64) -> larch::Result<Vec<Duration>> {
     let (start, mut lags) = (Instant::now(), Vec::new());
     while start.elapsed() < Duration::from_secs(seconds) {

@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("day 7 begins with {} and ends with {}", first.0.escape_ascii(), last.0.escape_ascii());
     assert_eq!((&*first.0, &*last.0), (&b"2026-10-07/000"[..], &b"2026-10-07/499"[..]));
 
-    // With a limit, the range asks only for the pages of these rows, and for all of them at once.
+    // With a limit of three rows, the range asks only for the pages of these rows, and for all of them at once.
     let newest: Vec<_> = orders.range(..).limit(3).rev().collect::<larch::Result<_>>()?;
     for (key, value) in &newest {
         println!("{}: {}", key.escape_ascii(), value.escape_ascii());

@@ -39,7 +39,7 @@ impl Job for CompactJob {
             return Polled::Idle;
         }
         let _guard = StopOnPanic::new(&core);
-        // Another thread holds this lock exclusively. It wakes the job when it releases the lock.
+        // Another thread holds this lock exclusively. That thread wakes the job when it releases the lock.
         let Some(levels) = core.writes.levels.try_share() else { return Polled::Idle };
         let troubles = &core.background.troubles;
         let now = core.env.machine.clock.now();
@@ -86,10 +86,10 @@ enum Compacted {
     ChosenElsewhere,
 }
 
-/// Does one compaction, or offers it to a worker. It takes the pick with the highest score among the tables that
-/// `may` be compacted, unless the pick overlaps with a compaction under way. If `levels` is `None`, a caller asked
-/// for the compaction and holds the lock of levels exclusively. Then the compaction does not wait until level 0 has
-/// more files, and it is not left to a worker. An error names the table whose files could not be compacted.
+/// Does one compaction, or offers it to a worker. Of the tables that `may` be compacted, it takes the pick with the
+/// highest score that does not overlap with a compaction under way. If `levels` is `None`, a caller asked for the
+/// compaction and holds the lock of levels exclusively. Then the compaction does not wait until level 0 has more
+/// files, and it is not left to a worker. An error names the table whose files could not be compacted.
 fn compact_once(
     core: &Arc<Core>,
     levels: Option<SharedLevels>,
@@ -153,8 +153,8 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
     let looks = level0::looks(&core.env.cache.counters().snapshot());
     let now = Now { time: core.env.machine.clock.now(), is_asked, looks };
     let mut tables = picks.take(oldest, now).into_iter();
-    // The order of these two calls matters. If a compaction ends between them, it counts as under way and is also in
-    // the view. In the other order it could be missing in both.
+    // The order of these two calls matters. If a compaction ends between the two calls, it counts as under way and
+    // is also in the view. In the other order, the compaction could be missing in both.
     let under_way = picks.under_way();
     let view = core.views.newest();
     let mut is_cut = false;

@@ -12,7 +12,8 @@
 //! takes no lock that commits take.
 //!
 //! Invariants:
-//! - A directory is a database only after its last step, a rename. Until this step it has the file `UNFINISHED`.
+//! - A directory is a database only after its last step, a rename. Until this step, the directory has the file
+//!   `UNFINISHED`.
 //! - Two directories share only files that never change again. These are the SSTs.
 
 mod beside;

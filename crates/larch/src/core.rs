@@ -1,10 +1,10 @@
 //! What the handles, the committer and the background jobs of one open database have in common.
 //!
 //! Locks are taken in the order that [`writes`] names. The lock of the newest view comes last. Code of the program
-//! (progress callbacks, the change of an alter) runs only while `levels` or `altering` is locked. If it panics,
-//! nothing that these locks protect is harmed. No thread waits for background work while it holds a lock, with one
-//! exception: imports, large batches and the sharing of a table wait for flushes while they hold `levels` and
-//! `writer`. This is safe because a flush takes only the locks `manifest` and `numbering`.
+//! (progress callbacks, the change of an alter) runs only while `levels` or `altering` is locked. If such code
+//! panics, nothing that these locks protect is harmed. No thread waits for background work while it holds a lock,
+//! with one exception: imports, large batches and the sharing of a table wait for flushes while they hold `levels`
+//! and `writer`. This is safe because a flush takes only the locks `manifest` and `numbering`.
 
 pub mod ahead;
 pub mod background;
@@ -65,11 +65,12 @@ pub struct Core {
     pub background: Background,
     /// For a follower, what it knows about the writer that it follows.
     pub following: OnceLock<Following>,
-    /// The lock is held while the database is open for writing. It is released after everything that uses the files
-    /// is gone.
+    /// The lock is held while the database is open for writing. The lock is released after everything that uses the
+    /// files is gone.
     #[expect(dead_code, reason = "it does its work by being dropped")]
     lock: Option<Box<dyn Lock>>,
-    /// Removes the directory of a temporary database when it is dropped, which is after the lock is released.
+    /// When this value is dropped, it removes the directory of a temporary database. The lock is released before
+    /// that.
     pub temporary: OnceLock<TemporaryDirectory>,
     /// An additional step of the close, which runs when no background work runs any more.
     pub at_close: OnceLock<fn(&Core)>,
@@ -89,10 +90,10 @@ fn shows(options: &Options) -> Shows {
 
 const PANICKED: &str = "a write or background job panicked; its message is on standard error";
 
-/// Refuses writes if the thread that holds this guard panics. Otherwise writers could wait forever for background
-/// work that this thread will not do any more, or find a half-done change of the log or the manifest. If the thread
-/// was already panicking when it took the guard, nothing is broken here. For example, a panic in the program may
-/// drop a handle of an index.
+/// Refuses writes if the thread that holds this guard panics. Without this guard, writers could wait forever for
+/// background work that this thread will not do any more. Or they could find a half-done change of the log or the
+/// manifest. If the thread was already panicking when it took the guard, this panic has broken nothing. For example,
+/// a panic in the program may drop a handle of an index, and that drop takes a guard.
 pub struct StopOnPanic<'a> {
     core: &'a Core,
     was_panicking: bool,
@@ -148,8 +149,9 @@ impl Core {
         self.writes.sync.is_durable(version) || self.env.options.read_only
     }
 
-    /// Makes all commits up to `version` durable. Reads must already see these commits. A read whose result the
-    /// program will acknowledge calls this, too, because the result may depend on a commit that is not durable yet.
+    /// Makes all commits up to `version` durable. Reads must already see these commits. If a program will
+    /// acknowledge the result of a read, it calls this, too, because the result may depend on a commit that is not
+    /// durable yet.
     ///
     /// # Errors
     ///
@@ -162,8 +164,8 @@ impl Core {
         self.writes.sync.wait(version).map_err(|error| self.sync_failed(error))
     }
 
-    /// The outcome of the commits up to `version`, if it is known already. Either they are durable, or a sync has
-    /// failed and it stays unknown whether they are durable.
+    /// The outcome of the commits up to `version`, if it is known already. Either these commits are durable, or a
+    /// sync has failed and it stays unknown whether they are durable.
     pub fn durable_outcome(&self, version: Version) -> Option<Result<()>> {
         if self.env.options.read_only {
             return Some(Ok(()));
@@ -181,8 +183,8 @@ impl Core {
         unsynced.sync().map_err(|error| self.sync_failed(error))
     }
 
-    /// Refuses writes after a failed sync of the log. The returned error tells this to the commits that wait for the
-    /// sync.
+    /// Refuses writes after a failed sync of the log. The returned error tells the commits that wait for the sync
+    /// what happened.
     pub fn sync_failed(&self, cause: LogError) -> Error {
         self.writes.sync.fail(&cause);
         self.stop_writes(Error::OutcomeUnknown { what: "the latest commits are durable", cause })
@@ -222,8 +224,8 @@ impl Core {
         self.writes.check()
     }
 
-    /// The clock for a thread that waits for other threads. It is `None` on a machine without threads, because
-    /// nothing would happen while the thread waits.
+    /// The clock for a thread that waits for other threads. The clock is `None` on a machine without threads,
+    /// because nothing would happen while the thread waits.
     pub fn patient_clock(&self) -> Option<&dyn Clock> {
         self.env.machine.threads.are_real().then_some(&*self.env.machine.clock)
     }
@@ -280,13 +282,14 @@ impl Drop for Core {
             at_close(self);
         }
         if let Some(writer) = self.writes.writer.lock().as_mut() {
-            // The log is complete even without this record. The record only helps a later open to recognize damage.
+            // The log is complete even without the proof record. The proof record only helps a later open to
+            // recognize damage.
             writer.append_proof().ok();
         }
         if let Some(next) = self.writes.ahead.take_next() {
             self.env.opener.leftovers.remove(&log_path(&self.env.directory, next.number()));
         }
-        // If followers still read some of these files, the next open removes them.
+        // If followers still read some of the leftover files, the next open removes them.
         self.env.opener.leftovers.retry();
     }
 }

@@ -1,5 +1,5 @@
 //! Writes files of a database, from rows or from other files. It also copies files. This folder does not know when
-//! this is done, or how new files are installed.
+//! files are written, or how new files are installed.
 
 pub mod copied_file;
 pub mod erases;

@@ -1,4 +1,5 @@
-//! Gives the fuzz targets access to decoders that are otherwise private. It is compiled only with `--cfg fuzzing`.
+//! Gives the fuzz targets access to decoders that are otherwise private. This module is compiled only with `--cfg
+//! fuzzing`.
 
 pub use crate::base::ops::{BatchOps, Op};
 pub use crate::base::record::{

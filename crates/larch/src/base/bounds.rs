@@ -4,7 +4,7 @@
 use sst::KeyRange;
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
-/// A range of keys. It is written as `..`, `"a".."b"`, `"a"..="b"`, `"a"..`, `.."b"`, `..="b"`, or a pair of
+/// A range of keys. A range is written as `..`, `"a".."b"`, `"a"..="b"`, `"a"..`, `.."b"`, `..="b"`, or a pair of
 /// [`Bound`]s. Every type that can be read as bytes can be a key.
 ///
 /// ```

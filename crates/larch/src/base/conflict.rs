@@ -13,8 +13,8 @@ pub enum Conflict {
     Changed {
         /// Name of the table.
         table: String,
-        /// The written key. If the commit removed a range, it is the first key in the range that matters to the
-        /// transaction; this key need not have had a value.
+        /// The written key. If the commit removed a range, this is the first key in the range that matters to the
+        /// transaction; the key need not have had a value.
         key: Box<[u8]>,
     },
     /// After the transaction began, an index was made or dropped for a table to which the transaction writes. So the

@@ -59,8 +59,7 @@ pub enum Error {
         /// Why the sync failed.
         cause: LogError,
     },
-    /// A process wrote to a database that it inherited from its parent: it was forked after the database had been
-    /// opened.
+    /// A process wrote to a database that its parent had opened before the process was forked.
     #[error(
         "the database was opened before this process was forked, and belongs to the process that opened it; close it there, then \
          open it here"
@@ -444,8 +443,8 @@ pub enum Error {
     /// No index can have this name.
     #[error("an index cannot be named {0:?}; a name has 1 to 255 bytes and no control characters")]
     BadIndexName(String),
-    /// An index was read before it had the entries of all rows. Or it was read in a snapshot or transaction that is
-    /// older than the moment when the index got all entries.
+    /// An index was read before it had the entries of all rows. Or the index was read in a snapshot or transaction
+    /// that is older than the moment when it got all entries.
     #[error(
         "index {index} of table {table} was not built yet at that moment; read it when that is done, in a snapshot or transaction that \
          begins afterwards"
@@ -524,7 +523,7 @@ fn no_such_backup(directory: &Path, number: Option<u64>, there: &[u64]) -> Strin
     }
 }
 
-/// The names as a list for a message: `hot`, `hot and cold`, `hot, warm and cold`.
+/// Joins names for a message, such as `hot`, `hot and cold` or `hot, warm and cold`.
 fn listed(names: &[String]) -> String {
     match names {
         [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
@@ -557,8 +556,8 @@ impl Error {
     }
 
     /// Whether the same call may succeed later, although nobody changes the program or opens the database again.
-    /// This is so for five causes: there was no room, a store was not reachable, other transactions conflicted,
-    /// another process was using something, or a writer replaced the files of a read.
+    /// There are five causes after which a call may succeed later: there was no room, a store was not reachable,
+    /// other transactions conflicted, another process was using something, or a writer replaced the files of a read.
     pub fn is_retryable(&self) -> bool {
         self.is_disk_full()
             || matches!(self.kind(), os::store::UNAVAILABLE | ErrorKind::TimedOut)
@@ -618,7 +617,7 @@ pub(crate) fn is_disk_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// Whether nothing can be written to the place: the disk is full, or the user or the file system may only read.
+/// Whether nothing can be written to a place: the disk is full, or the user or the file system may only read.
 pub(crate) fn is_write_refused(error: &std::io::Error) -> bool {
     is_disk_full(error) || matches!(error.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied)
 }

@@ -278,8 +278,8 @@ impl BatchOps {
         self.is_unresolved = false;
     }
 
-    /// Whether the ops have the same effect if all get one version as if they are done in order. This holds unless a
-    /// range erase hides an earlier op.
+    /// Whether the ops have the same effect if all get one version as if they are done in order. Both effects are
+    /// the same unless a range erase hides an earlier op.
     pub fn is_resolved(&self) -> bool {
         !self.is_unresolved
     }
@@ -407,7 +407,7 @@ fn later_end<'a>(a: &'a [u8], b: &'a [u8]) -> &'a [u8] {
     if a.is_empty() || b.is_empty() { &[] } else { a.max(b) }
 }
 
-/// Takes the first op off `rest`. If it does not decode, returns what is wrong with it.
+/// Takes the first op off `rest`. If the op does not decode, returns what is wrong with it.
 fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     let (&[kind, a, b, c, d], after) = rest.split_first_chunk().ok_or("ends within its kind and table")?;
     *rest = after;
@@ -426,7 +426,7 @@ fn split_op<'a>(rest: &mut &'a [u8]) -> Result<(u32, Op<'a>), &'static str> {
     Ok((table, op))
 }
 
-/// Takes a length, and as many bytes as it says, off `rest`. Returns `None` if they do not decode.
+/// Takes a length off `rest`, and then as many bytes as the length says. Returns `None` if they do not decode.
 fn split_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let mut length = 0u64;
     for shift in [0, 7, 14, 21, 28] {

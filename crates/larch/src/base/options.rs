@@ -18,21 +18,21 @@ pub enum Durability {
     /// The commit returns when it is on stable storage, so it survives a power failure. This is the default.
     #[default]
     Synced,
-    /// The commit returns when the operating system has it. It survives the end of the process, but may be lost in a
-    /// power failure.
+    /// The commit returns when the operating system has it. The commit survives the end of the process, but may be
+    /// lost in a power failure.
     Buffered,
 }
 
 /// Which part of a writer's database a follower shows. The writer runs in another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
-    /// The follower shows rows that the writer has put in files. It does not show rows that are only in the writer's
-    /// memory.
+    /// The follower shows rows that the writer has put in files. The follower does not show rows that are only in
+    /// the writer's memory.
     Files,
     /// The follower shows every commit some milliseconds later, perhaps before the commit is durable. The follower
-    /// also keeps rows that the writer has not put in files yet. They take about as much memory as the writer's
-    /// write buffer, in addition to the cache. Each moment that a snapshot, a range or a transaction keeps can take
-    /// as much memory again.
+    /// also keeps rows that the writer has not put in files yet. These rows take about as much memory as the
+    /// writer's write buffer, in addition to the cache. Each moment that a snapshot, a range or a transaction keeps
+    /// can take as much memory again.
     Commits,
 }
 
@@ -47,8 +47,8 @@ pub struct Options {
     pub work_bytes: u64,
     /// When a commit returns, unless its batch chooses differently.
     pub durability: Durability,
-    /// The largest number of SSTs that are open for reading. It counts files in use and files that are only kept
-    /// open.
+    /// The largest number of SSTs that are open for reading. Both files in use and files that are only kept open
+    /// count.
     pub open_files: usize,
     /// How many bytes of the cache the tables that stay in memory may take; `None` is a quarter of the cache.
     pub in_memory_bytes: Option<u64>,
@@ -182,7 +182,7 @@ pub struct LevelOptions {
     /// Each level is at most this many times as large as the level above it.
     pub growth: u64,
     /// Size of a file in the uppermost level below 0, in bytes. The size doubles with each deeper level, up to four
-    /// times this size.
+    /// times the size given here.
     pub file_bytes: u64,
 }
 
@@ -259,14 +259,14 @@ pub struct TableOptions {
     /// Which filters over keys the files get. The default is 20 bits a key in upper files, and 12 in the deepest
     /// files.
     pub filters: Filters,
-    /// The length of a prefix in bytes. If it is not 0, filters also hold the prefix of each key. Then a range whose
-    /// keys all have the same prefix opens no file without such keys. The length is at most 1,024. The default is 0,
-    /// which means no prefix.
+    /// The length of a prefix in bytes. If the length is not 0, filters also hold the prefix of each key. Then a
+    /// range whose keys all have the same prefix opens no file without such keys. The length is at most 1,024. The
+    /// default is 0, which means no prefix.
     pub filter_prefix_bytes: u16,
     /// Whether the engine tries to keep the table in memory. Pages of the table are loaded after an open, and
     /// whenever files are written. They stay in memory as long as the pages of all such tables together fit in
-    /// [their share](crate::Builder::in_memory_bytes) of the cache. Of a table that does not fit, the index nodes
-    /// and some rows are in memory. The default is false.
+    /// [their share](crate::Builder::in_memory_bytes) of the cache. If such a table does not fit, its index nodes
+    /// and some of its rows are in memory. The default is false.
     pub in_memory: bool,
 }
 

@@ -1,6 +1,6 @@
-//! The records of the write-ahead log and of the manifest. Such a file consists of a header and records. Each record
-//! has three things besides its payload: a checksum, the id of its log, and how much of the log was known to be
-//! durable when the record was written. This module does not know what the payloads mean.
+//! The records of the write-ahead log and of the manifest. A log or manifest file consists of a header and records.
+//! Each record has three things besides its payload: a checksum, the id of its log, and how much of the log was
+//! known to be durable when the record was written. This module does not know what the payloads mean.
 //!
 //! ```text
 //! file:    header (64 bytes) | record | record | …                 records start at multiples of 8
@@ -17,7 +17,7 @@
 //!   previous log is durable, too.
 //! - The records that a reader returns are a prefix of the appended records, byte for byte. If bytes are missing,
 //!   the reader ends without an error only if nothing proves that these bytes were ever durable. If something proves
-//!   it, the reader returns [`LogError::Corrupt`], and does so again at each further call.
+//!   this, the reader returns [`LogError::Corrupt`], and does so again at each further call.
 //!
 //! Thread safety: one thread appends, but any thread may sync through [`LogFile`]. A reader belongs to one thread.
 

@@ -64,8 +64,7 @@ impl Release {
         self >= Self::V0_2
     }
 
-    /// Whether the release can read pages compressed by zstd. The same holds for the options of a table that asks
-    /// for such pages.
+    /// Whether the release can read pages compressed by zstd, and the options of a table that asks for such pages.
     pub(crate) fn reads_zstd(self) -> bool {
         self.features(Format::Sst) & sst::ZSTD != 0
     }

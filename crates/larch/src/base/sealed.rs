@@ -36,7 +36,8 @@ pub fn seal(magic: &[u8; 8], features: u32, id: u64, write: impl FnOnce(&mut Vec
 }
 
 /// The id and the content of a list that [`seal`] has made. The list may only have required features that are in
-/// `known`. If the bytes begin with another magic, the error says that this is not a `what`.
+/// `known`. If the bytes begin with another magic, the error names `what`, which is the kind of list that was
+/// expected.
 ///
 /// # Errors
 ///

@@ -50,7 +50,7 @@ pub struct IndexInfo {
     /// miss entries. Such readers do not outlive the process. So the manifest does not store this version, and it is
     /// 0 after an open.
     pub since: Version,
-    /// What the keys of the index are made of. The extractors that the program registers can read it.
+    /// What the keys of the index are made of. The extractors that the program registers can read this declaration.
     pub declaration: Vec<u8>,
 }
 

@@ -25,7 +25,7 @@ const MAX_ERASES: usize = 1000;
 /// regions with keys of 64 KiB would take more than a hundred times as much.
 const MAX_REGION_BYTES: usize = 1 << 20;
 
-/// A cut makes the entry of the file in the manifest longer. It is worthwhile if it takes this many bytes off the
+/// A cut makes the entry of the file in the manifest longer. A cut is worthwhile if it takes this many bytes off the
 /// file.
 const WORTH_BYTES: u64 = 256 << 10;
 

@@ -25,8 +25,8 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::time::Duration;
 
-/// An offer gets this many file numbers for each file that the merge should make, and this many more. Unused numbers
-/// are lost, but 64 bits have enough numbers.
+/// An offer gets this many file numbers for each file that the merge should make, and this many in addition. Unused
+/// numbers are lost, but 64 bits have enough numbers.
 const NUMBERS_EACH: u64 = 16;
 
 /// A worker writes its files one at a time, in the order of their numbers. So if this many numbers in a row have no
@@ -157,8 +157,8 @@ fn job_of(core: &Core, work: &MergeWork) -> Option<OfferedJob> {
     })
 }
 
-/// Looks at what the workers have done, and ends the offers that are over. It stops at the first offer that has a
-/// result. Returns whether there was such an offer.
+/// Looks at what the workers have done, and ends the offers that are over. The look stops at the first offer that
+/// has a result. Returns whether there was such an offer.
 fn look(core: &Core) -> bool {
     let (offers, pauses) = (&core.writes.offers, pauses(core));
     // Even if the disk does not answer, time passes for the offers.

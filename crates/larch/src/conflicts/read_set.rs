@@ -17,7 +17,7 @@ use std::ops::Bound;
 /// The keys and ranges that a transaction has read.
 #[derive(Debug)]
 pub struct ReadSet {
-    /// The keys one after the other. Each has the number of its table and its length, four bytes each, before it.
+    /// The keys one after the other. Before each key are the number of its table and its length, in four bytes each.
     keys: Vec<u8>,
     ranges: Vec<TableRange>,
     /// The memory of the keys in `ranges`.
@@ -38,7 +38,7 @@ const HEADER_BYTES: usize = 8;
 const FIRST_BYTES: usize = 64;
 
 impl ReadSet {
-    /// An empty set. If it grows beyond `most_bytes`, keys are joined to ranges.
+    /// An empty set. If the set grows beyond `most_bytes`, keys are joined to ranges.
     pub fn new(most_bytes: usize) -> Self {
         Self { keys: Vec::new(), ranges: Vec::new(), range_bytes: 0, open: Vec::new(), free: Vec::new(), most_bytes }
     }

@@ -2,11 +2,11 @@
 //! module does not know what a transaction has read.
 //!
 //! As long as the rows of a commit are in memory, a transaction finds there all that it needs. A flush removes rows
-//! from memory. If a running transaction began before the newest of these rows, this module keeps the keys of all
-//! rows newer than the transaction. It keeps no values, and takes at most a share of the write buffer. If the keys
-//! take more, it first drops keys of tables that no running transaction has read or written. So a busy table cannot
-//! take this memory away from transactions that do not use it. After that it drops the oldest keys of the table
-//! whose keys take the most memory.
+//! from memory. If a running transaction began before the newest of the flushed rows, this module keeps the keys of
+//! all rows newer than the transaction. This module keeps no values, and takes at most a share of the write buffer.
+//! If the kept keys take more, keys of tables that no running transaction has read or written are dropped first. So
+//! a busy table cannot take this memory away from transactions that do not use it. After these, the oldest keys of
+//! the table whose keys take the most memory are dropped.
 //!
 //! ```text
 //! table 3   ·   ·   floor ├─ keys of a flush ─┤├─ keys of a flush ─┤├─ memory ─▶      a transaction has read it
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! The floor of a table is the newest version whose keys were dropped. A transaction that began before the floor of
-//! a table on which it depends cannot be compared. Tables whose numbers have equal low bits share a place. They have
-//! one floor, and one count of the transactions that use them.
+//! a table on which it depends cannot be compared. Tables whose numbers have equal low bits share a place. Such
+//! tables have one floor, and one count of the transactions that use them.
 //!
 //! This module is thread-safe.
 
@@ -30,7 +30,7 @@ use sst::Version;
 /// The number of places.
 const PLACES: usize = u64::BITS as usize;
 
-/// A set of tables. It also includes all other tables at the places of these tables.
+/// A set of tables. The set also includes all other tables at the places of these tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tables(u64);
 
@@ -82,7 +82,7 @@ struct RecentCommits {
 #[derive(Clone, Debug, Default)]
 pub struct FlushedKeys(Vec<(TableId, Arc<MemSet>)>);
 
-/// A running transaction. When this is dropped, the transaction has ended.
+/// A running transaction. When this value is dropped, the transaction has ended.
 #[derive(Debug)]
 pub struct Running {
     recent: Arc<Recent>,
@@ -303,7 +303,7 @@ fn newest_keys(
     None
 }
 
-/// The keys of a table of `memory` that were written after `since`. It stops when the keys take more than
+/// The keys of a table of `memory` that were written after `since`. The search stops when the keys take more than
 /// `most_bytes`.
 fn keys_after(memory: &MemSet, (table, memtable): (TableId, &Memtable), since: Version, most_bytes: u64) -> MemSet {
     let kept = MemSet::new(memory.log, Arc::new(RowMemory::default()));

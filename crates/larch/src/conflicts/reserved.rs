@@ -9,8 +9,8 @@
 //! again.
 //!
 //! A transaction whose work was in vain several times reserves all keys. We say that it holds the writer. Then all
-//! other commits wait for this transaction in the same way. They wait at most for a time that the transaction names,
-//! because its work may take long. Commits of the thread of this transaction do not wait.
+//! other commits wait for this transaction in the same way. These commits wait at most for a time that the
+//! transaction names, because its work may take long. Commits of the thread of this transaction do not wait.
 //!
 //! A key is represented by its hash. If two keys have the same hash, commits wait without need, but nothing is
 //! wrong.
@@ -65,7 +65,7 @@ struct WriterHold {
 /// What one transaction has reserved. The keys stay reserved until [`Reserved::free`] is called with this value.
 #[derive(Debug, Default)]
 pub struct Reservation {
-    /// The number of the transaction here, or zero until it reserves something.
+    /// The number under which the transaction is known here, or zero until it reserves something.
     holder: u64,
     keys: Vec<u64>,
     /// Whether the transaction may hold the writer.
@@ -132,8 +132,8 @@ impl Reserved {
         }
     }
 
-    /// As [`Reserved::hold_writer`], but does not wait. If another transaction holds the writer, it changes nothing
-    /// and returns how long that transaction may still hold it.
+    /// As [`Reserved::hold_writer`], but does not wait. If another transaction holds the writer, this call changes
+    /// nothing and returns how long that transaction may still hold it.
     pub fn try_hold_writer(
         &self,
         reservation: &mut Reservation,
@@ -164,7 +164,7 @@ impl Reserved {
         for hash in reservation.keys.drain(..) {
             holders.keys.remove(&hash);
         }
-        // After the time of this transaction was over, another one may have taken the writer.
+        // After the time of this transaction was over, another transaction may have taken the writer.
         if std::mem::take(&mut reservation.holds_writer)
             && holders.writer.take_if(|hold| hold.holder == reservation.holder).is_some()
         {
@@ -224,8 +224,8 @@ impl Reserved {
         self.is_reserved(&self.hashes(keys), &Reservation::default(), now)
     }
 
-    /// Whether a transaction holds the writer. If the time of the transaction is over, it still counts until another
-    /// transaction takes the writer.
+    /// Whether a transaction holds the writer. If the time of the transaction is over, the transaction still counts
+    /// until another one takes the writer.
     #[cfg(test)]
     pub fn is_held(&self) -> bool {
         self.holders.lock().writer.is_some()

@@ -31,7 +31,7 @@ pub struct BackupReport {
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
-    /// How many of the files no earlier backup has.
+    /// The number of files that no earlier backup has.
     pub new_files: u64,
     /// The bytes in these.
     pub new_bytes: u64,
@@ -61,7 +61,7 @@ pub fn backup(core: &Arc<Core>, mut store: Store, watch: &Watch<'_>) -> Result<B
         }
     };
     if outcome.is_err() || attempts > 1 {
-        // If this fails, the next backup removes what is left.
+        // If this removal fails, the next backup removes what is left.
         store.clean().ok();
     }
     outcome
@@ -74,8 +74,8 @@ struct NewBackup<'s> {
     number: u64,
     /// The database that the earlier backups belong to, if there are any.
     database: Option<u64>,
-    /// The files of earlier backups, and the files copied for this backup. For each identity, it says where the file
-    /// is and what it contains.
+    /// The files of earlier backups, and the files copied for this backup. For each identity, the map says where the
+    /// file is and what it contains.
     known: BTreeMap<(String, u64), (Lies, Content)>,
 }
 

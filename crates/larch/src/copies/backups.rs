@@ -71,7 +71,7 @@ pub struct VerifyReport {
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
-    /// What is missing or damaged. If it is empty, every backup can be restored.
+    /// What is missing or damaged. If the list is empty, every backup can be restored.
     pub problems: Vec<BackupProblem>,
     /// Numbers of backups that were begun and never finished. The next backup removes them.
     pub unfinished: Vec<u64>,
@@ -157,7 +157,7 @@ impl Backups {
     pub fn keep(&self, count: u64) -> Result<Vec<u64>> {
         assert!(count > 0, "at least one backup is kept");
         let mut store = self.store()?;
-        // This fails if the directory does not exist; the lock would create it.
+        // This call fails if the directory does not exist. Taking the lock would create the directory.
         store.names()?;
         let _lock = store.lock()?;
         let found = store.find()?;
@@ -229,7 +229,7 @@ impl Backups {
                 Err(error) if error.missing_file() == Some(&path) => MISSING.to_owned(),
                 Err(error) => return Err(error),
             };
-            // If the backup was removed meanwhile, this call returns that error.
+            // If the backup was removed meanwhile, this call returns the error that says so.
             self.find(&store, Some(list.number))?;
             return Err(Error::BadBackup { file: path, why });
         }

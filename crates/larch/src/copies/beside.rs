@@ -1,10 +1,10 @@
 //! Looks at a database that another process may be writing to: finds its newest manifest and the logs that belong to
 //! it, all as of one moment. This module does not know what is done with them.
 //!
-//! The writer does not know of such readers. It appends to logs, begins new logs, and removes logs whose rows are in
-//! files. So a reader looks at the manifest, opens the logs, and looks at the manifest again. If the manifest has
-//! changed between these looks, the reader starts again. If it has not changed, the commits in the logs come after
-//! the commits in the manifest's files, and write only to the manifest's tables.
+//! The writer does not know of such readers. The writer appends to logs, begins new logs, and removes logs whose
+//! rows are in files. So a reader looks at the manifest, opens the logs, and looks at the manifest again. If the
+//! manifest has changed between these looks, the reader starts again. If it has not changed, the commits in the logs
+//! come after the commits in the manifest's files, and write only to the manifest's tables.
 
 use crate::base::error::{Error, Result};
 use crate::core::Core;
@@ -41,7 +41,7 @@ pub fn look(core: &Core) -> Result<(Arc<Core>, Vec<OpenLog>)> {
     }
 }
 
-/// The path and the length of the manifest. At least one of them changes with every edit.
+/// The path and the length of the manifest. At least one of the two changes with every edit.
 fn state_of_manifest(core: &Core) -> Result<(PathBuf, u64)> {
     let disk = &core.env.machine.disk;
     loop {
@@ -60,8 +60,9 @@ fn state_of_manifest(core: &Core) -> Result<(PathBuf, u64)> {
 
 /// Opens the logs whose commits are not in files of `core`.
 ///
-/// The newest log is opened first, because it may say where the previous log ended. If it does, the previous log
-/// gets no more commits. So the previous log, which is opened afterwards, already has all of its commits.
+/// The newest log is opened first, because it may say where the previous log ended. If the newest log says this, the
+/// previous log gets no more commits. So the previous log, which is opened afterwards, already has all of its
+/// commits.
 fn open_logs(core: &Core) -> Result<Vec<OpenLog>> {
     let (machine, directory) = (&core.env.machine, &core.env.directory);
     let oldest = core.views.newest().files.oldest_log;

@@ -29,7 +29,7 @@ use std::path::Path;
 
 /// The parts of a moment.
 pub struct Moment {
-    /// The database. If it is open read-only, this is a second read-only database with the newest files.
+    /// The database. If the database is open read-only, this is a second read-only database with the newest files.
     core: Arc<Core>,
     files: Arc<FileSet>,
     rest: Rest,
@@ -51,7 +51,7 @@ pub struct Written {
     pub manifest: String,
     /// The names of the new files, which have the rows that were in no file.
     pub names: Vec<String>,
-    /// All files that were written for the copy. They are removed again unless the caller takes them out.
+    /// All files that were written for the copy. These files are removed again unless the caller takes them out.
     pub fresh: FreshFiles,
 }
 
@@ -139,7 +139,8 @@ impl Moment {
     ///
     /// # Errors
     ///
-    /// [`Error::OutcomeUnknown`] if a sync has failed. If the database is open read-only, the error of the sync.
+    /// [`Error::OutcomeUnknown`] if a sync has failed. In a read-only database, a failed sync returns its own error
+    /// instead.
     pub fn make_durable(&self, version: Version) -> Result<()> {
         let core = &self.core;
         if let Rest::Logs(logs) = &self.rest {

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Invariant: a file that a list names exists and does not change as long as any list names it. A directory without
-//! a list is no backup. It stays as long as it has files of other backups.
+//! a list is no backup. Such a directory stays as long as it has files of other backups.
 
 use super::list::{BackupList, Lies};
 use crate::base::error::{Error, Result};
@@ -43,7 +43,7 @@ pub struct Store {
     pub directory: PathBuf,
 }
 
-/// What was found in the directory of one backup.
+/// What the directory of one backup contains.
 pub enum Found {
     /// A backup.
     Whole(BackupList),
@@ -69,8 +69,8 @@ impl Found {
 pub type AllFound = BTreeMap<u64, Found>;
 
 impl Store {
-    /// The directory at this path, which need not exist. If it exists, this value goes on using the same directory
-    /// even if another directory gets the path later.
+    /// The directory at this path, which need not exist. If the directory exists, this value goes on using it even
+    /// if another directory gets the path later.
     ///
     /// # Errors
     ///
@@ -192,7 +192,7 @@ impl Store {
         for (number, _) in found.iter().filter(|(_, found)| matches!(found, Found::Unfinished)) {
             let directory = self.directory_of(*number);
             // The files are removed below. So it must be durable that the list is gone: otherwise a crash could
-            // bring it back without its files.
+            // bring the list back without its files.
             self.sync_dir(&directory)?;
             let named = named.get(&directory);
             self.remove_of(&directory, &|name| is_useless(named, name))?;
@@ -209,7 +209,7 @@ impl Store {
         Ok(())
     }
 
-    /// Removes the list of a backup. This ends the backup. [`Store::clean`] removes its files later.
+    /// Removes the list of a backup. This ends the backup. Later, [`Store::clean`] removes the files of the backup.
     ///
     /// # Errors
     ///
@@ -229,15 +229,15 @@ impl Store {
         useless.try_for_each(|name| self.remove(&directory.join(name)))
     }
 
-    /// For a directory in a store: whether no more files can appear in the directory of an unfinished backup. This
-    /// is certain if a later backup is so old that all requests from before it are over.
+    /// For the directory of an unfinished backup in a store: whether no more files can appear in it. This is certain
+    /// if a later backup was made so long ago that no request from before it can still be under way.
     fn is_settled(&self, number: u64, found: &AllFound) -> bool {
         let later = found.range(number + 1..).filter_map(|(_, found)| found.list());
         later.map(|list| list.time.saturating_add(LATEST_REQUEST)).any(|until| until < self.clock.wall())
     }
 
     /// Removes a directory if it is empty. A directory that is not empty stays, because it may have files of other
-    /// backups. In a store it may also have files whose removal was requested but is not done yet.
+    /// backups. In a store, the directory may also have files whose removal was requested but is not done yet.
     ///
     /// # Errors
     ///
@@ -264,8 +264,8 @@ impl Store {
         self.disk.rename(&new, &path).map_err(|error| Error::io("rename", &new, error))?;
         let synced = self.sync_dir(&directory);
         if synced.is_err() {
-            // The list gets its temporary name back. So there is no backup, as the error says. If this rename fails,
-            // too, the next backup sees which of the two names the list has.
+            // The list gets its temporary name back. So there is no backup, and the returned error is true. If this
+            // rename fails, too, the next backup sees which of the two names the list has.
             self.disk.rename(&path, &new).ok();
         }
         synced

@@ -1,14 +1,14 @@
 //! Prepares a rotation: decides when a growing log should be made durable, and keeps the file of the next log ready.
 //! This module does not know how a log file is created, and does not decide when a log ends.
 //!
-//! This module is thread-safe. It locks its state only for a few instructions.
+//! This module is thread-safe. Its state is locked only for a few instructions.
 
 use super::writer::{NextLog, Unsynced, Writer};
 use os::sync::Mutex;
 use os::sync::atomic::{AtomicU64, Ordering};
 
-/// Each time the log has grown by this many bytes, it is made durable. The step is not smaller, because a sync makes
-/// the disk empty its cache, and other writes and reads have to wait for this.
+/// Each time the log has grown by this many bytes, it is made durable. The step is not smaller, because each sync
+/// makes the disk empty its cache, and other reads and writes have to wait for that.
 const MOST_STEP_BYTES: u64 = 8 << 20;
 
 /// For a small write buffer, the step is the write buffer divided by this number.
@@ -23,7 +23,7 @@ const LAST_PART: u64 = 16;
 pub struct LogAhead {
     step_bytes: u64,
     /// The next sync is due when the log ends at this offset or later. `u64::MAX` means that no further sync of this
-    /// log is due. This changes only under the writer's lock.
+    /// log is due. This value changes only under the writer's lock.
     due_at: AtomicU64,
     state: Mutex<AheadState>,
 }

@@ -229,8 +229,8 @@ impl Background {
         }
     }
 
-    /// Polls the jobs on this thread if no other thread will do it. This is so on a simulated machine, or if the
-    /// system refuses threads.
+    /// Polls the jobs on this thread if no other thread will do it. No other thread does it on a simulated machine,
+    /// or if the system refuses threads.
     pub fn drive(&self) {
         for worker in self.all() {
             worker.drive();

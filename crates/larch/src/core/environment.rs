@@ -18,7 +18,7 @@ use os::sync::atomic::AtomicU64;
 use pages::{OwnMemory, PageCache};
 use std::path::PathBuf;
 
-/// The surroundings of one open database. They do not change while the database is open.
+/// The surroundings of one open database. The surroundings do not change while the database is open.
 #[derive(Debug)]
 pub struct Environment {
     /// The disk, the clock, the randomness and the threads.
@@ -39,7 +39,7 @@ pub struct Environment {
     pub scratch: Scratch,
     /// The number of this writer, which is part of the names of its files.
     pub epoch: u64,
-    /// The leases of followers, which tell the writer what they still read.
+    /// The leases of followers. A lease tells the writer which files a follower still reads.
     pub leases: Arc<Leases>,
     /// The bytes that were written, by cause.
     pub written: WriteCounts,
@@ -85,7 +85,7 @@ impl Environment {
     }
 
     /// Fails in a forked child process. This must be called before a lock is taken: another thread may have held the
-    /// lock when the process was forked. No thread of the child would ever release it.
+    /// lock when the process was forked. No thread of the child would ever release this lock.
     ///
     /// # Errors
     ///

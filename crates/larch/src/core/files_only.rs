@@ -1,6 +1,6 @@
-//! Databases that only show files. They have no lock, no log and no threads. They are used for reads beside a
-//! writer, for copies, and for files that are built without a database. This module does not know which files a
-//! database has.
+//! Databases that only show files. Such databases have no lock, no log and no threads. Such databases are used for
+//! reads beside a writer, for copies, and for files that are built without a database. This module does not know
+//! which files a database has.
 
 use super::Core;
 use super::environment::Environment;
@@ -17,7 +17,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A machine like `machine`, whose disk keeps using the directory that is at the path `directory` now. If that
-/// directory is moved, the disk finds it at its new place. If another directory is later put at the path, the disk
+/// directory is moved, the disk finds it at its new path. If another directory is later put at the path, the disk
 /// does not use it. If there is no directory at the path, returns a copy of `machine`.
 ///
 /// # Errors

@@ -7,9 +7,9 @@
 //!
 //! The more rows each flush writes, the fewer bytes compactions write. But during a flush, commits need room in the
 //! write buffer. So memtables are frozen when the free part of the write buffer is twice as large as what commits
-//! write during a flush. It is twice as large because commits are slowed down when half of the free part is used,
+//! write during a flush. The free part is twice as large because commits are slowed down when half of it is used,
 //! see [`super::pace`]. Memtables always get at least half of the write buffer, so that the largest batch has room.
-//! They get at most three quarters, so that there is also room if many commits come at once after a quiet time.
+//! Memtables get at most three quarters, so that there is also room if many commits come at once after a quiet time.
 //!
 //! This module is thread-safe. The numbers are hints, and a commit may see a number late.
 
@@ -35,8 +35,8 @@ impl Fill {
         (buffer_bytes / (1000 + 2 * written) * 1000).clamp(buffer_bytes / 2, buffer_bytes / 4 * 3)
     }
 
-    /// Notes that commits wrote `written_bytes` to memtables while a flush wrote `flushed_bytes`. If they wrote more
-    /// than in the flushes before, this counts at once; if they wrote less, it counts gradually.
+    /// Notes that commits wrote `written_bytes` to memtables while a flush wrote `flushed_bytes`. If commits wrote
+    /// more than in the flushes before, this counts at once; if they wrote less, it counts gradually.
     pub fn note_flush(&self, flushed_bytes: u64, written_bytes: u64) {
         let before = self.written.load(Ordering::Relaxed);
         let now = (written_bytes.saturating_mul(1000) / flushed_bytes.max(1)).min(1000);

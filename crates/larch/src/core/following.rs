@@ -1,4 +1,5 @@
-//! What a follower knows about the database that it follows. This module does not know what is done with it.
+//! What a follower knows about the database that it follows. This module does not know what is done with this
+//! knowledge.
 
 use super::log_tail::LogTail;
 use crate::base::error::Result;
@@ -11,8 +12,8 @@ use std::collections::VecDeque;
 /// The state of one follower.
 #[derive(Debug)]
 pub struct Following {
-    /// The lease that keeps all files that the follower shows. It exists if leases are used and this process can
-    /// make one.
+    /// The lease that keeps all files that the follower shows. The lease exists if leases are used and this process
+    /// can make one.
     lease: Option<Lease>,
     /// Whether the follower also follows the logs.
     pub with_log: bool,
@@ -66,7 +67,7 @@ impl Following {
     ///
     /// # Errors
     ///
-    /// Fails if the lease cannot be written. Then the writer keeps more files than necessary.
+    /// Fails if the lease cannot be written. If so, the writer keeps more files than necessary.
     pub fn renew_lease(&self, state: &mut State) -> Result<()> {
         // The newest file set in the queue is `shown` or `next`, so at least one file set stays in the queue.
         while state.in_use.front().is_some_and(|(_, files)| files.strong_count() == 0) {

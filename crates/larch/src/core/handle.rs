@@ -10,8 +10,8 @@ use os::Duty;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session};
 
-/// All handles of a database, of its tables, and its batches and snapshots share this value. It has the core, whose
-/// background work ends when the last handle is dropped.
+/// All handles of a database, of its tables, and its batches and snapshots share this value. It holds the core,
+/// whose background work ends when the last handle is dropped.
 #[derive(Debug)]
 pub struct DatabaseHandle(Option<Arc<Core>>);
 
@@ -62,7 +62,7 @@ pub struct TableHandle {
 }
 
 impl TableHandle {
-    /// A handle of the table `identity`. The cache admits all pages that it reads.
+    /// A handle of the table `identity`. The cache admits all pages that this handle reads.
     pub fn new(handle: Arc<DatabaseHandle>, identity: Arc<TableInfo>) -> Self {
         Self { handle, identity, admit: Admit::Keep }
     }

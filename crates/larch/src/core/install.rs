@@ -44,8 +44,8 @@ impl Core {
     }
 
     /// Frees the files and the memory that nothing uses any more after `edits`, whether or not the install
-    /// succeeded. This looks at every open range, so the caller must not hold the lock of the manifest or of the
-    /// writer.
+    /// succeeded. This call looks at every open range, so the caller must not hold the lock of the manifest or of
+    /// the writer.
     pub fn clean_up_after(&self, edits: &[Edit]) {
         self.env.opener.leftovers.retry();
         if edits.iter().any(Edit::frees) {
@@ -55,9 +55,9 @@ impl Core {
     }
 
     /// Waits a short time until no other thread holds the view before the newest view, and then releases that view.
-    /// So it is this thread that frees the memtables of the old view and removes its files, which takes
-    /// milliseconds. Otherwise a commit or a read would have to do it if it happened to be the last to release the
-    /// view. If a reader holds the view for long, this thread does not wait for it.
+    /// So it is this thread that frees the memtables of the old view and removes the old files, which takes
+    /// milliseconds. Otherwise a commit or a read would have to do this work if it happened to be the last to
+    /// release the view. If a reader holds the view for long, this thread does not wait for it.
     fn release_replaced_view(&self) {
         let Some(view) = self.views.take_replaced() else { return };
         for _ in 0..RELEASE_LOOKS {
@@ -112,8 +112,8 @@ impl Core {
         for edit in edits {
             files.apply(edit, &self.env.opener, &mut removed).map_err(|why| log.refused(why))?;
         }
-        // From here on the manifest may name the new files, so they are not removed. Only if the commit has
-        // certainly left the manifest unchanged do they become fresh files again.
+        // From here on the manifest may name the new files, so they are not removed. The new files become fresh
+        // files again only if the commit has certainly left the manifest unchanged.
         let paths = fresh.take_paths();
         match log.commit(edits) {
             EditsOutcome::Durable => {}

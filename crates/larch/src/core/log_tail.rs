@@ -7,8 +7,8 @@
 //!   memory   set of 17     set of 23
 //! ```
 //!
-//! Each commit has the version after that of the commit before it. If a version is in no log, it belongs to a change
-//! of tables in the manifest.
+//! The version of each commit is one greater than that of the commit before it. If a version is in no log, it
+//! belongs to a change of tables in the manifest.
 //!
 //! A tail is used by one thread at a time.
 
@@ -77,8 +77,8 @@ impl LogTail {
     ///
     /// # Errors
     ///
-    /// Fails if a log cannot be opened or read, or has lost durable commits. This also happens if the writer removes
-    /// a log meanwhile because its rows are in files.
+    /// Fails if a log cannot be opened or read, or has lost durable commits. The call also fails if the writer
+    /// removes a log meanwhile because its rows are in files.
     pub fn open(
         disk: &dyn Disk,
         directory: &Path,
@@ -118,8 +118,8 @@ impl LogTail {
             found.push(log);
             next = previous.number;
         }
-        // If the found logs come after a log that is not the last linked log, the linked logs after that one never
-        // began. So they have no commits and are dropped.
+        // If the found logs follow a linked log that is not the last one, the linked logs after it never began. So
+        // they have no commits and are dropped.
         let unused = self.logs.iter().rev().take_while(|log| !found.is_empty() && log.number > next).count();
         let kept = self.logs.len() - unused;
         let is_linked = found.is_empty() || kept.checked_sub(1).is_some_and(|last| self.logs[last].number == next);
@@ -164,14 +164,14 @@ impl LogTail {
         self.logs.iter_mut().skip(self.at).try_for_each(|log| log.reader.look_again())
     }
 
-    /// Puts commits into the memory sets, in the order of their versions, up to version `most`. It stops before a
-    /// gap, which is a version that no log has. It goes on after the gap in two cases: all versions of the gap are
-    /// up to `known` and so in files, or `may_skip` says that the manifest was read since. Returns the version of
-    /// the newest applied commit. The memory sets have every commit of the logs up to this version.
+    /// Puts commits into the memory sets, in the order of their versions, up to version `most`. Applying stops
+    /// before a gap, which is a version that no log has. Applying goes on after the gap in two cases: all versions
+    /// of the gap are up to `known` and so in files, or `may_skip` says that the manifest was read since. Returns
+    /// the version of the newest applied commit. The memory sets have every commit of the logs up to this version.
     ///
     /// # Errors
     ///
-    /// Fails if a log cannot be read, or if it has lost durable commits.
+    /// Fails if a log cannot be read, or if a log has lost durable commits.
     pub fn apply(&mut self, most: Version, known: Version, may_skip: bool) -> Result<Version, LogError> {
         let may_apply =
             |newest: Version, version: Version| version <= most && (may_skip || version.0 <= newest.max(known).0 + 1);

@@ -1,10 +1,10 @@
 //! Slows commits down before they have to wait. The further background work is behind, the lower is the allowed
 //! rate. This module does not wait, and does not know what background work does.
 //!
-//! The allowed rate limits all writers together. If the writers stay below this rate, they never wait. If they
-//! exceed it, each commit waits some microseconds. Each further step that background work falls behind divides the
-//! rate by the same factor. So the writers slow down to the rate of background work before it is behind as far as it
-//! may be.
+//! The allowed rate limits all writers together. If the writers stay below this rate, they never wait. If the
+//! writers exceed the rate, each commit waits some microseconds. Each further step that background work falls behind
+//! divides the rate by the same factor. So the writers slow down to the rate of background work before its backlog
+//! reaches the limit.
 //!
 //! This module is thread-safe.
 

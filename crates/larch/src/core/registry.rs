@@ -1,8 +1,8 @@
 //! Knows which tables have indexes, and which extractor or closure makes the keys of each index. This module does
 //! not know rows.
 //!
-//! The registry agrees with the manifest: an install that changes indexes updates it under the lock of the writer.
-//! So a commit, which holds this lock, sees all indexes that it has to update.
+//! The registry agrees with the manifest: an install that changes indexes also updates the registry, under the lock
+//! of the writer. So a commit, which holds this lock, sees all indexes that it has to update.
 //!
 //! This module is thread-safe. For most tables without indexes, a lookup costs one atomic load. Tables whose ids are
 //! equal modulo 64 share a bit. So the bit alone may suggest that a table has indexes although it has none.
@@ -226,8 +226,8 @@ impl LiveIndex {
     ) -> Result<Vec<Vec<u8>>> {
         let made = self.made(table)?;
         let mut keys = Vec::new();
-        // This check hides column groups that a closure did not name. Otherwise it would see such a group in new
-        // rows but not in old rows.
+        // This check hides column groups that a closure did not name. Otherwise the closure would see such a group
+        // in new rows but not in old rows.
         let part = &|group| if made.groups().contains(&group) { part(group) } else { None };
         made.index_keys(key, part, &mut |index_key| keys.push(index_key.to_vec())).map_err(|why| Error::BadRow {
             table: table.name.as_str().into(),

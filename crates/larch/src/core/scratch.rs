@@ -8,8 +8,8 @@
 //! SCRATCH/larch-0123456789abcdef/00000012-3.sst
 //! ```
 //!
-//! The first use makes the directory, which only this user can read. It also removes the directories of dead
-//! processes. Other databases, users and programs may use SCRATCH, too.
+//! The first use makes the directory, which only this user can read. The first use also removes the directories of
+//! dead processes. Other databases, users and programs may use SCRATCH, too.
 //!
 //! This module is thread-safe.
 
@@ -66,7 +66,8 @@ struct OwnDirectory {
 impl Drop for OwnDirectory {
     fn drop(&mut self) {
         if self.origin.is_here() {
-            // If the directory cannot be removed now, another process will find it without a lock and remove it.
+            // If the directory cannot be removed now, another process will find that it is not locked, and remove
+            // it.
             remove(&*self.disk, &self.directory).ok();
         }
     }
@@ -86,7 +87,7 @@ impl Scratch {
     }
 
     /// The directory for temporary files, which exists when this returns. If another program has removed the
-    /// directory, for example to clean up old files, this makes a new one.
+    /// directory, for example to clean up old files, this call makes a new one.
     ///
     /// # Errors
     ///
@@ -115,8 +116,8 @@ impl Scratch {
 }
 
 impl ScratchPlace {
-    /// Whether the directory still exists. If it is the directory of the database, this is not checked here, because
-    /// every write checks the lock of the database.
+    /// Whether the directory still exists. For the directory of the database this is not checked here, because every
+    /// write checks the lock of the database.
     fn is_there(&self) -> bool {
         self.own.as_ref().is_none_or(|own| own.disk.exists(&own.directory.join(LOCK)).unwrap_or(true))
     }

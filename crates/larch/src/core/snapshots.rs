@@ -1,5 +1,5 @@
-//! The versions that readers use. Compactions keep these versions for them. This module does not know what a version
-//! contains.
+//! The versions that readers use. Compactions keep these versions for the readers. This module does not know what a
+//! version contains.
 //!
 //! This module is thread-safe.
 

@@ -1,5 +1,5 @@
-//! The directory of a temporary database. It is removed when the database is closed. This module does not know what
-//! is in the directory.
+//! The directory of a temporary database. The directory is removed when the database is closed. This module does not
+//! know what is in the directory.
 
 use crate::base::error::{Error, Result};
 use os::sync::Arc;
@@ -7,7 +7,7 @@ use os::{Disk, Machine};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A directory in the system's directory for temporary files. It is removed when this value is dropped.
+/// A directory in the system's directory for temporary files. The directory is removed when this value is dropped.
 #[derive(Debug)]
 pub struct TemporaryDirectory {
     disk: Arc<dyn Disk>,

@@ -3,7 +3,7 @@
 //! Invariants:
 //! - A reader takes its view before its version. So every file in the view is older than the version.
 //! - The newest version only grows. A view that replaces another view as a whole comes with the version up to which
-//!   it has every commit ([`Filled`]). It is refused if reads have seen a newer version.
+//!   it has every commit ([`Filled`]). Such a view is refused if reads have seen a newer version.
 //!
 //! This module is thread-safe. A reader holds the lock of the view only while it increments a reference count.
 
@@ -27,8 +27,8 @@ pub enum Shows {
     Followed,
 }
 
-/// A view, and the newest version such that the view has every commit up to it. Both are in one value, because the
-/// version is true only for this view.
+/// A view, and the newest version up to which the view has every commit. Both are in one value, because the version
+/// is true only for this view.
 #[derive(Debug)]
 pub struct Filled {
     /// The view.
@@ -52,8 +52,8 @@ pub struct Views {
     newest: RwLock<Arc<View>>,
     /// The view before the newest view, until [`Views::take_replaced`] takes it.
     replaced: Mutex<Option<Arc<View>>>,
-    /// The generation of the newest view. In a read-only database it never changes, so that open ranges go on
-    /// reading older files.
+    /// The generation of the newest view. In a read-only database the generation never changes, so that open ranges
+    /// go on reading older files.
     generation: AtomicU64,
     /// The newest version that reads may see, and the later commits, which are still being applied.
     visible: Visible,
@@ -108,8 +108,8 @@ impl Views {
     }
 
     /// All versions at which a reader may read, in ascending order. These are the pinned versions and the newest
-    /// version. In addition, they are the version that a read-only database shows, and the versions that it may show
-    /// after the next flushes.
+    /// version. A read-only database adds the version that it shows, and the versions that it may show after the
+    /// next flushes.
     pub fn boundaries(&self) -> Vec<Version> {
         self.boundaries_without(&[])
     }
@@ -222,8 +222,8 @@ impl Views {
     }
 
     /// Takes older views away from ranges that are not being read, so that the files and memory that only older
-    /// views use are freed. This looks at every open range, so the caller must not hold the lock of the manifest or
-    /// of the writer.
+    /// views use are freed. This call looks at every open range, so the caller must not hold the lock of the
+    /// manifest or of the writer.
     pub fn free_old(&self) {
         self.ranges.let_go(self.generation());
     }

@@ -8,10 +8,11 @@
 //! ```
 //!
 //! A commit gets its version under the lock of the writer, and is applied after this lock is released. So a commit
-//! may be applied before an older commit is. Each commit marks its slot as soon as it is applied. Then its thread
-//! makes versions visible, one after the other, up to the first version whose slot is not marked. A thread returns
-//! when its own version is visible. Either it has done this itself, or it has waited for a thread with an older
-//! commit to do it. That thread only has to finish inserting its rows.
+//! may be applied before an older commit is applied. Each commit marks its slot as soon as it is applied. Then its
+//! thread makes versions visible, one after the other, up to the first version whose slot is not marked. A thread
+//! returns when its own version is visible. Either the thread has made the version visible itself, or it has waited
+//! for a thread with an older commit to do so. Such a thread with an older commit only has to finish inserting its
+//! rows.
 //!
 //! Invariants:
 //! - All versions up to the newest visible one are applied. The newest visible version only grows.
@@ -29,8 +30,8 @@ use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use os::sync::{Condvar, Mutex};
 use sst::Version;
 
-/// The greatest number of commits that may be applied at the same time. It is a power of two, and greater than the
-/// number of processors of most machines.
+/// The greatest number of commits that may be applied at the same time. The number is a power of two, and greater
+/// than the number of processors of most machines.
 const SLOTS: u64 = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
 
 /// A thread looks this many times before it sleeps. This takes about as long as an insert.
@@ -50,7 +51,8 @@ pub struct Visible {
     changed: Condvar,
 }
 
-/// The error that a version will not become visible, because it or an older commit panicked while it was applied.
+/// The error that a version will not become visible, because its commit or an older commit panicked while it was
+/// applied.
 #[derive(Debug)]
 pub struct Broken;
 
@@ -63,7 +65,7 @@ pub struct Applying<'v> {
 }
 
 impl Visible {
-    /// Begins with the versions up to `newest` visible.
+    /// Starts in the state in which reads see the versions up to `newest`.
     pub fn new(newest: Version) -> Self {
         Self {
             newest: AtomicU64::new(newest.0),

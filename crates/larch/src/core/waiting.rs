@@ -91,7 +91,7 @@ pub async fn progress(core: &Core, seen: u64) {
     poll_fn(|context| {
         let waker = context.waker().clone();
         let mut tasks = core.background.waiting.0.lock();
-        // From here on, any progress wakes the task.
+        // Any progress from here on wakes the task.
         let is_over =
             core.background.progress_seen() != seen || core.check_writable().is_err() || core.background.is_closing();
         if is_over {

@@ -16,7 +16,7 @@ use os::sync::Arc;
 use sst::{RowKind, Version};
 use std::path::{Path, PathBuf};
 
-/// Takes commits. It has the current log and the memtables that are not frozen.
+/// Takes commits. The writer has the current log and the memtables that are not frozen.
 #[derive(Debug)]
 pub struct Writer {
     log: LogWriter,
@@ -28,12 +28,12 @@ pub struct Writer {
     /// any more commits.
     is_ended: bool,
     /// Whether an earlier process has written this log. If so, the header of the next log has to name this log. A
-    /// recovery may have dropped the commits of a log between the two, and only a header can say that.
+    /// recovery may have dropped the commits of a log between the two logs, and only a header can say that.
     is_left: bool,
 }
 
-/// An end of a log, up to which the log should be made durable. It counts all records, also those that are no
-/// commits. This can be done without the lock of the writer.
+/// The point in a log up to which the log should be made durable. Not only commits but all records before this point
+/// count. The log can be made durable up to this point without the lock of the writer.
 #[derive(Debug)]
 pub struct Unsynced {
     sync: Arc<SyncPoint>,
@@ -42,7 +42,7 @@ pub struct Unsynced {
 }
 
 impl Unsynced {
-    /// Makes the log durable up to this end. All threads that wait for this share one sync.
+    /// Makes the log durable up to this end. All threads that wait for a sync share one sync.
     ///
     /// # Errors
     ///
@@ -319,7 +319,7 @@ impl Writer {
     }
 }
 
-/// Applies a commit to memtables. `bytes` of memory were reserved for it when it was appended to the log.
+/// Applies a commit to memtables. `bytes` of memory were reserved for the commit when it was appended to the log.
 pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps, bytes: u64) {
     let mut last: Option<(TableId, &Memtable, Rows<'_>)> = None;
     for (table, op) in ops.iter() {

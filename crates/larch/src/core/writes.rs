@@ -1,9 +1,9 @@
 //! All that changes an open database: the writer, the manifest, and the locks that order changes of tables and
 //! levels.
 //!
-//! Locks must be taken in this order: `levels`, the lock of picks, `altering`, `writer`, `manifest`, `numbering`. No
-//! lock is ever poisoned. Only the disk and the memtables can panic under `writer` or `manifest`, and
-//! [`StopOnPanic`](super::StopOnPanic) guards against this.
+//! Locks must be taken in this order: first `levels`, then the lock of picks, `altering`, `writer`, `manifest` and
+//! `numbering`. No lock is ever poisoned. Only the disk and the memtables can panic under `writer` or `manifest`,
+//! and [`StopOnPanic`](super::StopOnPanic) guards against this.
 
 use super::ahead::LogAhead;
 use super::fill::Fill;
@@ -29,16 +29,18 @@ use std::ops::Range;
 pub struct Writes {
     /// The log, the memtables to which commits go, and the next version. It is `None` in a read-only database.
     pub writer: Mutex<Option<Writer>>,
-    /// The manifest. In a read-only database it is `None`, and the lock is held while a newer manifest is read.
+    /// The manifest. In a read-only database this field is `None`, and its lock is held while a newer manifest is
+    /// read.
     pub manifest: Mutex<Option<ManifestLog>>,
     next_number: AtomicU64,
     /// All file numbers must be smaller than this.
     numbers_end: AtomicU64,
-    /// Held by an alter from reading the options to changing them, so that there is only one alter at a time.
+    /// An alter holds this lock from reading the options to changing them, so that there is only one alter at a
+    /// time.
     pub altering: Mutex<()>,
     /// A thread shares this lock while it takes a number for a new file and reads the options for this file. An
-    /// alter takes a number that separates the files with old options from the files with new options. From then
-    /// until its new options are visible, it holds the lock exclusively.
+    /// alter takes a number that separates the files with old options from the files with new options. The alter
+    /// holds the lock exclusively from then until its new options are visible.
     pub numbering: RwLock<()>,
     /// Held while levels change.
     pub levels: Arc<LevelsLock>,

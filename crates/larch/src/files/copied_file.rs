@@ -1,5 +1,6 @@
-//! Copies a file byte by byte. Where possible, gives it a second name instead, if that is as good as a copy. While
-//! it copies, it computes the checksum of the whole file. It does not know what is in the file.
+//! Copies a file byte by byte. Where a second name for the file is as good as a copy, gives it a second name
+//! instead. While it copies, this module computes the checksum of the whole file. It does not know what is in the
+//! file.
 
 use crate::base::error::{Error, Result};
 use crate::base::watch::Watch;
@@ -8,8 +9,8 @@ use os::{Access, Buffer, Disk, File};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// The number of bytes that are read and written at once. It is a multiple of the block size of files that are read
-/// directly.
+/// The number of bytes that are read and written at once. The number is a multiple of the block size of files that
+/// are read directly.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// What a whole file contains: its length and a checksum of all its bytes.
@@ -83,7 +84,7 @@ fn read_chunks(
     let mut digest = Digest::new(CrcAlgorithm::Crc64Nvme);
     let mut chunk = Buffer::zeroed(CHUNK_BYTES);
     let mut done = 0;
-    // With this limit, no request to a store goes beyond the end of the file.
+    // With this limit, no request to a store asks for bytes beyond the end of the file.
     let bytes = bytes.min(file.len().map_err(|error| Error::io("measure", path, error))?);
     while done < bytes {
         watch.check()?;
@@ -121,8 +122,8 @@ pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
     }
 }
 
-/// Whether the error means that the file has to be copied. It may be on another file system, its file system may
-/// have no links, it may have too many links, or it may belong to another user.
+/// Whether the error means that the file has to be copied. The file may be on another file system, its file system
+/// may have no links, it may have too many links, or it may belong to another user.
 fn cannot_share(error: &io::Error) -> bool {
     use ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
     matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)

@@ -1,7 +1,7 @@
 //! Merges the range erases of several files into one sorted stream of fragments. Also has a position in such a
 //! stream that moves along with sorted rows. This module does not know what is done with the fragments. For each
-//! file with range erases around the current key, the stream holds one range erase and one page. So its memory does
-//! not depend on how many range erases the files have.
+//! file with range erases around the current key, the stream holds one range erase and one page. So the memory of
+//! the stream does not depend on how many range erases the files have.
 //!
 //! ```text
 //! file 1     a ─── @5 ─────── m                 p ── @6 ── s
@@ -26,8 +26,8 @@ pub struct EraseMerge<'s> {
     boundaries: &'s [Version],
     readahead: Readahead,
     all_bytes: u64,
-    /// Files whose range erases all lie after the fragments that were returned so far. They are sorted, and the file
-    /// with the least bound is the last.
+    /// Files whose range erases all lie after the fragments that were returned so far. The files are sorted by their
+    /// low bounds, and the file with the least bound is the last.
     to_come: Vec<Arc<DbFile>>,
     open: Vec<OpenErases>,
     /// The memory of `open`.
@@ -163,8 +163,8 @@ impl<N: FnMut() -> Result<Option<RangeErase>>> CoverStream<N> {
     }
 
     /// If the current range erase ends before or at `key`, goes to the next range erase and returns it. Returns
-    /// `None` as soon as the position is right for `key`, or the stream has ended. If there is no `key`, it always
-    /// goes to the next range erase.
+    /// `None` as soon as the position is right for `key`, or the stream has ended. If there is no `key`, the call
+    /// always goes to the next range erase.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Merges all versions of sorted inputs into new files. It reads around the cache and drops the versions that no
-//! reader can see. This module does not know why the inputs are merged, and installs nothing.
+//! Merges all versions of sorted inputs into new files. The merge reads around the cache and drops the versions that
+//! no reader can see. This module does not know why the inputs are merged, and installs nothing.
 
 use super::erases::{CoverStream, EraseMerge};
 use super::keep::{self, KeyFilter};
@@ -49,7 +49,7 @@ pub struct MergePlan {
 pub struct Rewrite {
     /// The merge leaves out all versions newer than this one. This version must be one of the boundaries.
     pub through: Version,
-    /// If this is set, every version becomes this version. The merge must then have only one boundary.
+    /// If `into` is set, every version becomes this version. The merge must then have only one boundary.
     pub into: Option<Version>,
 }
 
@@ -88,16 +88,16 @@ pub fn merge_files(
     // Compactions read pages into one half of the memory for work; the other half is for building files. This memory
     // is not part of the cache. So a compaction neither waits for readers nor takes room from them. A quarter of the
     // first half is for the pages that are needed at the moment, one for each input. The rest is for reading ahead.
-    // A compaction that begins gets an equal share of it with the others under way. If other compactions have used
-    // up the memory, this compaction does not read ahead.
+    // A compaction that begins gets a share of the rest. It divides the rest equally with the compactions under way.
+    // If other compactions have used up the memory, this compaction does not read ahead.
     let memory = &core.env.held.compactions;
     let ahead_bytes = memory.budget_bytes() / 4 * 3 / core.writes.picks.under_way_count().max(1) as u64;
     let session = Session::new(&core.env.cache, Reason::Compaction, Admit::Pass)
         .with_own_memory(memory)
         .with_ahead_bytes(ahead_bytes);
     let groups = table.options.groups.len().max(1);
-    // A quarter of this share is not for data pages of the window. It is for index nodes further ahead, and for
-    // parts and values of rows.
+    // A quarter of this share is not for data pages of the window. This quarter is for index nodes further ahead,
+    // and for parts and values of rows.
     let readahead = Readahead::full(ahead_bytes / 4 * 3);
     let outputs = Outputs::new(core, table, plan.file_bytes, plan.bottom)
         .with_borders(plan.below)
@@ -255,7 +255,7 @@ struct VersionCopier<'s> {
 }
 
 impl VersionCopier<'_> {
-    /// Copies one version of the cursor's row. Returns the length of its value in bytes.
+    /// Copies one version of the cursor's row. Returns the length of the version's value in bytes.
     fn version(&mut self, cursor: &mut SstCursor, key: &[u8], row: &Row) -> Result<u64> {
         let Self { session, outputs, groups, .. } = self;
         if row.kind == RowKind::Erase {
@@ -292,8 +292,8 @@ impl VersionCopier<'_> {
         outcome.map(|()| bytes)
     }
 
-    /// Loads all parts of `row`. This is a step. Its first fetch loads the missing pages of all groups together, and
-    /// the next fetch loads the missing values that are outside of pages.
+    /// Loads all parts of `row`. This is a step. The first fetch of this step loads the missing pages of all groups
+    /// together. The next fetch loads the missing values that are outside of pages.
     fn load(&mut self, cursor: &mut SstCursor, row: &Row) -> Result<(), Stop> {
         self.others.clear();
         self.parts.clear();
@@ -327,8 +327,8 @@ struct VersionMerge {
 enum Place {
     /// At a key. The number is that of the newest input that has this key.
     Key(usize),
-    /// Before this file of the input with this number. The file may be taken over. The current key is the low bound
-    /// of the file.
+    /// Before this file of the input with this number. The file may be taken over. The current key of the merge is
+    /// the low bound of this file.
     File(usize, Arc<DbFile>),
     /// All inputs have ended.
     End,
@@ -402,9 +402,9 @@ impl VersionMerge {
         Ok(Place::Key(newest))
     }
 
-    /// The page at which input `i` stands, if it can be copied as a whole. For this the input must stand at the
-    /// first row of the page, no other input may have a key up to the last key of the page, and the output must be
-    /// able to take the page as it is. Sets `last` to the last key of the page.
+    /// The page at which input `i` stands, if it can be copied as a whole. There are three conditions: the input
+    /// stands at the first row of the page, no other input has a key up to the last key of the page, and the output
+    /// can take the page as it is. Sets `last` to the last key of the page.
     fn page_alone(&mut self, i: usize, last: &mut Vec<u8>) -> Option<CopiedPage> {
         let cursor = self.inputs.cursor_mut(i).cursor.versions();
         if !cursor.is_at_page_start() || !cursor.read_last_of_page(last) {

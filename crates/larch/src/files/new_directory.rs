@@ -1,5 +1,5 @@
-//! A directory that is being filled with files. It becomes valid only in its last step, as a database or as built
-//! files. This module does not know where the files come from.
+//! A directory that is being filled with files. The directory becomes valid only in its last step, as a database or
+//! as built files. This module does not know where the files come from.
 //!
 //! ```text
 //! LOCK                 held until the end, as by an open database
@@ -39,7 +39,8 @@ pub struct NewDirectory {
 }
 
 impl NewDirectory {
-    /// Begins to fill a directory. It must not exist yet, be empty, or have only files of an earlier attempt.
+    /// Begins to fill a directory. The directory must not exist yet, be empty, or have only files of an earlier
+    /// attempt.
     ///
     /// # Errors
     ///
@@ -123,8 +124,8 @@ impl Drop for NewDirectory {
             return;
         }
         let Place { disk, directory, .. } = &self.place;
-        // If this fails, the next copy into this directory removes the files. An empty directory that stays does no
-        // harm.
+        // If the removal fails, the next copy into this directory removes the files. An empty directory that stays
+        // does no harm.
         if self.lock.is_some() && clear(&**disk, directory).is_err() {
             return;
         }
@@ -141,8 +142,8 @@ impl Drop for NewDirectory {
 ///
 /// # Errors
 ///
-/// [`Error::CopyTarget`] if the directory has files that no attempt writes; [`Error::UnfinishedCopy`] if it is in a
-/// store and has files of an attempt; an error if the disk refuses something.
+/// [`Error::CopyTarget`] if the directory has files that no attempt writes; [`Error::UnfinishedCopy`] if the
+/// directory is in a store and has files of an attempt; an error if the disk refuses something.
 fn check_left(disk: &dyn Disk, directory: &Path) -> Result<()> {
     let is_empty = left_files(disk, directory)?.is_empty();
     if is_empty || disk.keeps_removed().is_none() { Ok(()) } else { Err(Error::UnfinishedCopy(directory.to_owned())) }

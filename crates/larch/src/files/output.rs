@@ -22,8 +22,8 @@ use std::path::PathBuf;
 /// The memory of the builder is measured each time the file has grown by this many bytes.
 const MEASURE_BYTES: u64 = 64 << 10;
 
-/// A file may end early at the border of a file in the deeper level. It then has at least this part of the usual
-/// length: 4 stands for 1/4.
+/// A file may end early at the border of a file in the deeper level. A file that ends early has at least this part
+/// of the usual length: 4 stands for 1/4.
 const LEAST_SHARE: u64 = 4;
 
 /// One file with the rows of several tables. Each table has a part of the file, which is an SST. The file is created
@@ -95,17 +95,17 @@ pub struct Outputs {
     below: Level,
     /// How many files of `below` begin at or before the last key.
     passed_below: usize,
-    /// The last added range erase, or the part of it that was not written to a file yet. It is not written at once,
-    /// because the next range erase may continue it and the end of the file may cut it.
+    /// The last added range erase, or the part of it that was not written to a file yet. A range erase is not
+    /// written at once, because the next range erase may continue it and the end of the file may cut it.
     erase: Option<RangeErase>,
-    /// Whether no deeper level has keys in the range. If so, erases that hide nothing are left out. This also
-    /// decides which filter the files get.
+    /// Whether no deeper level has keys in the range. If no deeper level has keys there, erases that hide nothing
+    /// are left out. This field also decides which filter the files get.
     bottom: bool,
     /// Whether other threads write to the disk while this thread adds rows.
     writes_behind: bool,
     /// Whether the rows belong to a transaction that has not committed.
     is_run: bool,
-    /// Erases of the current key. They are written only if an older version of the key follows.
+    /// Erases of the current key. Such erases are written only if an older version of the key follows.
     held_back: Vec<Version>,
     held_key: Vec<u8>,
     open: Option<OpenFile>,
@@ -251,8 +251,8 @@ impl Outputs {
     }
 
     /// Adds a whole page of another file. Its keys are from `first` to `last`, and come after all keys added so far.
-    /// Adds nothing and returns false if the rows have to be added one by one. This is so if erases should be left
-    /// out, if the file might end at one of the rows, or for the reasons of [`SstBuilder::add_page`].
+    /// Adds nothing and returns false if the rows have to be added one by one. A page cannot be added if erases
+    /// should be left out, if the file might end at one of the rows, or for the reasons of [`SstBuilder::add_page`].
     ///
     /// # Errors
     ///
@@ -275,8 +275,8 @@ impl Outputs {
         Ok(self.builder_at(key)?.add(key, version, kind, parts)?)
     }
 
-    /// Adds a range erase. Range erases must be sorted and must not overlap. Each is added before the rows at and
-    /// after its start. A range erase without versions is ignored.
+    /// Adds a range erase. Range erases must be sorted and must not overlap. Each range erase is added before the
+    /// rows at and after its start. A range erase without versions is ignored.
     ///
     /// # Errors
     ///
@@ -374,8 +374,8 @@ impl Outputs {
         Ok((file.map_err(|error| Error::io("create", &path, error))?, path))
     }
 
-    /// The options for building files, taken from `now`. Without `now`, they are those that the table had when these
-    /// outputs began.
+    /// The options for building files, taken from `now`. Without `now`, the options are those that the table had
+    /// when these outputs began.
     fn build_options(&self, now: Option<&Arc<TableInfo>>) -> BuildOptions {
         let options = &now.unwrap_or(&self.table).options;
         let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
@@ -393,8 +393,8 @@ impl Outputs {
 
     /// Finishes the open file if another file that begins at `low` may follow it. For this the open file must have a
     /// fair length, and its bounds must end before `low`. Returns whether the other file may follow. If no file is
-    /// open, it may, unless a range erase that begins at or before `low` was not written yet. All rows added so far
-    /// lie before `low`.
+    /// open, the other file may follow, unless a range erase that begins at or before `low` was not written yet. All
+    /// rows added so far lie before `low`.
     ///
     /// # Errors
     ///

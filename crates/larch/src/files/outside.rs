@@ -1,6 +1,6 @@
-//! Checks that a new directory does not lie within a database. If it did, its files would belong to that database.
-//! Moving, copying or removing the database would affect them, and a repair of the database would find files of
-//! another database. This module does not know what the new directory is for.
+//! Checks that a new directory does not lie within a database. If the new directory lay within a database, its files
+//! would belong to that database. Moving, copying or removing the database would affect these files, and a repair of
+//! the database would find files of another database. This module does not know what the new directory is for.
 
 use crate::base::error::{Error, Result};
 use crate::manifest::directory::names::CURRENT;
@@ -8,7 +8,7 @@ use os::Disk;
 use std::path::{Path, PathBuf, absolute};
 
 /// Refuses a directory that lies in the directory of a database. A store has only names and no directories, and the
-/// names of databases are not nested, so everything is allowed there.
+/// names of databases are not nested. So in a store nothing is refused.
 ///
 /// # Errors
 ///
@@ -26,8 +26,8 @@ pub fn check_outside(disk: &dyn Disk, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// As [`check_outside`], but also refuses a directory within `database`. It does so even if little is left of the
-/// database there.
+/// As [`check_outside`], but also refuses a directory within `database`. A directory in `database` is refused even
+/// if little is left of the database there.
 ///
 /// # Errors
 ///
@@ -42,8 +42,8 @@ pub fn check_outside_of(disk: &dyn Disk, directory: &Path, database: &Path) -> R
     }
 }
 
-/// The directories that contain a directory. First come those that its path names. If the path is relative, those
-/// above the current directory follow.
+/// The directories that contain a directory. First come those that its path names. If the path of the directory is
+/// relative, the directories above the current directory follow.
 fn directories_above(directory: &Path) -> Vec<PathBuf> {
     let named = directory.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).map(Path::to_owned);
     let begin = if directory.is_relative() { absolute(directory).ok() } else { None };

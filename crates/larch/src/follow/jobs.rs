@@ -2,9 +2,9 @@
 //! shows new files after their pages were loaded. This module does not know how the jobs' work is done.
 //!
 //! Each look costs ten system calls. While commits come, a follower of commits looks again after a millisecond. If
-//! no commits have come for a while, it looks again after [`LONGEST_PAUSE`]. A follower of files looks again after
-//! [`FILES_PAUSE`]. In a store, each look costs three requests. So both kinds of followers look again after
-//! [`STORE_PAUSE`].
+//! no commits have come for a while, a follower of commits looks again after [`LONGEST_PAUSE`]. A follower of files
+//! looks again after [`FILES_PAUSE`]. In a store, each look costs three requests. So in a store, both kinds of
+//! followers look again after [`STORE_PAUSE`].
 
 use crate::base::error::Error;
 use crate::core::Core;
@@ -50,7 +50,8 @@ impl Job for LookJob {
         let pause = match core.look_at_writer(following) {
             Err(error) => note_failure(&core, &error),
             Ok(seen) => {
-                // If files wait to be shown, the look is no success yet: only showing the files is one.
+                // If files wait to be shown, the look alone is no success: the failure is forgotten only when the
+                // files are shown.
                 if !seen.has_files {
                     troubles.follow_succeeded();
                 } else if troubles.follow_waits(core.env.machine.clock.now()).is_none() {

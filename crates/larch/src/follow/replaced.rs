@@ -1,7 +1,7 @@
 //! Loads pages of new files before a follower shows the files. So reads that found their rows in memory still do so
-//! afterwards. It loads three kinds of pages: index pages of files that replace other files, new pages for those
-//! that were hot in the replaced files, and pages with rows that the writer has just flushed. This module does not
-//! know how the follower learns of new files.
+//! afterwards. Three kinds of pages are loaded: index pages of files that replace other files, the counterparts of
+//! pages that were hot in the replaced files, and pages with rows that the writer has just flushed. This module does
+//! not know how the follower learns of new files.
 //!
 //! The writer loads the pages that its own reads need, into the memory of its own process. The follower does the
 //! same for its own reads.

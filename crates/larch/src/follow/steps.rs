@@ -2,9 +2,9 @@
 //! steps are called.
 //!
 //! Invariants:
-//! - Each shown version has every commit up to it, and no commit after it. The shown version only grows, also after
-//!   errors. If the file set and the logs were opened again, they are shown only when they have every commit that
-//!   was shown before. Until then the old file set and the old logs are shown.
+//! - Each shown version has every commit up to this version, and no commit after it. The shown version only grows,
+//!   also after errors. If the file set and the logs were opened again, they are shown only when they have every
+//!   commit that was shown before. Until then the old file set and the old logs are shown.
 //! - The follower reads a commit from its log before it looks at the manifest. So when it applies the commit, it
 //!   knows every change of tables before the commit. The commit waits until this change is shown.
 //! - A file set is shown together with all commits in the logs that came before its last change. When the file set
@@ -33,7 +33,7 @@ use sst::Version;
 const ATTEMPTS: u32 = 20;
 
 /// [`Core::catch_up`] looks at most this many times. The first look finds all that the writer did before the call.
-/// Later looks find what it has done since then.
+/// Later looks find what the writer has done since then.
 const LOOKS: u32 = 8;
 
 /// The result of a look.
@@ -140,15 +140,15 @@ impl Core {
         self.show_commits(state)
     }
 
-    /// Whether the writer and its followers exchange files of their own, in addition to the files of the database.
-    /// In a store they do not.
+    /// Whether the writer and its followers have additional files with which they tell each other something. In a
+    /// store they do not.
     fn writers_tell(&self) -> bool {
         self.env.machine.disk.keeps_removed().is_none()
     }
 
     /// Whether the writer tells this follower about new logs. A follower that could not make a lease does not ask
-    /// for this, because nobody would remove the file that asks. Such a follower looks for logs in the directory of
-    /// the database each time.
+    /// the writer for this, because nobody would remove the file with the request. Such a follower looks for logs in
+    /// the directory of the database each time.
     fn is_told(&self) -> bool {
         self.writers_tell() && self.following.get().is_some_and(Following::has_lease)
     }
@@ -180,8 +180,7 @@ impl Core {
         let known = files.last_version;
         let Some(log) = &mut state.log else { return Ok(()) };
         let version = log.apply(Version::MAX, known, may_skip)?.max(known);
-        // The view needs the memory sets of all logs, because logs that began since the last look have new memory
-        // sets.
+        // Logs that began since the last look have new memory sets, so the view needs the memory sets of all logs.
         let view = View { memory: log.memory(), files, generation: self.views.generation() };
         self.views.renew(Filled { view, version }).map_err(|behind| self.fell_behind(behind))
     }

@@ -1,4 +1,4 @@
-//! Writes as futures. They wait for room without blocking a thread. This module does not check arguments. The
+//! Writes as futures. The futures wait for room without blocking a thread. This module does not check arguments. The
 //! commits themselves are done by `write/`.
 
 use super::attempt::Attempt;

@@ -1,5 +1,5 @@
-//! A transaction that is lent by value to a future. It is given back when the future drops it. This module does not
-//! know what is done with the transaction.
+//! A transaction that is lent by value to a future. The transaction is given back when the future drops it. This
+//! module does not know what is done with the transaction.
 //!
 //! There is a reason for lending by value. If a closure borrows its transaction, its future has a different type for
 //! each lifetime. No bound can state that the futures of all these types can be sent to another thread. If a closure
@@ -16,12 +16,13 @@ use crate::view::value::Parts;
 use os::sync::{Arc, Mutex};
 use std::ops::{Deref, DerefMut};
 
-/// The transaction in one attempt of [`Database::transact_async`](crate::Database::transact_async). It can do
-/// everything that a [`Transaction`] can. It is committed after its future has returned without an error.
+/// The transaction in one attempt of [`Database::transact_async`](crate::Database::transact_async). An attempt can
+/// do everything that a [`Transaction`] can. The transaction is committed after its future has returned without an
+/// error.
 #[derive(Debug)]
 #[must_use = "the attempt is committed when the future that got it has returned"]
 pub struct Attempt {
-    /// It is `Some` until the attempt is dropped.
+    /// The transaction is `Some` until the attempt is dropped.
     transaction: Option<Transaction>,
     back: Arc<Mutex<Option<Transaction>>>,
 }

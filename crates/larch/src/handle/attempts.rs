@@ -1,17 +1,17 @@
 //! Runs a transaction again and again until it commits. Other modules decide what a transaction conflicts with.
 //!
 //! After a conflict, the transaction waits a random time between zero and a bound. The bound doubles with each
-//! conflict (full jitter: M. Brooker, "Exponential Backoff and Jitter", 2015). After the first conflict it does not
-//! wait, because in most cases the other commit is already done. Each attempt gets more help than the attempt before
-//! it. So the work ends at some point, whatever other writers do and however long it takes:
+//! conflict (full jitter: M. Brooker, "Exponential Backoff and Jitter", 2015). After the first conflict the
+//! transaction does not wait, because in most cases the other commit is already done. Each attempt gets more help
+//! than the attempt before it. So the work ends at some point, whatever other writers do and however long it takes:
 //!
 //! 1. Each attempt says which tables the last attempt has used. So the keys of commits to these tables are kept from
 //!    the start of the attempt on.
 //! 2. After [`RESERVES_AFTER`] conflicts, the transaction reserves the keys that it needs before it begins again.
 //!    Then other commits let it go first.
 //! 3. The transaction holds the writer in three cases: after [`HOLDS_AFTER`] conflicts, if it was too old twice, or
-//!    if its failed attempts have taken [`LONGEST_LOST`]. While it holds the writer, all other commits wait, but at
-//!    most for twice the time that the last attempt took.
+//!    if its failed attempts have taken [`LONGEST_LOST`]. While the transaction holds the writer, all other commits
+//!    wait, but at most for twice the time that the last attempt took.
 
 use super::attempt::Attempt;
 use super::give_way::{give_way, give_way_until};

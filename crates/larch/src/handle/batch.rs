@@ -23,7 +23,7 @@ use sst::Version;
 #[cfg(test)]
 mod tests;
 
-/// Writes to any tables of a database. They take effect together, in the order in which they were added.
+/// Writes to any tables of a database. The writes take effect together, in the order in which they were added.
 /// [`Database::batch`](crate::Database::batch) makes a batch. The batch holds its rows in memory. A batch that is
 /// dropped has no effect.
 ///
@@ -52,8 +52,8 @@ pub struct Batch {
     tables: Vec<Arc<TableInfo>>,
     /// The first error, which `commit` will return.
     bad: Option<Error>,
-    /// How many writes are not in `ops`. These are the write that caused the error, if a write caused it, and all
-    /// writes that were added later.
+    /// How many writes are not in `ops`. The count includes the write that caused the error, if a write caused it,
+    /// and all writes that were added later.
     left_out: usize,
     conditions: Vec<(Table, Key, Expected)>,
 }
@@ -161,7 +161,7 @@ impl Batch {
     }
 
     /// Chooses when [`Batch::commit`] returns. By default, the [`durability`](crate::Builder::durability) of the
-    /// database decides this.
+    /// database decides when [`Batch::commit`] returns.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
@@ -180,7 +180,7 @@ impl Batch {
     }
 
     /// Takes the first error out of the batch. Otherwise [`Batch::commit`] would return it. The batch then has
-    /// everything that was added before the error, and this can be committed. It does not have the write or
+    /// everything that was added before the error, and this can be committed. The batch does not have the write or
     /// condition that failed, nor anything that was added later.
     ///
     /// ```
@@ -244,8 +244,8 @@ impl Batch {
         self.commit_indexed(self.durability)
     }
 
-    /// As [`Batch::commit`], but returns a future. Its thread waits neither for room nor for the sync, see
-    /// [`Batch::submit_async`]. If the future is dropped, either all writes are committed or none of them.
+    /// As [`Batch::commit`], but returns a future. The thread of the future waits neither for room nor for the sync,
+    /// see [`Batch::submit_async`]. If the future is dropped, either all writes are committed or none of them.
     ///
     /// # Errors
     ///
@@ -333,8 +333,8 @@ impl Batch {
     /// commits are slowed down, and while the write buffer or level 0 of a table is full. A thread is started in two
     /// cases: the batch takes more than half of the write buffer, or it removes a range from a table with indexes.
     ///
-    /// The future can be dropped at any time, and leaves nothing half done. Then nothing is committed, except that a
-    /// started thread may still commit.
+    /// The future can be dropped at any time, and leaves nothing half done. If it is dropped, nothing is committed,
+    /// except that a started thread may still commit.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -359,10 +359,10 @@ impl Batch {
     }
 
     /// As [`Batch::submit`], but commits only if the commit does not have to wait. Otherwise it returns the
-    /// unchanged batch. This happens in four cases: commits are slowed down, the write buffer or level 0 of a table
-    /// is full, another thread has the log at the moment, or the batch takes more than half of the write buffer. It
-    /// also returns a batch that writes to a table with indexes, because such a commit reads rows. [`Batch::submit`]
-    /// and [`Batch::submit_async`] wait in these cases.
+    /// unchanged batch. The batch is returned in four cases: commits are slowed down, the write buffer or level 0 of
+    /// a table is full, another thread has the log at the moment, or the batch takes more than half of the write
+    /// buffer. It also returns a batch that writes to a table with indexes, because such a commit reads rows.
+    /// [`Batch::submit`] and [`Batch::submit_async`] wait in these cases.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

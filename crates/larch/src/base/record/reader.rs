@@ -1,4 +1,4 @@
-//! Reads the records of a log file. At the first bad record it decides whether the record is a torn tail or
+//! Reads the records of a log file. At the first bad record, the reader decides whether the record is a torn tail or
 //! corruption. This module does not know what the payloads mean.
 //!
 //! After a crash, the part that was not synced may be in any state: bytes are missing or zero, or later records are
@@ -53,8 +53,8 @@ pub struct RecordReader {
     path: PathBuf,
     /// The header, or `None` if the creation of the file was torn. Such a file has no records.
     header: Option<Header>,
-    /// The reader reads nothing from this offset on. It is the smaller of the caller's `known_end` and the length
-    /// that the file had when it was last looked at.
+    /// The reader reads nothing from this offset on. The limit is the smaller of the caller's `known_end` and the
+    /// length that the file had when it was last looked at.
     limit: u64,
     known_end: Option<KnownEnd>,
     /// Where the next record starts.
@@ -164,7 +164,8 @@ impl RecordReader {
     }
 
     /// All bytes below this offset were durable. The proof is `known_end`, or the greatest synced end in the records
-    /// read so far. The bytes above can be read now, but an earlier process may have failed to sync them.
+    /// read so far. The bytes above this offset can be read now, but an earlier process may have failed to sync
+    /// them.
     pub fn proven_end(&self) -> u64 {
         self.proven_end
     }
@@ -246,7 +247,7 @@ impl RecordReader {
         Ok(())
     }
 
-    /// Reads the record at `offset` and moves to the next one. If there is none, returns how the log ends.
+    /// Reads the record at `offset` and moves to the next one. If there is no next record, returns how the log ends.
     fn step(&mut self) -> Result<Result<(u64, Range<usize>), LogEnd>> {
         let offset = self.offset;
         if offset == self.limit {

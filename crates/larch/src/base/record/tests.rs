@@ -238,7 +238,7 @@ fn an_end_that_is_not_durable_limits_a_log_and_proves_nothing() {
     let end = |at| Some(KnownEnd { at, is_durable: false });
     let image = disk.read_all(Path::new(PATH)).expect("it is there");
     assert_eq!(read_to(&disk, end(offsets[10])), (payloads[..10].to_vec(), End::Clean));
-    // The record starts below the stated end, but it does not end below it.
+    // The record starts below the stated end but ends above it.
     assert_eq!(read_to(&disk, end(offsets[10] + 8)), (payloads[..10].to_vec(), End::Torn(offsets[10])));
     // The missing bytes may never have been written.
     let last = *offsets.last().expect("there are records");
@@ -382,7 +382,7 @@ fn an_unfinished_creation_is_an_empty_log_unless_the_successor_knows_better() {
         file.write_at(&bytes[..length], 0).expect("the disk works");
         assert_eq!(read(&disk, None), (Vec::new(), End::Torn(0)), "length {length}");
         assert_eq!(read(&disk, Some(64)), (Vec::new(), End::Corrupt(length as u64)), "length {length}");
-        // Tests the same case if the length of the file was saved before its bytes.
+        // Here, a crash has saved the length of the file before its bytes.
         if length <= 60 {
             file.set_len(HEADER_BYTES as u64).expect("the disk works");
             assert_eq!(read(&disk, None), (Vec::new(), End::Torn(0)), "length {length}");
@@ -479,7 +479,7 @@ fn a_failed_append_is_cut_back_and_may_be_tried_again() {
     assert_eq!(disk.used_bytes(), end, "what was written of it takes no room");
     assert!(writer.append(&[&[b'2'; 100]]).is_err(), "the disk is still full");
     disk.set_capacity(u64::MAX);
-    // Before the next append, the writer tries the cut again. This fails, too.
+    // The writer tries the cut again before the next append, and fails again.
     disk.fail_operation(1, ErrorKind::Other);
     assert!(writer.append(&[b"three"]).is_err());
     writer.append(&[b"three"]).expect("the disk works");

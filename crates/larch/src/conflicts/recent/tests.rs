@@ -40,7 +40,7 @@ fn recent(most_bytes: u64) -> Arc<Recent> {
     Arc::new(Recent::new(most_bytes))
 }
 
-/// The keys with which a transaction can be compared that has read [`TABLE`] and began at `since`.
+/// The keys with which a transaction can be compared if it has read [`TABLE`] and began at `since`.
 fn kept(recent: &Recent, since: u64) -> Vec<Arc<Memtable>> {
     let kept = recent.commits(Version(since), Tables::of(TABLE)).expect("it is not too old");
     kept.of(TABLE, Version(since)).cloned().collect()

@@ -3,8 +3,8 @@
 //!
 //! A flush or compaction that fails is tried again later. The pause before each retry doubles, from [`FIRST_RETRY`]
 //! to [`LONGEST_RETRY`]. Only a compaction with a corrupt input is not tried again, because it would read the same
-//! bytes. A failure is forgotten when the same work succeeds. It may succeed in the background or because a caller
-//! asked for it.
+//! bytes. A failure is forgotten when the same work succeeds. The work may succeed in the background, or because a
+//! caller asked for it.
 //!
 //! This module is thread-safe.
 

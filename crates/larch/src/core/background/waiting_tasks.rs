@@ -1,4 +1,5 @@
-//! The tasks that wait for a time, or for progress of background work. This module does not know who wakes them.
+//! The tasks that wait for a time, or for progress of background work. This module does not know who wakes the
+//! tasks.
 
 use os::sync::Mutex;
 use std::collections::BTreeMap;

@@ -208,6 +208,7 @@ fn a_manifest_that_cannot_be_renewed_is_renewed_by_a_later_install() {
         assert_eq!(db.metrics().leftover_files, 0, "operation {n}");
         assert!(manifests(&disk).len() == 1 && manifests(&disk) != old, "operation {n}");
     }
-    // Each failure counts except the last: it hits the proof at the end of the new manifest, which nobody needs yet.
+    // Each failure counts except the last, which hits the proof at the end of the new manifest. Nobody needs this
+    // proof yet.
     assert_eq!(failed, operations - 4, "of {operations} operations");
 }

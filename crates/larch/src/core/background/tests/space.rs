@@ -10,7 +10,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::time::Duration;
 
-/// These bytes may be used in addition: space that is not worth a compaction, the logs and the manifest.
+/// The database may use these bytes in addition. They are for space that is not worth a compaction, for the logs and
+/// for the manifest.
 const SLACK_BYTES: u64 = (256 + 64) << 10;
 
 fn open(machine: &Machine) -> Database {
@@ -106,7 +107,8 @@ fn check_settled(disk: &SimDisk, db: &Database, what: &str) {
     assert!(used <= least + least / 10 * 3 + SLACK_BYTES, "{what}: {used} bytes, where {least} are enough");
 }
 
-/// Numbers of rows and lengths of values. Each makes a table of some megabytes, with short, medium or long values.
+/// Numbers of rows and lengths of values. Each pair makes a table of some megabytes, with short, medium or long
+/// values.
 const SHAPES: [(u32, usize); 3] = [(20_000, 100), (500, 4_000), (20, 500_000)];
 
 fn settles(shape: (u32, usize), change: Change, has_index: bool) {
@@ -156,7 +158,7 @@ fn what_a_snapshot_keeps_goes_when_it_is_dropped() {
             change.make(&table, 40);
             rest(&machine, &db);
             if takes_again {
-                // This merges the files while the snapshot still keeps the rows.
+                // This compaction merges the files while the snapshot still keeps the rows.
                 db.compact().expect("the disk works");
             }
             assert_eq!(snapshots[0].range(&table, ..).count(), 40, "{change:?}");
