@@ -1,5 +1,5 @@
-//! The command `larch bench cache-trace` replays traces of our own workloads. It counts how many pages each policy
-//! of the page cache reads. It measures no time.
+//! The command `larch bench cache-trace` replays traces of our own workloads. The command counts how many pages
+//! each policy of the page cache reads. It measures no time.
 //!
 //! ```text
 //!   YCSB ──> Larch on a disk in memory ──pages::Trace──> Recorded ──replay──> Policies ──> Report

@@ -16,7 +16,7 @@ use ycsb::{Load, Run, RunClient, Settings};
 struct Course {
     name: &'static str,
     workload: &'static str,
-    /// The distribution of the keys; if it is empty, the workload's own distribution.
+    /// The distribution of the keys. If this text is empty, the workload's own distribution is used.
     distribution: &'static str,
     /// After each operation, an endless full scan reads this number of rows.
     scanned_rows: u64,

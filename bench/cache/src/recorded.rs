@@ -29,8 +29,8 @@ pub struct Recorded {
     pub pages: Vec<Page>,
     /// What happened to the pages.
     pub events: Vec<Event>,
-    /// The greatest total size, at any time, of the pages that were known and not dead, in bytes: index pages, then
-    /// data pages.
+    /// The total size in bytes of all known pages that were not dead, at the time when this size was greatest:
+    /// index pages, then data pages.
     pub live_bytes: [u64; 2],
 }
 
@@ -52,7 +52,7 @@ pub struct Event {
     pub page: u32,
     /// What happened to it.
     pub what: What,
-    /// Whether it happened for a read of one key.
+    /// Whether the event happened for a read of one key.
     pub is_point: bool,
 }
 
@@ -110,7 +110,7 @@ impl Recorded {
         Ok(Self { name: trace.name.clone(), operations: trace.operations, pages, events, live_bytes })
     }
 
-    /// The greatest total size, at any time, of the pages that were known and not dead, in bytes.
+    /// The total size in bytes of all known pages that were not dead, at the time when this size was greatest.
     pub fn data_bytes(&self) -> u64 {
         self.live_bytes.iter().sum()
     }

@@ -43,7 +43,7 @@ pub fn uncertainty(series: &[f64]) -> Option<Uncertainty> {
 }
 
 /// The uncertainty of a ratio of two sums. `above` has the summands of the numerator, and `below` the summands of
-/// the denominator. Both have one summand for each piece of a run. The variance is the variance of the ratio.
+/// the denominator. Both lists have one summand for each piece of a run. The variance is the variance of the ratio.
 pub fn uncertainty_of_ratio(above: &[f64], below: &[f64]) -> Option<Uncertainty> {
     assert_eq!(above.len(), below.len(), "both are sums over the same pieces");
     let sum: f64 = below.iter().sum();
@@ -62,8 +62,8 @@ fn of_batches(batches: &[f64]) -> Option<Uncertainty> {
     Some(Uncertainty { variance: variance(batches) / batches.len() as f64 * (1.0 + kept) / (1.0 - kept), degrees })
 }
 
-/// The part of a batch that the next batch keeps. It is the correlation of neighbouring batches. A correlation that
-/// is below 0 by chance counts as 0.
+/// The part of a batch that the next batch keeps, which is the correlation of neighbouring batches. A correlation
+/// that is below 0 by chance counts as 0.
 fn kept(batches: &[f64]) -> f64 {
     let center = mean(batches);
     let products: f64 = batches.windows(2).map(|pair| (pair[0] - center) * (pair[1] - center)).sum();

@@ -1,5 +1,5 @@
-//! Compares two sets of results. For each run name and each kind of request, it shows the figures of both sides,
-//! how far they differ, and whether the difference is significant.
+//! Compares two sets of results. For each run name and each kind of request, the comparison shows the figures of
+//! both sides, how far they differ, and whether the difference is significant.
 //!
 //! **What decides.** If many figures are compared at a level of 1 %, some figure seems to differ far more often
 //! than once in a hundred comparisons. So only some figures decide: the throughput of each run, and the p99 of each
@@ -81,8 +81,8 @@ pub struct Row {
     pub difference: Option<f64>,
     /// The interval that contains the difference with certainty 1 - level, if no other row is looked at.
     pub interval: Option<(f64, f64)>,
-    /// By how much the new side may be worse: the end of the interval in the bad direction. It is given as the part
-    /// by which times are longer.
+    /// By how much the new side may be worse: the end of the interval in the bad direction. This is the part by
+    /// which times are longer.
     pub may_be_worse_by: Option<f64>,
     /// The probability of a difference this large if the sides do not differ and no other row is looked at.
     pub p: Option<f64>,
@@ -141,8 +141,8 @@ type Side<'r> = Vec<(&'r Environment, &'r Run)>;
 ///
 /// # Errors
 ///
-/// The error is a sentence. It names a run that cannot be compared, or says that the sides have no run in common, or
-/// that nothing shows how certain a difference is.
+/// The error is a sentence. The sentence names a run that cannot be compared, or says that the sides have no run in
+/// common, or that nothing shows how certain a difference is.
 pub fn compare(base: &[(String, Report)], new: &[(String, Report)], options: Options) -> Result<Comparison, String> {
     for (file, run) in base.iter().chain(new).flat_map(|(file, report)| report.runs.iter().map(move |run| (file, run)))
     {
@@ -343,7 +343,7 @@ fn verdict(rises: bool, ratio: f64, p: Option<f64>, options: Options) -> Verdict
     }
 }
 
-/// Corrects the p-values of the rows that decide. The correction depends on how many these rows are.
+/// Corrects the p-values of the rows that decide. The correction depends on the number of these rows.
 fn decide(runs: &mut [RunRows], options: Options) {
     let mut deciding: Vec<&mut Row> = runs.iter_mut().flat_map(|run| &mut run.rows).filter(|row| row.decides).collect();
     let p: Vec<f64> = deciding.iter().filter_map(|row| row.p).collect();

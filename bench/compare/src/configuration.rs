@@ -75,7 +75,7 @@ pub fn differences(name: &str, base: &[(&Environment, &Run)], new: &[(&Environme
     names.iter().filter_map(difference).collect()
 }
 
-/// If all runs have the same difference, merges it into one difference.
+/// If all runs have the same difference, merges these differences into one.
 pub fn merged(of_runs: Vec<Vec<Difference>>) -> Vec<Difference> {
     let count = of_runs.len();
     let mut all: Vec<Difference> = Vec::new();
@@ -130,7 +130,7 @@ fn members(of: &impl Serialize) -> impl Iterator<Item = (String, Value)> {
     members.into_iter()
 }
 
-/// A value as text. The memory of a machine differs by some pages after each start, so it is rounded.
+/// A value as text. The memory of a machine is rounded, because it differs by some pages after each start.
 fn shown(name: &str, value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -142,7 +142,7 @@ fn shown(name: &str, value: &Value) -> String {
     }
 }
 
-/// A target without its directory. Runs that are made in turns are in different directories.
+/// A target without its directory. If two sides take turns, their runs are in different directories.
 fn without_place(target: &str) -> String {
     let (place, options) = target.split_once('?').map_or((target, ""), |(place, options)| (place, options));
     let scheme = place.split_once(':').map_or(place, |(scheme, _)| scheme);

@@ -6,7 +6,7 @@
 //! From the bottom up: `batch_means` estimates how exact the mean of a series is if its values depend on each
 //! other. `welch` compares two sets of runs, and `holm` limits the probability of an error in many comparisons.
 //! `metric` takes figures from a run, `configuration` lists the other differences between runs, and `comparison`
-//! combines these. `text` and `page` show the comparison. No function has side effects.
+//! combines both. `text` and `page` show the comparison. No function has side effects.
 
 mod batch_means;
 mod comparison;

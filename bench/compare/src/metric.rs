@@ -38,8 +38,8 @@ pub const OF_KIND: [Metric; 6] = [
     Metric::Quantile(999),
 ];
 
-/// If a run has at least this number of requests of a kind, the p99 of that kind decides. Then ten requests are
-/// slower than the p99.
+/// If a run has at least this number of requests of a kind, the p99 of that kind decides. In such a run, ten
+/// requests are slower than the p99.
 pub const LEAST_REQUESTS: u64 = 1_000;
 
 impl Metric {
@@ -148,8 +148,8 @@ fn slower(times: &Times, nanos: u64) -> u64 {
 }
 
 /// The uncertainty of a quantile. `above` is the uncertainty of the share of requests above the quantile. The
-/// uncertainty of this share is converted into a time. For that, the code takes the two quantiles that are one
-/// standard error below and above the quantile.
+/// uncertainty of this share is converted into a time. The conversion uses the two quantiles that are one standard
+/// error below and above the quantile.
 fn of_quantile(times: &Times, share: f64, above: Uncertainty) -> Uncertainty {
     let error = above.variance.sqrt();
     let log = |share: f64| (times.quantile(share).max(1) as f64).ln();

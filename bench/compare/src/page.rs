@@ -1,4 +1,4 @@
-//! A comparison as a page. It shows what the text shows, and the runs of both sides over time.
+//! A comparison as a page. The page shows what the text shows, and also the runs of both sides over time.
 
 use crate::batch_means::mean;
 use crate::comparison::{Comparison, Row};
@@ -62,8 +62,8 @@ pub fn page(comparison: &Comparison, base: &[(String, Report)], new: &[(String, 
 /// A figure of an interval, if the interval has it.
 type Figure<'f> = &'f dyn Fn(&Interval) -> Option<f64>;
 
-/// A chart of the rows that decide. Each row has a line from one end of its interval to the other, with the
-/// difference in between.
+/// A chart of the rows that decide. For each row, a line goes from one end of the row's interval to the other end,
+/// and the difference is marked in between.
 fn intervals(comparison: &Comparison) -> Chart {
     let rows = comparison.runs.iter().flat_map(|run| run.rows.iter().map(|row| (run.name.as_str(), row)));
     let rows = rows.filter(|(_, row)| row.decides);

@@ -1,4 +1,4 @@
-//! A comparison as text for people. It shows first how differently the runs were made, then the figures, then the
+//! A comparison as text for people. The text shows first how the runs differ, then the figures, then the
 //! conclusion.
 
 use crate::comparison::{Comparison, Row, RunRows, Verdict, percent};

@@ -2,9 +2,10 @@
 //!
 //! The logarithms of figures are compared, so the difference of two logarithms stands for a ratio. Runs of one
 //! build differ more than the seconds within one run: in each run, memory lies in other places, files grow in
-//! another order, and the machine has other neighbours. So a run counts as one value. Welch's test compares the
-//! means of the two sides. It uses the variance between the runs of each side. With few runs, this variance can be
-//! too low by chance. So the test uses at least the variance that follows from the seconds within the runs.
+//! another order, and the machine has other neighbours on its host. So a run counts as one value. Welch's test
+//! compares the means of the two sides. The test uses the variance between the runs of each side. With few runs,
+//! this variance can be too low by chance. So the test uses at least the variance that follows from the seconds
+//! within the runs.
 //!
 //! A side with a single run does not show how much its runs would differ. So the variance between runs is taken
 //! from the other side. If the other side has only a single run, too, the caller's assumed variance is added to the
@@ -16,8 +17,8 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 #[cfg(test)]
 pub mod tests;
 
-/// No measurement has as many degrees of freedom as this. With this number, the t distribution is practically the
-/// normal one.
+/// No measurement has as many degrees of freedom as this constant. With this number, the t distribution is
+/// practically the normal one.
 const MOST_DEGREES: f64 = 1e6;
 
 /// One figure of one run.
@@ -25,8 +26,8 @@ const MOST_DEGREES: f64 = 1e6;
 pub struct Figure {
     /// The figure; above 0.
     pub value: f64,
-    /// The variance of the figure, divided by the square of the figure. It is estimated from the run's intervals,
-    /// if this is possible.
+    /// The variance of the figure, divided by the square of the figure. The variance is estimated from the run's
+    /// intervals, if this is possible.
     pub within: Option<Uncertainty>,
 }
 
@@ -71,7 +72,8 @@ impl Side {
 }
 
 /// Compares two sides. `level` is the share of comparisons that may find a difference where none exists. `spread`
-/// is the standard deviation between runs, as a part of the figure. It is assumed if neither side has a second run.
+/// is the standard deviation between runs, as a part of the figure. This deviation is assumed if neither side has a
+/// second run.
 pub fn difference(base: &[Figure], new: &[Figure], level: f64, spread: f64) -> Difference {
     let (base, new) = (Side::new(base), Side::new(new));
     let log = new.mean - base.mean;
@@ -104,7 +106,7 @@ fn uncertainty(base: &Side, new: &Side, spread: f64) -> Option<Uncertainty> {
 }
 
 /// The variance of the difference, if one side has a single run. The variance between runs is taken from the other
-/// side. It is at least the variance within the single run.
+/// side. This variance is taken to be at least the variance within the single run.
 fn one_run(of_several: Uncertainty, runs: f64, within: Option<Uncertainty>) -> Uncertainty {
     let one = (of_several.variance * runs).max(within.map_or(0.0, |within| within.variance));
     Uncertainty { variance: of_several.variance + one, degrees: of_several.degrees }

@@ -39,7 +39,7 @@ const TPCC: &[tpcc::Scheme] = &[
     store_sqlite::TPCC,
 ];
 
-/// The comparison of clients that is Cassandra's.
+/// The comparison of two clients for Cassandra.
 #[cfg(feature = "cassandra")]
 const KV_CLIENT_COST: Option<larch_cli::KvClientCost> = Some(store_cassandra::comparison::compare);
 #[cfg(not(feature = "cassandra"))]

@@ -34,7 +34,7 @@ mod tests;
 enum Side {
     /// Larch by its index.
     Larch,
-    /// Larch by known ids, without the index. This is the greatest rate that its index can reach.
+    /// Larch by known ids, without the index. The index of Larch cannot reach a greater rate than this way.
     LookUps,
     /// PostgreSQL, in the server, as ybio does.
     Procedure,
@@ -123,8 +123,7 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     let Some(postgres) = loaded(&store_postgres::ROW_ACCESS, &server.url("postgres"), &setup, &ground.stop)? else {
         return Ok(false);
     };
-    // The first measurement of a database would read some pages. These pages are read before that measurement
-    // starts.
+    // The pages that the first measurement of a database would read are read before that measurement starts.
     for database in [&larch, &postgres] {
         let warming = Side::Larch;
         measure(&**database, warming, &parameters(size, size.rows, Duration::ZERO), 0, &ground.stop)?;
@@ -221,8 +220,8 @@ fn rates(ground: &Ground, size: &Size, batch: u64, side: Side) -> Vec<f64> {
     cells.map(|rate| rate.rows_per_second).collect()
 }
 
-/// The goals against the procedure. For each batch size: how many times as many rows per second as the procedure
-/// Larch must read.
+/// The goals against the procedure. For each batch size, Larch must read at least this many times the procedure's
+/// rows per second.
 const AGAINST_PROCEDURE: [(u64, f64); 4] = [(1, 10.0), (10, 5.0), (1000, 3.0), (10_000, 2.0)];
 /// A batch size and a part. From this batch size on, Larch must reach this part of the rate of look-ups by known
 /// ids.
@@ -230,7 +229,7 @@ const AGAINST_LOOK_UPS: (u64, f64) = (1000, 0.8);
 
 fn outcome(ground: &Ground, size: &Size, cold: &cold::Size) -> Outcome {
     let of = |batch, side| rates(ground, size, batch, side);
-    // Each repeat has its own ratio, because other load on the machine changes both sides of one repeat.
+    // Each repeat has its own ratio, because other load on the machine affects both sides of a repeat.
     let ratio = |batch, other| {
         let ratios: Vec<f64> =
             of(batch, Side::Larch).iter().zip(of(batch, other)).map(|(ours, other)| ours / other).collect();

@@ -54,7 +54,8 @@ struct Ran {
     peak_bytes: u64,
     /// Processor seconds a second.
     cores: f64,
-    /// How late the transactions were sent, in milliseconds: 99 % and 99.9 % of them were at most this late.
+    /// How late the transactions were sent, in milliseconds: 99 % of the transactions were at most this late. The
+    /// next field says the same for 99.9 %.
     late_99: f64,
     late_999: f64,
 }

@@ -2,7 +2,7 @@
 //! gets from all of them.
 //!
 //! YDB keeps a part of a table in each of many tablets, and tablets with cold data take memory for their indexes on
-//! every node. Here a database takes only the memory of its open handle, and all databases share one cache for
+//! every node. In Larch, a database takes only the memory of its open handle, and all databases share one cache for
 //! their pages.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "memory and threads of a real process")]
@@ -53,7 +53,8 @@ const THREADS: usize = 2;
 struct Measured {
     /// To open all of them.
     open_micros: f64,
-    /// How much the memory of this process grew when the databases were opened and one row of each was read.
+    /// How much the memory of this process grew when the databases were opened and one row of each database was
+    /// read.
     memory_bytes: i64,
     /// More threads.
     threads: i64,

@@ -1,5 +1,5 @@
 //! Reads random blocks of one file without an engine. These reads are compared with a store's reads on the same
-//! disk. It does not check the bytes that it reads.
+//! disk. The bytes that are read are not checked.
 
 use crate::ground::Ground;
 use crate::made::Made;

@@ -152,7 +152,7 @@ impl Size {
 /// Runs the experiment on the engines of `schemes` that keep rows.
 pub fn run(args: &ExperimentArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     let size = Size::of(args.scale);
-    // This is room for each database, a copy of it, and the replicas.
+    // Room for each database, for a copy of the database, and for the replicas.
     let most_bytes = 10 * u64::from(size.warehouses) * WAREHOUSE_BYTES;
     let mut ground = Ground::open("engines", args, most_bytes)?;
     if !measure_all(&mut ground, &size, schemes)? {
@@ -235,7 +235,7 @@ fn measure_in_process(ground: &mut Ground, size: &Size, schemes: &[Scheme]) -> R
         let Some(made) = made else { return Ok(false) };
         there.push((scheme, made));
     }
-    // Engines take turns, so that other load on the machine meets all of them.
+    // Engines take turns, so that other load on the machine affects all engines.
     for repeat in 0..size.repeats {
         for side in all_sides(schemes) {
             let Some((scheme, made)) = there.iter().find(|(scheme, _)| scheme.name == side.engine.scheme()) else {

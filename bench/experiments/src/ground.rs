@@ -201,13 +201,12 @@ impl Ground {
         self.cells.contains_key(name)
     }
 
-    /// Everything that was measured, by the names of cells.
+    /// All measured values, by the names of their cells.
     pub fn cells(&self) -> &BTreeMap<String, Value> {
         &self.cells
     }
 
-    /// For each cell of operations: its name, and the cost of a million of its operations, which is its field
-    /// `million`.
+    /// For each cell of operations: its name, and its field `million`, which is the cost of a million operations.
     pub fn costs(&self) -> Vec<(String, Million)> {
         let cost = |cell: &Value| serde_json::from_value::<Million>(cell.get("million")?.clone()).ok();
         self.cells.iter().filter_map(|(name, cell)| Some((name.clone(), cost(cell)?))).collect()

@@ -1,6 +1,6 @@
-//! The experiment measures three variants of the index in YDB's document. Two variants write both indexes: one of
-//! them reads the flat lists, the other reads the tree. The third variant writes only the tree. The sizes of the
-//! caches are multiples of the size of the flat lists.
+//! The experiment measures three variants of the index in YDB's document. Two variants write both indexes: one
+//! variant reads the flat lists, the other variant reads the tree. The third variant writes only the tree. The
+//! sizes of the caches are multiples of the size of the flat lists.
 //!
 //! The document ran TPC-C and YCSB with caches of 54, 18 and 2 GB. The decisive question is whether the lists fit
 //! into the cache, because a list is read as a whole. So the cache sizes here are multiples or fractions of the
@@ -129,7 +129,7 @@ struct Size {
     /// Warehouses of TPC-C.
     warehouses: u32,
     terminals: AskedTerminals,
-    /// Whether the goals apply: they do if files and lists have the sizes that the goals name.
+    /// Whether the goals apply. The goals apply if files and lists have the sizes that the goals name.
     has_goals: bool,
 }
 
@@ -216,7 +216,7 @@ impl Size {
 
     /// The most bytes that the databases take while they are made.
     fn most_bytes(&self, only: Option<IndexPart>) -> u64 {
-        // A page stores the bytes that all its keys share only once.
+        // If all keys of a page share bytes, the page stores these bytes only once.
         let rows = (2 * self.rows + 4 * self.load_rows) * 1130 + (64 << 20);
         // A run writes to a copy. Until the copy is compacted, it shares its files with the database.
         let tpcc = 3 * u64::from(self.warehouses) * WAREHOUSE_BYTES;

@@ -4,7 +4,7 @@
 //! An experiment measures cells (`ground`). A *cell* is one measurement: one side at one size in one repeat. It is
 //! kept as soon as it is measured. An *arm* is one of the sides that an experiment compares. From the cells the
 //! experiment makes tables, charts and goals (`outcome`). `plan` only calculates. The experiment `scale` compares
-//! the results of `plan` with measurements, and `larch plan` prints them.
+//! the results of `plan` with measurements, and `larch plan` prints these results.
 
 mod args;
 mod batch;
@@ -37,9 +37,9 @@ const WRONG: &str = "wrong";
 const NOTHING: &str = "nothing";
 
 /// Does what the command line says; TPC-C runs on `tpcc`. The exit code is 0 if everything was measured and, with
-/// `--check`, the goals were reached. It is 1 if nothing was measured, rows were not what they should be, or a
-/// checked goal was missed. It is 2 if the request makes no sense, 3 if the database failed or the result could not
-/// be written, and 130 after ^C.
+/// `--check`, the goals were reached. The exit code is 1 if nothing was measured, rows were not what they should
+/// be, or a checked goal was missed. The exit code is 2 if the request makes no sense, 3 if the database failed or
+/// the result could not be written, and 130 after ^C.
 pub fn run(experiment: &Experiment, tpcc: &[tpcc::Scheme]) -> ExitCode {
     let done = match experiment {
         Experiment::Sharing(args) => sharing::run(args),

@@ -1,6 +1,7 @@
-//! A database that cells read. It is made only once, and cells that write get copies of it. Files with rows never
-//! change, so a copy has links to them. The small files are really copied. So a copy takes no time and no room, and
-//! every cell begins with the same files. This module does not know what the database holds.
+//! A database that cells read. The database is made only once, and cells that write get copies of the database.
+//! Files with rows never change, so a copy has only links to these files. The small files are really copied. So a
+//! copy takes no time and no room, and every cell begins with the same files. This module does not know what the
+//! database holds.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "databases of real files, never simulated")]
 
@@ -22,7 +23,7 @@ pub struct Made {
 
 impl Made {
     /// Opens the database `name`. If the database does not exist or was not finished, `make` makes it. `make` says
-    /// whether the database is complete. If ^C stopped `make` before that, the result is `None`.
+    /// whether the database is complete. If ^C kept `make` from completing the database, the result is `None`.
     ///
     /// # Errors
     ///
@@ -96,8 +97,7 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // If some files remain, they are removed before the next copy is made, or at the end together with all
-        // databases.
+        // Files that remain are removed before the next copy is made, or at the end together with all databases.
         fs::remove_dir_all(&self.place).unwrap_or_default();
     }
 }

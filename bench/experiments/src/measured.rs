@@ -1,5 +1,5 @@
-//! One run of a YCSB workload on a store. A cell keeps the times of each kind of request, and the pages and bytes.
-//! This module does not know why a workload is run.
+//! One run of a YCSB workload on a store. A cell keeps the times of each kind of request, the numbers of pages, and
+//! the numbers of bytes. This module does not know why a workload is run.
 
 use crate::system::disk_bytes;
 use harness::{
@@ -20,7 +20,7 @@ pub const FIELD_BYTES: u64 = 100;
 
 /// Makes the settings of the official workload `name` on `records` records. The values of these records can be
 /// checked. Keys are written with 20 digits, so that their order is the order of their hashes. `more` names the
-/// properties that differ from the official ones.
+/// properties that differ from the official properties.
 pub fn settings(name: &str, records: u64, more: &[(&str, &str)]) -> Settings {
     let mut properties: Properties = ycsb::built_in(name).expect("it is one of the six");
     for (name, value) in [
@@ -62,8 +62,9 @@ pub struct Cell {
     pub index_page_reads: u64,
     /// Bytes of these pages.
     pub read_bytes: u64,
-    /// The part of all bytes of log, flushes and compactions that belongs to the requests of the window. All these
-    /// bytes are counted from the start of the run until the store came to rest after the run.
+    /// How many bytes of log, flushes and compactions belong to the requests of the window. Such bytes are counted
+    /// from the start of the run until the store came to rest after the run. The requests of the window get their
+    /// share of the sum.
     pub written_bytes: u64,
     /// Bytes that the system read from disks for each byte that the store counted. Both numbers include the
     /// warm-up.
@@ -294,7 +295,7 @@ pub const PAIRED: &str =
     "a ratio is the median of paired ratios, one of each repeat, and not the ratio of the medians beside it";
 
 /// The ratio of `what` between two sides: the median of the ratios of all repeats. Each repeat has its own ratio,
-/// because other load on the machine changes both sides of one repeat.
+/// because other load on the machine affects both sides of a repeat.
 pub fn ratio(ours: &[Cell], other: &[Cell], what: impl Fn(&Cell) -> f64) -> Option<f64> {
     let pairs = ours.iter().zip(other);
     let ratios: Vec<f64> = pairs.map(|(ours, other)| what(ours) / what(other).max(f64::MIN_POSITIVE)).collect();

@@ -35,7 +35,7 @@ struct Form {
     file: u64,
 }
 
-/// The usual form. Every other form differs from it in one size.
+/// The usual form. Every other form differs from the usual form in one size.
 const USUAL: Form = Form { page: 16 * KIB, node: 16 * KIB, file: 64 * MIB };
 
 const PAGES: [u64; 5] = [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB];
@@ -293,7 +293,7 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// One run on the database, or on a copy if it writes.
+/// One run on the database, or on a copy if the run writes.
 fn larch(
     size: &Size,
     form: Form,

@@ -1,10 +1,12 @@
-//! Calculates what a table takes and what a get from it costs. It uses only the table's sizes, and gives files,
-//! height, bytes of index and filters, reads per get, and memory. It is arithmetic about the layout in
-//! `docs/format/sst.md`. It reads nothing and knows no database, so it also works for tables that no machine here
-//! holds. `larch plan` prints the result, and the experiment `scale` compares it with real tables.
+//! Calculates what a table takes and what a get from it costs. The calculation uses only the table's sizes. It
+//! gives files, height, bytes of index and filters, reads per get, and memory. The calculation is arithmetic about
+//! the layout in `docs/format/sst.md`. This module reads nothing and knows no database, so it also works for tables
+//! that no machine here holds. `larch plan` prints the result, and the experiment `scale` compares the result with
+//! real tables.
 //!
-//! It assumes that the table was compacted or imported: each row is stored once, in files of one level. Rows have one
-//! size, values lie in their pages, pages are not compressed, and all rows are read equally often.
+//! The calculation assumes that the table was compacted or imported: each row is stored once, in files of one
+//! level. Rows have one size, values lie in their pages, pages are not compressed, and all rows are read equally
+//! often.
 //!
 //! ```text
 //! file      data pages   page       = head + prefix + rows x (key - prefix + value + what a row takes beside)
@@ -132,19 +134,20 @@ pub struct Level {
 const BLOCK_BYTES: u64 = 4096;
 /// The head of a data page: the header, the bytes before the rows, and the end of the last row.
 const PAGE_HEAD_BYTES: u64 = 42;
-/// The bytes of a row in a page beside its key and value: an offset, a tag and the length of its suffix.
+/// The bytes of a row in a page in addition to its key and value: an offset, a tag and the length of its suffix.
 const ROW_BESIDE_BYTES: u64 = 4;
 /// The head of a node: the header and the bytes before the children.
 const NODE_HEAD_BYTES: u64 = 136;
-/// The bytes of a child in a node beside its separator: a checksum, a sixteenth of a sample, and how far its rows
-/// differ from a straight line.
+/// The bytes of a child in a node in addition to its separator: a checksum, a sixteenth of a sample, and how far
+/// its rows differ from a straight line.
 const CHILD_BESIDE_BYTES: f64 = 4.0 + 0.25 + 1.0;
 /// The additional bytes of a child in the last node of a level. The last page of that node is not full, so the node
 /// also stores how far its bytes differ from a straight line.
 const LAST_BYTES: f64 = 4.0;
 /// The bytes of a separator for which every child has room.
 const HEAD_BYTES: f64 = 4.0;
-/// The additional bytes of a separator where separators differ in length: its length and the place of its rest.
+/// If separators differ in length, each separator needs additional bytes for its length and for the place of its
+/// rest.
 const UNEQUAL_BYTES: f64 = 3.0;
 /// The head of a filter page.
 const FILTER_HEAD_BYTES: u64 = 64;
@@ -161,11 +164,11 @@ const DATA_SHARE: f64 = 0.05;
 /// The bytes that data pages have in addition to this part. They matter in small caches. Measured: 240 to 270 KiB
 /// in caches of 400 to 768 KiB.
 const LEAST_DATA_BYTES: f64 = (256 << 10) as f64;
-/// The bytes that memory holds about a file with a path of 50 bytes, beside the keys that bound the file.
+/// The bytes that memory holds about a file with a path of 50 bytes, without the keys that bound the file.
 const FILE_MEMORY_BYTES: u64 = 1096;
 /// The longest key of a bound.
 const MAX_BOUND_BYTES: u64 = 64;
-/// The memory outside of its cache that an open database without files takes.
+/// The memory that an open database without files takes outside of its cache.
 const OPEN_BYTES: u64 = 416;
 
 /// One file.
@@ -231,7 +234,7 @@ impl Sizes {
     /// evenly.
     fn common_bytes(&self, pieces: f64) -> u64 {
         match self.separator_bytes {
-            // Neighbouring keys differ in the last four of these bytes or earlier.
+            // Neighbouring keys differ within the last four bytes of the separator, or before them.
             Some(bytes) => bytes.saturating_sub(HEAD_BYTES as u64).min(self.key_bytes.saturating_sub(1)),
             None => (pieces.max(1.0).log2() / 8.0).floor() as u64,
         }

@@ -68,8 +68,8 @@ const LARGE_BYTES: usize = 6000;
 const KEY_BYTES: usize = 16;
 /// Mean bytes of a row.
 const ROW_BYTES: u64 = (KEY_BYTES + HOT_BYTES + COLD_BYTES + 16) as u64 + LARGE_BYTES as u64 / LARGE_EVERY;
-/// Every 40th row is written again, and then every 70th. These rows go into files of level 0, which a read merges
-/// with the other files.
+/// Every 40th row is written again, and after that every 70th row. These rows go into files of level 0, which a
+/// read merges with the other files.
 const REWRITTEN: [u64; 2] = [40, 70];
 /// Nodes are small, so that the trees have as many levels as the trees of larger files.
 const NODE_BYTES: u32 = 1 << 10;
@@ -184,8 +184,8 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     suite::say(&format!("{} rows, in files of {}", size.rows, bytes_text(FILE_BYTES << 2)));
     let Some((place, _)) = ground.built(DATA, |place, stop| load(place, size.rows, stop))? else { return Ok(false) };
     for (repeat, delay, rows) in all() {
-        // The order of the sides changes, so that what a side leaves in the caches of the disk does not always help
-        // the same side.
+        // The order of the sides changes with each repeat, so that the caches of the disk do not always help the
+        // same side.
         let order: Vec<Side> = if repeat % 2 == 0 { sides().collect() } else { sides().rev().collect() };
         for side in order {
             let asked = Asked { rows_in_all: size.rows, rows, samples: size.samples, seed: repeat };
@@ -379,7 +379,7 @@ fn failed(error: larch::Error) -> Failure {
 
 /// The most rounds that a precharge may take if the main trees have this height (decision 8). The precharge goes
 /// down the main tree twice, then down the tree of the tallest group, and takes one round for the values outside.
-/// The rows of that group are larger, so its tree may have one level more.
+/// The rows of the tallest group are larger, so its tree may have one level more.
 fn rounds_at_most(height: u8) -> f64 {
     let way = f64::from(height) + 1.0;
     2.0 * way + (way + 1.0) + 1.0

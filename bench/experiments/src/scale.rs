@@ -166,7 +166,7 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
 fn key(number: u64, rows: u64) -> [u8; KEY_BYTES] {
     let spread = ((u128::from(number) << 64) / u128::from(rows)) as u64;
     let random = row_access::batch::mixed(number);
-    // Each key gets a random place between its even place and the next one.
+    // Each key gets a random place between its own evenly spaced place and the next such place.
     let spread = spread + random % (u64::MAX / rows / 2).max(1);
     let mut key = [0; KEY_BYTES];
     key[..8].copy_from_slice(&spread.to_be_bytes());
@@ -426,7 +426,7 @@ const NOTHING: [&str; 6] = ["0", "a page of 4 KiB", "a page of 4 KiB", "0.005", 
 struct Check {
     predicted: f64,
     measured: f64,
-    /// A difference that is too small to matter, however small the measured figure is.
+    /// A difference up to this value does not matter, however small the measured figure is.
     nothing: f64,
 }
 

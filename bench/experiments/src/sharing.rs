@@ -2,9 +2,9 @@
 //! one side, each reader has its own index pages, and drops them after each read. On the other side, all readers
 //! use the index pages of one cache. Neither side keeps data pages.
 //!
-//! It is ScyllaDB's experiment of 2021: 100 readers read 10 partitions, and the cache of rows is off. ScyllaDB's
-//! readers then began to share the pages of a partition index. `docs/benchmarks/sharing.md` says what is the same
-//! in both experiments and what differs.
+//! The experiment is like ScyllaDB's experiment of 2021: 100 readers read 10 partitions, and the cache of rows is
+//! off. Since then, ScyllaDB's readers share the pages of a partition index. `docs/benchmarks/sharing.md` says what
+//! is the same in both experiments and what differs.
 
 mod data;
 mod readers;
@@ -65,7 +65,7 @@ impl Size {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Side {
     run: Run,
-    /// The counts up to the end of all readers. They include readers that ended after the window.
+    /// The counts up to the end of all readers. The counts include readers that ended after the window.
     counts: Counts,
     /// Bytes that this process read from the disk during the measurement, if the system tells.
     disk_bytes: Option<u64>,
@@ -99,8 +99,8 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
         let Some((place, shape)) = built else { return Ok(false) };
         suite::print(&format!("{}: {shape}\n", data.title()))?;
         for repeat in 0..size.repeats {
-            // The order of the sides changes, so that what a side leaves in the caches of the disk does not always
-            // help the same side.
+            // The order of the sides changes with each repeat, so that the caches of the disk do not always help
+            // the same side.
             let order = if repeat % 2 == 0 { SIDES } else { [Sharing::Shared, Sharing::Private] };
             for sharing in order {
                 let measure = |stop: &Stop| side(data, &place, sharing, (size.time, repeat), stop);

@@ -1,6 +1,6 @@
-//! Measures histograms of how rows are spread over keys. They are computed from the index alone, with the tree and
-//! with the flat list. They are measured for several resolutions and numbers of files. The files lie apart, or they
-//! overlap.
+//! Measures histograms of how rows are spread over keys. The histograms are computed from the index alone, with the
+//! tree and with the flat list. The histograms are measured for several resolutions and numbers of files. The files
+//! lie apart, or they overlap.
 //!
 //! YDB builds such statistics of every table (BuildStats). With its flat index, YDB reads the whole list of each
 //! file. The B-tree of YDB has running totals in each node. So YDB reads only the nodes on the way to each cut.
@@ -32,8 +32,8 @@ struct Size {
     file_groups: u64,
     files: &'static [u64],
     buckets: &'static [u64],
-    /// Up to this number of buckets, overlapping files have a goal. With these numbers, the root of each file has
-    /// children that are small enough.
+    /// Up to this number of buckets, overlapping files have a goal. Up to this number, the children of each file's
+    /// root are small enough.
     over_goal: u64,
     repeats: u64,
 }
@@ -61,7 +61,7 @@ impl Size {
 }
 
 /// The keys of a group share a long part, which is different in each group. So separators are long, and a node can
-/// leave out little of what they share.
+/// leave out little of the bytes that separators share.
 const GROUP_ROWS: u64 = 64;
 const GROUP_BYTES: usize = 64;
 const KEY_BYTES: usize = GROUP_BYTES + 8;
@@ -145,7 +145,7 @@ struct Measured {
     million: Million,
 }
 
-/// What is measured: the number of files, how they lie, and the number of buckets.
+/// What is measured: the number of files, how the files lie, and the number of buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Case {
     files: u64,
@@ -247,8 +247,8 @@ fn rows_of(group: u64) -> std::ops::Range<u64> {
     group * GROUP_ROWS..(group + 1) * GROUP_ROWS
 }
 
-/// Makes a database with both indexes. Files that lie apart are imported. Overlapping files are flushed, because an
-/// import goes below level 0 if it finds room there, and would then be merged.
+/// Makes a database with both indexes. Files that lie apart are imported. Overlapping files are flushed. An import
+/// would go below level 0 if it finds room there, and its file would then be merged.
 fn load(place: &Path, size: &Size, (files, lying): (u64, Lying), stop: &Stop) -> Result<Shape, Failure> {
     // No compaction is wanted: files stay as they are.
     let levels = LevelOptions {

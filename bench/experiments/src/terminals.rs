@@ -20,7 +20,7 @@ const SEED: u64 = 1;
 /// Threads that import and check.
 const THREADS: usize = 2;
 
-/// Bytes that a warehouse takes while it is imported, with its indexes.
+/// The bytes that a warehouse takes with its indexes while it is imported.
 pub const WAREHOUSE_BYTES: u64 = 110 << 20;
 
 /// How terminals that wait for nothing are run.
@@ -28,8 +28,8 @@ pub const WAREHOUSE_BYTES: u64 = 110 << 20;
 pub struct Asked {
     /// Threads of the client, over which the terminals are spread.
     pub threads: usize,
-    /// How many transactions each thread may have under way. Over a network, this is the number of its connections.
-    /// `None`: the default of the database.
+    /// How many transactions each thread may have under way. Over a network, this is the number of the thread's
+    /// connections. `None`: the default of the database.
     pub connections: Option<usize>,
     pub terminals: usize,
     pub warmup: Duration,
@@ -37,7 +37,7 @@ pub struct Asked {
     pub seed: u64,
 }
 
-/// A run whose database passed the check after it.
+/// A run whose database passed the check after the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ran {
     pub new_orders: u64,
@@ -55,7 +55,7 @@ pub struct Ran {
     pub written_bytes: u64,
     /// The most bytes that the page cache held. They are read once a second.
     pub most_cache_bytes: u64,
-    /// The most memory of the database, as the database reports it.
+    /// The greatest memory use of the database, as the database reports it.
     pub most_memory_bytes: u64,
     /// Rows that the check read.
     pub checked_rows: u64,
@@ -94,7 +94,7 @@ pub fn import(scheme: &Scheme, target: &str, warehouses: u32, stop: &Stop) -> Re
     Ok(!stop.is_pressed())
 }
 
-/// Runs terminals on a database that was imported, and checks it. After ^C the result is worthless.
+/// Runs terminals on an imported database, and then checks the database. After ^C the result is worthless.
 ///
 /// # Errors
 ///
@@ -124,7 +124,7 @@ pub fn run(scheme: &Scheme, target: &str, asked: &Asked, stop: &Stop) -> Result<
             most_cache_bytes = most_cache_bytes.max(value(&counters, "cache bytes"));
             most_memory_bytes = most_memory_bytes.max(value(&counters, "memory bytes"));
         })?;
-        // Without a new order, the figure that counts was not measured.
+        // Without a new order, the decisive figure was not measured.
         let has_new_orders = Summary { mode, warehouses, measured: &measured }.new_orders() > 0;
         if has_new_orders { Ok(measured) } else { Err(RunError::NothingMeasured { partial: Box::new(measured) }) }
     });

@@ -1,15 +1,15 @@
-//! Clients: state machines that give the next request and receive its result.
+//! Clients are state machines that give the next request and receive its result.
 //!
 //! A client holds only the state that it needs to go on, and no thread or stack, so that one thread can drive
-//! thousands of clients. It draws everything from its own generator: the same seed and client number make the same
-//! operations, for any store and any number of threads.
+//! thousands of clients. A client draws everything from its own generator: the same seed and client number make the
+//! same operations, for any store and any number of threads.
 
 use crate::failure::Failure;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::store::Outcome;
 
-/// A kind of request, which is measured under its own name. It is an index into [`Workload::kinds`].
+/// A kind of request, which is measured under its own name. A kind is an index into [`Workload::kinds`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind(pub u8);
 
@@ -21,7 +21,7 @@ pub trait Workload: Sync {
     /// Names of what is measured: `READ`, `UPDATE`, … A [`Kind`] is an index into it.
     fn kinds(&self) -> &'static [&'static str];
 
-    /// The names of what its clients count with [`Extra::count`], in addition to their requests.
+    /// The names of what the clients count with [`Extra::count`], in addition to their requests.
     fn counts(&self) -> &'static [&'static str] {
         &[]
     }
@@ -36,8 +36,8 @@ pub trait Client: Send {
     fn begin(&mut self) -> bool;
 
     /// How long the client waits before the first request of the operation that it has just begun. This is the time
-    /// that a user thinks and types. It is called once after each [`Client::begin`] that returned `true`. In an
-    /// open loop it is not called, because the schedule decides.
+    /// that a user thinks and types. This method is called once after each [`Client::begin`] that returned `true`.
+    /// In an open loop, this method is not called, because the schedule decides.
     fn wait(&mut self) -> Wait {
         Wait::NONE
     }

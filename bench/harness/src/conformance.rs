@@ -31,8 +31,8 @@ pub enum Content {
 }
 
 /// Checks the store that `target` names: every request, with rows of one field and of ten, bulk load, and several
-/// threads. It also checks that the rows are still there when the store is opened again. All earlier contents of
-/// the store are lost.
+/// threads. Also checks that the rows are still there when the store is opened again. All earlier contents of the
+/// store are lost.
 pub fn check(scheme: &Scheme, target: &str, content: Content) {
     for fields in [1, 10] {
         let test = Test {
@@ -120,8 +120,8 @@ pub fn check_transactions(scheme: &Scheme, target: &str) {
     store.close().expect("closed");
 }
 
-/// Opens stores of `scheme` as `target` says, and checks their commits. For each number in `depths`, it makes
-/// commits with this number of them in flight, and checks that no commit is lost.
+/// Opens stores of `scheme` as `target` says, and checks their commits. For each number in `depths`, makes commits
+/// with up to this number in flight, and checks that no commit is lost.
 pub fn check_commits(scheme: &Scheme, target: &str, depths: &[usize]) {
     const PUTS: u64 = 100;
     let target = Target::parse(target).expect("a good target");
@@ -271,7 +271,8 @@ impl Test<'_> {
         }
     }
 
-    /// Makes 3,000 requests on few keys. Some keys are prefixes of other keys, and some hold any bytes.
+    /// Makes 3,000 requests on few keys. Some keys are prefixes of other keys, and some keys have bytes of all
+    /// kinds.
     fn random_requests_agree_with_a_map(&self) {
         let store = self.open(Opening::Recreate);
         let mut keys: Vec<Vec<u8>> = (0..40).map(|number| self.key(number)).collect();

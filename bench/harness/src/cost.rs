@@ -20,12 +20,12 @@ pub struct Cost {
     pub user_nanos: u64,
     /// Processor time in the kernel, in nanoseconds.
     pub system_nanos: u64,
-    /// Processor time of the client threads, in nanoseconds. It includes the work that an embedded store does in
-    /// the calls of these threads.
+    /// Processor time of the client threads, in nanoseconds. This time includes the work that an embedded store
+    /// does in the calls of these threads.
     pub client_nanos: u64,
     /// The part of `client_nanos` that the client threads used for waiting until a moment: a moment of the
-    /// schedule, of a new attempt, or of the client itself. It is in nanoseconds. It belongs to the client's own
-    /// cost, and is counted in the interval in which it was spent.
+    /// schedule, of a new attempt, or of the client itself. It is in nanoseconds. This time belongs to the client's
+    /// own cost, and is counted in the interval in which it was spent.
     #[serde(default)]
     pub pausing_nanos: u64,
     /// Processor time of the thread that gathers results, in nanoseconds.
@@ -46,12 +46,12 @@ pub struct Cost {
     pub involuntary_switches: u64,
     /// Memory in use at the end, in bytes; 0 if the system does not report it.
     pub resident_bytes: u64,
-    /// The greatest memory in use in the window, in bytes; 0 if the system does not report it. It is exact if the
-    /// process never used as much memory before the window. Otherwise it is the greatest of the samples that were
-    /// taken every 20 ms.
+    /// The greatest memory in use in the window, in bytes; 0 if the system does not report it. The value is exact
+    /// if the process never used as much memory before the window. Otherwise, the value is the greatest of the
+    /// samples that were taken every 20 ms.
     pub peak_bytes: u64,
-    /// Whether `peak_bytes` is the peak of the window. It is false in older results, and if the system does not
-    /// report the peak.
+    /// Whether `peak_bytes` is the peak of the window. The value is false in older results, and if the system does
+    /// not report the peak.
     pub peak_of_window: bool,
     /// What the store used outside this process. `None` in results of older releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,8 +68,8 @@ pub struct Cost {
 const BUSY: f64 = 0.7;
 
 impl Cost {
-    /// What was used from `before` to `after`. `clients` says how much of it the client threads used. `seen_bytes`
-    /// is the greatest memory that was seen in use between the two.
+    /// What was used from `before` to `after`. `clients` says how much of this use is the client threads' use.
+    /// `seen_bytes` is the greatest memory that was seen in use between `before` and `after`.
     pub(crate) fn between(before: &Snapshot, after: &Snapshot, clients: Clients, seen_bytes: u64) -> Self {
         let grown = |of: fn(&Snapshot) -> u64| of(after).saturating_sub(of(before));
         let (user_nanos, system_nanos) = (grown(|at| at.user_nanos), grown(|at| at.system_nanos));
@@ -116,7 +116,7 @@ impl Cost {
         self.user_nanos + self.system_nanos
     }
 
-    /// The mean cost of one of `operations` operations for the client itself, in nanoseconds. The cost has two
+    /// The client's own mean cost of an operation, in nanoseconds, over `operations` operations. The cost has two
     /// parts: `noop_nanos`, which is what an operation costs on a store that does nothing, and an equal share of
     /// the time that was used for waiting. The store used the rest of `client_nanos`. The result is never more than
     /// the client threads used. `noop_nanos` alone can be more, because it was measured at another time.
@@ -138,8 +138,8 @@ impl Cost {
         if used == 0.0 { 0.0 } else { self.client_nanos as f64 / used }
     }
 
-    /// A warning for a run over a network, if its clients were so busy that they may have set its pace instead of the
-    /// store. The window was `nanos` long, and the machine has `processors`.
+    /// A warning for a run over a network if its clients were so busy that the clients, and not the store, may have
+    /// limited the run. The window was `nanos` long, and the machine has `processors`.
     pub fn warning(&self, nanos: u64, processors: usize) -> Option<String> {
         let busy = self.busy(nanos, processors);
         (busy > BUSY).then(|| {
@@ -172,8 +172,8 @@ pub(crate) struct Snapshot {
     voluntary_switches: u64,
     involuntary_switches: u64,
     resident_bytes: u64,
-    /// The greatest memory since the process began. It is not reset at the beginning of a window, because programs
-    /// that watch this process read it, too.
+    /// The greatest memory since the process began. The value is not reset at the beginning of a window, because
+    /// other programs that watch this process read the value, too.
     peak_bytes: u64,
     /// The name and processor time of each thread, by thread id. This thread and the client threads are left out.
     threads: BTreeMap<String, (String, u64)>,
@@ -235,8 +235,8 @@ fn threads() -> BTreeMap<String, (String, u64)> {
         if id == this || name.starts_with(CLIENT) {
             return None;
         }
-        // The first number is nanoseconds on a processor (scheduler statistics, proc-schedstat). `stat` only has
-        // hundredths of a second.
+        // The first number is the time on a processor in nanoseconds (scheduler statistics, proc-schedstat). `stat`
+        // only has hundredths of a second.
         let times = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
         let nanos = times.split_whitespace().next()?.parse().ok()?;
         Some((id, (name, nanos)))

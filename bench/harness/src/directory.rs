@@ -1,5 +1,5 @@
-//! The directory of an embedded store. It has a note of the engine and of the options with which its files were
-//! made, and a lock.
+//! The directory of an embedded store. The directory has a note of the engine and of the options with which its
+//! files were made, and a lock.
 //!
 //! ```text
 //!   DIR/store.txt   engine rocksdb          the engine and the options of the files, a line each, because engines do

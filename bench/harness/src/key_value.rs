@@ -20,7 +20,7 @@ pub trait KeyValue {
     }
 
     /// Gives up to `rows` keys and their values to `each`, from `start` on, in key order. `each` returns whether it
-    /// wants more.
+    /// wants more rows.
     fn scan(&mut self, start: &[u8], rows: u64, each: impl FnMut(&[u8], &[u8]) -> bool) -> Result<(), Failure>;
 
     /// Makes `value` the value of `key`.
@@ -31,8 +31,8 @@ pub trait KeyValue {
     fn delete(&mut self, key: &[u8]) -> Result<bool, Failure>;
 
     /// Replaces the value of `key` by what `change` makes of it. Returns `false` if `key` has no value. A store
-    /// with transactions reads and writes in one transaction. In this default, another thread may write between the
-    /// read and the write.
+    /// with transactions reads and writes in one transaction. With this default implementation, another thread may
+    /// write between the read and the write.
     fn update(
         &mut self,
         key: &[u8],

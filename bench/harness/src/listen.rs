@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, ToSocketAddrs};
 ///
 /// # Errors
 ///
-/// Returns an error if `address` is no address of this machine, or if another program uses it.
+/// Returns an error if `address` is no address of this machine, or if another program uses the address.
 pub fn listen(option: &str, address: &str) -> Result<TcpListener, Failure> {
     let refused = |why: &str| Failure::session("target", format!("{option} {address}: {why}"));
     let addresses: Vec<SocketAddr> = match address.parse::<u16>() {

@@ -5,8 +5,8 @@ use crate::times::Times;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The result of a run. It counts operations that lie inside the window: they began after the window did, and were
-/// served before the window ended.
+/// The result of a run. The result counts operations that lie inside the window: they began after the window began,
+/// and were served before the window ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// When the window began, in milliseconds since 1970 by the wall clock.
@@ -26,7 +26,8 @@ pub struct Measured {
     /// The clients' other counts, in the order of [`Workload::counts`](crate::Workload::counts).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Noted>,
-    /// The pieces of the run, beginning with the warm-up. The pieces of the window add up to the other fields.
+    /// The pieces of the run, beginning with the warm-up. The pieces of the window add up to the other fields of
+    /// the result.
     pub intervals: Vec<Interval>,
     /// Operations left out because they began before the window and ended in it.
     pub warmed: u64,
@@ -110,9 +111,9 @@ pub struct Measure {
     pub name: String,
     /// The time from sending a request until it is served, in nanoseconds.
     pub service: Times,
-    /// The time from when a request should have been sent until it is served, which is how long a user waits. It
-    /// exists in an open loop, with a [slack](crate::Plan::slack), and if clients wait for a place in a session.
-    /// Otherwise it would be equal to `service`, and is left out.
+    /// The time from when a request should have been sent until it is served, which is how long a user waits. This
+    /// time exists in an open loop, with a [slack](crate::Plan::slack), and if clients wait for a place in a
+    /// session. Otherwise, this time would be equal to `service`, and is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Times>,
     /// The time from when a request should have been sent until it is sent. It exists if `response` does.
@@ -125,8 +126,8 @@ pub struct Measure {
     pub oks: u64,
     /// The requests that found no row.
     pub not_found: u64,
-    /// The requests that were gathered, so that they are written together with other requests. They have no times,
-    /// because their time would only be the time of a copy in memory.
+    /// The requests that were gathered, so that they are written together with other requests. Such requests have
+    /// no times, because their time would only be the time of a copy in memory.
     pub batched: u64,
     /// The number of failed requests for each kind of failure. Requests that were made again are included.
     pub failures: BTreeMap<String, u64>,
@@ -189,10 +190,10 @@ impl Measure {
 pub struct Interval {
     /// Whether it lies before the window.
     pub warming: bool,
-    /// Where the interval begins, in nanoseconds. It is counted from the start of the window, or, for an interval
-    /// before the window, from the start of the run.
+    /// Where the interval begins, in nanoseconds. The time is counted from the start of the window, or, for an
+    /// interval before the window, from the start of the run.
     pub from_nanos: u64,
-    /// Where the interval ends, in nanoseconds from the same start.
+    /// Where the interval ends, in nanoseconds, counted from the same start as its beginning.
     pub to_nanos: u64,
     /// Operations that were done.
     pub operations: u64,
@@ -207,7 +208,7 @@ pub struct Interval {
     #[serde(default)]
     pub pausing_nanos: u64,
     /// The number of threads that had not yet reported on this interval when it was shown, because they waited for
-    /// the store. The result includes their later reports, and has 0 here.
+    /// the store. The result includes the later reports of these threads, and has 0 here.
     #[serde(skip)]
     pub late: u64,
     /// Late reports of threads about intervals that were shown before. In the result, these reports are part of
@@ -219,8 +220,8 @@ pub struct Interval {
     /// The clients' other counts, in the order of [`Workload::counts`](crate::Workload::counts).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<Noted>,
-    /// The store's counters soon after the interval's end. `None`: they were not read, or the result is of an older
-    /// release.
+    /// The store's counters soon after the interval's end. `None` if the counters were not read, or if the result
+    /// is of an older release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
 }

@@ -1,6 +1,6 @@
-//! Belady's policy. It drops the page whose next need is latest: it evicts an old page, or does not admit the new
-//! page. If all pages have the same size, no other policy has more hits. Nearly all pages of our traces have the
-//! same size.
+//! Belady's policy. The policy drops the page whose next need is latest: it evicts an old page, or does not admit
+//! the new page. If all pages have the same size, no other policy has more hits. Nearly all pages of our traces
+//! have the same size.
 
 use super::bytes_of;
 use crate::policy::Policy;

@@ -1,6 +1,6 @@
-//! S3-FIFO, as in "FIFO queues are all you need for cache eviction" (Yang, Zhang, Qiu, Yue, Rashmi; SOSP 2023). It
-//! has three lines: a small line with a tenth of the bytes, a main line, and a ghost line. The ghost line can hold
-//! as many pages as the main line. It does not distinguish classes of pages.
+//! S3-FIFO, as in "FIFO queues are all you need for cache eviction" (Yang, Zhang, Qiu, Yue, Rashmi; SOSP 2023).
+//! S3-FIFO has three lines: a small line with a tenth of the bytes, a main line, and a ghost line. The ghost line
+//! can hold as many pages as the main line. The policy does not distinguish classes of pages.
 
 use super::bytes_of;
 use super::line::Lines;

@@ -2,7 +2,7 @@
 //! fixed size. The window has 1 % of the bytes, and uses LRU. The main part is a segmented LRU, and 80 % of its
 //! bytes are protected. When a page leaves the window, the main part would have to evict another page for it. The
 //! new page enters only if it was used more often than that other page. A sketch counts the uses. Its counts are
-//! halved from time to time. It does not distinguish classes of pages.
+//! halved from time to time. The policy does not distinguish classes of pages.
 
 use super::bytes_of;
 use super::line::Lines;
@@ -106,9 +106,9 @@ impl Policy for TinyLfu<'_> {
     }
 }
 
-/// Estimates how often each key was seen. Before counts are halved, an estimate is never too low. It has four rows
-/// of counters, which count up to 15. All counters are halved when the number of counted uses reaches ten times the
-/// number of pages in the cache.
+/// Estimates how often each key was seen. Before counts are halved, an estimate is never too low. The sketch has
+/// four rows of counters, which count up to 15. All counters are halved when the number of counted uses reaches ten
+/// times the number of pages in the cache.
 struct Sketch {
     counters: Vec<u8>,
     width: usize,

@@ -31,8 +31,8 @@ impl Series {
         (0..length).map(step).collect()
     }
 
-    /// A run of 60 s with mean `mean`. Its seconds have a standard deviation of 3 % and are AR(1) with coefficient
-    /// 0.5, so the standard error of its mean is 0.67 %. Runs differ by `spread`.
+    /// A run of 60 s with mean `mean`. The seconds of the run have a standard deviation of 3 % and are AR(1) with
+    /// coefficient 0.5, so the standard error of the run's mean is 0.67 %. Runs differ by `spread`.
     pub fn run(&mut self, mean: f64, spread: f64) -> Figure {
         let mean = mean * (1.0 + spread * self.normal());
         let seconds: Vec<f64> = self.values(60, 0.5).iter().map(|value| mean * (1.0 + 0.03 * value)).collect();

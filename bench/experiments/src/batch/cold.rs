@@ -1,7 +1,7 @@
 //! Measures the same rows on disk. The cache holds a fiftieth of the rows, so each row costs a disk read. Larch
-//! reads many entries of its index and asks for the pages of all their rows at once. The other side reads one row
-//! after another. The disk alone, without an engine, shows the limit: how much faster many reads under way are than
-//! one read at a time.
+//! reads many entries of its index and asks for the pages of all their rows at once. The side `OneByOne` reads one
+//! row after another. The disk alone, without an engine, shows the limit: how much faster many reads under way are
+//! than one read at a time.
 
 use super::{TABLE, loaded, whole};
 use crate::args::Scale;
@@ -183,7 +183,7 @@ fn measure(
     };
     let parameters =
         RunParameters { tab_rows: size.rows, batch_size: batch, run_duration: size.time, ..RunParameters::default() };
-    // Each side reads other rows, so it does not find what the other side has left in the cache.
+    // The two sides read different rows, so neither side finds in the cache what the other side has left there.
     let seed = 2 * repeat + side as u64;
     let manner = Manner { compat: false, seed, session: 0, in_server: false, line_every: Duration::ZERO };
     let page_reads = || larch.page_reads().expect("Larch counts them");

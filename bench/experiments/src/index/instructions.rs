@@ -1,6 +1,6 @@
-//! Counts the instructions of a get with one of the indexes. Callgrind counts them in a separate process, which
-//! runs this program as `larch bench experiment index-gets`. Other work on the machine does not change these
-//! counts.
+//! Counts the instructions of a get with one of the indexes. Callgrind counts the instructions in a separate
+//! process, which runs this program as `larch bench experiment index-gets`. Other work on the machine does not
+//! change these counts.
 
 use super::wide::Widening;
 use super::{Arm, TABLE};
@@ -15,13 +15,13 @@ use std::ops::Range;
 use std::path::Path;
 use ycsb::KeyNames;
 
-/// At most one index node may be read for this number of counted gets. A few such reads happen, because a cache is
-/// never quite still. Reading a node takes a third of the instructions of reading a row page. So these reads are
-/// less than one instruction in a hundred. With more such reads, the counted instructions would mostly belong to
-/// reading nodes.
+/// The measurement allows at most one read of an index node for this number of counted gets. A few nodes are always
+/// read, because the contents of a cache never stop changing. Reading a node takes a third of the instructions of
+/// reading a row page. So these reads are less than one instruction in a hundred. With more such reads, the counted
+/// instructions would mostly belong to reading nodes.
 const MOST_NODE_READS: u64 = 50;
 
-/// Instructions of a get, or why they were not counted.
+/// Instructions of a get, or the reason why they were not counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
     pub each: Option<f64>,
@@ -55,7 +55,7 @@ pub fn count(arm: Arm, gets: &Gets, scratch: &Path) -> Result<Counted, Failure> 
 impl Gets {
     /// Counts the instructions of a database in `place`.
     pub fn new(place: &Path, memory: u64, rows: u64, groups: u64, gets: u64) -> Self {
-        // A leaf of the tree has thousands of rows, so these gets miss almost no leaf.
+        // A leaf of the tree has thousands of rows, so this number of gets reads almost every leaf.
         let warming = (rows / 500).max(200);
         Self { place: place.to_owned(), flat: false, memory, rows, groups, warming, gets }
     }

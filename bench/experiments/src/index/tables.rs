@@ -1,4 +1,4 @@
-//! The tables, charts and goals of the experiment. They stand beside the tables of the document.
+//! The tables, charts and goals of the experiment, which stand beside the tables of the document.
 
 use super::data::{Loaded, Shape, load_name, shape_name};
 use super::instructions::Counted;
@@ -240,8 +240,8 @@ fn ycsb(seen: &Seen<'_>) -> Table {
     }
 }
 
-/// The document's runs with the largest and with the smallest cache. Each has thousands of operations per second
-/// and the 99th percentile in milliseconds, with the flat index and with the tree.
+/// The document's runs with the largest and with the smallest cache. Each run has thousands of operations per
+/// second and the 99th percentile in milliseconds, with the flat index and with the tree.
 const PUBLISHED_YCSB: [(&str, [f64; 4], [f64; 4]); 6] = [
     ("a", [354.8, 345.4, 28.479, 133.119], [369.1, 375.7, 158.335, 55.167]),
     ("b", [494.7, 501.3, 22.751, 18.655], [503.5, 500.3, 18.815, 17.599]),

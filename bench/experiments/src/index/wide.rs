@@ -146,7 +146,7 @@ impl<C: Client> Client for WideClient<C> {
     }
 
     fn served(&mut self, result: Result<Outcome, &Failure>, reply: &Reply, extra: &mut Extra<'_>) -> Next {
-        // A row with an unexpected key stays as it is, so that the client sees that it is wrong.
+        // A row with an unexpected key stays as it is, so that the client sees the wrong key.
         if reply.rows() != 1 || reply.key() != self.wide {
             return self.inner.served(result, reply, extra);
         }
@@ -160,7 +160,7 @@ impl<C: Client> Client for WideClient<C> {
     }
 }
 
-/// Rows in the order of their keys, which are made wide. No more come after ^C.
+/// Rows in the order of their keys. The keys are made wide. No more come after ^C.
 pub struct WideRows<'r, R> {
     inner: &'r mut R,
     widening: Widening,

@@ -81,7 +81,7 @@ pub fn make(ground: &mut Ground, size: &Size) -> Result<Option<Vec<(Form, Made)>
     Ok(Some(all))
 }
 
-/// Reads all rows in order, so that they are in the cache if they have room in it.
+/// Reads all rows in order, so that all rows that fit are in the cache.
 pub fn read_all(store: &dyn Store, rows: u64) -> Result<(), Failure> {
     let Session::Blocking(mut session) = store.session(Clock::start())? else {
         return Err(Failure::session("target", "a session of Larch waits, without the option `flights`"));

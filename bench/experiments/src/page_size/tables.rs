@@ -126,7 +126,7 @@ fn cold(seen: &Seen<'_>, page: u64, threads: usize) -> Vec<Cell> {
     seen.larch(Form::of_page(page), Work::Reads, Memory::Cold, threads)
 }
 
-/// How many times as many gets this page size reaches as pages of 64 KiB.
+/// The number of gets with this page size, divided by the number of gets with pages of 64 KiB.
 fn gain(seen: &Seen<'_>, page: u64, threads: usize) -> Option<f64> {
     ratio(&cold(seen, page, threads), &cold(seen, WITH, threads), Cell::per_second)
 }
@@ -307,7 +307,8 @@ fn five(cells: &[Cell], kind: &str) -> [Option<f64>; 5] {
 fn beside(seen: &Seen<'_>) -> Table {
     let mut rows = Vec::new();
     let numbers = |five: [Option<f64>; 5]| five.map(shown).join(" / ");
-    // For a time, the gain is the factor by which it is shorter; for a rate, the factor by which it is greater.
+    // For a time, the gain is the factor by which the time is shorter. For a rate, the gain is the factor by which
+    // the rate is greater.
     let gains = |large: [Option<f64>; 5], small: [Option<f64>; 5]| {
         let gain = |at: usize| {
             let pair = large[at].zip(small[at]);

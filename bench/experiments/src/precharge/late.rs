@@ -1,6 +1,6 @@
 //! Models a disk whose reads take longer: it makes the machine's real reads, and reports each read later by a fixed
-//! time. The delay does not limit how many reads are under way. So this models a disk that is far away, and not a
-//! disk that is busy. This module does not know what is read.
+//! time. The delay does not limit how many reads are under way. So this module models a disk that is far away, and
+//! not a disk that is busy. This module does not know what is read.
 
 #![allow(
     clippy::disallowed_methods,
@@ -41,7 +41,7 @@ pub struct LateReads {
 
 /// A read that has ended and is to be reported.
 struct Ended {
-    /// The time at which it is to be reported, by the clock.
+    /// The clock's time at which the read is to be reported.
     due: Duration,
     buffer: Buffer,
     outcome: io::Result<usize>,
@@ -74,7 +74,8 @@ impl Reads for LateReads {
             let later: Done = Box::new(move |buffer, outcome| {
                 let told = Ended { due: clock.now() + delay, buffer, outcome, done };
                 if let Err(untold) = ended.send(told) {
-                    // The thread is gone only if a callback panicked. This read is then reported without a delay.
+                    // The reporting thread is gone only if a callback panicked. This read is then reported without
+                    // a delay.
                     (untold.0.done)(untold.0.buffer, untold.0.outcome);
                 }
             });

@@ -1,9 +1,9 @@
 //! The two sides as stores: on one side, readers have their own index pages; on the other side, readers share them.
 //!
-//! * On the private side, each reader has opened the database for itself. Its cache keeps nothing after a read. A
-//!   read fetches every page that it needs, and drops all these pages when it is done.
-//! * On the shared side, all readers use one database. Its one cache keeps index pages and no data pages. If a
-//!   reader needs a page that another reader is fetching, it waits for that fetch.
+//! * On the private side, each reader has opened the database for itself. The cache of such a reader keeps nothing
+//!   after a read. A read fetches every page that it needs, and drops all these pages when it is done.
+//! * On the shared side, all readers use one database. The one cache of this database keeps index pages and no data
+//!   pages. If a reader needs a page that another reader is fetching, the first reader waits for that fetch.
 
 use super::data::{Data, TABLE, broken};
 use harness::directory::bytes_text;
@@ -14,10 +14,10 @@ use os::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Memory for the pages of one private read. It is several times as much as any read needs.
+/// Memory for the pages of one private read. This memory is several times as large as any read needs.
 const PRIVATE_CACHE_BYTES: u64 = 1 << 20;
 
-/// Memory for the pages that readers share. It is several times the size of the index of 10 M keys.
+/// Memory for the pages that readers share. This memory is several times the size of the index of 10 M keys.
 const SHARED_CACHE_BYTES: u64 = 64 << 20;
 
 /// Whether readers share index pages.
@@ -104,7 +104,7 @@ impl Readers {
         self.sharing
     }
 
-    /// The counts since the database was opened. They are exact once all sessions have ended.
+    /// The counts since the database was opened. The counts are exact once all sessions have ended.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts { rows: self.rows.load(Ordering::Relaxed), ..Counts::default() };
         for db in &self.databases {

@@ -18,7 +18,7 @@ const GAIN: Bound = Bound::AtLeast(1.7);
 /// that are read once for all rows add nearly nothing for each row.
 const READS: Bound = Bound::AtMost(1.005);
 
-/// Page reads per row, as a part of the page reads per row before sharing. There must be fewer after sharing.
+/// Page reads per row with sharing, divided by page reads per row without sharing. The number must be below 1.
 const FEWER: Bound = Bound::AtMost(0.999);
 
 /// The pairs of sides for one data set, before and after. Each repeat gives one pair.
@@ -139,7 +139,7 @@ fn chart(data: &Data, last: &[Side; 2]) -> Chart {
 }
 
 fn data_goals(data: &Data, pairs: &[[Side; 2]]) -> [Goal; 3] {
-    // Each repeat has its own ratio, because other load on the machine changes both sides of one repeat.
+    // Each repeat has its own ratio, because other load on the machine affects both sides of a repeat.
     let ratio = |of: &dyn Fn(&Side) -> f64| {
         median(&pairs.iter().map(|[before, after]| of(after) / of(before)).collect::<Vec<_>>())
     };

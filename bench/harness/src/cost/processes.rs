@@ -36,8 +36,8 @@ pub fn used_below(root: u32) -> Option<ServerUse> {
     let below = below(&all, root);
     let ticks: u64 = below.iter().map(|id| all[id].ticks + all[id].ended_ticks).sum();
     let io = |of: &dyn Fn(&str) -> Option<u64>| -> Option<u64> {
-        // A process that has ended in the meantime adds nothing. If this process may not look at one of these
-        // processes, the sum is unknown.
+        // A process that has ended in the meantime adds nothing. If this process is not allowed to look at one of
+        // these processes, the sum is unknown.
         below.iter().map(|id| std::fs::read_to_string(format!("/proc/{id}/io"))).try_fold(0, |sum, text| match text {
             Ok(text) => Some(sum + of(&text)?),
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => None,
@@ -65,7 +65,7 @@ fn process(id: u32) -> Option<Process> {
 fn parsed(stat: &str) -> Option<Process> {
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
-    // proc(5) numbers the fields; the first field here is the state, field 3.
+    // proc(5) numbers the fields. The first field here is the state, which is field 3 there.
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     Some(Process {
         parent: u32::try_from(number(4)?).ok()?,
@@ -85,8 +85,8 @@ fn below(all: &BTreeMap<u32, Process>, root: u32) -> Vec<u32> {
     found
 }
 
-/// The bytes that a process made the system write, from the text of its `/proc/PID/io`. It is the lesser of two
-/// counts: the bytes that were given to calls of `write` (`wchar`), and the bytes that the system counted when
+/// The bytes that a process made the system write, from the text of its `/proc/PID/io`. The result is the lesser of
+/// two counts: the bytes that were given to calls of `write` (`wchar`), and the bytes that the system counted when
 /// pages in memory became dirty (`write_bytes`). `wchar` includes bytes that never go to a disk, for example text
 /// on a terminal. `write_bytes` counts the whole folio that holds a page, which can be 2 MiB for one row. Only
 /// `write_bytes` includes writes through a memory map, so the result is unreliable for a process that writes in
