@@ -1,6 +1,6 @@
-//! If bytes decode to the list of a backup, its names stay within the backup's directory, and the list is read back
-//! as it is written. The bytes are sealed with the right checksum, so that the fuzzer reaches the code behind the
-//! checksum.
+//! If bytes decode to the list of a backup, the names in the list stay within the backup's directory. If the list is
+//! written and read again, the result is the same list. The target first gives the bytes the right checksum, so that
+//! the fuzzer reaches the code behind the checksum.
 #![no_main]
 
 use larch::fuzz::BackupList;

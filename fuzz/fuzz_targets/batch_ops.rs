@@ -1,4 +1,5 @@
-//! If bytes decode to ops, these are the ops that were written. Resolving ops keeps their meaning.
+//! If bytes decode to operations, writing these operations gives the same bytes. Resolving operations keeps their
+//! meaning.
 #![no_main]
 
 use larch::fuzz::{BatchOps, Op};
@@ -39,7 +40,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// The same ops, written one by one.
+/// Writes the operations one by one into a new batch.
 fn written(ops: &BatchOps) -> BatchOps {
     let mut again = BatchOps::new();
     for (table, op) in ops {
@@ -52,8 +53,8 @@ fn written(ops: &BatchOps) -> BatchOps {
     again
 }
 
-/// At one version a put wins over a range erase. After resolving, this rule must give the same result as the order of
-/// the ops.
+/// At one version, a put wins over a range erase, wherever the two are in the batch. So after `resolve`, this rule
+/// must give the same rows as applying the operations in their order.
 fn check_resolved(mut ops: BatchOps) {
     let expected = state(&ops);
     ops.resolve();
@@ -66,7 +67,7 @@ fn check_resolved(mut ops: BatchOps) {
     assert_eq!(state_of(ranges_first.into_iter()), expected);
 }
 
-/// What the ops leave in a database that was empty.
+/// The rows that `ops` leave in a database that was empty.
 fn state(ops: &BatchOps) -> BTreeMap<(u32, Vec<u8>), Vec<u8>> {
     state_of(ops.iter())
 }

@@ -1,5 +1,6 @@
-//! If bytes decode to a list of built files, the list is written and read back the same, and its sums do not
-//! overflow. The bytes are sealed with the right checksum, so that the fuzzer reaches the code behind the checksum.
+//! If bytes decode to a list of built files, writing and reading this list gives the same list, and its sums do not
+//! overflow. The target first gives the bytes the right checksum, so that the fuzzer reaches the code behind the
+//! checksum.
 #![no_main]
 
 use larch::fuzz::BuiltList;

@@ -1,4 +1,4 @@
-//! If a page of rows, or of parts of rows, passes the check, all of it can be read and searched.
+//! If a page of rows, or of parts of rows, is accepted by the check, every row of it can be read and searched for.
 #![no_main]
 
 use larch_fuzz::Input;
@@ -29,7 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A page of a column group.
+/// Builds or takes a page of a column group, and reads it.
 fn parts(mut input: Input<'_>, is_built: bool) {
     let mut page = Vec::new();
     if is_built {
@@ -56,7 +56,7 @@ fn parts(mut input: Input<'_>, is_built: bool) {
     }
 }
 
-/// To a value of one chunk, whose length follows from `number`.
+/// A reference to a value outside its page that has one chunk. Its length follows from `number`.
 fn reference(number: u64) -> Vec<u8> {
     let mut reference = Vec::new();
     let chunk = pages::Address { offset: number >> 1, bytes: 4160, crc: 0 };
@@ -109,7 +109,8 @@ fn read(page: &[u8]) {
         assert_eq!(layout.search(page, &key), Ok(i), "row {i} is not found");
         layout.copy_key(page, i, &mut copied);
         assert!(key.iter().chain(std::iter::repeat(&0)).zip(&copied).all(|(a, b)| a == b));
-        // The next possible string: it is the next row's key, or lies between the two.
+        // Searches for the next possible string after the key: it is the next row's key, or lies between the two
+        // keys.
         key.push(0);
         let place = layout.search(page, &key);
         assert!(place == Err(i + 1) || place == Ok(i + 1), "{place:?} after row {i}");

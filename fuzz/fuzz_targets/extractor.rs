@@ -1,11 +1,12 @@
-//! If a text is an extractor, it reads back the same. The keys that it makes of any row are keys of its declaration.
+//! If a text is an extractor, writing and reading it gives the same extractor. The keys that the extractor makes of
+//! any row are keys of its declaration.
 #![no_main]
 
 use larch_fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use rows::Extractor;
 
-/// Extractors for rows; the fuzzer finds other ones from their parts.
+/// Examples of extractors. The fuzzer makes others from their parts.
 const DECLARED: [&str; 8] = [
     "key, value[2..6].le f32?",
     "key.tuple(u8, string? desc, bytes)[1] desc, value.split(',')[*] i16 lenient",

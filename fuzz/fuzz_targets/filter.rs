@@ -1,5 +1,5 @@
-//! If a filter passes the check, it can be asked about anything. A filter that was built here denies no key that was
-//! added to it.
+//! If a filter is accepted by the check, it can be asked about any hash. A filter that this target builds itself
+//! denies no key that was added to it.
 #![no_main]
 
 use larch_fuzz::Input;
@@ -37,7 +37,7 @@ fn built(input: &mut Input<'_>) -> Vec<u8> {
     page
 }
 
-/// A filter of fingerprints, as files of release 0.1 have them, with any fingerprints.
+/// Makes a filter of the form that release 0.1 wrote, with arbitrary fingerprints.
 fn fuse(input: &mut Input<'_>) -> Vec<u8> {
     let (segments, bits, bytes) = (1 + input.below(9) as u32, input.below(6), 1 + input.below(2));
     let mut page = vec![0; 24];

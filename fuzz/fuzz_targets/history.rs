@@ -1,4 +1,5 @@
-//! A short history of a database on a simulated machine, compared with sorted maps: one for every version.
+//! Does a short series of operations on a database on a simulated machine, and compares it with sorted maps, one for
+//! each version.
 #![no_main]
 
 use larch::options::{FilterKind, Filters, LevelOptions, PageIndexKind};
@@ -13,10 +14,10 @@ use std::ops::Bound;
 
 const TABLES: [&str; 2] = ["a", "b"];
 
-/// Contents of both tables.
+/// The rows of both tables.
 type State = [BTreeMap<Vec<u8>, Vec<u8>>; 2];
 
-/// Fields are dropped in this order.
+/// The fields are declared in the order in which they have to be dropped.
 struct Open {
     snapshots: Vec<Snapshot>,
     tables: [Table; 2],
@@ -27,9 +28,9 @@ struct History {
     disk: Arc<SimDisk>,
     options: TableOptions,
     cache_bytes: u64,
-    /// The state after each commit. The first state is the empty database.
+    /// The state after each commit, in order. The first state is the empty database.
     states: Vec<State>,
-    /// How many commits must survive a crash.
+    /// The number of commits that must survive a crash.
     durable: usize,
     runs: u64,
     open: Option<Open>,
@@ -106,7 +107,7 @@ impl History {
                 let (table, start, end) = (input.below(2), input.key(), end(input));
                 let range = (Bound::Included(start.clone()), end.clone().map_or(Bound::Unbounded, Bound::Excluded));
                 self.tables()[table].remove_range(range)?;
-                // An erase of nothing is no commit.
+                // An erase of an empty range makes no commit.
                 if end.as_ref().is_none_or(|end| start < *end) {
                     self.commit(true, |state| erase(&mut state[table], &start, end.as_deref()));
                 }
@@ -132,7 +133,7 @@ impl History {
                 assert_eq!(found.as_deref(), self.newest()[table].get(&key).map(Vec::as_slice));
             }
             14 => {
-                // Let go or closed, nothing is lost.
+                // Whether the database is dropped or closed, nothing is lost.
                 let open = self.open.take().expect("the database is open");
                 let Open { snapshots, tables, db } = open;
                 drop((snapshots, tables));
@@ -183,7 +184,7 @@ impl History {
         Ok(())
     }
 
-    /// Notes that the database has made a commit. `change` does the same to the model.
+    /// Notes that the database has made a commit, and makes the same change to the model with `change`.
     fn commit(&mut self, is_synced: bool, change: impl FnOnce(&mut State)) {
         let mut state = self.newest().clone();
         change(&mut state);
@@ -194,7 +195,7 @@ impl History {
         }
     }
 
-    /// Crashes the machine. Of what was not durable, it keeps either nothing or some.
+    /// Crashes the machine. Of the bytes that were not durable, it keeps either none or some.
     fn crash(&mut self, keeping_nothing: bool) {
         if keeping_nothing {
             self.disk.crash_keeping_nothing();
@@ -205,7 +206,8 @@ impl History {
         self.reopen();
     }
 
-    /// Opens the database. It must hold a prefix of the commits that contains all durable commits.
+    /// Opens the database. The database must hold the first commits up to some number, and all durable commits must
+    /// be among them.
     fn reopen(&mut self) {
         self.runs += 1;
         let db = Database::builder("db")
@@ -227,7 +229,7 @@ impl History {
         self.states.truncate(commits + 1);
         let tables = TABLES.map(|name| db.table_with(name, self.options.clone()).expect("the disk does not fail"));
         self.open = Some(Open { snapshots: Vec::new(), tables, db });
-        // What was found after a crash is durable from now on.
+        // The commits that were found after the crash are durable from now on.
         self.durable = commits;
         self.check_view(0);
     }
@@ -236,7 +238,7 @@ impl History {
         (0..4).for_each(|view| self.check_view(view));
     }
 
-    /// All rows, forward and backward, now or in a snapshot.
+    /// Compares all rows of a view with the model, forward and backward. View 0 is now, the others are snapshots.
     fn check_view(&self, view: usize) {
         let open = self.open.as_ref().expect("the database is open");
         let snapshot = view.checked_sub(1).and_then(|i| open.snapshots.get(i));
@@ -257,7 +259,7 @@ impl History {
     }
 }
 
-/// Mostly small, sometimes larger than a quarter of a page: such values have pages of their own.
+/// The length is mostly small. Sometimes it is larger than a quarter of a page: such values have pages of their own.
 fn value(input: &mut Input<'_>) -> Vec<u8> {
     let length = input.byte();
     vec![length; if length < 0xe0 { usize::from(length % 16) } else { usize::from(length) * 3 }]

@@ -1,4 +1,4 @@
-//! Any bytes as a log: reading gives a prefix of what was written, or an error that stays.
+//! Takes any bytes as a log. Reading them gives a prefix of what was written, or an error that stays.
 #![no_main]
 
 use larch::fuzz::{
@@ -24,7 +24,8 @@ fuzz_target!(|bytes: &[u8]| {
             let last = KnownEnd::durable(log.len() as u64);
             assert_eq!(read(&log, None), (versions.clone(), true));
             assert_eq!(read(&log, Some(last)), (versions.clone(), true));
-            // The log is cut or changed, and not sealed again. What comes back must be a prefix of what was written.
+            // The log is cut or changed, and its checksums are not corrected. The commits that are read must be a
+            // prefix of those that were written.
             log.truncate(log.len() - input.below(log.len().min(256)));
             input.change(&mut log, 3);
             assert!(versions.starts_with(&read(&log, None).0));
@@ -42,7 +43,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// Commits as the database writes them; the bytes and the versions.
+/// Writes commits as the database does. Returns the bytes of the log and the versions of the commits.
 fn written(input: &mut Input<'_>) -> (Vec<u8>, Vec<u64>) {
     let disk = SimDisk::new(0);
     let empty = EmptyLog::create(&*disk, Path::new(PATH)).expect("the disk works");
@@ -71,7 +72,7 @@ fn written(input: &mut Input<'_>) -> (Vec<u8>, Vec<u64>) {
     (disk.read_all(Path::new(PATH)).expect("the disk works"), versions)
 }
 
-/// A log whose payloads are the fuzzer's bytes.
+/// Makes a log whose payloads are the fuzzer's bytes.
 fn sealed(mut input: Input<'_>) -> Vec<u8> {
     let (mut log, _) = written(&mut Input::new(&[]));
     while !input.is_empty() {
@@ -91,7 +92,7 @@ fn sealed(mut input: Input<'_>) -> Vec<u8> {
     log
 }
 
-/// Corrects all checksums that can be found.
+/// Corrects the checksums of the header and of all records that can be found.
 fn seal(log: &mut [u8]) {
     let Some((header, mut records)) = log.split_at_mut_checked(HEADER_BYTES) else { return };
     let (body, crc) = header.split_last_chunk_mut::<4>().expect("a header is longer");
@@ -106,7 +107,7 @@ fn seal(log: &mut [u8]) {
     }
 }
 
-/// The versions that come back, and whether the log ended without an error.
+/// Reads the log. Returns the versions of its commits, and whether it ended without an error.
 fn read(log: &[u8], known_end: Option<KnownEnd>) -> (Vec<u64>, bool) {
     let disk = SimDisk::new(0);
     let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");

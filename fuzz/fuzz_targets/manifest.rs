@@ -1,4 +1,4 @@
-//! Any bytes as a manifest: reading gives an error, or a file set that can be written and read again.
+//! Takes any bytes as a manifest. Reading them gives an error, or a file set that can be written and read again.
 #![no_main]
 
 use larch::fuzz::{
@@ -45,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A manifest of these records.
+/// Writes a manifest that has these records.
 fn written(payloads: &[Vec<u8>]) -> Vec<u8> {
     let (machine, _) = Machine::simulated(0);
     let header = Header { features: EDIT_FIELDS, ..Header::new(LogKind::Manifest, LOG_ID, 1, None) };
@@ -133,7 +133,7 @@ fn table_options(input: &mut Input<'_>) -> TableOptions {
     TableOptions { metadata, groups, filters, filter_prefix_bytes, compression, ..TableOptions::default() }
 }
 
-/// A few ids, and the last one there can be.
+/// One of a few small ids, or the greatest possible id.
 fn table_id(input: &mut Input<'_>) -> TableId {
     TableId(input.choose(&[0, 1, 2, 3, u32::MAX]))
 }

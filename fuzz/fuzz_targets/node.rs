@@ -1,4 +1,4 @@
-//! If a node passes the check, all of it can be read and searched.
+//! If a node is accepted by the check, all its children and separators can be read and searched.
 #![no_main]
 
 use larch_fuzz::Input;

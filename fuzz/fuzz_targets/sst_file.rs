@@ -1,4 +1,5 @@
-//! Any bytes as an SST that is opened by its footer. It is dumped, verified and read, and this must never panic.
+//! Takes any bytes as an SST that is opened by its footer. The file is dumped, verified and read. None of this may
+//! panic.
 #![no_main]
 
 use larch_fuzz::Input;
@@ -25,11 +26,11 @@ use std::path::Path;
 
 const PATH: &str = "file.sst";
 
-/// Where a node has the checksums of its children; see the picture in `format/node.rs`.
+/// The offset in a node at which the checksums of its children begin; see the picture in `format/node.rs`.
 const CHECKSUMS_AT: usize = 136;
 
-/// The most rows that are read and the most pages that are sealed. A file that names one page a million times is not
-/// worth the time.
+/// The largest number of rows that are read and of pages that are sealed. If a file names one page a million times,
+/// reading all of it would take too long.
 const MOST: usize = 2_000;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -37,7 +38,8 @@ fuzz_target!(|bytes: &[u8]| {
     match input.byte() % 4 {
         0 => drop(read(input.rest())),
         1 => {
-            // The file is changed and not sealed again. A check must notice this, unless nothing was changed.
+            // The file is changed, and its checksums are not corrected. A check must notice the change, unless no
+            // byte really changed.
             let whole = built(&mut input).0;
             let mut file = whole.clone();
             input.change(&mut file, 2);
@@ -57,7 +59,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A small file with everything in it: several pages and levels, older versions, range erases, large values.
+/// Builds a small file with everything in it: several pages and levels, older versions, range erases, large values.
 fn built(input: &mut Input<'_>) -> (Vec<u8>, Meta) {
     let shape = input.byte();
     let options = BuildOptions {
@@ -110,7 +112,7 @@ fn parts(value: &[u8], groups: usize) -> Vec<&[u8]> {
     [value, b"cold", value].into_iter().take(1 + groups).collect()
 }
 
-/// Corrects the checksum of every page that can be reached, from the bottom up.
+/// Corrects the checksum of every page that can be reached from a root. Children come before their parents.
 fn seal(file: &mut [u8], meta: &mut Meta) {
     let (id, mut left) = (meta.file_id, MOST);
     let groups = meta.groups.iter_mut().flat_map(|GroupTrees { newest, older }| [newest, older]);
@@ -127,7 +129,8 @@ fn seal_page(file: &mut [u8], id: u64, at: Address, height: u8, left: &mut usize
     *left = left.checked_sub(1)?;
     let start = usize::try_from(at.offset).ok()?;
     let range = start..start.checked_add(at.bytes as usize).filter(|&end| end <= file.len())?;
-    // Only a page that is valid as stored says where its children are. A compressed page mostly does not.
+    // Only if the stored bytes are a valid page do they say where its children are. The stored bytes of a compressed
+    // page are mostly not a valid page.
     let memory_bytes = u32::from_le_bytes(*file[range.clone()].get(4..)?.first_chunk()?) as usize;
     let page = file[range.clone()].get(..memory_bytes).unwrap_or_default().to_vec();
     let mut children: Vec<(usize, Address, u8)> = Vec::new();
@@ -151,7 +154,7 @@ fn seal_page(file: &mut [u8], id: u64, at: Address, height: u8, left: &mut usize
     Some(checksum(id, at.offset, &file[range]))
 }
 
-/// Where the references to values lie in a data or group page.
+/// The places of references to values outside, in a data page or a group page.
 fn references(page: &[u8]) -> Vec<Range<usize>> {
     let is_group =
         page.first().is_some_and(|&kind| kind == PageKind::Group as u8 || kind == PageKind::GroupHistory as u8);
@@ -168,7 +171,7 @@ fn references(page: &[u8]) -> Vec<Range<usize>> {
     }
 }
 
-/// Reads `file` in every way; says whether a check found it whole.
+/// Reads the file in every way. Returns whether a check found no damage in it.
 fn read(bytes: &[u8]) -> bool {
     let disk = SimDisk::new(0);
     let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");
@@ -191,7 +194,7 @@ fn read(bytes: &[u8]) -> bool {
     is_whole
 }
 
-/// Every row with its versions, forward and backward, until something is wrong.
+/// Reads every row with its versions, forward and backward, until an error comes.
 fn scan(sst: &Arc<Sst>, source: &Resident) {
     let mut cursor = SstCursor::new(sst.clone());
     let mut there = cursor.seek_first(source);
@@ -238,7 +241,7 @@ fn look_up(sst: &Arc<Sst>, source: &Resident) {
     }
 }
 
-/// Some ranges with some limits, through a source that forgets.
+/// Loads some ranges with some limits, through a page source that forgets pages.
 fn precharge(sst: &Sst) {
     let source = Flaky::forgetful(Resident::new(sst::validate), 1);
     for (low, high) in
@@ -258,7 +261,7 @@ fn precharge(sst: &Sst) {
     }
 }
 
-/// Totals, rows at a distance and histograms, of the whole file and in a slice.
+/// Computes totals, rows at a distance and histograms, for the whole file and for a slice.
 fn statistics(sst: &Arc<Sst>, source: &Resident) {
     let rows = RowRanges::new([1..3, 5..u64::MAX]).within(0..sst.meta.rows());
     let slice = Slice { rows, bounds: sst.meta.bounds.clone(), bytes: 0 };
@@ -270,8 +273,8 @@ fn statistics(sst: &Arc<Sst>, source: &Resident) {
             drop(retry(source, || sst.totals_between(source, low, high)));
             drop(retry(source, || sst.exact_between(source, low, high)));
             drop(retry(source, || sst.rows_between(source, low, high)));
-            // A file that claims to have more rows is not worth the time, because everything heavier than a
-            // resolution is looked at.
+            // A histogram looks at everything that is heavier than its resolution. If a file claims to have more
+            // rows, that would take too long.
             let total = sst.meta.main.map_or(0, |tree| tree.totals.rows);
             for (metric, resolution) in [(Metric::Rows, total / 50 + 1), (Metric::Bytes, 4096)] {
                 let found = stats::histogram(source, &[HistogramSource::File(sst)], low, high, metric, resolution);
@@ -289,7 +292,7 @@ fn statistics(sst: &Arc<Sst>, source: &Resident) {
     }
 }
 
-/// Takes a limited number of bytes and no more.
+/// Takes a limited number of bytes. Writing more is an error.
 struct Sink {
     room: usize,
 }

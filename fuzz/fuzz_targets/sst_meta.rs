@@ -1,4 +1,4 @@
-//! Footer and meta: if bytes decode, encoding the result gives the same bytes again.
+//! Takes bytes as a footer or a meta. If they decode, encoding the result gives the same bytes again.
 #![no_main]
 
 use larch_fuzz::Input;
@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
         0 => drop(Meta::from_footer(input.rest())),
         1 => meta(input.rest()),
         2 => {
-            // A footer around a meta of the fuzzer's bytes.
+            // Makes a footer around a meta that the fuzzer has made.
             let meta = input.rest();
             let meta = &meta[..meta.len().min(BLOCK_BYTES - META_AT - 4)];
             let mut block = vec![0; BLOCK_BYTES];
@@ -41,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// A meta alone, as the manifest has it.
+/// Checks a meta without a footer, as the manifest has it.
 fn meta(mut bytes: &[u8]) {
     let Ok(meta) = Meta::decode(&mut bytes) else { return };
     let mut again = Vec::new();
@@ -49,7 +49,7 @@ fn meta(mut bytes: &[u8]) {
     assert_eq!(Meta::decode(&mut again.as_slice()), Ok(meta));
 }
 
-/// A whole block, sealed here.
+/// Checks a footer block, after it has given the block the right checksum.
 fn footer(mut block: Vec<u8>) {
     let (body, seal) = block.split_last_chunk_mut::<4>().expect("a block is longer");
     seal.copy_from_slice(&crc_fast::crc32_iscsi(body).to_le_bytes());
@@ -76,7 +76,7 @@ fn footer(mut block: Vec<u8>) {
     meta.index_bytes();
 }
 
-/// A meta as a file may have it.
+/// A meta such as a real file may have.
 fn built(input: &mut Input<'_>) -> Meta {
     let [main, history, range_erases] = [(); 3].map(|()| {
         let rows = input.number();
@@ -118,7 +118,7 @@ fn built(input: &mut Input<'_>) -> Meta {
     }
 }
 
-/// Fields that a reader may pass over.
+/// Fields of the extension that a reader may skip.
 fn extension(input: &mut Input<'_>) -> Vec<u8> {
     let mut extension = Vec::new();
     for _ in 0..input.byte() % 3 {
@@ -127,14 +127,14 @@ fn extension(input: &mut Input<'_>) -> Vec<u8> {
     extension
 }
 
-/// A tree of `rows` rows. Either it has one page, which serves as all its roots, or it has a B-tree, a list or both
+/// A tree of `rows` rows. Either it has one page, which is also its root, or it has a B-tree, a flat list or both
 /// above its pages.
 fn tree(input: &mut Input<'_>, rows: u64) -> Tree {
     let data_pages = input.number();
     tree_of(input, rows, data_pages)
 }
 
-/// As [`tree`], with this many pages.
+/// The same as [`tree`], with this number of pages.
 fn tree_of(input: &mut Input<'_>, rows: u64, data_pages: u64) -> Tree {
     let totals = Totals { rows, bytes: input.number(), group_bytes: input.number(), erased: input.number() };
     let height = if data_pages == 1 { 0 } else { input.byte().max(1) };

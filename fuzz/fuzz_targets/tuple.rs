@@ -1,5 +1,5 @@
-//! Any bytes have a text that reads back as the same bytes. If bytes are read as a key, writing the key gives the
-//! same bytes.
+//! Any bytes have a text, and reading this text gives the same bytes. If the bytes can be read as a key, writing the
+//! key gives the same bytes.
 #![no_main]
 
 use larch_fuzz::Input;
@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(declaration.encode(&values, &mut again), Ok(()));
         assert_eq!([&again, rest].concat(), bytes);
     }
-    // The same bytes as the texts that people write.
+    // Now the bytes are taken as a text that a person writes.
     if let Ok(text) = std::str::from_utf8(bytes) {
         if let Ok(key) = declaration.parse_key(text) {
             assert_eq!(declaration.decode(&key).map(|values| values.len()), Ok(count), "a key from its text");

@@ -1,46 +1,46 @@
-//! What the targets share: values taken from the fuzzer's bytes, and bytes that are changed as the fuzzer's bytes
-//! say. It knows no format.
+//! Code that all targets share. It takes values from the fuzzer's bytes, and changes other bytes as the fuzzer's
+//! bytes say. This crate knows no format.
 
-/// The fuzzer's bytes, taken from the front. When they run out, every value is 0, so a short input gives a simple
-/// test.
+/// The fuzzer's bytes. Values are taken from the front. When the bytes run out, every value is 0, so a short input
+/// gives a simple test.
 #[derive(Clone, Debug)]
 pub struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
-    /// All of `bytes`.
+    /// An input of all of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// Whether nothing is left.
+    /// Whether no bytes are left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What is left.
+    /// The bytes that are left.
     pub fn rest(self) -> &'a [u8] {
         self.0
     }
 
-    /// One byte.
+    /// Takes one byte.
     pub fn byte(&mut self) -> u8 {
         let Some((&first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;
         first
     }
 
-    /// A number below `end`, which is at most 65536.
+    /// Takes a number below `end`, which is at most 65536.
     pub fn below(&mut self, end: usize) -> usize {
         let high = if end > 256 { usize::from(self.byte()) << 8 } else { 0 };
         (high | usize::from(self.byte())) % end
     }
 
-    /// One of `choices`.
+    /// Takes one of `choices`.
     pub fn choose<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
 
-    /// A number that is small, near the upper end of its type, or any number.
+    /// Takes a number. It is small, or near the upper end of its type, or arbitrary.
     pub fn number(&mut self) -> u64 {
         match self.byte() {
             small @ 0..0xc0 => u64::from(small),
@@ -50,7 +50,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// At most `most` bytes.
+    /// Takes at most `most` bytes.
     pub fn bytes(&mut self, most: usize) -> &'a [u8] {
         let count = self.below(most + 1).min(self.0.len());
         let (bytes, rest) = self.0.split_at(count);
@@ -58,7 +58,8 @@ impl<'a> Input<'a> {
         bytes
     }
 
-    /// A key. It is mostly short and of few letters, so that keys meet and share prefixes; now and then it is long.
+    /// Takes a key. The key is mostly short and of few different letters, so that keys collide and share prefixes.
+    /// Now and then it is long.
     pub fn key(&mut self) -> Vec<u8> {
         let shape = self.byte();
         let mut key = match shape {
@@ -69,7 +70,7 @@ impl<'a> Input<'a> {
         key
     }
 
-    /// Overwrites up to `most` bytes of `target`.
+    /// Overwrites at most `most` bytes of `target`.
     pub fn change(&mut self, target: &mut [u8], most: usize) {
         for _ in 0..self.below(most + 1) {
             if target.is_empty() || self.is_empty() {

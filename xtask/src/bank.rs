@@ -1,10 +1,9 @@
-//! `cargo x bank`: transfers of money by threads and tasks, while the process is killed, the disk fills up and syncs
-//! fail.
+//! `cargo x bank`: threads and tasks transfer money, while the process is killed, the disk fills up and syncs fail.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Runs the bank with `arguments`, which it knows itself.
+/// Runs the bank test with `arguments`, which the test itself interprets.
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)

@@ -1,7 +1,8 @@
-//! `cargo x bench`: the benchmarks, in release mode. They measure by themselves and say whether goals are reached.
+//! `cargo x bench`: the benchmarks, in release mode. The benchmarks take the measurements themselves and say whether
+//! goals are reached.
 //!
-//! `index` is a program of its own; everything else is `larch bench …`. Other engines are not in the default build.
-//! The engines that `--with` names are built from the workspace `bench/engines`; its output goes to `engines` in the
+//! `index` is a separate program; everything else is `larch bench …`. Other engines are not in the default build. If
+//! `--with` names engines, they are built from the workspace `bench/engines`. Its output goes to `engines` in the
 //! target folder.
 
 #[cfg(test)]
@@ -12,10 +13,10 @@ use crate::tools::{cargo, ends_as, target_of};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// Engines that `--with` can name: features of `bench/engines`, folders of `bench/stores`.
+/// The engines that `--with` can name. Each is a feature of `bench/engines` and a folder of `bench/stores`.
 const ENGINES: [&str; 6] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite", "cassandra"];
 
-/// What `larch bench` measures. An unknown word is refused before minutes of compiling.
+/// The words after `larch bench`. An unknown word is refused here, before minutes of compiling.
 const MEASURES: [&str; 21] = [
     "targets",
     "ycsb",
@@ -42,20 +43,20 @@ const MEASURES: [&str; 21] = [
 
 const ENGINES_MANIFEST: &str = "bench/engines/Cargo.toml";
 
-/// What is asked for.
+/// What `arguments` ask for.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan<'a> {
     /// The benchmark of the index.
     Index(Vec<&'a str>),
-    /// `larch bench` on these arguments, with what the default build has.
+    /// Runs `larch bench` with these arguments, with the stores that the default build has.
     Default(Vec<&'a str>),
-    /// `larch bench` on these arguments, with other engines beside that.
+    /// Runs `larch bench` with these arguments, with these engines in addition to the default stores.
     With(Vec<&'static str>, Vec<&'a str>),
-    /// Format, lints and tests of the stores of these engines.
+    /// Checks the format, the lints and the tests of these engines' stores.
     Check(Vec<&'static str>),
 }
 
-/// Does what `arguments` say and ends as it ends.
+/// Does what `arguments` ask for. Returns the exit code of the program that it runs.
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     let plan = match plan(arguments) {
         Ok(plan) => plan,
@@ -88,7 +89,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     }
 }
 
-/// Takes `--with` and `--check` out of the arguments, wherever they stand; the other arguments are for the benchmark.
+/// Takes `--with` and `--check` out of the arguments, wherever they stand. The other arguments are for the benchmark.
 fn plan<'a>(arguments: &[&'a str]) -> Result<Plan<'a>, String> {
     let mut engines = Vec::new();
     let mut is_check = false;
@@ -121,7 +122,7 @@ fn plan<'a>(arguments: &[&'a str]) -> Result<Plan<'a>, String> {
     }
 }
 
-/// Adds the engines of a list with commas, each once.
+/// Adds the engines that `names` lists, separated by commas. Each engine is added only once.
 fn add_engines(engines: &mut Vec<&'static str>, names: &str) -> Result<(), String> {
     for name in names.split(',') {
         let named: &[&'static str] = match ENGINES.iter().position(|known| *known == name) {
@@ -148,7 +149,7 @@ fn known() -> String {
     format!("there are {} and all", ENGINES.join(", "))
 }
 
-/// What takes too long for CI: builds the stores as for measurements, and runs their tests.
+/// A check that takes too long for CI: it builds the stores as for measurements, and runs their tests.
 fn check(root: &Path, engines: &[&'static str]) -> ExitCode {
     let place = match Place::prepare(root, engines) {
         Ok(place) => place,
@@ -158,7 +159,7 @@ fn check(root: &Path, engines: &[&'static str]) -> ExitCode {
     let features = engines.join(",");
     let mut format = place.cargo("fmt");
     format.args(["--check", "--package=larch-bench-engines"]).args(packages());
-    // In release mode all of them, so that the engines are compiled once.
+    // All three commands use release mode, so that the engines are compiled only once.
     let mut clippy = place.cargo("clippy");
     clippy.args(["--release", "--all-targets", "--package=larch-bench-engines", "--features", &features]);
     clippy.args(packages()).args(["--", "-D", "warnings"]);
@@ -186,7 +187,8 @@ struct Place {
 }
 
 impl Place {
-    /// Gets what `engines` need and cargo does not bring. What is missing has been told when this is an error.
+    /// Gets what `engines` need and cargo does not download. When this returns an error, it has already printed what
+    /// is missing.
     fn prepare(root: &Path, engines: &[&str]) -> Result<Self, ExitCode> {
         let target = target_of(root, "engines", std::env::var_os("CARGO_TARGET_DIR"));
         let mut place = Self { manifest: root.join(ENGINES_MANIFEST), target, rocksdb: None, cassandra: None };
@@ -199,8 +201,8 @@ impl Place {
         Ok(place)
     }
 
-    /// Brings the packages that `engine` needs and runs its script `fetch`; returns the folder that has what was
-    /// fetched. If the environment sets `variable`, it names this folder, and nothing is fetched.
+    /// Installs the packages that `engine` needs and runs its script `fetch`. Returns the folder with the fetched
+    /// files. If the environment sets `variable`, it names this folder, and nothing is fetched.
     fn fetch(
         &self,
         root: &Path,
@@ -213,7 +215,7 @@ impl Place {
             return Err(ExitCode::FAILURE);
         }
         if let Some(folder) = std::env::var_os(variable) {
-            // Tests and build scripts run elsewhere.
+            // The path is absolute, because tests and build scripts run in other folders.
             return Ok(std::path::absolute(&folder).unwrap_or_else(|_| PathBuf::from(folder)));
         }
         let folder = self.target.join(engine);
@@ -236,20 +238,20 @@ impl Place {
     }
 }
 
-/// RocksDB is fetched by Maven, unpacked by unzip, and its header is read by libclang.
+/// Maven fetches RocksDB, unzip unpacks it, and libclang reads its header.
 fn bring_packages_of_rocksdb() -> Result<(), String> {
     packages::bring("maven", "Maven", || packages::is_in_path("mvn"))?;
     packages::bring("unzip", "unzip", || packages::is_in_path("unzip"))?;
     packages::bring("libclang-dev", "libclang", has_libclang)
 }
 
-/// Cassandra and cassandra-stress are fetched by Maven and run on Java 17.
+/// Maven fetches Cassandra and cassandra-stress, and they run on Java 17.
 fn bring_packages_of_cassandra() -> Result<(), String> {
     packages::bring("openjdk-17-jre-headless", "Java 17", has_java_17)?;
     packages::bring("maven", "Maven", || packages::is_in_path("mvn"))
 }
 
-/// Whether the usual program has this version, or Debian has a program of this version beside it.
+/// Whether the program `java` has version 17, or Debian has installed Java 17 beside it.
 fn has_java_17() -> bool {
     let of_debian = |home: std::fs::DirEntry| home.file_name().as_encoded_bytes().starts_with(b"java-17-");
     let usual = Command::new("java").arg("-version").output();
@@ -257,7 +259,7 @@ fn has_java_17() -> bool {
         || std::fs::read_dir("/usr/lib/jvm").into_iter().flatten().flatten().any(of_debian)
 }
 
-/// Debian puts it in a folder of its own for each version of LLVM.
+/// Debian puts libclang in a separate folder for each version of LLVM.
 fn has_libclang() -> bool {
     let entries = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut libraries = entries("/usr/lib".into()).flat_map(|version| entries(version.path().join("lib")));

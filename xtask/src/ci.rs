@@ -1,4 +1,4 @@
-//! `cargo x ci`: what the build server runs. Every step is a command that can be run alone.
+//! `cargo x ci`: the steps that the build server runs. Every step is a command that can be run alone.
 
 #[cfg(test)]
 mod tests;
@@ -11,13 +11,13 @@ use std::time::Instant;
 /// One command of the list.
 struct Step {
     name: &'static str,
-    /// A variable set for this command only.
+    /// An environment variable that is set only for this command.
     variable: Option<(&'static str, &'static str)>,
-    /// What follows `cargo`.
+    /// The arguments of `cargo`.
     arguments: &'static str,
 }
 
-/// Cheap steps first, so that a small mistake is told in seconds.
+/// Cheap steps come first, so that a small mistake is reported within seconds.
 const STEPS: [Step; 11] = [
     Step { name: "format", variable: None, arguments: "fmt --all --check" },
     Step { name: "tidy", variable: None, arguments: "x tidy" },
@@ -28,7 +28,8 @@ const STEPS: [Step; 11] = [
         arguments: "clippy --package larch-db --all-targets --all-features -- -D warnings",
     },
     Step { name: "test", variable: None, arguments: "x test" },
-    // Only libraries are documented: the binary `larch` would overwrite the pages of the library `larch`.
+    // Only libraries are documented, because the pages of the binary `larch` would overwrite those of the library
+    // `larch`.
     Step {
         name: "docs",
         variable: Some(("RUSTDOCFLAGS", "-D warnings")),
@@ -41,8 +42,8 @@ const STEPS: [Step; 11] = [
     Step { name: "versions", variable: None, arguments: "x semver" },
 ];
 
-/// Fuzz targets are a workspace of their own. They are checked as the fuzzer would build them, but without the parts
-/// that need a nightly compiler (its flags) or a C++ compiler (libFuzzer, a default feature).
+/// The fuzz targets are a separate workspace. They are checked as the fuzzer would build them, except for two parts:
+/// the flags that need a nightly compiler, and libFuzzer, a default feature that needs a C++ compiler.
 const FUZZ: [Step; 2] = [
     Step { name: "format of fuzz targets", variable: None, arguments: "fmt --check --manifest-path fuzz/Cargo.toml" },
     Step {
@@ -52,8 +53,8 @@ const FUZZ: [Step; 2] = [
     },
 ];
 
-/// The stores of other engines are a workspace of their own, too. The engines take minutes to build, and one is
-/// fetched; `cargo x bench --with all --check` does that, with lints and tests.
+/// The stores of other engines are a separate workspace, too. They are not checked here. The engines take minutes to
+/// build, and one of them is fetched; `cargo x bench --with all --check` checks them, with lints and tests.
 const ENGINES: [Step; 1] = [Step {
     name: "format of other engines",
     variable: None,
@@ -62,8 +63,8 @@ const ENGINES: [Step; 1] = [Step {
         --package larch-store-lmdb --package larch-store-sqlite --package larch-store-cassandra",
 }];
 
-/// The query engine is a workspace of its own, alone and in several processes. `cargo x sql --check` and `cargo x sql
-/// --ballista --check` run its lints and tests.
+/// The query engine is two workspaces: one for a single process, and one for several processes. Only their format is
+/// checked here. `cargo x sql --check` and `cargo x sql --ballista --check` run its lints and tests.
 const SQL: [Step; 2] = [
     Step {
         name: "format of the query engine",
@@ -77,14 +78,14 @@ const SQL: [Step; 2] = [
     },
 ];
 
-/// And object storage: `cargo x remote --check`.
+/// Object storage is another workspace. Only its format is checked here; `cargo x remote --check` runs the rest.
 const REMOTE: [Step; 1] = [Step {
     name: "format of object storage",
     variable: None,
     arguments: "fmt --check --manifest-path crates/remote/Cargo.toml --package larch-remote",
 }];
 
-/// Runs all steps in `root`; stops at the first that fails.
+/// Runs all steps in `root`, and stops at the first step that fails.
 pub fn run(root: &Path) -> ExitCode {
     let steps: Vec<&Step> = STEPS.iter().chain(&FUZZ).chain(&ENGINES).chain(&SQL).chain(&REMOTE).collect();
     let start = Instant::now();
@@ -126,7 +127,7 @@ fn passes(step: &Step, root: &Path) -> bool {
 }
 
 impl fmt::Display for Step {
-    /// The command as one types it.
+    /// The command as a person would type it.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some((name, value)) = self.variable {
             write!(out, "{name}=\"{value}\" ")?;

@@ -1,5 +1,5 @@
-//! `cargo x compat`: the programs of a release and of this tree open databases that the other program wrote. The
-//! release is a commit that `CHANGELOG.md` names; its program is built from history.
+//! `cargo x compat`: a program of a release and a program of this tree open databases that the other program wrote.
+//! The release is a commit that `CHANGELOG.md` names; its program is built from history.
 //!
 //! ```text
 //! this tree writes under compat ─► the release reads all of it, and writes ─► this tree reads all of it, and writes
@@ -22,10 +22,10 @@ cargo x compat --write-golden RELEASE
   writes the small database of this tree that is kept for ever as one of RELEASE, under crates/testkit/tests/testdata
 ";
 
-/// Where databases of releases are kept.
+/// The folder of the databases that each release wrote.
 const GOLDEN: &str = "crates/testkit/tests/testdata/releases";
 
-/// The program of a release is built only to read a few rows.
+/// The program of a release is built without optimization, because it only reads a few rows.
 const UNOPTIMIZED: [(&str, &str); 2] = [("CARGO_PROFILE_DEV_OPT_LEVEL", "0"), ("CARGO_PROFILE_DEV_DEBUG", "0")];
 
 /// Runs the command.
@@ -62,12 +62,12 @@ fn write_golden(root: &Path, release: &str) -> Result<String, String> {
     let specimen = Programs::build_in(root, &root.join("target"), &["larch-testkit"], &[])?.join("specimen");
     fs::create_dir_all(root.join(GOLDEN)).map_err(|error| format!("cannot create {GOLDEN}: {error}"))?;
     output(Command::new(specimen).arg("write").arg(&folder).arg(release))?;
-    // It is held by whoever has the database open, and says nothing.
+    // The lock file is only held by a process that has the database open. It contains nothing.
     fs::remove_file(folder.join("db/LOCK")).map_err(|error| format!("cannot remove the lock: {error}"))?;
     Ok(format!("{} is written; add it to the commit", folder.display()))
 }
 
-/// The two programs, and where they work.
+/// The two programs, and the release that the second one belongs to.
 struct Programs {
     ours: PathBuf,
     theirs: PathBuf,
@@ -92,8 +92,8 @@ fn compare(root: &Path, release: &str, commit: Option<&str>) -> Result<String, S
 }
 
 impl Programs {
-    /// Builds all binaries of `packages` in the tree at `root`, with these variables; returns the folder of the
-    /// binaries.
+    /// Builds all binaries of `packages` in the tree at `root`, with these environment variables. Returns the folder
+    /// of the binaries.
     fn build_in(root: &Path, target: &Path, packages: &[&str], variables: &[(&str, &str)]) -> Result<PathBuf, String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
@@ -109,7 +109,8 @@ impl Programs {
         }
     }
 
-    /// A specimen of this tree goes to the release and back, twice. Returns how many tables were compared.
+    /// Writes a specimen with this tree's program. Both programs then open and check it in turn, twice. Returns the
+    /// number of tables that were compared.
     fn go_back_and_forth(&self, specimen: &Path, databases: &Path) -> Result<usize, String> {
         output(Command::new(specimen).arg("write").arg(databases.join("written")).arg(&self.release))?;
         let db = databases.join("written/db");
@@ -133,7 +134,7 @@ impl Programs {
         }
     }
 
-    /// Checks copies of `db` with both programs and compares all rows that they read; returns the number of tables.
+    /// Lets both programs check copies of `db`, and compares all rows that they read. Returns the number of tables.
     fn same_rows(&self, db: &Path, beside: &Path) -> Result<usize, String> {
         let copies = [(&self.ours, "ours"), (&self.theirs, "theirs")].map(|(program, name)| {
             let copy = beside.with_extension(name);
@@ -159,7 +160,7 @@ impl Programs {
     }
 }
 
-/// Builds the program of `commit` and removes its sources again; returns the folder with the binary.
+/// Builds the program of `commit` and then removes its sources. Returns the folder with the binary.
 fn build_from_history(root: &Path, work: &Path, commit: &str) -> Result<PathBuf, String> {
     let tree = work.join("tree");
     history::in_tree_of(root, &tree, commit, || {

@@ -1,5 +1,5 @@
-//! `cargo x crash tpcc`: TPC-C on Larch, killed in the middle of a run again and again, and its consistency conditions
-//! after each time.
+//! `cargo x crash tpcc`: runs TPC-C on Larch, kills it in the middle of a run again and again, and checks TPC-C's
+//! consistency conditions each time.
 
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const USAGE: &str = "cargo x crash tpcc [--rounds N] [--warehouses N] [--seed N]";
 
-/// Runs it.
+/// Runs the command.
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     let crash = match Crash::new(root, arguments) {
         Ok(crash) => crash,
@@ -21,7 +21,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
         }
     };
     let done = crash.all();
-    // What is left of a failure is what tells why.
+    // After a failure the database is kept, because it shows what went wrong.
     if done.is_ok() {
         fs::remove_dir_all(&crash.place).unwrap_or_default();
     }
@@ -81,7 +81,7 @@ impl Crash {
         succeeds(&mut import)?;
         let mut random = self.seed;
         for round in 1..=self.rounds {
-            // The finalizer of SplitMix64 spreads neighbours.
+            // The finalizer of SplitMix64 turns consecutive numbers into numbers that are far apart.
             random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mixed = (random ^ (random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             self.kill_after(Duration::from_millis((mixed ^ (mixed >> 27)) % 2000))?;
@@ -92,7 +92,8 @@ impl Crash {
         Ok(())
     }
 
-    /// `larch bench tpcc` on the database. Its memory is so small that it writes and merges files all the time.
+    /// `larch bench tpcc` on the database. The database gets so little memory that it writes and merges files all the
+    /// time.
     fn tpcc(&self, action: &str) -> Command {
         let target = format!("larch:{}?cache=64MiB&write_buffer=4MiB&file=2MiB", self.place.display());
         let mut command = Command::new(&self.larch);
@@ -100,7 +101,7 @@ impl Crash {
         command
     }
 
-    /// Runs terminals, and kills them this long after the first transactions were reported.
+    /// Runs the terminals, and kills them when `time` has passed since the first transactions were reported.
     fn kill_after(&self, time: Duration) -> Result<(), String> {
         let mut run = self.tpcc("run");
         run.args(["--mode", "nowait", "--threads", "2", "--warmup", "0s", "--time", "1h"]);
@@ -119,7 +120,7 @@ impl Crash {
             has_begun = line.contains("  measured ");
             last = line;
         }
-        // A run that ends by itself is heard at once.
+        // If a run ends by itself, this loop ends at once.
         let end = Instant::now() + time;
         while let Ok(line) = lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
             last = line;

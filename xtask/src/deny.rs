@@ -1,7 +1,8 @@
-//! `cargo x deny`: licences, sources and known vulnerabilities of what Larch depends on, by the rules in `deny.toml`.
+//! `cargo x deny`: checks the licences, sources and known vulnerabilities of Larch's dependencies, by the rules in
+//! `deny.toml`.
 //!
 //! The list of vulnerabilities is fetched from GitHub. If GitHub cannot be reached, the command says that
-//! vulnerabilities were not checked, and passes: a missing network is no fault of the tree.
+//! vulnerabilities were not checked, and succeeds, because a missing network is not a fault of the tree.
 
 use crate::tools::Tool;
 use std::path::Path;
@@ -9,12 +10,12 @@ use std::process::{Command, ExitCode};
 
 const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2" };
 
-/// Workspaces whose dependencies are checked. The workspaces of other engines are left out: their dependencies are
-/// only measured on a developer's machine, and never distributed.
+/// Workspaces whose dependencies are checked. The workspaces of other engines are left out: a developer's machine
+/// uses their dependencies only for measurements, and they are never distributed.
 const MANIFESTS: [&str; 4] =
     ["Cargo.toml", "fuzz/Cargo.toml", "crates/datafusion/Cargo.toml", "crates/ballista/Cargo.toml"];
 
-/// How long the list of vulnerabilities may take to come. It is some megabytes.
+/// The longest time that fetching the list of vulnerabilities may take. The list has some megabytes.
 const FETCH_SECONDS: &str = "90";
 
 /// Runs all checks that can be made here.
@@ -26,7 +27,8 @@ pub fn run(root: &Path) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    // A server that does not answer would be waited for forever; `timeout` also ends the git process below it.
+    // Without a timeout, a server that does not answer would be waited for forever; `timeout` also ends the git
+    // process that the tool starts.
     let fetched = Command::new("timeout")
         .arg(FETCH_SECONDS)
         .arg(&deny)

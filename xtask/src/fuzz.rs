@@ -1,4 +1,5 @@
-//! `cargo x fuzz`: gives the decoders and the database bytes that nobody wrote. It finds the targets by their files.
+//! `cargo x fuzz`: gives arbitrary bytes to the decoders and to the database. It finds the targets by their file
+//! names.
 
 #[cfg(test)]
 mod tests;
@@ -9,14 +10,14 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What is asked for.
+/// What `arguments` ask for.
 #[derive(Debug, PartialEq, Eq)]
 struct Plan {
     targets: Vec<String>,
     minutes_each: u64,
 }
 
-/// Runs the targets that `arguments` name, all if none, one after the other.
+/// Runs the targets that `arguments` name, one after the other. If they name none, it runs all targets.
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     let plan = match targets(root) {
         Ok(all) => plan(&all, arguments),
@@ -45,7 +46,7 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Names of all targets, sorted.
+/// The names of all targets, sorted.
 fn targets(root: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(root.join("fuzz/fuzz_targets"))? {

@@ -1,5 +1,5 @@
-//! Releases, whose commits `CHANGELOG.md` names, and their trees, which git has. This module does not know what is
-//! done in the trees.
+//! Releases and their trees. `CHANGELOG.md` names the commit of each release, and git has the trees. This module does
+//! not know what callers do in these trees.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub fn changes(root: &Path) -> Result<String, String> {
 ///
 /// # Errors
 ///
-/// The changelog has no such release, or its part names no commit.
+/// The changelog does not have this release, or its section names no commit.
 pub fn commit_of(changes: &str, release: &str) -> Result<String, String> {
     let heading = format!("## {release}");
     let is_heading = |line: &&str| {
@@ -37,20 +37,21 @@ pub fn commit_of(changes: &str, release: &str) -> Result<String, String> {
     Err(format!("CHANGELOG.md names no commit for release {release} yet; say one with --commit"))
 }
 
-/// The newest release for which `changes` names a commit, and that commit. The newest stands first.
+/// The newest release for which `changes` names a commit, and this commit. The newest release stands first in the
+/// changelog.
 pub fn newest_release(changes: &str) -> Option<(&str, String)> {
     let headings = changes.lines().filter_map(|line| line.strip_prefix("## "));
     let releases = headings.map(|heading| heading.split(|c: char| c != '.' && !c.is_alphanumeric()).next());
     releases.flatten().find_map(|release| Some((release, commit_of(changes, release).ok()?)))
 }
 
-/// Whether git has `commit` here. A shallow clone and an unpacked archive have no older commits.
+/// Whether the git repository has `commit`. A shallow clone or an unpacked archive has no older commits.
 pub fn has_commit(root: &Path, commit: &str) -> bool {
     let name = format!("{commit}^{{commit}}");
     output(Command::new("git").current_dir(root).args(["cat-file", "-e", &name])).is_ok()
 }
 
-/// Checks `commit` out in `tree`, a new folder, does `work` there and removes the folder again.
+/// Checks out `commit` in the new folder `tree`, does `work` there, and then removes the folder.
 ///
 /// # Errors
 ///
@@ -63,7 +64,7 @@ pub fn in_tree_of<T>(
 ) -> Result<T, String> {
     let git = |arguments: &[&str]| output(Command::new("git").current_dir(root).args(arguments).arg(tree));
     if tree.exists() {
-        // Left behind by a run that was stopped.
+        // A run that was stopped has left this folder behind.
         git(&["worktree", "remove", "--force"])?;
     }
     if let Some(folder) = tree.parent() {
@@ -77,11 +78,11 @@ pub fn in_tree_of<T>(
     done
 }
 
-/// What a program prints.
+/// Runs a command and returns what it prints.
 ///
 /// # Errors
 ///
-/// The command cannot be started, or it fails; the error has its output on standard error.
+/// The command cannot be started, or it fails; the error then has what the command wrote to standard error.
 pub fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("cannot start {command:?}: {error}"))?;
     if output.status.success() {

@@ -1,4 +1,4 @@
-//! The project's own commands, `cargo x …`. They know the shape of the repository and nothing of the engine.
+//! The project's own commands, `cargo x …`. They know the layout of the repository, and nothing about the engine.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a tool for developers, never simulated")]
 
@@ -158,7 +158,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The repository: the folder above this package when started by cargo, else the current folder.
+/// The root of the repository: the folder above this package if cargo has started this program, else the current
+/// folder.
 fn root() -> PathBuf {
     let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     package.and_then(|package| package.parent().map(PathBuf::from)).unwrap_or_else(|| PathBuf::from("."))

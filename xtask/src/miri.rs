@@ -1,10 +1,11 @@
-//! `cargo x miri`: the tests of the modules with unsafe code, interpreted by Miri, which notices undefined behaviour.
+//! `cargo x miri`: runs the tests of the modules with unsafe code in Miri, which detects undefined behaviour.
 
 use crate::nightly;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Package and tests of each such module. Unsafe code in tests (counting allocators) is not shipped and not listed.
+/// The package and the tests of each module with unsafe code. Unsafe code in tests (counting allocators) is not
+/// shipped, so it is not listed.
 const MODULES: [(&str, &str); 4] = [
     ("larch-os", "memory::"),
     ("larch-pages", "frame::"),
@@ -12,7 +13,7 @@ const MODULES: [(&str, &str); 4] = [
     ("larch-db", "memtable::skip_list::"),
 ];
 
-/// Runs them all; stops at the first that fails.
+/// Runs all these tests, and stops at the first that fails.
 pub fn run(root: &Path) -> ExitCode {
     if let Err(why) = nightly::check("miri", "rustup component add miri rust-src --toolchain nightly") {
         eprintln!("miri: {why}");

@@ -1,19 +1,19 @@
-//! `cargo x package`: packs the libraries in their published form, and checks that each builds from its package
-//! alone.
+//! `cargo x package`: packs the libraries as they are published, and checks that each of them builds from its
+//! package.
 //!
-//! `cargo package` can build them itself. But if a package needs another one, cargo takes that one for a package of
-//! the registry, which never changes: a second run with changed sources would build the old ones. So the packages are
-//! unpacked here and checked in a workspace of their own.
+//! `cargo package` can build the packages itself. But if a package needs another of our packages, cargo treats that
+//! one as a package of the registry, which never changes. So after a change of the sources, a second run would build
+//! the old sources. So this command unpacks the packages and checks them in a separate workspace.
 
 use crate::history::output;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// From the bottom up.
+/// The packages. Each one comes after the packages that it needs.
 const PACKAGES: [&str; 5] = ["larch-os", "larch-pages", "larch-sst", "larch-db", "larch-rows"];
 
-/// Packs and checks all of them.
+/// Packs and checks all packages.
 pub fn run(root: &Path) -> ExitCode {
     match pack(root).and_then(|()| check(root)) {
         Ok(()) => {
@@ -53,7 +53,8 @@ fn check(root: &Path) -> Result<(), String> {
         let name = names.into_iter().find(|name| name.starts_with(package) && name.ends_with(".crate"));
         let name = name.ok_or_else(|| format!("cargo wrote no package {package}"))?;
         let archive = root.join("target/package").join(&name);
-        // All files in a package have the same modification time, so cargo would take new files for old ones.
+        // All files in a package have the same modification time. So cargo would not notice that a file is newer than
+        // the last build.
         output(Command::new("tar").args(["--touch", "-xzf"]).arg(archive).arg("-C").arg(&tree))?;
         manifest.push_str(&format!("{package} = {{ path = \"{}\" }}\n", name.trim_end_matches(".crate")));
     }

@@ -1,13 +1,14 @@
-//! Programs of the system that the checks need and cargo does not bring. It does not know what they are for.
+//! Installs programs that the checks need and that cargo does not install. This module does not know what the
+//! programs are used for.
 
 use std::env;
 use std::process::Command;
 
-/// Installs the Debian package `name` unless `is_here`, if that is allowed: as root, with apt-get.
+/// Installs the Debian package `name` with apt-get, unless `is_here` returns true. It can do this only as root.
 ///
 /// # Errors
 ///
-/// A sentence that says what is missing and how to get it.
+/// If the package is missing and cannot be installed, the error says what is missing and how to get it.
 pub fn bring(name: &str, program: &str, is_here: impl Fn() -> bool) -> Result<(), String> {
     if is_here() {
         return Ok(());
@@ -28,7 +29,7 @@ pub fn bring(name: &str, program: &str, is_here: impl Fn() -> bool) -> Result<()
     Err(format!("apt-get did not install it. {hint}"))
 }
 
-/// Whether a folder in `PATH` has this program.
+/// Whether a folder in `PATH` has the program `name`.
 pub fn is_in_path(program: &str) -> bool {
     env::split_paths(&env::var_os("PATH").unwrap_or_default()).any(|folder| folder.join(program).is_file())
 }

@@ -1,18 +1,18 @@
-//! `cargo x remote`: builds and tests databases on object storage, which are a workspace of their own. `--check` needs
-//! moto (`pip install 'moto[server]'`), `--servers` also MinIO; a test whose server is missing fails and says how to
-//! install it.
+//! `cargo x remote`: builds and tests databases on object storage. Their code is a separate workspace. `--check`
+//! needs moto (`pip install 'moto[server]'`), and `--servers` also needs MinIO. If a server is missing, its test
+//! fails and says how to install it.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 const MANIFEST: &str = "crates/remote/Cargo.toml";
 
-/// What is run.
+/// A command of cargo that is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
     name: &'static str,
     arguments: &'static [&'static str],
-    /// A word in the names of the tests that are run; all if it is none.
+    /// A word that the names of the tests must contain. With `None`, all tests are run.
     only: Option<&'static str>,
 }
 
@@ -20,7 +20,7 @@ const FORMAT: Step = Step { name: "format", arguments: &["fmt", "--check"], only
 const CLIPPY: Step =
     Step { name: "clippy", arguments: &["clippy", "--all-targets", "--", "-D", "warnings"], only: None };
 const TESTS: Step = Step { name: "tests without servers", arguments: &["test"], only: None };
-/// One after the other: each starts a server.
+/// These tests run one after the other, because each starts a server.
 const SERVERS: Step = Step {
     name: "tests on moto and MinIO",
     arguments: &[
@@ -37,7 +37,7 @@ const SERVERS: Step = Step {
 };
 const MOTO: Step = Step { name: "tests on moto", only: Some("moto"), ..SERVERS };
 
-/// Does what `arguments` say.
+/// Does what `arguments` ask for.
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     let Some(steps) = steps(arguments) else {
         eprintln!(
@@ -63,7 +63,7 @@ fn steps(arguments: &[&str]) -> Option<&'static [Step]> {
     }
 }
 
-/// Runs a step in the folder of the workspace, whose output goes to `remote` in the target folder.
+/// Runs a step in the folder of the workspace. The output goes to `remote` in the target folder.
 fn runs(root: &Path, step: &Step) -> Result<(), String> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |target| root.join(target));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

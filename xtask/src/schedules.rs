@@ -1,12 +1,12 @@
-//! `cargo x shuttle` and `cargo x loom`: tests of what threads do together. `os::sync` then uses a library that
-//! decides which thread runs when. Everything is compiled again for each library, so each has a target folder of its
-//! own.
+//! `cargo x shuttle` and `cargo x loom`: tests of how threads work together. For these tests, `os::sync` uses a
+//! library that decides which thread runs when. All code is compiled again for each library, so each library has its
+//! own target folder.
 
 use std::env;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// A library and the tests written for it; each test is what follows `cargo test`.
+/// A library and the tests that are written for it. Each test is given as the arguments of `cargo test`.
 struct Library {
     name: &'static str,
     tests: &'static [&'static str],
@@ -36,12 +36,12 @@ const LOOM: Library = Library {
     ],
 };
 
-/// Random schedules.
+/// Runs the tests with random schedules.
 pub fn shuttle(root: &Path) -> ExitCode {
     run(root, &SHUTTLE)
 }
 
-/// All schedules of little models.
+/// Runs the tests of small models with all possible schedules.
 pub fn loom(root: &Path) -> ExitCode {
     run(root, &LOOM)
 }

@@ -1,8 +1,9 @@
-//! `cargo x semver`: which changes break programs for the newest release, and whether the version of this tree allows
-//! that. Both interfaces are read from the output of rustdoc, so the package may have had another name.
+//! `cargo x semver`: finds changes that break programs written for the newest release, and checks whether the version
+//! of this tree allows such changes. The two interfaces are compared in the output of rustdoc, so the package may
+//! have had another name in the release.
 //!
-//! Only what `crates/larch` defines is compared. If it passes a type on from a crate below, that type is not
-//! examined.
+//! Only items that `crates/larch` itself defines are compared. If it re-exports a type of a lower crate, this type is
+//! not examined.
 
 use crate::history;
 use crate::tools::Tool;
@@ -11,25 +12,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 const CHECKS: Tool = Tool { name: "cargo-semver-checks", version: "0.51.0" };
-/// The exit status of the tool when it has found a change that breaks programs.
+/// The exit status of the tool if it has found a change that breaks programs.
 const FOUND: i32 = 100;
 
-/// Holds this tree to what the newest release in `CHANGELOG.md` promises.
+/// Checks that this tree keeps what the newest release in `CHANGELOG.md` promises.
 pub fn check(root: &Path) -> ExitCode {
     end(compare(root, Breaks::Refused))
 }
 
-/// Lists everything in which this tree breaks the newest release, also where it is allowed.
+/// Lists all changes in which this tree breaks the newest release, even if the version allows them.
 pub fn list(root: &Path) -> ExitCode {
     end(compare(root, Breaks::Listed))
 }
 
-/// Which changes that break programs are looked for.
+/// The kinds of breaking changes that are looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Breaks {
-    /// The version forbids the changes. If it forbids none, nothing is built: the tool takes minutes.
+    /// Changes that the version forbids. If the version forbids none, nothing is built, because the tool takes
+    /// minutes.
     Refused,
-    /// All.
+    /// All changes that break programs.
     Listed,
 }
 
@@ -82,7 +84,8 @@ fn compare(root: &Path, breaks: Breaks) -> Result<String, String> {
     }
 }
 
-/// The interface of a release. It is kept, because it changes only with the compiler.
+/// The file with the interface of a release. The file is kept for later runs, because it changes only when the
+/// compiler changes.
 fn interface_of(root: &Path, work: &Path, commit: &str) -> Result<PathBuf, String> {
     let compiler = history::output(Command::new("rustc").arg("--version").current_dir(root))?;
     let compiler = compiler.split(' ').nth(1).unwrap_or("unknown");
@@ -95,7 +98,7 @@ fn interface_of(root: &Path, work: &Path, commit: &str) -> Result<PathBuf, Strin
     history::in_tree_of(root, &tree, commit, || interface(root, work, &tree, &name))
 }
 
-/// Has rustdoc write the interface of the library in `tree` to `work/name.json`.
+/// Lets rustdoc write the interface of the library in `tree` to `work/name.json`.
 fn interface(root: &Path, work: &Path, tree: &Path, name: &str) -> Result<PathBuf, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let build = work.join("build");
@@ -103,7 +106,8 @@ fn interface(root: &Path, work: &Path, tree: &Path, name: &str) -> Result<PathBu
     rustdoc.args(["rustdoc", "--quiet", "--lib", "-Zunstable-options", "--output-format", "json", "--manifest-path"]);
     rustdoc.arg(tree.join("crates/larch/Cargo.toml")).arg("--target-dir").arg(&build);
     rustdoc.args(["--", "--document-hidden-items", "--document-private-items", "--cap-lints", "allow"]);
-    // The output's form is not stable yet, but the versions of the tool and of the compiler are both fixed here.
+    // This form of output is not stable yet. But the versions of the tool and of the compiler are both fixed here, so
+    // they fit each other.
     rustdoc.env("RUSTC_BOOTSTRAP", "1").current_dir(root);
     history::output(&mut rustdoc)?;
     let written = build.join("doc/larch.json");
@@ -112,15 +116,15 @@ fn interface(root: &Path, work: &Path, tree: &Path, name: &str) -> Result<PathBu
     Ok(kept)
 }
 
-/// The version of all packages of the workspace.
+/// The version that all packages of the workspace have.
 fn version(manifest: &str) -> Option<&str> {
     let (_, package) = manifest.split_once("[workspace.package]")?;
     let line = package.lines().find_map(|line| line.strip_prefix("version = "))?;
     Some(line.trim_matches('"'))
 }
 
-/// Whether a program for `release` may fail to build with `version`: the first number differs or, before 1.0, the
-/// second.
+/// Whether `version` may break a program that was written for `release`. It may if the first numbers differ or,
+/// before 1.0, if the second numbers differ.
 fn may_break(release: &str, version: &str) -> bool {
     let kept = |version: &str| {
         let mut numbers = version.split('.').map(str::to_owned);

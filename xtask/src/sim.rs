@@ -1,9 +1,9 @@
-//! `cargo x sim`: the whole database on a simulated machine, seed after seed, in release mode.
+//! `cargo x sim`: runs the whole database on a simulated machine, with one seed after the other, in release mode.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Runs the simulator with `arguments`, which it knows itself.
+/// Runs the simulator with `arguments`, which the simulator itself interprets.
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)

@@ -1,6 +1,6 @@
-//! `cargo x sql`: the query engine, a workspace of its own in `crates/datafusion`, and in several processes in
-//! `crates/ballista`. Their output goes to `sql` in the target folder. They take minutes to build, so the build server
-//! does not.
+//! `cargo x sql`: builds and runs the query engine. For one process it is the workspace `crates/datafusion`, for
+//! several processes it is `crates/ballista`. Their output goes to `sql` in the target folder. The build server does
+//! not build them, because this takes minutes.
 
 use crate::tools::{cargo, ends_as, target_of};
 use beside::Beside;
@@ -13,23 +13,23 @@ mod tests;
 
 const MANIFEST: &str = "crates/datafusion/Cargo.toml";
 
-/// The query engine in several processes, a workspace of its own, too.
+/// The workspace of the query engine in several processes.
 const BALLISTA: &str = "crates/ballista/Cargo.toml";
 
-/// What to do.
+/// What the arguments ask for.
 #[derive(Debug, PartialEq, Eq)]
 enum Plan<'a> {
-    /// `larch sql` with these arguments.
+    /// Runs `larch sql` with these arguments.
     Run(&'a [&'a str]),
-    /// Format, lints and tests.
+    /// Checks the format, the lints and the tests.
     Check,
-    /// The program that compares with Parquet, with these arguments.
+    /// Runs the program that compares Larch with Parquet, with these arguments.
     Measure(&'a [&'a str]),
-    /// TPC-C with and without queries beside it.
+    /// Runs TPC-C with and without queries beside it.
     BesideTpcc(Beside<'a>),
-    /// `larch` with these arguments; for some commands, several processes answer.
+    /// Runs `larch` with these arguments, built so that several processes can answer `larch sql`.
     RunBallista(&'a [&'a str]),
-    /// Format, lints and tests of the code for several processes.
+    /// Checks the format, the lints and the tests of the code for several processes.
     CheckBallista,
 }
 
@@ -72,7 +72,8 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
             ends_as("sql", in_workspace(MANIFEST, &words).args(arguments))
         }
         Ok(Plan::BesideTpcc(beside)) => {
-            // This uses the features of the measuring program, so that both builds share their results.
+            // This build uses the same features as the measuring program, so that the two builds share compiled
+            // crates.
             let words = ["build", "--release", "--features", "parquet", "--bin", "larch"];
             let ended = ends_as("sql", &mut in_workspace(MANIFEST, &words));
             if ended != ExitCode::SUCCESS {

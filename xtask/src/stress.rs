@@ -1,14 +1,14 @@
-//! `cargo x stress` and `cargo x tsan`: the whole public API with threads and executors of the machine. They run in
-//! release mode, or under ThreadSanitizer, which detects unordered use of memory by threads.
+//! `cargo x stress` and `cargo x tsan`: test the whole public API with real threads and executors. The first runs in
+//! release mode. The second runs under ThreadSanitizer, which detects data races.
 
 use crate::nightly;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// What follows `cargo run`.
+/// The arguments of `cargo run`.
 const PROGRAM: [&str; 6] = ["--quiet", "--release", "--package", "larch-testkit", "--bin", "stress"];
 
-/// Runs the stress test with `arguments`, which it knows itself.
+/// Runs the stress test with `arguments`, which the test itself interprets.
 pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo).arg("run").args(PROGRAM).arg("--").args(arguments).current_dir(root).status();
@@ -22,8 +22,8 @@ pub fn run(root: &Path, arguments: &[&str]) -> ExitCode {
     }
 }
 
-/// Runs it under ThreadSanitizer. The standard library is compiled again with it: the sanitizer sees only code that
-/// was compiled so.
+/// Runs the stress test under ThreadSanitizer. The standard library is also compiled with the sanitizer, which sees
+/// only code that was compiled in this way.
 pub fn tsan(root: &Path, arguments: &[&str]) -> ExitCode {
     let Some(target) = nightly::host() else {
         eprintln!("tsan: it needs nightly Rust: rustup toolchain install nightly --component rust-src");
@@ -31,9 +31,9 @@ pub fn tsan(root: &Path, arguments: &[&str]) -> ExitCode {
     };
     let words = ["run", "-Zbuild-std", "--target", &target, "--target-dir", "target/tsan"];
     let words: Vec<&str> = words.into_iter().chain(PROGRAM).chain(["--"]).chain(arguments.iter().copied()).collect();
-    // Atomics, such as relaxed counters, cause no report; a report ends the process. The sanitizer sees memory being
-    // mapped and unmapped only if the C library does it. Otherwise memory that another thread maps again would look
-    // like a race.
+    // Accesses to atomics, such as relaxed counters, are never reported. A report ends the process. The sanitizer
+    // sees memory being mapped and unmapped only if the C library does it. Otherwise, if one thread unmaps memory and
+    // another thread maps it again, this would look like a race.
     let flags = "-Zsanitizer=thread --cfg rustix_use_libc";
     let variables = [("RUSTFLAGS", flags), ("TSAN_OPTIONS", "halt_on_error=1")];
     if nightly::runs_with(root, &variables, &words) { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -1,6 +1,6 @@
-//! `cargo x test`: installs what the tests need on the machine, and runs them. Besides Rust, they need a PostgreSQL
-//! server and Chromium. The tests of the PostgreSQL store start the server in a directory of their own; the tests of
-//! pages open the pages in Chromium.
+//! `cargo x test`: installs the programs that the tests need, and runs the tests. Besides Rust, the tests need a
+//! PostgreSQL server and Chromium. The tests of the PostgreSQL store start the server in a directory of their own;
+//! the tests of pages open the pages in Chromium.
 
 use crate::packages;
 use std::env;
@@ -8,10 +8,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Where Debian puts its server, in a folder for each version. It is not in `PATH`.
+/// The place where Debian installs its PostgreSQL server, in a folder for each version. This place is not in `PATH`.
 const DEBIAN: &str = "/usr/lib/postgresql";
 
-/// Sets up what is missing, then runs all tests.
+/// Installs what is missing, then runs all tests.
 pub fn run(root: &Path) -> ExitCode {
     if let Err(why) = packages::bring("postgresql", "PostgreSQL", has_postgres) {
         eprintln!("test: {why}");

@@ -1,6 +1,8 @@
-//! `cargo x tidy`: facts about the tree that no compiler checks. It judges no taste and counts no lines.
+//! `cargo x tidy`: checks facts about the tree that no compiler checks. It does not judge style and does not count
+//! lines.
 //!
-//! A rule is a function from the tree to findings: it reads no disk, so its tests are small trees written as text.
+//! A rule is a function from the tree to findings. It does not read the disk, so its tests can use small trees that
+//! are written as text.
 
 mod circles;
 mod decisions;
@@ -26,16 +28,16 @@ use std::path::Path;
 use std::process::ExitCode;
 use tree::Tree;
 
-/// Something that is not as it should be.
+/// A place in the tree that breaks a rule.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     file: String,
-    /// 1-based.
+    /// Counted from 1.
     line: usize,
     what: String,
 }
 
-/// A rule: looks at the whole tree, answers with what it found.
+/// A rule looks at the whole tree and returns what it has found.
 type Rule = fn(&Tree) -> Vec<Finding>;
 
 const RULES: [Rule; 15] = [
@@ -56,8 +58,8 @@ const RULES: [Rule; 15] = [
     measured::pages_name_their_commit,
 ];
 
-/// Applies every rule to the tree at `root` and prints the findings. It also warns of old results, and of words that
-/// are hard to read.
+/// Applies every rule to the tree at `root` and prints the findings. It also warns of old results of benchmarks, and
+/// of words that are hard to read.
 pub fn run(root: &Path) -> ExitCode {
     let tree = match Tree::read(root) {
         Ok(tree) => tree,
@@ -84,8 +86,8 @@ pub fn run(root: &Path) -> ExitCode {
     }
 }
 
-/// Prints figures about the rooms of each crate or, for a crate that `places` names, which file imports what from
-/// where.
+/// Prints figures about the rooms of all crates. For a crate that `places` names, it prints which file imports what
+/// from where.
 pub fn house(root: &Path, places: &[&str]) -> ExitCode {
     match Tree::read(root).map_err(|error| error.to_string()).and_then(|tree| house::shown(&tree, places)) {
         Ok(text) => {

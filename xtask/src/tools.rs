@@ -1,6 +1,6 @@
-//! Cargo's subcommands that the checks need, each at a fixed version. They lie in `target/tools` and not in the
-//! user's cargo home, so that two trees with different versions do not replace each other's. Also cargo itself, for
-//! workspaces of their own. This module does not know what the tools check.
+//! Installs the cargo subcommands that the checks need, each at a fixed version. They are installed in `target/tools`
+//! and not in the user's cargo home. So two trees with different versions do not replace each other's subcommands.
+//! This module also runs cargo itself, for separate workspaces. This module does not know what the tools check.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,16 +10,16 @@ use std::process::{Command, ExitCode};
 #[cfg(test)]
 mod tests;
 
-/// A subcommand in the registry.
+/// A cargo subcommand in the registry.
 pub struct Tool {
-    /// Package and binary.
+    /// The name of the package and of its binary.
     pub name: &'static str,
-    /// The version that is installed; another one may find other things.
+    /// The version that is installed. Another version might report other things.
     pub version: &'static str,
 }
 
 impl Tool {
-    /// The binary; if it is missing or has another version, it is installed first.
+    /// The path of the binary. If it is missing or has another version, it is installed first.
     ///
     /// # Errors
     ///
@@ -49,19 +49,19 @@ impl Tool {
     }
 }
 
-/// The cargo that runs this program.
+/// The cargo that has started this program.
 pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// The target folder of a separate workspace, inside the common target folder. The path is absolute, because build
-/// scripts run elsewhere.
+/// The target folder of a separate workspace. It is inside the common target folder. The path is absolute, because
+/// build scripts run in other folders.
 pub fn target_of(root: &Path, workspace: &str, target: Option<OsString>) -> PathBuf {
     let target = target.map_or_else(|| root.join("target"), PathBuf::from).join(workspace);
     std::path::absolute(&target).unwrap_or(target)
 }
 
-/// Runs a command and returns its exit code; if it cannot be started, the error names it as `what`.
+/// Runs a command and returns its exit code. If the command cannot be started, the error calls it `what`.
 pub fn ends_as(what: &str, command: &mut Command) -> ExitCode {
     match command.status() {
         Ok(status) => status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from),

@@ -32,7 +32,7 @@ fn what_cannot_be_done_is_told_with_what_there_is() {
     check("--with redb --check ycsb run", Err("--check measures nothing: leave out `ycsb run`"));
 }
 
-/// Each word for `larch bench` is a variant in its arguments.
+/// For each word of [`MEASURES`], the arguments of `larch bench` have a variant.
 #[test]
 fn what_is_measured_is_what_larch_bench_knows() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository");
@@ -45,7 +45,7 @@ fn what_is_measured_is_what_larch_bench_knows() {
     }
 }
 
-/// Every engine is a feature and a member of `bench/engines`, and has its folder.
+/// Every engine is a feature and a member of `bench/engines`, and has a folder in `bench/stores`.
 #[test]
 fn the_workspace_has_the_engines_that_are_named() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository");

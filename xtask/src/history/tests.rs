@@ -1,4 +1,4 @@
-//! Which commits a changelog names.
+//! Tests which commits are read from a changelog.
 
 use super::{commit_of, newest_release};
 

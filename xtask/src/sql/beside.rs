@@ -1,5 +1,6 @@
-//! `cargo x sql --beside-tpcc`: TPC-C in one process, while another process, a follower, asks queries of CH-benCHmark
-//! about its tables; and the same without queries. It compares the work of the terminals.
+//! `cargo x sql --beside-tpcc`: runs TPC-C in one process, once alone and once with a second process beside it. The
+//! second process is a follower that asks queries of CH-benCHmark about the same tables. The command compares the
+//! work of the terminals in both runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,37 +10,37 @@ use std::time::{Duration, Instant};
 #[cfg(test)]
 mod tests;
 
-/// How the two are compared.
+/// The options of the comparison.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Beside<'a> {
     warehouses: u32,
-    /// The mode and the two times, as `larch bench tpcc run` takes them.
+    /// The mode and the two times are given as for `larch bench tpcc run`.
     mode: &'a str,
     warmup: &'a str,
     time: &'a str,
-    /// How often each of the two is run, in turns.
+    /// How often each of the two runs is made, in turns.
     rounds: u32,
-    /// A folder in which the database is made.
+    /// The folder in which the database is made.
     directory: Option<&'a str>,
 }
 
-/// What terminals got done.
+/// The work that the terminals have done.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Done {
     tpmc: f64,
-    /// `None` where terminals do not wait.
+    /// `None` if terminals do not wait.
     efficiency: Option<f64>,
 }
 
-/// What was asked meanwhile.
+/// The queries that were asked during a run.
 #[derive(Default)]
 struct Asked {
-    /// Seconds of each round of all queries.
+    /// The seconds that each round of all queries took.
     rounds: Vec<f64>,
 }
 
 impl<'a> Beside<'a> {
-    /// What the options say.
+    /// Reads the options.
     ///
     /// # Errors
     ///
@@ -68,12 +69,12 @@ impl<'a> Beside<'a> {
         Ok(beside)
     }
 
-    /// Runs both with the program `larch`, which must have a query engine, and prints the work of the terminals.
-    /// `queries` has the statements.
+    /// Makes both runs with the program `larch`, which must have a query engine, and prints the work of the
+    /// terminals. `queries` is a file with the SQL statements.
     ///
     /// # Errors
     ///
-    /// A process failed.
+    /// One of the processes failed.
     pub fn run(&self, larch: &Path, queries: &Path, scratch: &Path) -> Result<(), String> {
         let place = self.directory.map_or_else(|| scratch.to_owned(), PathBuf::from).join("beside-tpcc");
         fs::remove_dir_all(&place).unwrap_or_default();
@@ -133,7 +134,7 @@ impl<'a> Beside<'a> {
         Ok(())
     }
 
-    /// The terminals at work.
+    /// Starts the process that runs the terminals.
     fn terminals(&self, larch: &Path, target: &str) -> Result<Child, String> {
         let mut run = Command::new(larch);
         run.args(["bench", "tpcc", "run", "--quiet", "--target", target, "--mode", self.mode]);
@@ -180,12 +181,12 @@ fn has_ended(child: &mut Child) -> Result<bool, String> {
     child.try_wait().map(|ended| ended.is_some()).map_err(|error| error.to_string())
 }
 
-/// Between two looks at the processes.
+/// Waits between two checks of the processes.
 fn pause() {
     std::thread::park_timeout(Duration::from_millis(20));
 }
 
-/// What terminals say at their end.
+/// Reads what the terminals print at their end.
 fn done(terminals: Child) -> Result<Done, String> {
     let output = terminals.wait_with_output().map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);

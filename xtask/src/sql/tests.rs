@@ -1,4 +1,4 @@
-//! What the arguments of `cargo x sql` ask for.
+//! Tests what the arguments of `cargo x sql` ask for.
 
 use super::*;
 

@@ -1,28 +1,28 @@
-//! Finds files and folders of a crate that import each other in a circle: none of them can be read or tested without
+//! Finds files and folders of a crate that import each other in a circle. None of them can be read or tested without
 //! the others.
 //!
-//! A folder and the file of its name count as one: `read/` and `read.rs`. In the engine's own crates, this file is
-//! one more file within the folder. In other crates, this file, like the root of a crate, may hold what the files of
-//! its folder share.
+//! A folder and the file of the same name count as one, for example `read/` and `read.rs`. In the engine's own
+//! crates, this file must also not be in a circle with files of its folder. In other crates, this file may hold what
+//! the files of its folder share, as the root of a crate may.
 
 use super::Finding;
 use super::imports::{Crate, Names};
 use super::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Crates with a stricter rule: a file that has a folder of its name may import from that folder, or be imported by
-/// it, but not both.
+/// Crates with a stricter rule: if a file has a folder of the same name, it may import from that folder or be
+/// imported by it, but not both.
 const STRICT: [&str; 6] = ["crates/larch", "crates/objects", "crates/os", "crates/pages", "crates/rows", "crates/sst"];
 
-/// For each thing those that it imports.
+/// For each file or folder, those that it imports.
 pub type Edges<T> = BTreeMap<T, BTreeSet<T>>;
 
-/// In no crate do files import each other in a circle, or folders.
+/// In every crate, no files and no folders import each other in a circle.
 pub fn no_file_imports_in_a_circle(tree: &Tree) -> Vec<Finding> {
     sources(tree).iter().flat_map(|src| circles_in(tree, src)).collect()
 }
 
-/// The folders of sources of all packages, each with `/` at its end.
+/// The source folders of all packages, each with `/` at its end.
 pub fn sources(tree: &Tree) -> Vec<String> {
     let packages =
         tree.packages().map(|package| if package.is_empty() { "src/".to_owned() } else { format!("{package}/src/") });
@@ -71,7 +71,8 @@ fn edges_in<'n>(folder: &[String], files: &Edges<&'n Names>) -> Edges<&'n [Strin
     edges
 }
 
-/// A shortest circle through each thing that is in a circle, except things that an earlier circle already contains.
+/// Returns circles such that each thing that is in a circle is in one of them. A thing starts a search for its
+/// shortest circle only if no earlier circle contains it.
 fn circles<T: Ord + Copy>(edges: &Edges<T>) -> Vec<Vec<T>> {
     let mut done = BTreeSet::new();
     let mut circles = Vec::new();
@@ -86,7 +87,7 @@ fn circles<T: Ord + Copy>(edges: &Edges<T>) -> Vec<Vec<T>> {
     circles
 }
 
-/// A way from `start` over `edges` back to it.
+/// The shortest way from `start` over `edges` back to `start`.
 fn shortest_circle<T: Ord + Copy>(start: T, edges: &Edges<T>) -> Option<Vec<T>> {
     let mut came_from: BTreeMap<T, T> = BTreeMap::new();
     let mut queue = VecDeque::from([start]);
@@ -109,7 +110,7 @@ fn shortest_circle<T: Ord + Copy>(start: T, edges: &Edges<T>) -> Option<Vec<T>> 
     None
 }
 
-/// The largest sets of things that all reach each other, of two or more things each.
+/// The largest sets of two or more things in which each thing reaches each other thing.
 pub fn knots<T: Ord + Copy>(edges: &Edges<T>) -> Vec<Vec<T>> {
     let reached = |start: T| {
         let (mut reached, mut queue) = (BTreeSet::new(), vec![start]);

@@ -1,4 +1,4 @@
-//! Decision notes are cited by number, so each number is given once.
+//! Checks that no two decision notes have the same number, because notes are cited by number.
 
 use super::Finding;
 use super::tree::Tree;

@@ -1,13 +1,14 @@
-//! Keeps the arrows between crates pointing one way.
+//! Checks that crates depend on each other in one direction only.
 
 use super::Finding;
 use super::manifest::{self, Entry};
 use super::tree::{Tree, join};
 use std::collections::BTreeMap;
 
-/// The crates from the bottom up. A crate may depend only on crates before it, also in its tests: a test that needs
-/// more belongs higher. Benchmarks use the engine from outside: they stand above it, and only the command line may
-/// run them. `bench/kit`, which they share with tests of every crate, knows no crate and stands below all.
+/// The crates from the lowest to the highest. A crate may depend only on crates before it in this list, and the same
+/// holds for its tests: a test that needs more belongs in a higher crate. Benchmarks use the engine from outside.
+/// They stand above it, and only the command line may run them. `bench/kit` is shared by the benchmarks and by tests
+/// of every crate. It depends on no crate and stands below all of them.
 const ORDER: [&str; 34] = [
     "bench/kit",
     "bench/page",
@@ -45,8 +46,8 @@ const ORDER: [&str; 34] = [
     "ballista",
 ];
 
-/// Every crate of [`ORDER`] depends only on crates before it, and every crate in `crates` and `bench` has its place
-/// there.
+/// Every crate of [`ORDER`] depends only on crates before it, and every crate in `crates` and `bench` is in this
+/// list.
 pub fn point_downward(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let folders: BTreeMap<&str, &str> =
@@ -69,7 +70,7 @@ pub fn point_downward(tree: &Tree) -> Vec<Finding> {
         let dependencies: Vec<Entry<'_>> = entries.into_iter().filter(Entry::is_dependency).collect();
         for entry in dependencies {
             let name = entry.renamed().or_else(|| workspace.get(entry.key).copied()).unwrap_or(entry.key);
-            // A package that is not ours is not our order.
+            // Packages from elsewhere have no place in this order.
             let Some(below) = folders.get(name) else { continue };
             if rank(below).is_none_or(|below| below >= rank_here) {
                 let what = format!("`{package}` may not depend on `{below}`: the order is {}", order());

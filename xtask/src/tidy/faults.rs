@@ -1,4 +1,5 @@
-//! The list of faults names the test that would find each of them again, so each of these tests exists.
+//! For each fault, the list of faults names the test that would find it again. This rule checks that each of these
+//! tests exists.
 
 use super::Finding;
 use super::tree::Tree;
@@ -12,7 +13,7 @@ pub fn faults_have_their_tests(tree: &Tree) -> Vec<Finding> {
     for (line, text) in page.lines().enumerate() {
         let tests: Vec<(&str, &str)> =
             text.split('`').skip(1).step_by(2).filter_map(|quoted| quoted.split_once(".rs::")).collect();
-        // The head of a table and the line below it name no fault.
+        // The head of a table, and the line below the head, name no fault.
         let is_row = text.starts_with("| ") && !text.starts_with("| fault ");
         if is_row && tests.is_empty() {
             findings.push(Finding::new(PAGE, line + 1, "a fault without the test that finds it now"));

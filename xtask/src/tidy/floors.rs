@@ -1,33 +1,34 @@
-//! Keeps the folders of a crate in the order that `docs/floors.md` writes down: imports go from higher floors to lower
-//! ones.
+//! Checks that the folders of a crate keep the order that `docs/floors.md` states: imports go from higher floors to
+//! lower floors.
 
 use super::Finding;
 use super::imports::{Crate, Names};
 use super::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The page that has the order.
+/// The page that states the order.
 const PAGE: &str = "docs/floors.md";
 
-/// No crate has more floors.
+/// The greatest number of floors that a crate may have.
 const MOST_FLOORS: usize = 9;
 
-/// The rooms of one crate with their floors.
+/// The rooms of one crate, with the floor of each.
 struct Order<'t> {
     /// The folder of the crate.
     crate_: &'t str,
-    /// The line of the page where it begins.
+    /// The line of the page where the part about this crate begins.
     line: usize,
     floors: BTreeMap<&'t str, usize>,
 }
 
-/// Every room of a crate that the page names has a floor there, and imports only rooms of lower floors.
+/// If the page names a crate, every room of this crate has a floor there, and imports only rooms of lower floors.
 pub fn imports_go_down(tree: &Tree) -> Vec<Finding> {
     let orders = tree.text(PAGE).map(orders).unwrap_or_default();
     orders.iter().flat_map(|order| findings(tree, order)).collect()
 }
 
-/// Reads the page: a heading names a crate, and each row of the table below has a floor and rooms in backticks.
+/// Reads the page. A heading names a crate, and each row of the table below the heading has a floor and rooms in
+/// backticks.
 fn orders(page: &str) -> Vec<Order<'_>> {
     let mut orders: Vec<Order<'_>> = Vec::new();
     for (number, line) in page.lines().enumerate() {
@@ -75,8 +76,8 @@ fn findings(tree: &Tree, order: &Order<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The folder that a file lies in, or that it is the face of. The root of a crate, which combines its rooms, belongs
-/// to none.
+/// The room of a file: the folder that the file lies in, or the folder that has the same name as the file. The root
+/// of a crate, which combines the crate's rooms, belongs to no room.
 fn room(file: &Names) -> Option<&str> {
     file.first().map(String::as_str).filter(|room| *room != "fuzz")
 }

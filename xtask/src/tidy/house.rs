@@ -1,4 +1,5 @@
-//! The crates as a house: rooms, floors and upward imports, in figures; or the imports of one crate, file by file.
+//! Shows the crates as a house. It prints figures about rooms, floors and upward imports, or the imports of some
+//! crates, file by file.
 
 use super::circles::{self, Edges};
 use super::imports::{Crate, Imports, Names};
@@ -6,11 +7,12 @@ use super::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// The figures of all crates, or the imports of the crates in `places`: from, to, names, with tabs between.
+/// The figures of all crates. If `places` names crates, the imports of these crates instead, one a line: from, to,
+/// names, with tabs between them.
 ///
 /// # Errors
 ///
-/// A place that is no crate; a file that cannot be parsed.
+/// A place is no crate, or a file cannot be parsed.
 pub fn shown(tree: &Tree, places: &[&str]) -> Result<String, String> {
     let mut text = String::new();
     if !places.is_empty() {
@@ -58,7 +60,7 @@ fn figures(tree: &Tree, name: &str, crate_: &Crate, text: &mut String) {
     .expect("a string takes all");
 }
 
-/// What the rooms of a crate import from each other. The root, which puts them together, is none.
+/// What the rooms of a crate import from each other. The root of the crate, which combines the rooms, is not a room.
 fn rooms<'c>(imports: &Imports<'c>) -> Edges<&'c str> {
     let room = |file: &'c Names| file.first().map(String::as_str);
     let mut edges = Edges::new();
@@ -73,7 +75,8 @@ fn rooms<'c>(imports: &Imports<'c>) -> Edges<&'c str> {
     edges
 }
 
-/// The number of floors of the rooms that are in no circle: a room stands above everything that it imports.
+/// The number of floors that the rooms need, counting only rooms that are in no circle: a room stands above
+/// everything that it imports.
 fn floors(edges: &Edges<&str>) -> usize {
     fn floor<'n>(room: &'n str, edges: &Edges<&'n str>, known: &mut BTreeMap<&'n str, usize>) -> usize {
         if let Some(&floor) = known.get(room) {

@@ -1,38 +1,38 @@
-//! Reads what the files of a crate import from each other.
+//! Finds out what the files of a crate import from each other.
 //!
-//! A file imports another if it names something that the other defines. If a module only passes a name on (`pub
-//! use`), the name counts for the file that defines it, so a folder may gather the names of its files. Tests do not
-//! count.
+//! A file imports another file if it names something that the other file defines. If a module only re-exports a name
+//! (`pub use`), an import of the name counts as an import of the file that defines it. So a folder may gather the
+//! names of its files. Tests are not examined.
 
 use super::Finding;
 use super::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
 
-/// Names of modules from the crate's root down, or of an item in one.
+/// The names of the modules from the crate's root down to a module, or to an item in a module.
 pub type Names = Vec<String>;
 
-/// For each file, by its module, the files that it imports, each with the imported names.
+/// For each file, the files that it imports, and for each of these the imported names. A file is given by its module.
 pub type Imports<'c> = BTreeMap<&'c Names, BTreeMap<&'c Names, BTreeSet<&'c str>>>;
 
-/// What the files of a crate define and name.
+/// The names that the files of a crate define and use.
 #[derive(Default)]
 pub struct Crate {
-    /// Paths of files by their modules.
+    /// For each module, the path of its file.
     pub files: BTreeMap<Names, String>,
-    /// Names that a module has from elsewhere, with where they are from.
+    /// The names that a module imports, with the items that they stand for.
     imported: BTreeMap<(Names, String), Names>,
-    /// Modules, and what is named in them.
+    /// Pairs of a module and a name that is used in it.
     named: Vec<(Names, Names)>,
-    /// Modules that are compiled for tests only.
+    /// The modules that are compiled only for tests.
     tests: BTreeSet<Names>,
-    /// How many names the root has for other crates.
+    /// The number of names that the root offers to other crates.
     public_at_root: usize,
 }
 
 impl Crate {
-    /// Reads the files in and below the folder `src`, which ends with `/`. The error names a file that cannot be
-    /// parsed.
+    /// Reads the files in `src`, which ends with `/`, and in all folders below it. If a file cannot be parsed, the
+    /// error names it.
     pub fn read(tree: &Tree, src: &str) -> Result<Self, Finding> {
         let mut crate_ = Self::default();
         for (path, text) in tree.texts(".rs").filter(|(path, _)| path.starts_with(src) && !path.contains("/tests")) {
@@ -49,14 +49,14 @@ impl Crate {
         Reader { crate_: self, module }.visit_file(file);
     }
 
-    /// The number of names that the root passes on or defines for other crates, including public modules.
+    /// The number of names that the root re-exports or defines for other crates, including public modules.
     pub fn public_at_root(&self) -> usize {
         self.public_at_root
     }
 
-    /// The file that defines what `names` leads to, and that file's module.
+    /// Returns the module of the file that defines what `names` stands for.
     fn file_of(&self, mut names: Names) -> Option<&Names> {
-        // Each name may be handed on by several modules in turn.
+        // Several modules may re-export a name in turn.
         for _ in 0..16 {
             let at = (0..=names.len()).rev().find(|&length| self.files.contains_key(&names[..length]))?;
             let further = names.get(at).and_then(|name| self.imported.get(&(names[..at].to_vec(), name.clone())));
@@ -84,14 +84,14 @@ impl Crate {
     }
 }
 
-/// Reads the items of one module.
+/// Reads the items of one module into the crate.
 struct Reader<'c> {
     crate_: &'c mut Crate,
     module: Names,
 }
 
 impl Reader<'_> {
-    /// A written path as a path from the crate's root; `None` if it leads out of the crate.
+    /// Turns a path in the source into a path from the crate's root. Returns `None` if it leads out of the crate.
     fn rooted(&self, path: &[String]) -> Option<Names> {
         let (first, rest) = path.split_first()?;
         let mut names = match first.as_str() {
@@ -99,21 +99,21 @@ impl Reader<'_> {
             "self" => self.module.clone(),
             "super" => {
                 let outer = Reader { crate_: &mut Crate::default(), module: self.module.split_last()?.1.to_vec() };
-                // Several `super` in a row go up one after the other.
+                // Each further `super` goes up one more module.
                 let rest: Names = std::iter::once("self".to_owned()).chain(rest.iter().cloned()).collect();
                 return match rest.get(1).map(String::as_str) {
                     Some("super") => outer.rooted(&rest[1..]),
                     _ => outer.rooted(&rest),
                 };
             }
-            // A module declared here, or a name from elsewhere.
+            // The first name is a module that is declared here, or a name that is imported here.
             _ => self.module.iter().chain([first]).cloned().collect(),
         };
         names.extend(rest.iter().cloned());
         Some(names)
     }
 
-    /// Notes the names of a `use`; `before` is the path in front of its tree.
+    /// Notes the names of a `use`. `before` is the path in front of `tree`.
     fn take_use(&mut self, tree: &syn::UseTree, before: &mut Names, is_public: bool) {
         if is_public && self.module.is_empty() && matches!(tree, syn::UseTree::Name(_) | syn::UseTree::Rename(_)) {
             self.crate_.public_at_root += 1;
@@ -141,7 +141,7 @@ impl Reader<'_> {
         match bound {
             Some(bound) if self.rooted(std::slice::from_ref(&bound)).as_ref() != Some(&names) => {
                 self.crate_.imported.insert((self.module.clone(), bound.clone()), names.clone());
-                // A name that is passed on is not used here, and naming a module does not use it.
+                // A re-export does not use the name here, and importing a module does not use it yet.
                 if !is_public && !self.crate_.files.contains_key(&names) && bound.starts_with(char::is_uppercase) {
                     self.crate_.named.push((self.module.clone(), names));
                 }
@@ -152,7 +152,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether an item, other than a `use`, is for other crates.
+/// Whether other crates can see this item. A `use` is not counted here.
 fn is_public_item(item: &syn::Item) -> bool {
     let visibility = match item {
         syn::Item::Mod(item) => &item.vis,
@@ -167,7 +167,7 @@ fn is_public_item(item: &syn::Item) -> bool {
     matches!(visibility, syn::Visibility::Public(_))
 }
 
-/// Whether an item is compiled for tests or documentation only.
+/// Whether an item is compiled only for tests or documentation.
 fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).any(|attribute| {
         let syn::Meta::List(list) = &attribute.meta else { return false };
@@ -223,7 +223,7 @@ impl<'f> Visit<'f> for Reader<'_> {
     fn visit_visibility(&mut self, _: &'f syn::Visibility) {}
 }
 
-/// `view/point.rs` is `view::point`; `lib.rs` is the root.
+/// For example, `view/point.rs` is the module `view::point`, and `lib.rs` is the root.
 fn module_of(path: &str) -> Names {
     let path = path.trim_end_matches(".rs").trim_end_matches("/mod");
     if path == "lib" || path == "main" { Vec::new() } else { path.split('/').map(str::to_owned).collect() }

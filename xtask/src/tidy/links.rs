@@ -1,9 +1,9 @@
-//! Markdown that points at files: the files must be there.
+//! Checks that the files exist that Markdown pages refer to.
 
 use super::Finding;
 use super::tree::{Tree, folder, join};
 
-/// A relative link in a `.md` file leads to a file or folder, and so does the source of a picture.
+/// In a `.md` file, every relative link, and every source of a picture, leads to an existing file or folder.
 pub fn links_lead_to_files(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts(".md") {
@@ -23,7 +23,7 @@ pub fn links_lead_to_files(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// README.md leads to every page of the guide.
+/// README.md has a link to every page of the guide.
 pub fn guide_is_linked(tree: &Tree) -> Vec<Finding> {
     let linked: Vec<String> = prose(tree.text("README.md").unwrap_or_default())
         .flat_map(|(_, line)| targets(line))
@@ -34,8 +34,8 @@ pub fn guide_is_linked(tree: &Tree) -> Vec<Finding> {
     lost.map(|page| Finding::new(page, 1, "README.md has no link to this page")).collect()
 }
 
-/// If ARCHITECTURE.md has a text in backticks that looks like a path of this repository, the path exists. A path may
-/// leave out its beginning and its `src`: `sst/read/cursor.rs` and `cursor.rs` both name
+/// If a text in backticks in ARCHITECTURE.md looks like a path of this repository, this path exists. Such a path may
+/// leave out its beginning and the folder `src`: `sst/read/cursor.rs` and `cursor.rs` both name
 /// `crates/sst/src/read/cursor.rs`.
 pub fn architecture_names_what_exists(tree: &Tree) -> Vec<Finding> {
     let path = "ARCHITECTURE.md";
@@ -52,7 +52,7 @@ pub fn architecture_names_what_exists(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Lines outside code blocks with their 1-based numbers.
+/// The lines outside code blocks, with their line numbers from 1.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
@@ -62,12 +62,13 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A line without what stands in backticks.
+/// The line without the texts in backticks.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect()
 }
 
-/// Targets of `[text](target)`, of `[name]: target`, and of the HTML attributes `src="target"` and `srcset="target"`.
+/// The targets in `[text](target)`, in `[name]: target`, and in the HTML attributes `src="target"` and
+/// `srcset="target"`.
 fn targets(line: &str) -> Vec<&str> {
     let inline = line.split("](").skip(1).filter_map(|after| after.split_once(')')).map(|(target, _)| target);
     let named = line.trim_start().strip_prefix('[').and_then(|rest| rest.split_once("]:")).map(|(_, target)| target);
@@ -99,7 +100,7 @@ fn exists(tree: &Tree, name: &str) -> bool {
     })
 }
 
-/// `a/{b,c}.rs` is `a/b.rs` and `a/c.rs`.
+/// Expands braces: `a/{b,c}.rs` gives `a/b.rs` and `a/c.rs`.
 fn braces(name: &str) -> Vec<String> {
     let Some((before, rest)) = name.split_once('{') else { return vec![name.to_owned()] };
     let Some((choices, after)) = rest.split_once('}') else { return vec![name.to_owned()] };

@@ -1,28 +1,29 @@
-//! Every `Cargo.lock` agrees with the manifests beside it, so that a build of a clean clone changes no file. Cargo
-//! finds such errors, too, but only in the workspace that it builds, and some workspaces are built seldom.
+//! Checks that every `Cargo.lock` agrees with the manifests beside it, so that a build of a clean clone changes no
+//! file. Cargo finds such errors, too, but only in the workspace that it builds, and some workspaces are rarely
+//! built.
 
 use super::Finding;
 use super::manifest::{self, Entry};
 use super::tree::{Tree, folder, join};
 use std::collections::BTreeMap;
 
-/// A package as a lock file has it.
+/// A package in a lock file.
 struct Locked<'t> {
-    /// 1-based, of its name.
+    /// The line of its name, counted from 1.
     line: usize,
     name: &'t str,
     version: &'t str,
-    /// Whether it comes from a registry, and not from the tree.
+    /// Whether the package comes from a registry. Other packages are in the tree.
     is_fetched: bool,
-    /// Names of packages.
+    /// The names of the packages that it depends on.
     dependencies: Vec<&'t str>,
 }
 
-/// A manifest of a package of the tree.
+/// The manifest of a package in the tree.
 struct Manifest<'t> {
     folder: &'t str,
     entries: Vec<Entry<'t>>,
-    /// The entries of its workspace, which provide what the manifest does not say itself.
+    /// The entries of its workspace's manifest. The package's own manifest may refer to them.
     workspace: Vec<Entry<'t>>,
 }
 
@@ -57,7 +58,7 @@ fn differences(package: &Locked<'_>, manifest: &Manifest<'_>, workspace: &str, a
     {
         found.push(format!("`{name}` has version {version}, and here {}", package.version));
     }
-    // The dependencies of tests are locked only for the packages of the workspace itself.
+    // A lock file has the dependencies of a package's tests only if the package belongs to the workspace itself.
     let is_member = workspace.is_empty() || workspace == manifest.folder;
     let dependencies: Vec<&Entry<'_>> = manifest.entries.iter().filter(|entry| entry.is_dependency()).collect();
     for entry in &dependencies {
@@ -84,7 +85,7 @@ fn differences(package: &Locked<'_>, manifest: &Manifest<'_>, workspace: &str, a
 }
 
 impl<'t> Manifest<'t> {
-    /// The manifest in a folder, with the name of its package.
+    /// The name of the package in this folder, and its manifest.
     fn named(tree: &'t Tree, at: &'t str) -> Option<(&'t str, Self)> {
         let entries = manifest::entries(tree.text(&join(at, "Cargo.toml")?)?);
         let is_workspace = entries.iter().any(|entry| entry.section.starts_with("workspace"));
@@ -94,7 +95,7 @@ impl<'t> Manifest<'t> {
         Some((name, this))
     }
 
-    /// The entries of the nearest manifest above that describes a workspace.
+    /// The entries of the nearest manifest in a folder above that describes a workspace.
     fn workspace_of(tree: &'t Tree, at: &str) -> Vec<Entry<'t>> {
         let mut at = at;
         while !at.is_empty() {
@@ -124,7 +125,7 @@ impl<'t> Manifest<'t> {
         Some(version.trim_matches('"'))
     }
 
-    /// What the workspace says of a dependency.
+    /// The workspace's own entry for the dependency of `entry`.
     fn shared(&self, entry: &Entry<'t>) -> Option<&Entry<'t>> {
         self.workspace.iter().find(|shared| shared.section == "workspace.dependencies" && shared.key == entry.key)
     }
@@ -135,7 +136,7 @@ impl<'t> Manifest<'t> {
         entry.renamed().or(shared).unwrap_or(entry.key)
     }
 
-    /// What the entry, or for it the workspace, asks for.
+    /// The requirement of the entry. If the entry refers to its workspace, the requirement stated there.
     fn asked_by(&self, entry: &Entry<'t>) -> &'t str {
         let is_shared = entry.value == "true" || entry.value.contains("workspace = true");
         let shared = self.shared(entry).filter(|_| is_shared && !entry.value.contains("optional = true"));
@@ -143,7 +144,7 @@ impl<'t> Manifest<'t> {
     }
 }
 
-/// The packages of a lock file.
+/// Reads the packages of a lock file.
 fn packages(text: &str) -> Vec<Locked<'_>> {
     let mut packages: Vec<Locked<'_>> = Vec::new();
     for (index, line) in text.lines().enumerate() {
@@ -156,7 +157,7 @@ fn packages(text: &str) -> Vec<Locked<'_>> {
             package.version = version.trim_matches('"');
         }
         package.is_fetched |= line.starts_with("source = ");
-        // A name, and a version if several packages have that name.
+        // The line has a name, and also a version if several packages have that name.
         if let Some(dependency) = line.strip_prefix(" \"") {
             package.dependencies.push(dependency.split(['"', ' ']).next().expect("split gives one part at least"));
         }
@@ -164,21 +165,22 @@ fn packages(text: &str) -> Vec<Locked<'_>> {
     packages
 }
 
-/// The version that a dependency asks for, if it is a plain one such as `1.2`.
+/// The version that a dependency asks for, if it is only a number such as `1.2`.
 fn requirement(asked: &str) -> Option<&str> {
     let quoted = asked.strip_prefix('"').or_else(|| asked.split_once("version = \"").map(|(_, version)| version))?;
     let version = quoted.split('"').next()?;
     version.chars().all(|c| c.is_ascii_digit() || c == '.').then_some(version)
 }
 
-/// Whether a version is at least the requested one, without a change that breaks its users.
+/// Whether `version` is at least the version that is asked for, and differs from it by no breaking change.
 fn fits(asked: &str, version: &str) -> bool {
     let numbers = |version: &str| {
         let plain = version.split(['-', '+']).next().expect("split gives one part at least");
         plain.split('.').map(|number| number.parse::<u64>().unwrap_or(0)).collect::<Vec<_>>()
     };
     let (asked, version) = (numbers(asked), numbers(version));
-    // The first number that is not zero; if all are zero, the last one that was written.
+    // The number that must stay the same is the first that is not zero. If all are zero, it is the last number that
+    // was written.
     let breaking = asked.iter().position(|number| *number > 0).unwrap_or(asked.len() - 1);
     asked[..=breaking] == version[..=breaking.min(version.len() - 1)] && version >= asked
 }

@@ -1,19 +1,21 @@
-//! As much of `Cargo.toml` as the rules need: sections and their one-line entries. Not a TOML parser.
+//! Reads as much of `Cargo.toml` as the rules need: sections and their one-line entries. This is not a full TOML
+//! parser.
 
 /// A line `key = value` of a manifest.
 #[derive(Clone, Copy)]
 pub struct Entry<'t> {
-    /// 1-based.
+    /// Counted from 1.
     pub line: usize,
-    /// Name of the section as it stands in brackets.
+    /// The name of the section, as it stands in brackets.
     pub section: &'t str,
-    /// What is before the first dot or `=`.
+    /// The text before the first dot or `=`.
     pub key: &'t str,
-    /// What is after the `=`, with quotes, up to a comment.
+    /// The text after the `=`, with quotes, without a comment.
     pub value: &'t str,
 }
 
-/// All entries. A section `[dependencies.name]` is an entry `name` of `dependencies`, followed by its own entries.
+/// All entries of a manifest. A section `[dependencies.name]` gives an entry `name` of `dependencies`, and after it
+/// the section's own entries.
 pub fn entries(text: &str) -> Vec<Entry<'_>> {
     let mut section = "";
     let mut entries = Vec::new();
@@ -38,7 +40,7 @@ pub fn entries(text: &str) -> Vec<Entry<'_>> {
 }
 
 impl<'t> Entry<'t> {
-    /// Whether this is a dependency of any kind: normal, of tests, of the build script, of one platform.
+    /// Whether this is a dependency of any kind: a normal one, one of tests, of the build script, or of one platform.
     pub fn is_dependency(&self) -> bool {
         let kind = self.section.rsplit('.').next().expect("split gives one part at least");
         !self.section.starts_with("workspace")

@@ -1,6 +1,7 @@
-//! Results of benchmarks in `docs/benchmarks` name their commit. They are old once the measured crates have changed.
+//! Checks that the results of benchmarks in `docs/benchmarks` name the commit at which they were measured. Results
+//! are old once the crates that they measure have changed.
 //!
-//! A page names the commit in a line of its own, once for each commit that it has results of:
+//! A page has a line of this form for each commit from which it has results:
 //!
 //! ```text
 //! Measured at commit 606d15d: crates/os crates/pages crates/sst crates/larch
@@ -12,15 +13,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 const FOLDER: &str = "docs/benchmarks/";
-/// Pages that say how to measure, and have no results.
+/// Pages that have no results, and only say how to measure.
 const WITHOUT_RESULTS: [&str; 3] =
     ["docs/benchmarks/targets.md", "docs/benchmarks/workers.md", "docs/benchmarks/ycsb.md"];
-/// What the line begins with.
+/// The words at the beginning of such a line.
 const START: &str = "Measured at commit ";
-/// Results are called old when more commits than this have changed what they measured.
+/// Results count as old when more commits than this have changed the measured folders.
 const FEW: u64 = 5;
 
-/// A line that says what a page's results are of.
+/// A line that says at which commit results were measured, and of which folders.
 struct Measured<'t> {
     page: &'t str,
     line: usize,
@@ -28,7 +29,7 @@ struct Measured<'t> {
     folders: Vec<&'t str>,
 }
 
-/// Every page with results has such a line, whose folders are there.
+/// Every page with results has such a line, and the folders in the line exist.
 pub fn pages_name_their_commit(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (page, text) in pages(tree) {
@@ -54,7 +55,8 @@ pub fn pages_name_their_commit(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Lines whose folders were changed since by more than a few commits, if `changes` knows how many.
+/// Lines whose folders were changed since then by more than a few commits. Lines for which `changes` knows no number
+/// are left out.
 pub fn old_results(tree: &Tree, changes: &dyn Fn(&str, &[&str]) -> Option<u64>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for measured in all(tree).into_iter().filter_map(|(.., measured)| measured) {
@@ -65,8 +67,8 @@ pub fn old_results(tree: &Tree, changes: &dyn Fn(&str, &[&str]) -> Option<u64>) 
     findings
 }
 
-/// How many commits after `commit` changed these folders. `None` without git, or if its history does not go back so
-/// far, as in a shallow clone.
+/// How many commits after `commit` have changed these folders. `None` without git, or if git's history does not reach
+/// back to `commit`, as in a shallow clone.
 pub fn changes_since(root: &Path, commit: &str, folders: &[&str]) -> Option<u64> {
     let range = format!("{commit}..HEAD");
     let mut git = Command::new("git");
@@ -82,7 +84,7 @@ fn pages(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     tree.texts(".md").filter(|(page, _)| page.starts_with(FOLDER))
 }
 
-/// All such lines with page and number; `None` for one that cannot be read.
+/// All such lines, each with its page and line number. A line that cannot be read gives `None`.
 fn all(tree: &Tree) -> Vec<(&str, usize, Option<Measured<'_>>)> {
     let mut found = Vec::new();
     for (page, text) in pages(tree) {

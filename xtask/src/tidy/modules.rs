@@ -1,11 +1,11 @@
-//! Finds files that no `mod` declaration leads to: they look alive and are never compiled.
+//! Finds files that no `mod` declaration leads to. They look as if they were used, but are never compiled.
 
 use super::source::Source;
 use super::tree::{Tree, folder, join};
 use super::{Finding, manifest};
 use std::collections::BTreeSet;
 
-/// Every `.rs` file in a package's `src` belongs to one of its crates.
+/// Every `.rs` file in the `src` folder of a package belongs to one of its crates.
 pub fn files_are_reachable(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in tree.packages() {
@@ -20,7 +20,8 @@ pub fn files_are_reachable(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// `lib.rs`, `main.rs`, what lies in `src/bin`, and what the manifest names with `path`.
+/// The roots of the package's crates: `lib.rs`, `main.rs`, the files in `src/bin`, and the files that the manifest
+/// names with `path`.
 fn crate_roots(tree: &Tree, package: &str, all: &[&str]) -> Vec<String> {
     let src = join(package, "src").expect("a package lies in the repository");
     let text = tree.text(&join(package, "Cargo.toml").expect("a package lies in the repository")).unwrap_or_default();
@@ -48,7 +49,7 @@ fn reached_from(tree: &Tree, roots: Vec<String>) -> BTreeSet<String> {
     reached
 }
 
-/// The files that `path` may mean by its `mod name;` and `include!("…")`; some of them may not exist.
+/// The files to which `mod name;` and `include!("…")` in the file `path` may lead. Some of them may not exist.
 fn children(path: &str, is_root: bool, text: &str) -> Vec<String> {
     let source = Source::new(text);
     let here = folder(path);
@@ -56,7 +57,7 @@ fn children(path: &str, is_root: bool, text: &str) -> Vec<String> {
     let home = if is_root || name == "mod.rs" { here.to_owned() } else { path.trim_end_matches(".rs").to_owned() };
 
     let mut children = Vec::new();
-    // Inline modules around the place, each with the depth of braces outside it.
+    // The inline modules around the current place. Each has the depth of braces outside it.
     let mut inline: Vec<(usize, &str)> = Vec::new();
     let mut depth = 0_usize;
     let mut named_path: Option<String> = None;
@@ -94,7 +95,7 @@ fn children(path: &str, is_root: bool, text: &str) -> Vec<String> {
     children
 }
 
-/// Words and single signs of code with their offsets.
+/// The words and single signs in code, with their offsets.
 fn words(code: &str) -> Vec<(usize, &str)> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut words = Vec::new();
@@ -113,7 +114,7 @@ fn words(code: &str) -> Vec<(usize, &str)> {
     words
 }
 
-/// Contents of the first plain string in `text`.
+/// The contents of the first plain string literal in `text`.
 fn string_after(text: &str) -> Option<String> {
     text.split('"').nth(1).map(String::from)
 }

@@ -1,10 +1,10 @@
-//! Rust text taken apart into code and comments, so that a word in a string is not mistaken for code.
+//! Separates the code and the comments of Rust text, so that a word in a string is not taken for code.
 //!
-//! Invariant: `code` and `comments` have the same length and the same lines as the text. Each has spaces for the
-//! other's text, and for what belongs to neither: the contents of strings and characters. So an offset in one is an
-//! offset in all.
+//! Invariant: `code` and `comments` have the same length and the same lines as the text. `code` has spaces in place
+//! of comments, and `comments` has spaces in place of code. Both have spaces in place of the contents of strings and
+//! characters. So an offset in one of the three is the same offset in the others.
 
-/// A source file seen three ways.
+/// A source file in three forms.
 pub struct Source<'t> {
     pub text: &'t str,
     pub code: String,
@@ -19,7 +19,8 @@ enum Kind {
 }
 
 impl<'t> Source<'t> {
-    /// Takes `text` apart. Text that is not Rust gives something, and no panic.
+    /// Separates the code and the comments of `text`. If the text is not Rust, the result is arbitrary, but nothing
+    /// panics.
     pub fn new(text: &'t str) -> Self {
         let mut kinds = Vec::with_capacity(text.len());
         while kinds.len() < text.len() {
@@ -36,13 +37,14 @@ impl<'t> Source<'t> {
         Self { text, code: only(Kind::Code), comments: only(Kind::Comment) }
     }
 
-    /// 1-based line of an offset.
+    /// The line of an offset, counted from 1.
     pub fn line(&self, offset: usize) -> usize {
         1 + self.text[..offset].matches('\n').count()
     }
 }
 
-/// Kind and length of the piece that starts at `at`: a comment, the inside of a literal, or one character of code.
+/// The kind and the length of the piece that starts at `at`: a comment, the inside of a literal, or one character of
+/// code.
 fn next_piece(text: &str, at: usize) -> (Kind, usize) {
     let rest = &text[at..];
     let code = |c: char| (Kind::Code, c.len_utf8());
@@ -67,7 +69,8 @@ fn next_piece(text: &str, at: usize) -> (Kind, usize) {
     }
 }
 
-/// Whether the `r` at `at` can open a raw string: at most the prefix `b` or `c` is in front of it.
+/// Whether the `r` at `at` can open a raw string. It can if only the prefix `b` or `c` belongs to the same word
+/// before it.
 fn starts_word(text: &str, at: usize) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let before = text[..at].strip_suffix(['b', 'c']).unwrap_or(&text[..at]);
@@ -115,7 +118,7 @@ fn raw_string_bytes(rest: &str) -> Option<usize> {
     Some(inside.find(&end).map_or(rest.len(), |at| rest.len() - inside.len() + at + end.len()))
 }
 
-/// `None` for the quote of a lifetime.
+/// The length of the character literal at the start of `rest`. `None` if the quote begins a lifetime.
 fn character_bytes(rest: &str) -> Option<usize> {
     let mut chars = rest.char_indices().skip(1);
     match chars.next()? {

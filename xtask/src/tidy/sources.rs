@@ -1,22 +1,22 @@
-//! What a single file must not contain, and the line it must begin with.
+//! Checks what a single file must not contain, and the line that it must begin with.
 
 use super::Finding;
 use super::source::Source;
 use super::tree::{Tree, folder, join};
 
-// The words are joined from halves, so that a search of the tree for them does not find this file.
+// Each word is joined from two halves, so that a search of the tree for the word does not find this file.
 const NOTES: [&str; 2] = [concat!("FIX", "ME"), concat!("XX", "X")];
 const MACHINES: [&str; 3] = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/tmp/", "bash")];
 const SLEEP: &str = concat!("thread::", "sleep");
 
-/// Every file of shipped code begins with `//!`.
+/// Every file with shipped code begins with `//!`.
 pub fn files_say_what_they_are(tree: &Tree) -> Vec<Finding> {
     let mute = tree.texts(".rs").filter(|(path, text)| !is_exempt(tree, path) && !text.starts_with("//!"));
     let what = "the first line is not `//!`: say what the file is and what it does not know";
     mute.map(|(path, _)| Finding::new(path, 1, what)).collect()
 }
 
-/// Nothing is left half done, no test is switched off without a reason, nothing but `os` waits by sleeping.
+/// Nothing is left unfinished, no test is switched off without a reason, and no code except `os` waits by sleeping.
 pub fn no_leftovers(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts(".rs") {
@@ -46,7 +46,8 @@ pub fn no_leftovers(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Crates above `os` take their atomics from `os::sync`. Clippy cannot tell: it looks through re-exports.
+/// Crates above `os` take their atomics from `os::sync`. Clippy cannot check this, because it looks through
+/// re-exports.
 pub fn atomics_come_from_os(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     let above = |path: &str| path.starts_with("crates/") && !path.starts_with("crates/os/");
@@ -66,7 +67,7 @@ pub fn atomics_come_from_os(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Nothing names a folder of the machine it was written on.
+/// No file names a folder of the machine on which it was written.
 pub fn no_paths_of_a_machine(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.texts("").filter(|(path, _)| !path.starts_with(".ci/")) {
@@ -82,7 +83,7 @@ pub fn no_paths_of_a_machine(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Tests, code that is compiled only for tests, and the build script beside a manifest.
+/// Whether a file is a test, is compiled only for tests, or is the build script beside a manifest.
 fn is_exempt(tree: &Tree, path: &str) -> bool {
     let name = path.rsplit('/').next().expect("split gives one part at least");
     let is_test = |part: &str| matches!(part, "tests" | "tests.rs" | "benches" | "examples" | "fuzz_targets");
@@ -91,7 +92,7 @@ fn is_exempt(tree: &Tree, path: &str) -> bool {
     is_build_script || path.split('/').any(is_test)
 }
 
-/// Offsets at which `word` stands by itself and not inside a longer word.
+/// The offsets at which `word` stands by itself and not inside a longer word.
 fn words<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let is_inside = move |at: usize| {
@@ -101,7 +102,7 @@ fn words<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> {
     text.match_indices(word).map(|(at, _)| at).filter(move |at| !is_inside(*at))
 }
 
-/// Whether code that ends with `before` is about to name an attribute: `#[` or inside `#[cfg_attr(…, `.
+/// Whether the next word after `before` names an attribute. It does after `#[`, and inside `#[cfg_attr(…, `.
 fn is_attribute(before: &str) -> bool {
     let before = before.trim_end();
     let opened = before.rsplit_once("#[").map(|(_, inside)| inside);

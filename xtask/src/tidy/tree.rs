@@ -1,49 +1,49 @@
-//! The files of the repository with their text, by path. It does not know what is wrong with them.
+//! All files of the repository, by path, with their text. This module does not know the rules.
 //!
-//! Paths are relative to the root and joined with `/`. What a `.gitignore` names is not part of the tree.
+//! Paths are relative to the root and joined with `/`. Files that a `.gitignore` names are not part of the tree.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// All files, in the order of their paths.
+/// All files of the repository, ordered by path.
 pub struct Tree {
-    /// The text, or `None` for a file that is not UTF-8.
+    /// For each path the text, or `None` if the file is not UTF-8.
     files: BTreeMap<String, Option<String>>,
 }
 
 impl Tree {
-    /// Reads the folder `root`. An error names the path it happened at.
+    /// Reads the folder `root` and all folders below it. If reading fails, the error names the path.
     pub fn read(root: &Path) -> io::Result<Self> {
         let mut files = BTreeMap::new();
         read_folder(root, "", &[".git".to_owned()], &mut files)?;
         Ok(Self { files })
     }
 
-    /// A tree that lies nowhere.
+    /// A tree that exists only in memory.
     #[cfg(test)]
     pub fn from_texts<'t>(texts: impl IntoIterator<Item = (&'t str, String)>) -> Self {
         Self { files: texts.into_iter().map(|(path, text)| (path.to_owned(), Some(text))).collect() }
     }
 
-    /// Number of files.
+    /// The number of files.
     pub fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// Paths of all files.
+    /// The paths of all files.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    /// Path and text of the files whose name ends with `ending`, where they are text.
+    /// The paths and texts of the files whose names end with `ending`. Files that are not text are left out.
     pub fn texts(&self, ending: &str) -> impl Iterator<Item = (&str, &str)> {
         let texts = self.files.iter().filter_map(|(path, text)| Some((path.as_str(), text.as_deref()?)));
         texts.filter(move |(path, _)| path.ends_with(ending))
     }
 
-    /// The text of a file; `None` if no such file exists or it is not text.
+    /// The text of a file. `None` if the file does not exist or is not text.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path)?.as_deref()
     }
@@ -53,13 +53,13 @@ impl Tree {
         self.files.contains_key(path)
     }
 
-    /// Whether some file lies in or below this folder. The root is the empty path.
+    /// Whether a file lies in this folder or below it. The root is the empty path.
     pub fn has_folder(&self, path: &str) -> bool {
         let inside = if path.is_empty() { String::new() } else { format!("{path}/") };
         self.files.range(inside.clone()..).next().is_some_and(|(first, _)| first.starts_with(&inside))
     }
 
-    /// Folders with a `Cargo.toml` that describes a package; the root is the empty path.
+    /// The folders whose `Cargo.toml` describes a package. The root is the empty path.
     pub fn packages(&self) -> impl Iterator<Item = &str> {
         let manifests =
             self.texts("Cargo.toml").filter(|(_, text)| text.lines().any(|line| line.trim() == "[package]"));
@@ -67,12 +67,12 @@ impl Tree {
     }
 }
 
-/// The folder of a path, empty for the root.
+/// The folder part of a path. For a file in the root it is empty.
 pub fn folder(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// `relative` as seen from `folder`, without `.` and `..`; `None` if it leaves the repository.
+/// The path that `relative` means in `folder`, without `.` and `..`. `None` if it leads out of the repository.
 pub fn join(folder: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in relative.split('/') {
@@ -85,7 +85,8 @@ pub fn join(folder: &str, relative: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Adds the files of `root/at`. `ignored` are names that are left out here and below.
+/// Adds the files of the folder `root/at` and of all folders below it. `ignored` are names that are left out in these
+/// folders.
 fn read_folder(
     root: &Path,
     at: &str,

@@ -1,28 +1,28 @@
-//! Comments and pages that are hard to read: lines that are too wide, and sentences without a subject in front. The
-//! rule warns and never fails, because a pattern finds good sentences, too. It counts for each crate, and knows no
-//! grammar.
+//! Finds comments and pages that are hard to read: lines that are too wide, and sentences that do not begin with a
+//! subject. The rule only warns and never fails, because its patterns also find good sentences. It counts separately
+//! for each crate, and does not analyse grammar.
 //!
-//! Blocks of code do not count, and neither does the width of rows in tables.
+//! Blocks of code are not examined. Rows of tables may be of any width.
 
 use super::Finding;
 use super::source::Source;
 use super::tree::Tree;
 use std::collections::BTreeMap;
 
-/// The widest line of a comment or of a page, in characters.
+/// The greatest width of a line in a comment or on a page, in characters.
 const WIDEST: usize = 120;
 
 /// A line of prose in a comment or on a page.
 struct Prose<'t> {
-    /// 1-based.
+    /// The number of the line, counted from 1.
     line: usize,
     /// The line as it stands in the file.
     whole: &'t str,
-    /// Without the marks of a comment.
+    /// The line without the marks of a comment.
     words: &'t str,
 }
 
-/// What makes a line hard to read.
+/// A pattern that makes a line hard to read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Pattern {
     Wide,
@@ -34,8 +34,8 @@ enum Pattern {
 impl Pattern {
     const ALL: [Self; 4] = [Self::Wide, Self::Of, Self::SoMany, Self::There];
 
-    /// How often the pattern occurs in a line. `before` is the line before it, and `spoken` has the words that
-    /// [`spoken`] makes of both.
+    /// How often the pattern occurs in a line. `before` is the previous line, and `spoken` has the words that
+    /// [`spoken`] makes of both lines.
     fn count(self, prose: &Prose<'_>, before: &str, spoken: &str) -> usize {
         match self {
             Self::Wide => usize::from(is_wide(prose)),
@@ -59,7 +59,7 @@ impl Pattern {
     }
 }
 
-/// For each crate and pattern, the number of lines with the pattern, and the place of the first.
+/// For each crate and pattern, the number of lines with the pattern, and the place of the first such line.
 pub fn hard_to_read(tree: &Tree) -> Vec<Finding> {
     let mut found: BTreeMap<(&str, Pattern), (usize, &str, usize)> = BTreeMap::new();
     for (path, text) in tree.texts("").filter(|(path, _)| path.ends_with(".rs") || path.ends_with(".md")) {
@@ -83,15 +83,15 @@ pub fn hard_to_read(tree: &Tree) -> Vec<Finding> {
     found.into_iter().map(finding).collect()
 }
 
-/// The words of a line in small letters, with spaces around each, after the last word of the previous line: a pattern
-/// may lie on both lines.
+/// The words of `line` in lower case, with a space on each side of a word. The last word of the previous line comes
+/// before them, because a pattern may begin there.
 fn spoken(before: &str, line: &str) -> String {
     let last = before.split_whitespace().next_back().unwrap_or_default();
     let letters = [" ", last, " ", line, " "].into_iter().flat_map(str::chars);
     letters.map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { ' ' }).collect()
 }
 
-/// The lines of a page that are no code.
+/// The lines of a page that are not code.
 fn of_page(text: &str) -> Vec<Prose<'_>> {
     let mut fenced = false;
     let lines = (1..).zip(text.lines()).filter(|(_, line)| {
@@ -102,7 +102,7 @@ fn of_page(text: &str) -> Vec<Prose<'_>> {
     lines.map(|(line, whole)| Prose { line, whole, words: whole.trim() }).collect()
 }
 
-/// The lines of comments that are no code.
+/// The lines of comments that are not code.
 fn of_source(text: &str) -> Vec<Prose<'_>> {
     let comments = Source::new(text).comments;
     let mut fenced = false;
@@ -112,7 +112,7 @@ fn of_source(text: &str) -> Vec<Prose<'_>> {
             fenced = false;
             continue;
         }
-        // A comment has the same bytes as the text at the same place.
+        // `comments` has the same bytes as the text at the same offsets.
         let words = &whole[comment.len() - comment.trim_start().len()..];
         let words = words.trim_start_matches('/').trim_start_matches('!').trim();
         let is_fence = words.starts_with("```");
@@ -124,19 +124,20 @@ fn of_source(text: &str) -> Vec<Prose<'_>> {
     found
 }
 
-/// Whether a line of text is too wide. Rows of tables, tags of HTML, and lines that a tool reads, cannot be broken.
+/// Whether a line of text is too wide. Some lines cannot be broken: rows of tables, tags of HTML, and lines that a
+/// tool reads. They never count as too wide.
 fn is_wide(prose: &Prose<'_>) -> bool {
     let is_text = prose.words.len() == prose.whole.trim().len() || prose.whole.trim_start().starts_with("//");
     let is_whole = prose.words.starts_with(['|', '<']) || prose.words.starts_with("Measured at commit ");
     is_text && !is_whole && prose.whole.chars().count() > WIDEST && prose.words.contains(' ')
 }
 
-/// Whether the line after this one begins a sentence.
+/// Whether the line after `line` begins a sentence.
 fn ends_sentence(line: &str) -> bool {
     line.is_empty() || line.ends_with(['.', ':', '?', '!', '|']) || line.starts_with('#')
 }
 
-/// The crate of a file; for a file in no crate, its first folder, or `the root` if it is in no folder.
+/// The crate of a file. If the file is in no crate, its first folder, or `the root` if it is in no folder.
 fn crate_of(path: &str) -> &str {
     let depth = match path.split('/').next() {
         Some("crates") => 2,

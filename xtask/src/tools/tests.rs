@@ -1,4 +1,4 @@
-//! Where workspaces of their own are built.
+//! Tests where separate workspaces are built.
 
 use super::*;
 

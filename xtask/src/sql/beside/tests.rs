@@ -1,4 +1,4 @@
-//! What is read of options and of what the terminals print.
+//! Tests how options, and what the terminals print, are read.
 
 use super::*;
 
