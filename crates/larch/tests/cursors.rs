@@ -1,4 +1,5 @@
-//! What ranges keep of the cache between two rows: a part of it however many are open, and they go on from their keys.
+//! What ranges keep of the cache between two rows. They keep only a part of the cache, however many ranges are
+//! open, and they go on from their keys.
 
 use larch::rows::Direction;
 use larch::{Database, Range, Table, TableOptions};
@@ -19,7 +20,8 @@ fn value(i: u32) -> Vec<u8> {
     vec![i as u8; 200]
 }
 
-/// Rows that take two and a half times the cache, in one level. Every tenth of these rows is also in a younger file.
+/// Makes rows in one level that take two and a half times the size of the cache. Every tenth of these rows is also
+/// in a younger file.
 fn rows() -> (Database, Table) {
     let machine = Machine::simulated_on(SimDisk::new(1), 1);
     let db = Database::builder("db").machine(machine).cache_bytes(CACHE_BYTES).open().expect("the disk works");
@@ -35,7 +37,7 @@ fn rows() -> (Database, Table) {
     (db, table)
 }
 
-/// A range, and the rows that it is still to give.
+/// A range, and the rows that it still has to give.
 struct Open {
     range: Range,
     left: std::ops::Range<u32>,
@@ -57,7 +59,8 @@ impl Open {
     }
 }
 
-/// The share of the cache that ranges keep, with what is being counted only now and then.
+/// Checks how much of the cache ranges keep. The limit has some extra bytes, because pins are counted only now and
+/// then.
 #[track_caller]
 fn check_usage(db: &Database) {
     let usage = db.metrics().cache;
@@ -81,7 +84,8 @@ fn thousands_of_idle_ranges_keep_a_quarter_of_the_cache_and_go_on_from_their_key
         check_usage(&db);
         assert!(db.metrics().cache.cursor_bytes > 0, "it is counted");
 
-        // Reads of others find room: what they bring stays, as nothing does that exceeds the budget.
+        // Other reads find room in the cache. The pages that they load stay, which they would not if the budget
+        // were exceeded.
         for i in (0..ROWS).step_by(997) {
             assert_eq!(table.get(key(i)).expect("the disk works").as_deref(), Some(&value(i)[..]));
             let reads = db.metrics().page_reads;
@@ -103,7 +107,7 @@ fn thousands_of_idle_ranges_keep_a_quarter_of_the_cache_and_go_on_from_their_key
     }
 }
 
-/// Page requests, in memory or not, of `work`.
+/// How many pages `work` requests, whether or not they are in memory.
 fn requests(db: &Database, work: impl FnOnce()) -> u64 {
     let asked = || db.metrics().page_hits + db.metrics().page_reads;
     let before = asked();
@@ -111,8 +115,8 @@ fn requests(db: &Database, work: impl FnOnce()) -> u64 {
     asked() - before
 }
 
-/// A range that is read while thousands of ranges are idle asks for pages page by page, not row by row. The same is
-/// true for many ranges that are read in turns.
+/// If thousands of ranges are idle, a range that is being read still asks for pages page by page, and not row by
+/// row. The same is true for many ranges that are read in turns.
 #[test]
 fn ranges_that_are_read_do_not_seek_row_by_row_because_others_are_open() {
     let (db, table) = rows();

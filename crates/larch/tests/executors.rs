@@ -1,6 +1,6 @@
-//! Reads and transactions as futures, while rows are written, flushed and merged. They run under executors that know
-//! nothing of Larch: tokio with one thread and with several threads, smol, and an executor made here. They also run
-//! as handlers of the web server axum.
+//! Reads and transactions as futures, while rows are written, flushed and merged. They run under executors that do
+//! not know Larch: tokio with one thread, tokio with several threads, smol, and an executor that is written here.
+//! They also run as handlers of the web server axum.
 
 #![allow(
     clippy::disallowed_types,
@@ -25,12 +25,12 @@ fn key(i: u32) -> Vec<u8> {
 }
 
 fn value(i: u32, round: u32) -> Vec<u8> {
-    // Some lie outside their pages.
+    // Some values are stored outside their pages.
     format!("{i} in {round} ").repeat(if i.is_multiple_of(100) { 2000 } else { 5 }).into_bytes()
 }
 
-/// The cache once nobody reads. Pages that were asked for ahead still arrive, and the thread that takes such a page
-/// holds it for a moment.
+/// The use of the cache when nobody reads any more. Pages that were asked for ahead may still arrive, and the
+/// thread that receives such a page holds it for a moment.
 fn at_rest(db: &Database) -> CacheUsage {
     let mut usage = db.cache().usage();
     let mut patience = 1_000_000;
@@ -64,7 +64,7 @@ impl Fixture {
         Self { directory, db, table, snapshot }
     }
 
-    /// What task `number` does.
+    /// The work of task `number`.
     async fn task(db: Database, table: Table, snapshot: Snapshot, number: u32) {
         for i in (number..ROWS).step_by(TASKS as usize * 4) {
             let old = snapshot.get_async(&table, key(i)).await.expect("the disk works");
@@ -101,7 +101,7 @@ impl Fixture {
     }
 
     fn finish(self) {
-        // Compactions pin pages too.
+        // Compactions also pin pages, so they are finished first.
         self.db.compact_due().expect("the disk works");
         let usage = at_rest(&self.db);
         assert_eq!((usage.pinned_bytes, usage.held_bytes, usage.in_flight_bytes, usage.queued), (0, 0, 0, 0));
@@ -158,7 +158,7 @@ fn under_smol() {
     fixture.finish();
 }
 
-/// A task of the executor made here: it puts itself in the queue when it is woken.
+/// A task of the executor that is written here. When it is woken, it puts itself into the queue.
 struct Task {
     future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
     queue: Mutex<Sender<Arc<Task>>>,
@@ -167,7 +167,7 @@ struct Task {
 impl Wake for Task {
     fn wake(self: Arc<Self>) {
         let queue = self.queue.lock().expect("nobody panics").clone();
-        // The queue is gone once all tasks are done.
+        // When all tasks are done, the queue does not exist any more.
         queue.send(self).ok();
     }
 }
@@ -200,7 +200,7 @@ fn under_one_made_by_hand() {
     fixture.finish();
 }
 
-/// Every future is polled by a thread other than the one before.
+/// Each time that a future is polled, another thread polls it.
 #[test]
 fn a_future_may_go_from_thread_to_thread() {
     let fixture = Fixture::new();
@@ -221,9 +221,9 @@ fn a_future_may_go_from_thread_to_thread() {
     fixture.finish();
 }
 
-/// `gets` gets begin together and are polled until one of them queues for memory. Then other gets are awaited, and
-/// the first gets are polled again only when the others have ended. `buffer_unordered` does this in a loop whose
-/// body reads.
+/// `gets` gets begin at the same time, and are polled until one of them queues for memory. Then other gets are
+/// awaited. The first gets are not polled again until the others have ended. `buffer_unordered` does this in a loop
+/// whose body reads.
 fn one_more_ends(cache_bytes: u64, gets: u32, rows: u32) {
     let directory = tempfile::tempdir().expect("the system has room");
     let db = Database::builder(&directory).cache_bytes(cache_bytes).open().expect("the disk works");
@@ -250,7 +250,7 @@ fn one_more_ends(cache_bytes: u64, gets: u32, rows: u32) {
             if db.cache().usage().queued > 0 {
                 break;
             }
-            // The pages of all are here before one of them goes on.
+            // The pages for all waiting gets have arrived before any of these gets goes on.
             let mut waiting: BTreeSet<u32> = begun.keys().copied().collect();
             while !waiting.is_empty() {
                 waiting.remove(&woken.recv().expect("this end has a sender, too"));
@@ -273,7 +273,7 @@ fn one_more_ends(cache_bytes: u64, gets: u32, rows: u32) {
     directory.close().expect("it is ours");
 }
 
-/// Says who was woken.
+/// A waker that reports the number of its get.
 struct Numbered {
     number: u32,
     woken: Mutex<Sender<u32>>,
@@ -281,7 +281,7 @@ struct Numbered {
 
 impl Wake for Numbered {
     fn wake(self: Arc<Self>) {
-        // At the end nobody asks any more.
+        // At the end, nobody receives these numbers any more.
         self.woken.lock().expect("nobody panics").send(self.number).ok();
     }
 }
@@ -296,7 +296,7 @@ fn a_read_ends_though_10000_others_are_not_polled_in_a_cache_of_64_mib() {
     one_more_ends(64 << 20, 10_000, 200_000);
 }
 
-/// One more visit, as a program counts it.
+/// Counts one more visit in the way in which a program does it.
 async fn visit(db: &Database, table: &Table) -> larch::Result<u64> {
     db.transact_async(async |mut tx| {
         let before = tx.get_async(table, "visits").await?;
@@ -356,7 +356,7 @@ fn a_transaction_runs_in_a_handler_of_axum() {
     use axum::extract::{Request, State};
     use axum::handler::Handler;
 
-    /// A handler whose closure is that of the documentation.
+    /// A handler with the same closure as in the documentation.
     async fn buy(State((db, table)): State<(Database, Table)>) -> String {
         let done = db
             .transact_async(async |mut tx| {

@@ -1,5 +1,5 @@
-//! A follower shows every commit up to one version and none after it, whatever the writer does meanwhile, and leaves
-//! nothing behind.
+//! A follower shows all commits up to some version and no later ones, whatever the writer does meanwhile. It leaves
+//! no files behind.
 
 use larch::{Database, Durability, Follow, Readable as _, Snapshot, Version};
 use os::sim::SimDisk;
@@ -16,7 +16,7 @@ const HERE: &str = "db";
 /// All rows of all tables.
 type Rows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 
-/// What each version shows.
+/// The rows that each version shows.
 type History = BTreeMap<Version, Rows>;
 
 fn builder(machine: &Machine) -> larch::Builder {
@@ -39,7 +39,7 @@ fn rows_at(db: &Database, snapshot: &Snapshot) -> Rows {
         let table = db.table(&name).expect("it is there");
         for row in snapshot.range(&table, ..) {
             let (key, value) = match row {
-                // The snapshot is older than the table.
+                // The table was made after the snapshot.
                 Err(larch::Error::TableDropped(_)) => break,
                 row => row.expect("the disk works"),
             };
@@ -49,16 +49,16 @@ fn rows_at(db: &Database, snapshot: &Snapshot) -> Rows {
     all
 }
 
-/// The rows of `version` that are in tables which were not dropped since.
+/// Of the `rows` of `version`, those in tables that were not dropped since.
 fn known(dropped: &BTreeMap<String, Version>, rows: Rows, version: Version) -> Rows {
     let is_there = |name: &str| dropped.get(name).is_none_or(|dropped| *dropped < version);
     rows.into_iter().filter(|((name, _), _)| is_there(name)).collect()
 }
 
-/// A follower, the snapshots that it keeps with what they showed, and the newest version that it has shown.
+/// A follower, its snapshots with the rows that they showed, and the newest version that it has shown.
 type Follower = (Database, Vec<(Snapshot, Rows)>, Version);
 
-/// A writer, what it has shown, and its followers with the snapshots that they keep.
+/// A writer, the rows that it has shown, and its followers with their snapshots.
 struct World {
     machine: Machine,
     disk: Arc<SimDisk>,
@@ -67,7 +67,8 @@ struct World {
     rows: Rows,
     history: History,
     followers: Vec<Follower>,
-    /// The version at which a table was dropped last. A drop is no commit, and is seen with the files.
+    /// For each table, the version at which it was last dropped. A drop is no commit. A follower sees it together
+    /// with the new files.
     dropped: BTreeMap<String, Version>,
 }
 
@@ -102,7 +103,7 @@ impl World {
         ["a", "b", "c"][self.random.random_range(0..3)].to_owned()
     }
 
-    /// Something that a writer does.
+    /// Lets the writer do something random.
     fn write(&mut self) {
         let (name, key, other) = (self.table(), self.key(), self.key());
         let value = vec![self.random.random::<u8>(); self.random.random_range(0..200)];
@@ -110,7 +111,7 @@ impl World {
         let table = db.table(&name).expect("the disk works");
         match self.random.random_range(0..100u32) {
             0..60 => {
-                // Two tables in one commit.
+                // Writes to two tables in one commit.
                 let second = db.table("a").expect("the disk works");
                 let mut batch = db.batch();
                 batch.insert(&table, &key, &value);
@@ -152,7 +153,7 @@ impl World {
         self.history.insert(version, rows);
     }
 
-    /// Something that a follower does.
+    /// Lets a follower do something random.
     fn read(&mut self) {
         let choice = self.random.random_range(0..10u32);
         if self.followers.is_empty() || (choice == 0 && self.followers.len() < 3) {
@@ -166,7 +167,7 @@ impl World {
             1 => _ = self.followers.swap_remove(at),
             2 => kept.clear(),
             3 => {
-                // Tables that were dropped since then cannot be opened.
+                // Tables that were dropped since the snapshot cannot be opened.
                 for (snapshot, rows) in kept {
                     let version = snapshot.version();
                     let (seen, before) = (known(&self.dropped, rows_at(db, snapshot), version), rows.clone());
@@ -196,7 +197,7 @@ impl World {
         }
     }
 
-    /// The SSTs in the directory.
+    /// The number of SSTs in the directory.
     fn ssts(&self) -> usize {
         let listed = self.disk.list(Path::new(HERE)).expect("the disk works");
         listed.iter().filter(|entry| entry.name.ends_with(".sst")).count()
@@ -290,7 +291,7 @@ fn a_writer_that_cannot_look_at_leases_removes_nothing_that_is_read() {
         let table = db.table("a").expect("the disk works");
         world.disk.fail_operation(n, ErrorKind::PermissionDenied);
         for round in 0..3 {
-            // Any of these may fail.
+            // Any of these operations may fail.
             table.insert("key", format!("round {round}")).ok();
             db.flush().ok();
             db.compact().ok();
@@ -298,7 +299,7 @@ fn a_writer_that_cannot_look_at_leases_removes_nothing_that_is_read() {
         world.disk.clear_faults();
         assert!(rows_at(&follower, &snapshot) == rows, "operation {n}: a snapshot of version {} changed", version.0);
         drop((snapshot, follower, table, db));
-        // The next open removes what is left.
+        // The next open removes the files that are left.
         world.writer = None;
         let db = world.writer().clone();
         let named: u64 =

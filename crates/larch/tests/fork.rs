@@ -1,4 +1,5 @@
-//! A process that forks after it has opened a database keeps it; the child is refused and does no harm.
+//! A process that forks after it has opened a database keeps the database. The child process is refused and does no
+//! harm.
 
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "a fork")]
@@ -26,8 +27,8 @@ fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
     let mut submitted = db.batch();
     submitted.insert(&table, "a", "1");
     let mut commit = submitted.submit().expect("the disk works");
-    // SAFETY: until it exits, the child only makes calls that are promised to take no lock that another thread may
-    // have held. It also allocates, which the C library allows.
+    // SAFETY: until it exits, the child only makes calls for which we promise that they take no lock that another
+    // thread may hold. It also allocates, which the C library allows.
     match unsafe { fork() }.expect("the system forks") {
         ForkResult::Child => {
             let is_refused = |outcome: Result<(), Error>| matches!(outcome, Err(Error::Forked));
@@ -45,9 +46,9 @@ fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
             refused &= is_refused(db.drop_table("t").map(drop));
             refused &= is_refused(table.alter(|options| options.metadata = vec![1]));
             refused &= is_refused(table.clone_as("v").map(drop));
-            // None of these writes, removes a file or waits for a thread that is not in the child.
+            // None of these drops writes, removes a file, or waits for a thread that does not exist in the child.
             drop((import, table, db, in_temporary, temporary));
-            // SAFETY: nothing of the parent's is to run at the end of the child.
+            // SAFETY: no code of the parent may run when the child ends.
             unsafe { nix::libc::_exit(i32::from(!refused)) }
         }
         ForkResult::Parent { child } => {
@@ -73,12 +74,12 @@ fn a_forked_child_that_stays_does_not_keep_the_database_locked() {
     let directory = tempfile::tempdir().expect("the system has room");
     let db = Database::open(&directory).expect("it opens");
     let (mut end, stay) = std::io::pipe().expect("the system has room");
-    // SAFETY: until it exits the child only reads from a pipe.
+    // SAFETY: until it exits, the child only reads from a pipe.
     match unsafe { fork() }.expect("the system forks") {
         ForkResult::Child => {
             drop(stay);
             end.read_exact(&mut [0]).ok();
-            // SAFETY: nothing of the parent's is to run at the end of the child.
+            // SAFETY: no code of the parent may run when the child ends.
             unsafe { nix::libc::_exit(0) }
         }
         ForkResult::Parent { child } => {

@@ -1,4 +1,5 @@
-//! What an unused database costs: memory beside its rows and the shared cache, descriptors, threads.
+//! What a database costs that is open but not used: memory in addition to its rows and the shared cache, file
+//! descriptors, and threads.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "descriptors and threads are the machine's")]
@@ -34,15 +35,15 @@ fn open(directory: &Path, cache: &Cache, i: usize) -> Database {
     Database::builder(directory.join(i.to_string())).cache(cache).open().expect("the disk works")
 }
 
-/// Each is written to, so that log, manifest and files have been in use, and is then left alone until its files are
-/// closed.
+/// Each database is written to, so that its log, manifest and files have been in use. Then nobody uses it until its
+/// files are closed.
 #[test]
 fn an_idle_database_costs_no_thread_two_descriptors_and_16_kib() {
     let machine = Machine::real();
     let scratch = Scratch::new("idle");
     let directory = scratch.path();
     let cache = Cache::with_open_files(8 << 20, OPEN_FILES);
-    // What the process has once, it has now.
+    // After this, the process has everything that it needs only once.
     drop(open(directory, &cache, DATABASES));
     let before = Process::live_bytes();
     let (descriptors_before, threads_before) = (descriptors(), threads());
@@ -57,8 +58,9 @@ fn an_idle_database_costs_no_thread_two_descriptors_and_16_kib() {
         })
         .collect();
     assert!(threads() < threads_before + 16, "{} threads", threads());
-    // The databases close their files a second after the last use. If they do not, this test waits for ever. Besides
-    // directories and locks, the process has open only files of the cache and what asynchronous reads need.
+    // The databases close their files a second after the last use. If they do not, this test waits forever. In
+    // addition to directories and locks, the process then has open only files of the cache and what asynchronous
+    // reads need.
     while descriptors() > descriptors_before + 2 * DATABASES + OPEN_FILES + 8 {
         machine.clock.sleep(Duration::from_millis(10));
     }

@@ -1,4 +1,4 @@
-//! Commits in flight: one thread makes many commits, and threads, futures and callbacks wait for them. The simulated
+//! Commits in flight: one thread makes many commits. Threads, futures and callbacks wait for them. The simulated
 //! disk crashes and fails. The tests run without threads and with threads.
 
 #![allow(
@@ -123,7 +123,7 @@ fn one_thread_awaits_a_thousand_commits_with_few_syncs() {
         versions
     }));
     assert!(versions.is_sorted() && versions.len() == 1000);
-    // One sync is for the commits. The job that works ahead of the next log makes one or two other syncs.
+    // One sync makes the commits durable. The job that prepares the next log makes one or two more syncs.
     let syncs = disk.sync_count() - before;
     assert!((1..=4).contains(&syncs), "{syncs} syncs");
 }
@@ -165,7 +165,8 @@ fn threads_futures_and_callbacks_wait_beside_each_other_while_logs_end() {
     assert_eq!(table.iter().count(), 1200);
 }
 
-/// What is said to be durable survives a crash. What is lost is at the end, and was not said to be durable.
+/// Commits that were reported as durable survive a crash. Only commits at the end are lost, and none of them was
+/// reported as durable.
 #[test]
 fn a_crash_leaves_a_prefix_with_all_that_was_said_to_be_durable() {
     let mut lost = 0;
@@ -265,7 +266,7 @@ fn handles_keep_the_database_open_until_their_wait_is_over() {
         calls.on_durable(move |outcome| sender.send(outcome).expect("the test waits"));
         called.recv().expect("it is called").expect("it is open");
         drop(called);
-        // The thread that called may still be about to close it.
+        // The thread that made the last call may still be closing the database.
         let db = (0..).find_map(|_| {
             std::thread::yield_now();
             let machine = Machine::simulated_on(disk.clone(), 1);

@@ -1,6 +1,7 @@
-//! Memory of a million reads while nothing is written, half of them in a database opened read-only, and memory of
-//! transactions of every kind. An allocator counts the bytes in use, and the count ends where it began. A database
-//! to which nobody writes makes no new view, so only the end of a read can free what the read took.
+//! Counts the memory of a million reads while nothing is written, half of them in a database opened read-only. Also
+//! counts the memory of transactions of every kind. An allocator counts the bytes in use, and at the end this
+//! number must be the same as at the beginning. If nobody writes to a database, it makes no new view. So only the
+//! end of a read can free the memory that the read took.
 
 use kit::allocations::{Counting, Thread};
 use larch::index::{IndexKeys, IndexOptions};
@@ -22,7 +23,7 @@ fn key(i: u32) -> [u8; 4] {
     (i.wrapping_mul(7919) % ROWS).to_be_bytes()
 }
 
-/// Polls a future as often as `times` says and drops it.
+/// Polls a future at most `times` times, and drops it.
 fn poll<T>(future: impl Future<Output = T>, times: u32) -> Option<T> {
     let mut future = pin!(future);
     let context = &mut Context::from_waker(Waker::noop());
@@ -32,7 +33,7 @@ fn poll<T>(future: impl Future<Output = T>, times: u32) -> Option<T> {
     })
 }
 
-/// Does a read of one of many kinds, chosen by `i`. Returns whether the read was dropped before it was done.
+/// Does one read. `i` chooses one of many kinds of reads. Returns whether the read was dropped before it was done.
 fn read(db: &Database, i: u32) -> bool {
     let table = db.existing_table("t").expect("the disk works").expect("the table is there");
     let key = key(i);
@@ -72,12 +73,12 @@ fn read(db: &Database, i: u32) -> bool {
     cut_short
 }
 
-/// Half a million reads leave nothing behind: neither bytes nor pages in use, nor anything that `metrics` counts.
+/// Half a million reads leave nothing behind: no bytes, no pages in use, and nothing else that `metrics` counts.
 fn check(read_only: bool) {
     let disk = SimDisk::new(1);
     let open = |read_only: bool| {
         let machine = Machine::simulated_on(disk.clone(), 1);
-        // A third of the data: some reads find their pages, others miss them.
+        // The cache holds a third of the data, so some reads find their pages in memory and others do not.
         let builder = Database::builder("db").machine(machine).cache_bytes(1 << 20).read_only(read_only);
         builder.open().expect("the disk works")
     };
@@ -97,7 +98,7 @@ fn check(read_only: bool) {
         db
     };
 
-    // The cache fills, and its lists reach their lengths.
+    // First, the cache fills and its lists get their final lengths.
     let mut cut_short = (0..50_000).filter(|&i| read(&db, i)).count();
     let at_start = Thread::so_far().live_bytes();
     cut_short += (0..500_000).filter(|&i| read(&db, i)).count();
@@ -127,7 +128,7 @@ fn half_a_million_reads_of_a_database_opened_read_only_leave_nothing_behind() {
     check(true);
 }
 
-/// Makes one key of an index of the first byte of the value.
+/// An index with one key for each row: the first byte of the value.
 struct FirstByte;
 
 impl IndexKeys for FirstByte {
@@ -182,7 +183,8 @@ impl Indexed {
         tx
     }
 
-    /// A transaction of one of many kinds, `i` says which and on what rows. The rows are as many afterwards.
+    /// Does one transaction. `i` chooses one of many kinds, and the rows. Afterwards, the number of rows is the
+    /// same as before.
     fn transaction(&self, i: u32) {
         let Self { db, table, index } = self;
         let key = row(i);
@@ -206,7 +208,8 @@ impl Indexed {
                 assert!(tx.commit().expect("the disk works").is_ok());
             }
             5 | 6 => {
-                // Its writes take more than their share of the write buffer, and then more than half of it.
+                // In one case, the writes take more than their share of the write buffer. In the other case, they
+                // take more than half of the write buffer.
                 let mut tx = self.begin();
                 for j in 0..INDEXED_ROWS / (i % 18 - 3) {
                     tx.insert(table, row(i + j), value(j)).expect("the disk works");
@@ -284,10 +287,10 @@ fn transactions_of_every_kind_leave_nothing_behind() {
     let settle = || {
         indexed.db.flush().expect("the disk works");
         indexed.db.compact().expect("the disk works");
-        // The manifest grows on the disk, which is simulated in memory.
+        // The bytes of the simulated disk are subtracted, because the manifest grows on the disk.
         Thread::so_far().live_bytes() - disk.memory_bytes() as i64
     };
-    // The cache fills, and its lists reach their lengths.
+    // First, the cache fills and its lists get their final lengths.
     (0..18 * 20).for_each(|i| indexed.transaction(i));
     let at_start = settle();
     (0..18 * 100).for_each(|i| indexed.transaction(i));

@@ -1,4 +1,4 @@
-//! Asks a store again after an answer that another attempt may change. It does not know what is asked.
+//! Asks a store again if its answer may be different in another attempt. It does not know what the request is.
 
 use os::Clock;
 use os::store::is_certain;
@@ -6,14 +6,14 @@ use os::{Random, sync::Arc};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// The longest time from the start of the first attempt to the start of the last one. A store over a network
-/// repeats a request by itself for longer than this, so such a request is not repeated here.
+/// The longest time from the start of the first attempt to the start of the last attempt. A store over a network
+/// itself repeats a request for longer than this. So such a request is not repeated here.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// The first and the longest wait between two attempts.
+/// The shortest and the longest wait between two attempts.
 const WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(2));
 
-/// When to ask again.
+/// Decides when to ask again.
 #[derive(Debug)]
 pub struct Again {
     clock: Arc<dyn Clock>,
@@ -23,7 +23,7 @@ pub struct Again {
 }
 
 impl Again {
-    /// Begins now.
+    /// Begins to count the time now.
     pub fn new(clock: &Arc<dyn Clock>, random: &Arc<dyn Random>) -> Again {
         Again { clock: clock.clone(), random: random.clone(), begin: clock.now(), wait: WAITS.0 }
     }
@@ -41,8 +41,8 @@ impl Again {
         true
     }
 
-    /// Repeats the request until its answer is final (another attempt would not change it) or the time is up.
-    /// `AlreadyExists` is a final answer.
+    /// Repeats the request until its answer is final or the time is up. An answer is final if another attempt would
+    /// not change it. `AlreadyExists` is a final answer.
     ///
     /// # Errors
     ///

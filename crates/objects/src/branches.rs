@@ -1,9 +1,9 @@
-//! Knows which SSTs of a database its branches may need, so that its writer does not remove those SSTs. It does not
-//! know how a branch is made.
+//! Knows which SSTs of a database its branches may need. The writer of the database does not remove these SSTs. It
+//! does not know how a branch is made.
 //!
-//! A branch says in its own journal (`PARENTS`) which files it needs, and it needs fewer of them as time goes by.
-//! So an old list of its files never lacks a file that it needs now. The list is read again when it keeps a file
-//! from being removed.
+//! A branch says in its own journal (`PARENTS`) which files it needs. Over time it needs fewer of them, and never
+//! others. So an old list of these files always includes the files that the branch needs now. If the list keeps a
+//! file from being removed, the list is read again.
 //!
 //! | the journal of the branch | |
 //! |---|---|
@@ -11,10 +11,10 @@
 //! | is longer, and names this database | it needs the files that it names |
 //! | is longer, and does not name this database | it needs nothing, and will need nothing |
 //!
-//! A branch of a branch has files of all databases above it. It is added to this database before the branch in the
-//! middle can give up a file that the lower branch has. So when this writer has read that a branch does not need a
-//! file, it puts a sheet before it removes the file: then it knows all branches that were added before that
-//! reading.
+//! A branch of a branch has files of all databases above it. It is added to this database early: before the branch
+//! in the middle can give up a file that the lower branch has. So when this writer has read that a branch does not
+//! need a file, it puts a sheet before it removes the file. After this sheet, it knows all branches that were added
+//! before it read.
 //!
 //! Thread safe.
 
@@ -28,21 +28,21 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// How long the making of a branch may take, by the clocks of two machines. After this time the writer makes sure
-/// that the branch will not be made.
+/// How long it may take to make a branch, measured by the clocks of two machines. After this time, the writer makes
+/// sure that the branch will not be made any more.
 pub const MADE_WITHIN: Duration = Duration::from_secs(3600);
 
-/// The time after which a branch that keeps a file is read again.
+/// If a branch keeps a file from being removed, the branch is read again after this time.
 const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(300);
 
 /// What a branch needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// The branch is not there yet, so it may need all SSTs.
+    /// The branch does not exist yet, so it may need all SSTs.
     All,
-    /// It needs these SSTs: names and lengths.
+    /// The branch needs these SSTs, given by name and length.
     These(BTreeMap<String, u64>),
-    /// It needs nothing, and never will.
+    /// The branch needs nothing, and never will.
     Nothing,
 }
 
@@ -64,7 +64,7 @@ pub fn parents_in(journal: &Journal, table: &Table) -> io::Result<Parents> {
 ///
 /// # Errors
 ///
-/// If the journal of the branch cannot be read.
+/// The journal of the branch cannot be read.
 pub fn needs(store: &Arc<dyn Store>, outside: &Outside, id: u64, branch: &Branch) -> io::Result<Needs> {
     let journal = journal_at(store, outside, &branch.prefix);
     let (table, next) = journal.newest()?;
@@ -76,22 +76,23 @@ pub fn needs(store: &Arc<dyn Store>, outside: &Outside, id: u64, branch: &Branch
     Ok(of_this.map_or(Needs::Nothing, |parent| Needs::These(parent.files)))
 }
 
-/// Makes sure that a missing branch is never made: puts the first sheet of its journal, without the branch.
+/// Makes sure that a missing branch is never made. To do so, it puts the first sheet of the branch's journal,
+/// without the branch.
 ///
 /// # Errors
 ///
-/// `AlreadyExists` if the branch, or another database in its place, was made meanwhile; an error of the store.
+/// `AlreadyExists` if the branch was made meanwhile, or another database in its place; an error of the store.
 fn prevent(store: &Arc<dyn Store>, outside: &Outside, branch: &Branch) -> io::Result<()> {
     let journal = journal_at(store, outside, &branch.prefix);
     let (table, _) = journal.newest()?;
     journal.begin_at(branch.sheet, &table, 0, &[])
 }
 
-/// Like [`needs`], but gives up a branch that is not there after [`MADE_WITHIN`].
+/// Like [`needs`], but if the branch does not exist after [`MADE_WITHIN`], it gives up the branch.
 ///
 /// # Errors
 ///
-/// As [`needs`]; an error of the store.
+/// The errors of [`needs`]; an error of the store.
 pub fn settled_needs(store: &Arc<dyn Store>, outside: &Outside, id: u64, branch: &Branch) -> io::Result<Needs> {
     let found = needs(store, outside, id, branch)?;
     let made_until = Duration::from_secs(branch.since).saturating_add(MADE_WITHIN);
@@ -111,14 +112,14 @@ pub struct Branches {
     journal: Arc<Journal>,
     parents: Arc<ParentsOf>,
     known: Mutex<HashMap<u64, Known>>,
-    /// Whether a branch was read since the last sheet was put.
+    /// Whether some branch was read since the last sheet was put.
     has_read: AtomicBool,
-    /// Held while branches are read: what one thread has read is safe for another thread only after a sheet was
-    /// put.
+    /// Held while branches are read. The reason is that one thread may use what another thread has read only after
+    /// a sheet was put.
     dividing: Mutex<()>,
 }
 
-/// What is known of a branch, and since when.
+/// What is known about a branch, and since when.
 #[derive(Clone, Debug)]
 struct Known {
     needs: Arc<Needs>,
@@ -132,15 +133,16 @@ impl Branches {
         Branches { journal, parents, known, has_read, dividing: Mutex::new(()) }
     }
 
-    /// Divides SSTs that are no longer in the manifest into those that can be removed and those that branches may
-    /// need. Files that lie with other databases are in neither list: this database gives them up.
+    /// Divides SSTs that are no longer in the manifest into two lists: those that can be removed, and those that
+    /// branches may need. Files that are stored with other databases are in neither list: this database gives them
+    /// up.
     ///
     /// # Errors
     ///
-    /// If this process is not the writer any more, or its parents cannot be read.
+    /// This process is not the writer any more, or its parents cannot be read.
     pub fn divide(&self, files: Vec<String>) -> io::Result<(Vec<String>, Vec<String>)> {
         let _dividing = self.dividing.lock();
-        // All that is read from now on is new enough, however long the rest takes.
+        // Everything that is read from now on is new enough, however long the rest of this call takes.
         let begin = self.journal.outside.clock.now();
         let parents = self.parents.get()?;
         let (others, own): (BTreeSet<_>, BTreeSet<_>) =
@@ -154,7 +156,7 @@ impl Branches {
             if !self.has_read.swap(false, Ordering::Relaxed) {
                 return Ok((free, kept));
             }
-            // The sheet may bring branches that were not known before.
+            // With this sheet, branches may become known that were not known before.
             self.journal.put_now()?;
         }
     }
@@ -170,7 +172,8 @@ impl Branches {
         })
     }
 
-    /// What a branch needs. If it keeps `file` and was not read shortly before `now`, its journal is read again.
+    /// What a branch needs. If the branch keeps `file` and was not read shortly before `now`, its journal is read
+    /// again.
     fn needs(&self, id: u64, branch: &Branch, file: &str, now: Duration) -> Arc<Needs> {
         let known = self.known.lock().get(&id).cloned();
         let is_enough = |known: &Known| match &*known.needs {
@@ -181,10 +184,10 @@ impl Branches {
         if let Some(known) = known.filter(is_enough) {
             return known.needs;
         }
-        // A branch whose journal cannot be read may need all.
+        // If the journal of a branch cannot be read, the branch may need all files.
         let read = settled_needs(self.journal.store(), &self.journal.outside, id, branch).unwrap_or(Needs::All);
         self.has_read.store(true, Ordering::Relaxed);
-        // The reading may have taken long.
+        // Reading may have taken a long time, so the clock is read again.
         let (needs, at) = (Arc::new(read), self.journal.outside.clock.now());
         self.known.lock().insert(id, Known { needs: needs.clone(), at });
         needs

@@ -1,5 +1,5 @@
-//! Makes a branch of a database: a second database in the same store, which shares the SSTs of the first. It does
-//! not know which SSTs a database has; its caller knows.
+//! Makes a branch of a database. A branch is a second database in the same store, and it shares the SSTs of the
+//! first database. It does not know which SSTs a database has. Its caller knows that.
 //!
 //! ```text
 //! 1  the journal of the branch is looked at: it has no files, and ends before sheet n
@@ -8,9 +8,9 @@
 //! 4  sheet n of the branch: these files, and PARENTS, which says where its SSTs lie
 //! ```
 //!
-//! After step 2, no writer removes an SST that the manifest of step 3 has: before it can say in a sheet that it
-//! does not need the file any more, it reads the sheet of step 2. Step 4 succeeds only if nobody has put sheet n.
-//! So whoever wants to know whether the branch will be there puts sheet n himself, or finds it.
+//! After step 2, no writer removes an SST that the manifest of step 3 has. Before a writer can say in a sheet that
+//! it does not need the file any more, it reads the sheet of step 2. Step 4 succeeds only if nobody has put sheet
+//! n. So a process that wants to know whether the branch will exist puts sheet n itself, or finds it.
 //!
 //! | what ends in between | what is left |
 //! |---|---|
@@ -30,44 +30,45 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
-/// The most bytes of growing files (manifest and logs) that are copied to one sheet.
+/// The most bytes of growing files that are copied to one sheet. Growing files are the manifest and the logs.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The most attempts to make a branch. One fails if sheets were removed while it read them.
+/// The most attempts to make a branch. An attempt fails if sheets were removed while it read them.
 const ATTEMPTS: u32 = 3;
 
-/// Returns the names and lengths of the SSTs of the database on a disk. The disk shows one moment and is read only.
+/// Returns the names and lengths of the SSTs that the database on a disk has. The disk shows the database at one
+/// moment and can only be read.
 pub type SstsOf<'f> = &'f dyn Fn(&Arc<StoreDisk>) -> io::Result<Vec<DirectoryEntry>>;
 
-/// What a branch has when it is made.
+/// What a new branch consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BranchReport {
-    /// SSTs that it shares.
+    /// The number of SSTs that it shares with the origin.
     pub files: u64,
-    /// The bytes in them.
+    /// The bytes of these SSTs.
     pub bytes: u64,
-    /// Bytes of the manifest and of logs, which were copied.
+    /// The bytes of the manifest and of the logs, which were copied.
     pub copied_bytes: u64,
 }
 
 /// A branch that a database has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BranchInfo {
-    /// Where it lies in the store.
+    /// The prefix of the branch in the store.
     pub prefix: String,
-    /// When it was asked for, since the start of 1970.
+    /// When the branch was asked for, as the time since the start of 1970.
     pub since: Duration,
-    /// How many SSTs of the database it needs, and the bytes in them. `None` if the branch is not there yet: it is
-    /// being made, or its making was not finished.
+    /// How many SSTs of the database the branch needs, and their bytes. `None` if the branch does not exist yet. It
+    /// is being made, or its making was not finished.
     pub files: Option<(u64, u64)>,
 }
 
-/// What was removed with a database.
+/// What was removed together with a database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DropReport {
-    /// SSTs of its own.
+    /// The number of SSTs that belonged only to this database.
     pub files: u64,
-    /// The bytes in them.
+    /// The bytes of these SSTs.
     pub bytes: u64,
 }
 
@@ -79,9 +80,9 @@ fn no_database(prefix: &str) -> io::Error {
     error(ErrorKind::NotFound, format!("there is no database at {prefix}"))
 }
 
-/// Makes a branch of the database at `from`, at the prefix `to`. It has all commits that were durable in the store
-/// when the call began. `store` understands names that begin with `/`. `directory` is the path of the disk that is
-/// given to `ssts_of`.
+/// Makes a branch of the database at the prefix `from`. The branch is at the prefix `to`. The branch has all
+/// commits that were durable in the store when the call began. `store` must understand names that begin with `/`.
+/// `directory` is the path of the disk on which `ssts_of` is called.
 ///
 /// # Errors
 ///
@@ -98,7 +99,7 @@ pub fn branch(
     loop {
         let branching = Branching { store, outside, from, to, directory };
         match branching.make(ssts_of) {
-            // A sheet was removed while it was read, or files went to another parent.
+            // A sheet was removed while it was read, or files were moved to another parent.
             Err(error) if error.kind() == ErrorKind::Interrupted && attempt < ATTEMPTS => attempt += 1,
             outcome => return outcome,
         }
@@ -130,8 +131,9 @@ impl Branching<'_> {
             return Err(no_database(from));
         }
         let branch = Branch { prefix: to.to_owned(), sheet, since: outside.clock.wall().as_secs() };
-        // The databases above the origin learn of the branch first. A file of theirs that the origin needs when it
-        // learns of the branch, it also needed at that earlier time: it never gets new files of theirs.
+        // The databases above the origin get the branch first. The origin never gets new files of these databases.
+        // So if it needs one of their files when it gets the branch itself, it already needed this file at that
+        // earlier time.
         let mut parents = parents_in(&origin, &seen).map_err(|error| self.again(error))?;
         for parent in &mut parents.0 {
             parent.id = outside.random.next_u64();
@@ -162,7 +164,7 @@ impl Branching<'_> {
             report.bytes += bytes;
             let prefix = lying.having(&name).map_or(from, |parent| &parent.prefix);
             let Some(parent) = parents.0.iter_mut().find(|parent| parent.prefix == prefix) else {
-                // The origin was dropped and made again meanwhile.
+                // Meanwhile, the origin was dropped and made again.
                 return Err(self.again(ErrorKind::NotFound.into()));
             };
             parent.files.insert(name, bytes);
@@ -178,8 +180,8 @@ impl Branching<'_> {
         Ok(report)
     }
 
-    /// If something is missing because it was removed while it was read, returns the error that begins the branch
-    /// again.
+    /// If something is missing because it was removed while it was read, returns the error that makes the caller
+    /// try again.
     fn again(&self, cause: io::Error) -> io::Error {
         if cause.kind() != ErrorKind::NotFound {
             return cause;
@@ -188,11 +190,12 @@ impl Branching<'_> {
     }
 }
 
-/// The branches that may need files of the database at a prefix. Branches that need nothing any more are left out.
+/// The branches that may need files of the database at the prefix `of`. If a branch needs nothing any more, it is
+/// left out.
 ///
 /// # Errors
 ///
-/// If a journal cannot be read.
+/// A journal cannot be read.
 pub fn branches(store: &Arc<dyn Store>, outside: &Outside, of: &str) -> io::Result<Vec<BranchInfo>> {
     let (table, next) = journal_at(store, outside, of).newest()?;
     if next == 1 {
@@ -217,15 +220,15 @@ fn needing(
     Ok(found)
 }
 
-/// Drops the database at a prefix, with all its SSTs. Its writer is fenced, and it no longer needs any files of
-/// other databases. The last sheet stays, and so do the sheets in which writers took over within a week; so nobody
-/// who does not know of this writes to the database.
+/// Drops the database at the prefix `at`, with all its SSTs. Its writer is fenced. The database needs no files of
+/// other databases any more. The last sheet stays, and so do the sheets in which writers took over within the last
+/// week. So a process that does not know about the drop cannot write to the database.
 ///
 /// # Errors
 ///
-/// `NotFound` if nothing is there; `InvalidInput` if there are directories, so it is no database;
-/// `DirectoryNotEmpty` if branches need files of it; an error of the store. If a call has failed in the middle, the
-/// next call continues its work.
+/// `NotFound` if nothing is at this prefix; `InvalidInput` if the prefix has directories, because then it is not a
+/// database; `DirectoryNotEmpty` if branches need files of the database; an error of the store. If a call has
+/// failed in the middle, the next call continues the work.
 pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io::Result<DropReport> {
     let journal = journal_at(store, outside, at);
     let (table, next) = journal.newest()?;
@@ -237,18 +240,18 @@ pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io:
             format!("{at} has backups, and no database; to remove them all, remove every object whose name begins so");
         return Err(error(ErrorKind::InvalidInput, why));
     }
-    // If a branch needs files, the writer is not fenced.
+    // If a branch needs files, this returns before the writer is fenced.
     refuse_if_needed(store, outside, at, &table.branches, "")?;
     journal.take_over(|_| Ok(None))?;
     let dropped = journal.drop_files().and_then(|()| {
-        // A branch that was made before all names of the files were taken away needs the SSTs.
+        // If a branch was made before all names of the files were removed, it needs the SSTs.
         let objects = loop {
             let branches = journal.branches();
             refuse_if_needed(store, outside, at, &branches, "the database is dropped, but its files stay: ")?;
             let objects = objects_of(&journal)?;
-            // Now all branches that were added before the reading are known. And the listed objects belong to this
-            // database: a database that was made in its place before the listing would have put a sheet, and this
-            // put would have met it.
+            // After this sheet, all branches are known that were added before they were read. The listed objects
+            // belong to this database: if another database had been made in its place before the listing, it would
+            // have put a sheet, and this put would have met that sheet.
             journal.put_now()?;
             if journal.branches() == branches {
                 break objects;

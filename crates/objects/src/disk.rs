@@ -1,12 +1,12 @@
-//! The disk. It does not know how sheets are put, nor how objects are read.
+//! The disk of a database in a store. It does not know how sheets are put, nor how objects are read.
 //!
-//! The disk has one directory, and directories within it that have none. Files whose names end with `.sst` are
-//! objects: they are written once, are durable when they are synced, and are read without asking whether they are
-//! there. Files in the directory `workers` are objects too, and each is put whole. All other files grow and are in
-//! the journal. The names of directories are in the journal too, and end with `/` there. Second names of files, and
-//! other directories, are refused.
+//! The disk has one directory and directories within it. Those have no directories. Files whose names end with
+//! `.sst` are objects. They are written once and are durable when they are synced. Reads do not check first whether
+//! they exist. Files in the directory `workers` are objects, too. Each of them is put as a whole. All other files
+//! are in the journal and can grow. The names of directories are also in the journal. There, they end with `/`.
+//! Second names for files, and directories at other places, are refused.
 //!
-//! [`Local`] says what is on this machine in addition.
+//! [`Local`] says which files are on this machine in addition.
 
 use crate::branches::Branches;
 use crate::grown_file::GrownFile;
@@ -23,22 +23,23 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-/// The name of the directory, and of the folder in the store, for files that processes put for each other.
+/// The name of the directory with files that processes put for each other. The folder in the store has the same
+/// name.
 pub(crate) const EXCHANGE: &str = "workers";
 
-/// A file that every database has.
+/// The name of a file that every database has.
 const DATABASE: &str = "CURRENT";
 
-/// What is on a disk of this machine.
+/// The files that are on a disk of this machine.
 #[derive(Clone, Debug)]
 pub struct Local {
     /// The disk.
     pub disk: Arc<dyn Disk>,
-    /// The directory of the logs, which belongs to one database. A commit that is synced is in it, and about two
-    /// puts later also in the store. If another machine takes over, it lacks the last commits: it has a prefix of
-    /// all commits.
+    /// The directory of the logs. It belongs to one database. A synced commit is in this directory. About two puts
+    /// later it is also in the store. If another machine takes over, the last commits are missing there: it has a
+    /// prefix of all commits.
     pub logs: Option<PathBuf>,
-    /// The directory for what a process writes and reads again for a while, see [`Disk::scratch`].
+    /// The directory for data that a process writes and reads again soon, see [`Disk::scratch`].
     pub scratch: Option<PathBuf>,
 }
 
@@ -54,21 +55,21 @@ pub(crate) struct Nearby {
 pub struct StoreDisk {
     removals: Arc<Removals>,
     journal: Arc<Journal>,
-    /// The databases that this one is a branch of.
+    /// The databases of which this database is a branch.
     parents: Arc<ParentsOf>,
     directory: PathBuf,
-    /// What is on this machine, such as logs. Their syncs do not wait for the store.
+    /// What is stored on this machine, for example logs. A sync of a file here does not wait for the store.
     nearby: Nearby,
     uploads: Arc<Uploads>,
 }
 
 impl StoreDisk {
-    /// The files in `store`, as if they were in `directory`. A commit that is synced is in the store.
+    /// Shows the files in `store` as if they were in `directory`. A synced commit is in the store.
     pub fn new(store: Arc<dyn Store>, directory: &Path, outside: Outside) -> Arc<StoreDisk> {
         StoreDisk::with_cuts(CUTS, store, directory, outside, Nearby::default())
     }
 
-    /// Like [`StoreDisk::new`], but with the files that `local` names on this machine.
+    /// Like [`StoreDisk::new`], but the files that `local` names are on this machine.
     pub fn with_local(store: Arc<dyn Store>, directory: &Path, outside: Outside, local: Local) -> Arc<StoreDisk> {
         let Local { disk, logs, scratch } = local;
         let logs = logs.map(|logs| LocalLogs::new(disk.clone(), &logs));
@@ -87,10 +88,10 @@ impl StoreDisk {
         StoreDisk::of_journal(Journal::new(store, outside, cuts), directory, nearby)
     }
 
-    /// The files of a journal.
+    /// A disk with the files of a journal.
     pub(crate) fn of_journal(mut journal: Journal, directory: &Path, nearby: Nearby) -> Arc<StoreDisk> {
-        // If the store fails, bytes that a log on this machine has promised are put as soon as the store answers
-        // again.
+        // If the store fails, bytes may exist that only a log on this machine has promised. They are put again as
+        // soon as the store answers.
         journal.puts_again = nearby.logs.is_some();
         let (journal, directory) = (Arc::new(journal), directory.to_owned());
         let parents = Arc::new(ParentsOf::new(&journal));
@@ -104,20 +105,20 @@ impl StoreDisk {
         &self.journal
     }
 
-    /// Does the work of timers that are due, where no threads do it.
+    /// If the machine has no threads, does the work of timers that are due.
     #[cfg(test)]
     pub(crate) fn drive(&self) {
         self.removals.drive();
         self.uploads.drive();
     }
 
-    /// The logs on this machine, if they lie there and the file is a log.
+    /// The logs on this machine, if logs are stored here and the file `name` is a log.
     fn logs(&self, name: &str) -> Option<&LocalLogs> {
         // Logs of copies, which are in directories within this one, are in the journal.
         self.nearby.logs.as_ref().filter(|_| name.ends_with(LOG) && !name.contains('/'))
     }
 
-    /// Makes an object.
+    /// Creates a file that is an object.
     fn create_object(&self, name: &str) -> io::Result<Arc<dyn File>> {
         self.check_directory_of(name)?;
         if self.parents.get()?.having(name).is_some() {
@@ -126,7 +127,7 @@ impl StoreDisk {
         Ok(Arc::new(NewObject::create(&self.journal, name)?))
     }
 
-    /// Makes a file that grows.
+    /// Creates a file that can grow.
     fn create_grown(&self, name: &str) -> io::Result<Arc<dyn File>> {
         self.check_directory_of(name)?;
         let grown = GrownFile::new(&self.journal, self.journal.create(name)?);
@@ -138,7 +139,7 @@ impl StoreDisk {
         Ok(Arc::new(LocalLog { grown, local: local?, uploads: self.uploads.clone() }))
     }
 
-    /// Opens a file that grows.
+    /// Opens a file that can grow.
     fn open_grown(&self, name: &str, access: Access) -> io::Result<Arc<dyn File>> {
         self.journal.refresh()?;
         let grown = GrownFile::new(&self.journal, self.journal.file(name).ok_or(ErrorKind::NotFound)?);
@@ -149,8 +150,8 @@ impl StoreDisk {
         })
     }
 
-    /// The files that grow in a directory, and the directories in it. The file that says where SSTs lie is left
-    /// out, because the engine does not know it.
+    /// The files that can grow in a directory, and the directories in it. The file that says where SSTs are stored
+    /// is left out, because the engine does not know it.
     fn grown_entries(&self, within: &str) -> impl Iterator<Item = DirectoryEntry> + use<> {
         let start = if within.is_empty() { String::new() } else { as_directory(within) };
         let files = self.journal.list_files().into_iter().filter(|(name, _)| name != PARENTS);
@@ -161,7 +162,7 @@ impl StoreDisk {
         })
     }
 
-    /// Refuses a file in a directory that is not there.
+    /// Returns an error if the directory of the file `name` does not exist.
     fn check_directory_of(&self, name: &str) -> io::Result<()> {
         match name.split_once('/') {
             Some((within, _)) if self.journal.file(&as_directory(within)).is_none() => Err(ErrorKind::NotFound.into()),
@@ -169,12 +170,12 @@ impl StoreDisk {
         }
     }
 
-    /// The name of the object of an SST, which lies with this database or with a parent.
+    /// The name of the object for an SST. The object is stored with this database or with a parent.
     fn object_of(&self, name: &str) -> io::Result<String> {
         Ok(self.parents.get()?.object_of(name))
     }
 
-    /// The object of a file that processes put for each other; `None` if `path` is no such file.
+    /// The name of the object for a file that processes put for each other; `None` if `path` is not such a file.
     fn exchanged(&self, path: &Path) -> Option<String> {
         let name = path.file_name()?.to_str()?;
         (path.parent()? == self.directory.join(EXCHANGE)).then(|| format!("{EXCHANGE}/{name}"))
@@ -184,7 +185,7 @@ impl StoreDisk {
         directory == self.directory.join(EXCHANGE)
     }
 
-    /// The name of a file in this directory, or in a directory within it.
+    /// The name of a file that is in this directory or in a directory within it.
     fn name<'p>(&self, action: &'static str, path: &'p Path) -> io::Result<&'p str> {
         let within = path.strip_prefix(&self.directory).ok();
         let is_file = |within: &&Path| {
@@ -197,7 +198,7 @@ impl StoreDisk {
         })
     }
 
-    /// The name of a directory within this directory; empty for this directory itself.
+    /// The name of a directory within this directory. It is empty for this directory itself.
     fn directory_name<'p>(&self, action: &'static str, directory: &'p Path) -> io::Result<&'p str> {
         if directory == self.directory {
             return Ok("");
@@ -210,7 +211,7 @@ impl StoreDisk {
         Ok(name)
     }
 
-    /// What is in a directory, in any order.
+    /// The entries of a directory, in any order.
     fn entries(&self, within: &str) -> io::Result<Vec<DirectoryEntry>> {
         self.journal.refresh()?;
         if !within.is_empty() && self.journal.file(&as_directory(within)).is_none() {
@@ -229,12 +230,12 @@ impl StoreDisk {
     }
 }
 
-/// The name of a directory in the journal.
+/// The name of a directory as the journal has it.
 fn as_directory(name: &str) -> String {
     format!("{name}/")
 }
 
-/// An object as a file of the folder that it is in.
+/// The entry of an object in the folder in which it is.
 fn entry_of(object: StoredObject) -> Option<DirectoryEntry> {
     let (_, name) = object.name.rsplit_once('/')?;
     Some(DirectoryEntry { name: name.to_owned(), bytes: object.bytes })
@@ -378,13 +379,13 @@ impl Disk for StoreDisk {
 
     fn remove_dir(&self, directory: &Path) -> io::Result<()> {
         if self.is_exchange(directory) {
-            // A folder exists as long as an object is in it.
+            // A folder needs no creation and no removal: it exists as long as it has an object.
             return Ok(());
         }
         let name = self.directory_name("remove directory", directory)?;
         let removed = match self.entries(name) {
-            // The name stays as long as objects are in the directory: without the name, no listing finds the
-            // objects.
+            // The name of the directory stays as long as it has objects, because without the name no listing finds
+            // these objects.
             Ok(entries) if !entries.is_empty() || name.is_empty() => Err(ErrorKind::DirectoryNotEmpty.into()),
             Ok(_) => self.journal.remove(&as_directory(name)),
             Err(error) => Err(error),
@@ -393,7 +394,7 @@ impl Disk for StoreDisk {
     }
 
     fn sync_dir(&self, directory: &Path) -> io::Result<()> {
-        // An object has its name as soon as it is durable.
+        // The name of an object is durable as soon as the object is durable.
         if !self.journal.has_changed_names() {
             return Ok(());
         }
@@ -444,7 +445,7 @@ impl Disk for StoreDisk {
     }
 }
 
-/// The right to write, until another writer takes over.
+/// The right to write, which ends when another writer takes over.
 #[derive(Debug)]
 struct StoreLock {
     journal: Arc<Journal>,
@@ -467,7 +468,8 @@ impl Lock for StoreLock {
 impl Drop for StoreLock {
     fn drop(&mut self) {
         if !self.removals.is_empty() {
-            // Removals may take long. Bytes that were not synced may be lost.
+            // Removals may take a long time, so the sync comes first. If the sync fails, only bytes that were not
+            // synced before may be lost.
             self.journal.sync().ok();
         }
         self.removals.remove_all();

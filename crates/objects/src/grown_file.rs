@@ -1,4 +1,4 @@
-//! A file in the journal. This module does not know in which sheets the bytes of the file are.
+//! A file that is stored in the journal. This module does not know in which sheets the bytes of the file are.
 
 use crate::journal::Journal;
 use os::File;
@@ -6,13 +6,14 @@ use os::sync::{Arc, Mutex};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 
-/// How much a reader that goes through the file reads at once: each piece of the file in a sheet costs a request.
+/// How many bytes a reader that goes through the file reads at once. Each piece of the file in a sheet costs a
+/// request.
 const AHEAD_BYTES: u64 = 8 << 20;
 
-/// How much it reads the first time: it may want only the beginning of the file.
+/// How many bytes such a reader reads the first time, because it may need only the beginning of the file.
 const FIRST_AHEAD_BYTES: u64 = 128 << 10;
 
-/// A file that grows.
+/// A file that can grow.
 #[derive(Debug)]
 pub struct GrownFile {
     journal: Arc<Journal>,
@@ -20,8 +21,8 @@ pub struct GrownFile {
     ahead: Mutex<Ahead>,
 }
 
-/// Bytes that were read before they were asked for. Another handle may have written since, so they are used only
-/// while the length is the same, and only by a handle that reads.
+/// Bytes that were read before anybody asked for them. Another handle may have written since. So these bytes are
+/// used only while the length of the file is unchanged, and only by a handle that reads.
 #[derive(Debug, Default)]
 struct Ahead {
     from: u64,
@@ -40,7 +41,7 @@ impl GrownFile {
         *self.ahead.lock() = Ahead::default();
     }
 
-    /// The bytes of a range, taken from the bytes that were read ahead if they are there.
+    /// The bytes of a range. If they were read ahead, they are taken from there.
     fn read(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
         let mut ahead = self.ahead.lock();
         if !ahead.is_used {

@@ -1,4 +1,4 @@
-//! Backups share files, and each of them is whole or not there.
+//! Backups share files. Each backup is either complete or does not exist.
 
 use crate::rows::{Rows, rows};
 use larch::backup::Backups;
@@ -23,7 +23,7 @@ fn backups(machine: &Machine) -> Backups {
     Backups::at(KEPT).on(machine)
 }
 
-/// Adds rows of `round`, which go into a file of their own.
+/// Adds the rows of `round`. They go into a separate file.
 fn add(db: &Database, round: u8) {
     let table = db.table("t").expect("a table");
     for i in 0..300u32 {
@@ -33,7 +33,7 @@ fn add(db: &Database, round: u8) {
     table.insert(format!("{round} in memory"), "yes").expect("the disk works");
 }
 
-/// Every file of the directory and those in it, with its bytes, but for locks.
+/// All files in `directory` and in the directories within it, with their bytes, except lock files.
 fn files(disk: &SimDisk, directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     for entry in disk.list(directory).expect("it is there") {
@@ -76,7 +76,8 @@ fn each_backup_is_restored_as_it_was_and_copies_only_new_files() {
         let report = db.backup(KEPT).expect("the disk works");
         let written = disk.counts().write_bytes - before;
         assert_eq!((report.number, report.version), (u64::from(round) + 1, db.version()));
-        // One file of the flush, the row in memory, and the manifest; all files before it are there already.
+        // The new files are the file of the flush, the file with the row from memory, and the manifest. All older
+        // files are there already.
         assert_eq!((report.files, report.new_files), (u64::from(round) + 3, 3), "{report:?}");
         assert!(report.new_bytes <= written && written < report.new_bytes + 2_000, "{report:?}, {written} written");
         assert!(report.new_bytes < report.bytes || round == 0);
@@ -127,7 +128,7 @@ fn old_backups_go_with_the_files_that_only_they_have() {
     assert_eq!(backups(&machine).keep(2).expect("the disk works"), [0; 0]);
     let report = db.backup(KEPT).expect("the disk works");
     assert_eq!((report.number, report.new_files), (6, 1), "the manifest is all that is new");
-    // Each file that is left belongs to a backup.
+    // Each file that is left belongs to some backup.
     backups(&machine).keep(1).expect("the disk works");
     let report = backups(&machine).verify(|_| {}).expect("the disk works");
     assert_eq!(files(&disk, Path::new(KEPT)).len() as u64, report.files + 1, "and there is its list");
@@ -140,7 +141,7 @@ fn a_backup_that_cannot_be_read_is_removed_only_if_enough_newer_ones_are_whole()
     disk.flip_bit("kept/backup-1/LIST", 30, 1);
     assert_eq!(backups(&machine).keep(3).expect("the disk works"), [0; 0], "two are whole");
     assert_eq!(backups(&machine).keep(2).expect("the disk works"), [1]);
-    // A format version that a newer release writes.
+    // The bit makes it a format version that only a newer release writes.
     disk.flip_bit("kept/backup-2/LIST", 8, 1);
     db.backup(KEPT).expect("the disk works");
     assert_eq!(backups(&machine).keep(1).expect("the disk works"), [3], "a newer release made backup 2");
@@ -148,7 +149,8 @@ fn a_backup_that_cannot_be_read_is_removed_only_if_enough_newer_ones_are_whole()
     expect_sound(&machine, &[2, 4]);
 }
 
-/// Three backups, of which `act` makes or removes some; whatever happens in it, the others stay whole.
+/// Makes three backups. Later, `act` makes or removes backups; whatever happens then, the backups that it does not
+/// remove stay complete.
 fn prepare(machine: &Machine) -> (Database, Vec<Rows>) {
     let db = open(machine, HERE).expect("the disk works");
     let mut made = Vec::new();
@@ -162,12 +164,13 @@ fn prepare(machine: &Machine) -> (Database, Vec<Rows>) {
     (db, made)
 }
 
-/// What is done to backups, and how many of the first three stay.
+/// An act on backups, and the number of the first three backups that it leaves.
 type Act = (fn(&Machine, &Database) -> larch::Result<()>, usize);
 
 const ACTS: [Act; 2] = [(|_, db| db.backup(KEPT).map(drop), 3), (|machine, _| backups(machine).keep(1).map(drop), 1)];
 
-/// Each backup that exists is whole, those that `act` does not touch exist, and another backup can be made.
+/// Checks three things: each backup that exists is complete; the backups that `act` does not touch exist; and
+/// another backup can be made.
 fn expect_whole_backups(machine: &Machine, disk: &SimDisk, made: &[Rows], stay: usize) {
     let db = open(machine, HERE).expect("the database is whole");
     let listed = backups(machine).list().expect("the disk works");
@@ -231,7 +234,8 @@ fn a_failed_operation_leaves_whole_backups_and_nothing_else() {
         };
         let mut ignored = 0;
         for n in 1..=operations {
-            // Once alone, once with the next one, and once with a disk that also refuses to clean up.
+            // The operation fails alone in the first case, and together with the next operation in the second. In
+            // the third case, the disk also refuses to clean up.
             for count in [1, 2, u64::MAX] {
                 let (machine, disk) = Machine::simulated(5);
                 let (db, made) = prepare(&machine);
@@ -241,7 +245,7 @@ fn a_failed_operation_leaves_whole_backups_and_nothing_else() {
                     _ => disk.fail_operations(n..n + count, ErrorKind::StorageFull),
                 }
                 let outcome = act(&machine, &db);
-                // The proofs in the manifest may fail: it is read without them as well.
+                // The proofs in the manifest may fail, because the manifest can also be read without them.
                 ignored += u32::from(outcome.is_ok() && count == 1);
                 if let Err(error) = outcome {
                     assert!(error.to_string().contains("a fault asked for"), "operation {n}: {error}");
@@ -327,7 +331,8 @@ fn damage_of_any_file_is_found_and_refused() {
     }
 }
 
-/// A verification names `path`, and the backups that it names are refused while the others are restored.
+/// Checks that a verification names `path`. Restores of the backups that it names must be refused, and all others
+/// are restored.
 fn expect_found(machine: &Machine, path: &str, made: &[Rows]) {
     let report = backups(machine).verify(|_| {}).expect("damage is no error");
     let [problem] = &report.problems[..] else { panic!("one file is damaged: {:?}", report.problems) };
@@ -387,7 +392,7 @@ fn files_of_copies_that_went_on_apart_do_not_get_mixed() {
     let db = open(&machine, HERE).expect("the disk works");
     db.checkpoint("twin").expect("the disk works");
     db.close().expect("the disk works");
-    // Both open once more, so that their new files have the same numbers and the same epoch.
+    // Both databases are opened once more. So their new files have the same numbers and the same epoch.
     let mut made = Vec::new();
     for (directory, round) in [(HERE, 1), ("twin", 2)] {
         let db = open(&machine, directory).expect("the disk works");

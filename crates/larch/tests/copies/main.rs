@@ -1,4 +1,4 @@
-//! Copies of a database: checkpoints, backups, and what is restored from these.
+//! Copies of a database: checkpoints, backups, and databases that are restored from backups.
 
 mod backup;
 mod checkpoint;

@@ -1,9 +1,9 @@
-//! All rows of a database, to compare two of them.
+//! All rows of a database, for comparing two databases.
 
 use super::Database;
 use std::collections::BTreeMap;
 
-/// Values by table and key.
+/// The values, by table and key.
 pub type Rows = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 
 /// All rows of all tables.

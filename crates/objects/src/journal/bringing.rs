@@ -1,8 +1,8 @@
-//! Files that the writer before has left on this machine. When the next writer takes over, they replace the files
-//! of the journal. It does not know what is in them, nor where they lie.
+//! Files on this machine that the previous writer has left. When the next writer takes over, these files replace
+//! the files of the journal. It does not know the content of these files, nor where they are.
 //!
-//! Short files are in the first sheet that the next writer puts after it has taken over. Long files come in sheets
-//! after that, under other names, and the last of these sheets gives all of them their names at once:
+//! Short files are in the first sheet that the next writer puts after it has taken over. Long files come in later
+//! sheets, under other names. The last of these sheets gives all files their final names at once:
 //!
 //! ```text
 //! sheet  35   a writer takes over
@@ -11,11 +11,11 @@
 //! sheet  99   00000031.log.brought becomes 00000031.log; bringing-7 is gone
 //! ```
 //!
-//! The files are those of the last writer that has put a sheet after it took over. A writer whose logs lie on its
-//! machine puts such a sheet before it promises anything, so a writer that dies before that sheet hides no commits
-//! of others. As long as the name `bringing-7` is there, whoever takes over looks for the files of writer 7. Files
-//! of a later writer are not looked for, because that one has promised nothing. A writer that finds no files, on
-//! another machine, takes the journal as it is.
+//! The files belong to the last writer that has put a sheet after its takeover. A writer with logs on its machine
+//! puts such a sheet before it promises anything. So if a writer dies before that sheet, it does not hide the
+//! commits of others. As long as the name `bringing-7` exists, each process that takes over looks for the files of
+//! writer 7. It does not look for the files of later writers, because they have promised nothing. If a writer finds
+//! no such files, because it is on another machine, it uses the journal as it is.
 
 use super::state::{Journal, State};
 use super::table::Table;
@@ -41,10 +41,11 @@ impl LeftFile {
     }
 }
 
-/// The start of a name that ends with the epoch of the writer whose files are being brought.
+/// The start of a name that says that files are being brought. The name ends with the epoch of the writer that has
+/// left these files.
 const BRINGING: &str = "bringing-";
 
-/// The end of the names of files that are not complete yet.
+/// The end of the name of a file that is not complete yet.
 const BROUGHT: &str = ".brought";
 
 /// Whether a name exists only while files are brought.
@@ -52,20 +53,20 @@ pub fn is_passing(name: &str) -> bool {
     name.starts_with(BRINGING) || name.ends_with(BROUGHT)
 }
 
-/// The epoch of the writer whose files replace those of the journal, if they are found.
+/// The epoch of a writer. If files that this writer has left are found, they replace the files of the journal.
 pub fn source(table: &Table) -> u64 {
     let unfinished = table.names.keys().find_map(|name| name.strip_prefix(BRINGING)?.parse().ok());
     unfinished.unwrap_or(table.last.epoch)
 }
 
 impl Journal {
-    /// Brings files: in one sheet if they have at most `most` bytes together, and otherwise in sheets of `most`
-    /// bytes each. This process has taken over, but nobody has used its right to write yet. If this fails, it has
-    /// not taken over.
+    /// Brings the files in `left` into the journal. If they have at most `most` bytes together, it uses one sheet,
+    /// and otherwise sheets of `most` bytes each. This process must have taken over, and nobody may have used its
+    /// right to write yet. If this call fails, the process has not taken over.
     ///
     /// # Errors
     ///
-    /// If a file cannot be read; as [`Journal::sync`].
+    /// A file cannot be read; the errors of [`Journal::sync`].
     pub(super) fn bring(&self, left: &[LeftFile], most: u64) -> io::Result<()> {
         let at_once = left.iter().map(|file| file.bytes).sum::<u64>() <= most;
         let brought = self.begin_bringing(at_once).and_then(|()| match at_once {
@@ -79,8 +80,8 @@ impl Journal {
         brought
     }
 
-    /// Removes the names of files that another writer has begun to bring. If several sheets are needed, it also
-    /// says which files are being brought.
+    /// Removes the names of those files that another writer has begun to bring. If several sheets are needed, it
+    /// also notes which files are being brought.
     fn begin_bringing(&self, at_once: bool) -> io::Result<()> {
         let (bringing, names) = {
             let state = self.state.lock();

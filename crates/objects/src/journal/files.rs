@@ -1,5 +1,5 @@
-//! The files of a journal: how the writer changes them, and how everyone reads them. It does not know when a sheet
-//! is put.
+//! The files of a journal: how the writer changes them, and how all processes read them. It does not know when a
+//! sheet is put.
 
 use super::bringing::is_passing;
 use super::newest::{READS_OF_DAMAGED, corrupt};
@@ -13,16 +13,16 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::sync::mpsc;
 
-/// Once so many bytes are not durable yet, they are put without waiting for a sync.
+/// If this many bytes are not durable yet, they are put without waiting for a sync.
 const MOST_PENDING_BYTES: u64 = 16 << 20;
 
 impl Journal {
-    /// The file with this name.
+    /// The number of the file with this name.
     pub fn file(&self, name: &str) -> Option<u64> {
         self.state.lock().file(name)
     }
 
-    /// Names and lengths of all files.
+    /// The names and lengths of all files.
     pub fn list_files(&self) -> Vec<(String, u64)> {
         let state = self.state.lock();
         let names = if state.is_writer { &state.names } else { &state.table.names };
@@ -35,13 +35,13 @@ impl Journal {
         self.state.lock().next != 0
     }
 
-    /// How many files the table has.
+    /// The number of files in the table.
     #[cfg(test)]
     pub fn files(&self) -> usize {
         self.state.lock().table.files.len()
     }
 
-    /// Makes a file.
+    /// Creates a file.
     pub fn create(&self, name: &str) -> io::Result<u64> {
         let state = &mut *self.state.lock();
         state.check_writer()?;
@@ -55,7 +55,7 @@ impl Journal {
         Ok(file)
     }
 
-    /// Gives a file another name. If another file has that name, it loses it.
+    /// Gives a file another name. If another file has that name, that file loses the name.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let state = &mut *self.state.lock();
         state.check_writer()?;
@@ -81,7 +81,7 @@ impl Journal {
         self.state.lock().len(file)
     }
 
-    /// Writes bytes at an offset. If the file ends before the offset, zeros fill the gap.
+    /// Writes bytes at an offset. If the file ends before the offset, the gap is filled with zeros.
     pub fn write(&self, file: u64, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.change(file, offset, |pending| {
             let start = (offset - pending.from) as usize;
@@ -98,7 +98,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Cuts a file, or extends it with zeros.
+    /// Cuts a file at a length, or extends it with zeros.
     pub fn set_len(&self, file: u64, bytes: u64) -> io::Result<()> {
         let is_cut = {
             let state = &mut *self.state.lock();
@@ -116,7 +116,8 @@ impl Journal {
         self.change(file, bytes, |pending| pending.bytes.resize((bytes - pending.from) as usize, 0))
     }
 
-    /// Changes the pending bytes of a file. `change` begins at `from`; the pending bytes begin there or before.
+    /// Changes those bytes of a file that are not in a sheet yet. `change` begins at the offset `from`. The bytes
+    /// to which it is applied begin there or earlier.
     fn change(&self, file: u64, from: u64, change: impl FnOnce(&mut Pending)) -> io::Result<()> {
         loop {
             let (start, end) = {
@@ -131,7 +132,8 @@ impl Journal {
                 }
                 (from, pending.from)
             };
-            // Bytes that are in sheets are overwritten: they are read, and go with the next sheet.
+            // Bytes that are already in sheets are overwritten. So they are read first, and are put again with the
+            // next sheet.
             let before = self.read(file, start..end)?;
             let state = &mut *self.state.lock();
             if let Some(pending) = state.pending.get_mut(&file).filter(|pending| pending.from == end) {
@@ -141,7 +143,7 @@ impl Journal {
         }
     }
 
-    /// The bytes of a range of a file. If the file ends within the range, they are fewer.
+    /// The bytes of a range of a file. If the file ends within the range, fewer bytes are returned.
     ///
     /// # Errors
     ///
@@ -160,7 +162,7 @@ impl Journal {
                 }
             });
         }
-        // A sheet that is read whole is known to be undamaged.
+        // If a sheet is read as a whole, its checksum shows that it is undamaged.
         let sheets: BTreeSet<u64> = small.iter().map(|(_, sheet, _)| *sheet).collect();
         let sheets = self.get_each(&sheets.into_iter().collect::<Vec<_>>())?;
         for (place, sheet, range) in small {
@@ -173,7 +175,7 @@ impl Journal {
         Ok(parts.concat())
     }
 
-    /// Reads pieces of long sheets, and puts each piece in its place in `parts`.
+    /// Reads pieces of long sheets, and puts each piece at its place in `parts`.
     fn read_long(&self, long: &[(usize, u64, Range<u64>)], parts: &mut [Vec<u8>]) -> io::Result<()> {
         let (sender, receiver) = mpsc::channel();
         for (number, (place, sheet, range)) in long.iter().enumerate() {
@@ -183,7 +185,7 @@ impl Journal {
             }
             let (place, sender) = (*place, sender.clone());
             let done: RangeDone = Box::new(move |read| {
-                // If nobody receives, the reader has given up.
+                // If the receiver does not exist any more, the reader has given up.
                 sender.send((place, read.map(<[_]>::concat).ok())).ok();
             });
             self.store.begin_read(&name_of(*sheet), range.clone(), done);
@@ -196,7 +198,7 @@ impl Journal {
             let (bytes, mut again) = ((range.end - range.start) as usize, self.again());
             let mut attempt = 1;
             while parts[*place].len() != bytes {
-                // The read failed, or was cut short: it is made again, with patience.
+                // The read failed or returned too few bytes. It is repeated, and this time errors are retried.
                 let mut part = vec![0; bytes];
                 let read = self.again().ask(|| self.store.read_at(&name_of(*sheet), &mut part, range.start))?;
                 part.truncate(read);

@@ -1,6 +1,6 @@
-//! Folds small pieces of files: a sheet with a table says again, as one piece, what small sheets before it have
-//! said. So a reader of many commits reads few sheets (decision 91). It knows no store: the writer still has the
-//! bytes of the sheets that it has put lately.
+//! Folds small pieces of files: a sheet with a table repeats, as one piece, what small sheets before it have said.
+//! So a reader of many commits has to read only a few sheets (decision 91). It needs no store, because the writer
+//! still has the bytes of the sheets that it has put lately.
 //!
 //! ```text
 //! sheets    1   2   3  …  63   64                      65  66  …  127   128
@@ -8,21 +8,21 @@
 //!           a reader reads sheet 64 only                    a reader reads sheet 128 only
 //! ```
 //!
-//! Bytes that were folded before are folded again only together with at least half as many bytes that came since,
-//! and no folded piece is longer than [`FOLDED_BYTES`]. So as the pieces grow, a byte is put again only a few
-//! times: at most five times for a commit of a hundred bytes. This costs no additional request.
+//! Bytes that were folded before are folded again only together with at least half as many newer bytes. No folded
+//! piece is longer than [`FOLDED_BYTES`]. So as the pieces grow, each byte is put again only a few times: at most
+//! five times for a commit of a hundred bytes. Folding costs no additional request.
 
 use super::state::{Pending, State};
 use super::table::Extent;
 
-/// The most bytes that are put again as one piece.
+/// The most bytes that are put again in one piece.
 pub const FOLDED_BYTES: u64 = 128 << 10;
 
-/// A piece that is longer than this is worth a request of its own.
+/// For a piece that is longer than this, a separate request is worth its cost.
 pub const SMALL_BYTES: u64 = 16 << 10;
 
-/// The index of the first extent to fold: all extents from it to the end of the file are put again together. `None`
-/// if that is not worth it. Extents after sheet `table` were never folded.
+/// The index of the first extent that is folded. All extents from there to the end of the file are put again
+/// together. `None` if folding is not worth it. Extents in sheets after sheet `table` were never folded.
 fn first_to_fold(extents: &[Extent], table: u64, is_kept: impl Fn(&Extent) -> bool) -> Option<usize> {
     let (mut first, mut sum) = (extents.len(), 0);
     for (place, extent) in extents.iter().enumerate().rev() {
@@ -33,18 +33,18 @@ fn first_to_fold(extents: &[Extent], table: u64, is_kept: impl Fn(&Extent) -> bo
         }
         (first, sum) = (place, sum + bytes);
     }
-    // A single piece needs no folding.
+    // One piece alone needs no folding.
     (first + 1 < extents.len()).then_some(first)
 }
 
 impl State {
-    /// Makes the next sheet say again what small pieces of files are in the last sheets.
+    /// Makes the next sheet repeat the small pieces of files that are in the last sheets.
     pub(super) fn fold(&mut self) {
         let mut folded = Vec::new();
         for (file, extents) in &self.table.files {
             let end = self.table.len(*file);
             if self.pending.get(file).is_some_and(|pending| pending.from != end) {
-                // The file is cut, so its last pieces change anyway.
+                // The file is cut, so its last pieces will change anyway.
                 continue;
             }
             let is_kept = |extent: &Extent| self.recent.bytes_of(extent).is_some();

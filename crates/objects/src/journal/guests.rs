@@ -1,5 +1,5 @@
-//! Sheets of guests: of processes that make a branch of a database to which another process may be writing. Guests
-//! do not take over, and the writer goes on after their sheets.
+//! Sheets of guests. A guest is a process that makes a branch of a database, while another process may be writing
+//! to this database. Guests do not take over, and the writer goes on after their sheets.
 //!
 //! ```text
 //! writer   31  32  33                34: there is one, of a guest      34 becomes 35
@@ -7,12 +7,12 @@
 //! ```
 //!
 //! A guest comes between two puts of a busy writer in the same way as a process that takes over: it puts its sheet
-//! as several numbers ahead at once. The first of these sheets counts. The writer reads all of them in one round
-//! trip, and goes on after the last.
+//! under several later numbers at once. The first of these sheets counts. The writer reads all of these sheets in
+//! one round trip, and goes on after the last of them.
 //!
-//! So the journal says which branches exist, in the same order as everything else. A branch is made of what the
-//! sheets before its guest's sheet say. Whoever writes later knows the branch before it can say in a sheet that it
-//! does not need a file any more.
+//! So the journal says which branches exist, in one order with everything else. A branch is made from what the
+//! sheets before its guest's sheet say. A process that writes later knows the branch in time: before it can say in
+//! a sheet that it does not need a file any more.
 
 use super::bringing::is_passing;
 use super::newest::{ATTEMPTS, Read, apply, read_as};
@@ -26,26 +26,26 @@ use os::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 
-/// The sheet, if a guest has put it as this number.
+/// Decodes a sheet, if a guest has put it under this number.
 pub fn of_guest(number: u64, bytes: &[u8]) -> Option<Sheet> {
     decode(bytes).ok().filter(|sheet| sheet.is_of_guest() && sheet.number == number)
 }
 
-/// When a writer meets the sheet of a guest, it looks for so many further sheets at once: beside a busy writer, a
-/// guest puts several.
+/// When a writer meets the sheet of a guest, it looks for this many further sheets at once, because beside a busy
+/// writer a guest puts several.
 const MET_TOGETHER: u64 = 16;
 
 impl State {
     fn note_guest(&mut self, guest: &Sheet) {
-        // If the sheet has a table, that is left out: the writer has all that is in it.
+        // If the sheet has a table, the table is not applied, because the writer already knows everything in it.
         self.table.apply_branches(&guest.changes);
         self.sheets.insert(guest.number);
     }
 }
 
 impl Journal {
-    /// A database as it was at one moment: `table`, with the contents of all files. This journal never looks for newer
-    /// sheets, and nothing can be written to it.
+    /// A journal that shows a database as it was at one moment. It has `table` and the contents of all files. It
+    /// never looks for newer sheets, and nothing can be written to it.
     pub fn fixed(store: Arc<dyn Store>, outside: Outside, table: Table, contents: &[(String, Vec<u8>)]) -> Journal {
         let bytes_of: BTreeMap<&str, &Vec<u8>> = contents.iter().map(|(name, bytes)| (&**name, bytes)).collect();
         let pending = table.names.iter().filter_map(|(name, file)| {
@@ -57,18 +57,19 @@ impl Journal {
         Journal { store, outside, cuts: CUTS, puts_again: false, state, putting: Mutex::new(()) }
     }
 
-    /// The names and the contents of all files of a table of this journal, except files that are not complete yet.
+    /// The names and the contents of all files in `table`, which belongs to this journal. Files that are not
+    /// complete yet are left out.
     ///
     /// # Errors
     ///
-    /// `NotFound` if a sheet was removed since; an error of the store.
+    /// `NotFound` if a sheet was removed meanwhile; an error of the store.
     pub fn contents(&self, table: &Table) -> io::Result<Vec<(String, Vec<u8>)>> {
         let fixed = Journal::fixed(self.store.clone(), self.outside.clone(), table.clone(), &[]);
         let read = |(name, file): (&String, &u64)| Ok((name.clone(), fixed.read(*file, 0..fixed.len(*file))?));
         table.names.iter().filter(|(name, _)| !is_passing(name)).map(read).collect()
     }
 
-    /// The table after the last sheet, and the number of the next sheet.
+    /// The table as it is after the last sheet, and the number of the next sheet.
     ///
     /// # Errors
     ///
@@ -78,14 +79,14 @@ impl Journal {
         Ok((newest.table, newest.next))
     }
 
-    /// Adds a branch, as a guest. Returns the table as its sheet finds it, with all that was durable before the
-    /// sheet and nothing that came after.
+    /// Adds a branch in the role of a guest. Returns the table as it is at the guest's sheet. It has everything
+    /// that was durable before this sheet and nothing that came later.
     ///
     /// # Errors
     ///
-    /// `InvalidData` if a sheet is damaged; `Unsupported` if the store does not keep conditions; `TimedOut` if
-    /// sheets were removed again and again while this process was slow; an error of the store. After an error the
-    /// branch may be there.
+    /// `InvalidData` if a sheet is damaged; `Unsupported` if the store ignores the conditions of puts; `TimedOut`
+    /// if sheets were removed again and again while this process was slow; an error of the store. After an error,
+    /// the branch may or may not exist.
     pub fn add_branch(&self, id: u64, branch: &Branch) -> io::Result<Table> {
         self.list_and_probe()?;
         let sheet = |number| {
@@ -108,19 +109,19 @@ impl Journal {
             if self.read_newest(&known)?.table.branches.contains_key(&id) {
                 return Ok(table);
             }
-            // The sheets are in a gap that a removal has left.
+            // The sheets of this guest are in a gap that a removal has left, so it begins again.
         }
         let why = format!("sheets were removed while they were read, {ATTEMPTS} times");
         Err(io::Error::new(ErrorKind::TimedOut, why))
     }
 
-    /// Puts sheet `number`, with which a database begins: it has these files and an epoch after `epoch`. It takes
-    /// the place of `table`, which has no files.
+    /// Puts sheet `number`, with which a database begins. The sheet has `files`, and an epoch that is greater than
+    /// `epoch`. The new database takes the place of `table`, which must have no files.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if a sheet with this number exists; an error of the store. After such an error the sheet may
-    /// be there.
+    /// `AlreadyExists` if a sheet with this number exists; an error of the store. After an error of the store, the
+    /// sheet may or may not exist.
     pub fn begin_at(&self, number: u64, table: &Table, epoch: u64, files: &[(String, Vec<u8>)]) -> io::Result<()> {
         let (epoch, since) = (table.epoch().max(epoch) + 1, self.outside.clock.wall().as_secs());
         let mut writer = SheetWriter::new(number, epoch, self.token());
@@ -140,7 +141,7 @@ impl Journal {
         if newest.first() <= number || newest.table.fences.contains_key(&number) || newest.table.term.sheet == number {
             return Ok(());
         }
-        // The sheet is in a gap, so another database was here long ago.
+        // The sheet is in a gap. So another database was here a long time ago.
         Err(ErrorKind::AlreadyExists.into())
     }
 
@@ -151,7 +152,7 @@ impl Journal {
         branches.map(|(id, branch)| (*id, branch.clone())).collect()
     }
 
-    /// Notes that a branch needs nothing any more. The next sheet says so.
+    /// Notes that a branch needs nothing any more. The next sheet will say so.
     pub fn forget_branch(&self, id: u64) {
         let state = &mut *self.state.lock();
         if state.is_writer && state.table.branches.contains_key(&id) && state.gone_branches.insert(id) {
@@ -159,11 +160,12 @@ impl Journal {
         }
     }
 
-    /// Makes a file of `bytes` in one step. If a file has the name already, the new file replaces it.
+    /// Makes a file with the content `bytes` in one step. If another file already has this name, the new file
+    /// replaces it.
     ///
     /// # Errors
     ///
-    /// If this process is not the writer.
+    /// This process is not the writer.
     pub fn replace(&self, name: &str, bytes: Vec<u8>) -> io::Result<()> {
         let state = &mut *self.state.lock();
         state.check_writer()?;
@@ -174,19 +176,19 @@ impl Journal {
         Ok(())
     }
 
-    /// The sheets of guests from this number on. The first of them was found already.
+    /// The sheets of guests from the number `number` on. `found` has the bytes of the first of them.
     pub(super) fn guests_from(&self, number: u64, found: &[u8]) -> Vec<Sheet> {
         let Some(first) = of_guest(number, found) else { return Vec::new() };
         let numbers: Vec<u64> = (number + 1..=number + MET_TOGETHER).collect();
-        // The sheets that cannot be read now are met again by a later put.
+        // If some of these sheets cannot be read now, a later put meets them again.
         let mut others = self.get_each(&numbers).unwrap_or_default();
         let others = numbers.iter().map_while(|number| others.remove(number)).map(|Read { sheet, .. }| sheet);
         std::iter::once(first).chain(others.take_while(Sheet::is_of_guest)).collect()
     }
 
-    /// Moves the sheet `bytes` behind sheets of guests, the first of which has the number that this sheet was to
-    /// have: it gets the number after the last guest. From now on, bytes of files are found in the sheet under its
-    /// new number.
+    /// Moves the sheet `bytes` behind sheets of guests. The first guest has taken the number that this sheet was to
+    /// have. So this sheet gets the number after the last guest. From now on, the bytes of files are looked up in
+    /// this sheet under its new number.
     pub(super) fn make_room(&self, bytes: &[u8], guests: &[Sheet]) -> (u64, Arc<Vec<u8>>) {
         let own = decode(bytes).expect("it was written here");
         let (number, next) = (own.number, guests.last().map_or(own.number, |guest| guest.number + 1));
@@ -213,7 +215,7 @@ impl Journal {
         let state = &mut *self.state.lock();
         for change in &changes {
             let Change::Write { file, at, .. } = change else { continue };
-            // A sheet has at most one write of each file.
+            // A sheet has at most one write for each file.
             let extents = state.table.files.get_mut(file).into_iter().flatten();
             for extent in extents.filter(|extent| extent.sheet == number) {
                 (extent.sheet, extent.at) = (next, *at);
@@ -229,12 +231,12 @@ impl Journal {
         (next, bytes)
     }
 
-    /// Puts a sheet, even if nothing has changed. Afterwards this writer knows everything that guests have put
+    /// Puts a sheet, even if nothing has changed. After this call, the writer knows everything that guests had put
     /// before the call.
     ///
     /// # Errors
     ///
-    /// As [`Journal::sync`]; also if this process is not the writer.
+    /// The errors of [`Journal::sync`]; this process is not the writer.
     pub fn put_now(&self) -> io::Result<()> {
         {
             let state = &mut *self.state.lock();
@@ -244,11 +246,11 @@ impl Journal {
         self.sync()
     }
 
-    /// Removes the names of all files, durably.
+    /// Removes the names of all files and makes this durable.
     ///
     /// # Errors
     ///
-    /// As [`Journal::sync`].
+    /// The errors of [`Journal::sync`].
     pub fn drop_files(&self) -> io::Result<()> {
         {
             let state = &mut *self.state.lock();
@@ -260,12 +262,12 @@ impl Journal {
         self.sync()
     }
 
-    /// Removes the sheets that are older than the takeover of this writer, from a database that was dropped. Sheets
-    /// that earlier writers may meet are kept.
+    /// Removes the sheets before the takeover of this writer. The database must have been dropped. Sheets that
+    /// earlier writers may still meet are kept.
     ///
     /// # Errors
     ///
-    /// An error of the store; also if this process is not the writer.
+    /// An error of the store; this process is not the writer.
     pub fn remove_sheets_before_begin(&self) -> io::Result<()> {
         let (fences, begin) = {
             let state = self.state.lock();

@@ -1,12 +1,13 @@
-//! How sheets are read: a bounded number of them, however many a writer puts meanwhile. It changes nothing in the
-//! store.
+//! How the newest sheets are read. The number of sheets that are read is limited, however many a writer puts
+//! meanwhile. It changes nothing in the store.
 //!
-//! A look at the list says which sheets exist. The sheets from the newest table on are read, many at once. Together
-//! they say what the journal said when the list was answered. Sheets that come later are for the next look.
+//! The list of objects says which sheets exist. The sheets from the newest table on are read, and many of them are
+//! read at once. Together they tell the state of the journal at the time when the store answered with the list.
+//! Sheets that come later are read at the next look.
 //!
-//! Among the sheets after the newest table, a number may be missing: a process that takes over has put sheets
-//! ahead, and has died before it could put the ones before them. Then the journal ends at the gap for now, and the
-//! next sheet is put there.
+//! After the newest table, the number of a sheet may be missing. The reason is that a process that takes over has
+//! put sheets ahead, and has died before it could put the sheets before them. Then for now the journal ends at this
+//! gap, and the next sheet is put there.
 
 use super::sheet::{Sheet, decode};
 use super::sheet_name::{FOLDER, name_of, number_of};
@@ -18,22 +19,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// How often a process that is not the writer begins again, because others were in its way or sheets were removed.
+/// How often a process that is not the writer begins again, because other processes were in its way or sheets were
+/// removed.
 pub const ATTEMPTS: u32 = 5;
 
-/// How often readers that find no next sheet look at the list of all sheets: their next one may have been removed
-/// while they slept.
+/// If a reader finds no next sheet, it looks at the list of all sheets after this time: its next sheet may have
+/// been removed while it slept.
 pub const ASKS_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
-/// How often a sheet that seems damaged is read: the damage may have happened on the way.
+/// How often a sheet that seems damaged is read. The damage may have happened during the transfer.
 pub const READS_OF_DAMAGED: u32 = 4;
 
-/// How many of the last sheets are read at once at first. If none of them has a table, as many sheets are read at
-/// once as lie between two tables.
+/// At first, this many of the last sheets are read at once. If none of them has a table, the number of sheets
+/// between two tables is read at once.
 const FIRST_READS: usize = 8;
 
-/// How many sheets a reader asks for when it goes on from where it was, request after request. If all of them are
-/// there, it looks at the list.
+/// How many sheets a reader asks for in each request, when it continues from where it was. If all of them exist, it
+/// looks at the list.
 const READS_AHEAD: [u64; 7] = [1, 1, 2, 4, 8, 16, 32];
 
 /// A sheet with its bytes.
@@ -46,7 +48,7 @@ pub struct Read {
 /// What the newest sheets say.
 #[derive(Debug, Default)]
 pub struct Newest {
-    /// The table after all sheets before `next`.
+    /// The table as it is after all sheets before `next`.
     pub table: Table,
     pub next: u64,
     /// The numbers of all sheets, including those after `next`.
@@ -56,13 +58,13 @@ pub struct Newest {
 }
 
 impl Newest {
-    /// The number of the first sheet that the table follows from.
+    /// The number of the first sheet on which the table is based.
     pub fn first(&self) -> u64 {
         self.read.first_key_value().map_or(1, |(number, _)| *number)
     }
 }
 
-/// Decodes `bytes` as the sheet with this number.
+/// Decodes `bytes` as the sheet with the number `number`.
 pub fn read_as(number: u64, bytes: Vec<u8>) -> io::Result<Read> {
     let sheet = decode(&bytes).map_err(|why| corrupt(number, &why))?;
     if sheet.number != number {
@@ -71,7 +73,7 @@ pub fn read_as(number: u64, bytes: Vec<u8>) -> io::Result<Read> {
     Ok(Read { sheet, bytes: Arc::new(bytes) })
 }
 
-/// Applies a sheet that was read.
+/// Applies a sheet to `table`.
 pub fn apply(table: &mut Table, sheet: &Sheet) -> io::Result<()> {
     let Sheet { number, epoch, changes } = sheet;
     let takes_over = changes.iter().any(|change| matches!(change, Change::Begin(_) | Change::Claim { .. }));
@@ -94,7 +96,7 @@ impl Journal {
         Ok(listed.iter().filter_map(|object| number_of(&object.name)).collect())
     }
 
-    /// The sheet with this number; `None` if it does not seem to exist.
+    /// The sheet with this number; `None` if it seems not to exist.
     pub(super) fn get(&self, number: u64) -> io::Result<Option<Read>> {
         let mut again = self.again();
         for attempt in 1.. {
@@ -111,14 +113,14 @@ impl Journal {
         Ok(None)
     }
 
-    /// The contents of sheets that seem to exist, all read at once.
+    /// The contents of those sheets that seem to exist. All are read at once.
     pub(super) fn get_each(&self, numbers: &[u64]) -> io::Result<BTreeMap<u64, Read>> {
         let names: Vec<String> = numbers.iter().map(|number| name_of(*number)).collect();
         let mut sheets = BTreeMap::new();
         for (number, read) in numbers.iter().zip(read_each(&*self.store, &names)) {
             let read = match read {
                 Err(error) if error.kind() == ErrorKind::NotFound => None,
-                // The read failed, or the sheet is damaged: it is read once more, with patience.
+                // The read failed, or the sheet is damaged. It is read once more, and this time errors are retried.
                 read => match read.and_then(|bytes| read_as(*number, bytes)) {
                     Ok(read) => Some(read),
                     Err(_) => self.get(*number)?,
@@ -129,7 +131,7 @@ impl Journal {
         Ok(sheets)
     }
 
-    /// What the newest sheets say. `known` are sheets that certainly exist, even if the list lacks them.
+    /// What the newest sheets say. `known` has sheets that certainly exist, even if the list does not have them.
     pub(super) fn read_newest(&self, known: &BTreeMap<u64, Read>) -> io::Result<Newest> {
         let mut again = self.again();
         for attempt in 1.. {
@@ -139,7 +141,7 @@ impl Journal {
             if let Some(newest) = self.read_listed(sheets, known)? {
                 return Ok(newest);
             }
-            // The list was old, or sheets were removed since.
+            // The list was too old, or sheets were removed since.
             if !again.pause() && attempt >= ATTEMPTS {
                 return Err(corrupt(last, "a sheet before it is missing"));
             }
@@ -166,7 +168,7 @@ impl Journal {
         let begins = first.unwrap_or(1);
         let is_of_writer = |read: &Read| !read.sheet.is_of_guest() && !read.sheet.takes_over();
         if !found.contains_key(&begins) && found.values().any(is_of_writer) {
-            // Without a table, the first sheet is needed.
+            // If no sheet has a table, the first sheet is needed.
             return Ok(None);
         }
         let (mut table, mut next, mut read) = (Table::default(), begins, BTreeMap::new());
@@ -178,7 +180,7 @@ impl Journal {
         Ok(Some(Newest { table, next, sheets, read }))
     }
 
-    /// If another process is the writer, learns what it has put since the last call.
+    /// If another process is the writer, reads the sheets that it has put since the last call.
     ///
     /// # Errors
     ///
@@ -201,8 +203,8 @@ impl Journal {
                 let mut found = self.get_each(&numbers)?;
                 let mut is_from_gap = false;
                 while let Some(sheet) = found.remove(&next).filter(|_| !is_from_gap) {
-                    // A sheet that contradicts the sheets before it was put into a gap, where others were removed.
-                    // The list tells.
+                    // If a sheet contradicts the sheets before it, it was put into a gap where other sheets were
+                    // removed. The list will show this.
                     is_from_gap = apply(&mut table, &sheet.sheet).is_err();
                     read.insert(next, sheet);
                     next += 1;
@@ -217,7 +219,7 @@ impl Journal {
                 }
             }
         }
-        // If no sheet was found, the next one may have been removed, with others after it.
+        // If no sheet was found, the next sheet may have been removed, together with sheets after it.
         let looks = is_behind || (next == begin && now > last_list + ASKS_AGAIN_AFTER);
         if is_behind || (looks && self.list()?.last().is_some_and(|last| *last >= next)) {
             let newest = self.read_newest(&BTreeMap::new())?;

@@ -1,5 +1,5 @@
-//! How the writer puts sheets as long as no other process has taken over, and how it removes sheets that are of no
-//! use. It does not know what the files are.
+//! How the writer puts sheets until another process takes over, and how it removes sheets that are not needed any
+//! more. It does not know the meaning of the files.
 
 use super::folding::{FOLDED_BYTES, SMALL_BYTES};
 use super::newest::ASKS_AGAIN_AFTER;
@@ -13,32 +13,33 @@ use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// How long a sheet stays after it has become useless. Answers of the store are assumed to be younger than a
-/// quarter of this time; the store services that we know never give old answers.
+/// How long a sheet stays after it has become useless. We assume that an answer of the store is younger than a
+/// quarter of this time. The store services that we know never give old answers.
 pub const KEPT: Duration = Duration::from_secs(60);
 
-/// How many sheets a writer removes at its end at most, in addition to as many as it has put. The end of the writer
-/// waits for these removals. The sum bounds the number of sheets even if writers put many in a short life.
+/// The most sheets that a writer removes at its end, in addition to the number of sheets that it has put. The end
+/// of the writer has to wait for these removals. With this sum, the number of sheets stays limited even if writers
+/// put many sheets in a short life.
 const MOST_REMOVED_AT_END: usize = 256;
 
 impl Journal {
-    /// Whether all that was written is durable.
+    /// Whether everything that was written is durable.
     pub fn is_synced(&self) -> bool {
         let state = self.state.lock();
         state.failed.is_some() || state.durable == state.changes
     }
 
-    /// Whether a change of a name is in no sheet yet.
+    /// Whether a name was changed and the change is in no sheet yet.
     pub fn has_changed_names(&self) -> bool {
         !self.state.lock().changed_names.is_empty()
     }
 
-    /// Makes all written bytes durable.
+    /// Makes everything that was written durable.
     ///
     /// # Errors
     ///
-    /// `StaleNetworkFileHandle` if another writer has taken over; an error of the store. From then on, every call
-    /// gives the same error.
+    /// `StaleNetworkFileHandle` if another writer has taken over; an error of the store. After such an error, every
+    /// call returns the same error.
     pub fn sync(&self) -> io::Result<()> {
         let wanted = {
             let state = self.state.lock();
@@ -87,7 +88,8 @@ impl Journal {
         state.check()
     }
 
-    /// The next sheet, with all changes that are in no sheet yet; `None` if the changes up to `wanted` are durable.
+    /// The next sheet. It contains all changes that are in no sheet yet. `None` if all changes up to number
+    /// `wanted` are durable.
     fn next_sheet(&self, wanted: u64) -> io::Result<Option<NextSheet>> {
         let token = self.token();
         let state = &mut *self.state.lock();
@@ -136,18 +138,18 @@ impl Journal {
         Ok(Some(NextSheet { number, bytes, changes: state.changes }))
     }
 
-    /// Puts a sheet, and finds out who has put the sheet with this number.
+    /// Puts a sheet. If a sheet with this number exists already, finds out who has put it.
     ///
     /// # Errors
     ///
-    /// An error of the store. Then it is unknown whether the sheet is there.
+    /// An error of the store. Then it is unknown whether the sheet exists.
     pub(super) fn put(&self, number: u64, bytes: &[u8]) -> io::Result<Put> {
         let put = put_once(&*self.store, self.again(), &name_of(number), bytes)?;
         self.ascertain(number, bytes, put)
     }
 
-    /// If the sheet that was found in place of `bytes` seems to be damaged, reads it again: damage on the way would
-    /// make a sheet of this process look like one of another.
+    /// If the sheet that was found in place of `bytes` seems damaged, reads it again. Damage during the transfer
+    /// could make a sheet of this process look like a sheet of another process.
     fn ascertain(&self, number: u64, bytes: &[u8], put: Put) -> io::Result<Put> {
         let Put::Taken(found) = &put else { return Ok(put) };
         if decode(found).is_ok() {
@@ -156,15 +158,15 @@ impl Journal {
         match self.get(number) {
             Ok(Some(read)) if *read.bytes == bytes => Ok(Put::Own),
             Ok(Some(read)) => Ok(Put::Taken(read.bytes.to_vec())),
-            // The sheet is damaged, or a newer release has put it. This process has not put it.
+            // The sheet is damaged, or a newer release has put it. In both cases, this process has not put it.
             Ok(None) => Ok(put),
             Err(error) if error.kind() == ErrorKind::InvalidData => Ok(put),
             Err(error) => Err(error),
         }
     }
 
-    /// Refuses like [`Journal::check_writer`]. If this process has not looked for other writers for
-    /// [`ASKS_AGAIN_AFTER`], it also does that.
+    /// Returns the same errors as [`Journal::check_writer`]. If this process has not looked for other writers for
+    /// [`ASKS_AGAIN_AFTER`], it also looks for them.
     ///
     /// # Errors
     ///
@@ -185,8 +187,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Looks for sheets from `next` on. If another writer has put one, this process may put nothing any more.
-    /// Sheets of guests are met later.
+    /// Looks for sheets of other writers with numbers from `next` on. If another writer has put one, this process
+    /// must not put anything any more. It does not look for sheets of guests. A later put meets these.
     fn look_for_others(&self, next: u64) -> io::Result<()> {
         let found: Vec<u64> = self.list()?.split_off(&next).into_iter().collect();
         for (number, read) in self.get_each(&found)? {
@@ -199,7 +201,8 @@ impl Journal {
         self.state.lock().check()
     }
 
-    /// Puts the written bytes if that is possible, ends the writing, and removes sheets that are of no use.
+    /// Puts the written bytes if that is possible, ends the writing, and removes sheets that are not needed any
+    /// more.
     pub fn release(&self) {
         {
             let state = &mut *self.state.lock();
@@ -208,7 +211,8 @@ impl Journal {
                 state.changes += 1;
             }
         }
-        // Bytes that were not synced may be lost. If no sheet can say that this writer has ended, its fence stays.
+        // Bytes that were not synced may be lost. If no sheet can say that this writer has ended, the fence of this
+        // writer stays.
         self.sync().ok();
         let _putting = self.putting.lock();
         let state = std::mem::take(&mut *self.state.lock());
@@ -216,8 +220,8 @@ impl Journal {
             return;
         }
         let gone: BTreeSet<u64> = self.due(&state).into_iter().chain(settled(&state)).collect();
-        // The next writer finds the sheets that stay. If one removal fails, the others mostly fail for the same
-        // cause.
+        // Sheets that stay are found by the next writer. If one removal fails, the other removals mostly fail for
+        // the same reason.
         let mut gone = gone.into_iter().take(MOST_REMOVED_AT_END + state.put);
         gone.try_for_each(|sheet| self.store.remove(&name_of(sheet))).ok();
     }
@@ -231,7 +235,7 @@ impl Journal {
 
     /// Returns the sheets that can be removed now, and notes the sheets that have become useless.
     fn take_useless(&self, state: &mut State) -> Vec<u64> {
-        // Sheets become useless only by a table, so it looks only right after a sheet with a table.
+        // Sheets become useless only through a table. So this looks for them only right after a sheet with a table.
         if state.last_table + 1 != state.next {
             return Vec::new();
         }
@@ -250,8 +254,8 @@ impl Journal {
         gone
     }
 
-    /// Removes sheets, in the background if the machine has threads for it. The next writer finds the sheets that
-    /// stay.
+    /// Removes sheets, in the background if the machine has threads for it. Sheets that stay are found by the next
+    /// writer.
     fn remove_sheets(&self, gone: Vec<u64>) {
         if gone.is_empty() {
             return;
@@ -263,8 +267,8 @@ impl Journal {
     }
 }
 
-/// The sheets that were useless already when this writer took over and that are old enough: they come before the
-/// takeover of a writer that was followed by another takeover at least a day later.
+/// The sheets that were useless before this writer took over and are old enough. They are old enough if they come
+/// before the takeover of some writer, and another writer took over at least a day after that one.
 fn settled(state: &State) -> impl Iterator<Item = u64> {
     let until = state.table.marks.settled;
     state
@@ -274,7 +278,7 @@ fn settled(state: &State) -> impl Iterator<Item = u64> {
         .map(|(sheet, _)| *sheet)
 }
 
-/// The error with which a writer of `epoch` stops writing after it has met `bytes` as sheet `number`.
+/// The error for a writer with the epoch `epoch`. It stops writing because it has met `bytes` as sheet `number`.
 fn fenced(epoch: u64, number: u64, bytes: &[u8]) -> (ErrorKind, String) {
     let who = decode(bytes).ok().and_then(|sheet| {
         sheet.changes.into_iter().find_map(|change| match change {

@@ -1,4 +1,4 @@
-//! The bytes of the sheets that were put or read lately. It does not know what is in them.
+//! The bytes of sheets that were put or read lately. It does not know the content of the sheets.
 
 use super::table::Extent;
 use os::sync::Arc;
@@ -8,10 +8,10 @@ use std::ops::Range;
 /// The most bytes of sheets that are kept.
 const MOST_RECENT_BYTES: usize = 2 << 20;
 
-/// A sheet that is longer is not kept.
+/// Longer sheets are not kept.
 const MOST_SHEET_BYTES: usize = 256 << 10;
 
-/// The bytes of the last sheets.
+/// The bytes of the most recent sheets.
 #[derive(Debug, Default)]
 pub struct Recent {
     sheets: BTreeMap<u64, Arc<Vec<u8>>>,
@@ -19,7 +19,7 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Keeps a sheet. If the kept bytes are too many, the sheets with the lowest numbers are removed.
+    /// Keeps a sheet. If there are too many bytes, the sheets with the lowest numbers are removed.
     pub fn add(&mut self, number: u64, bytes: &Arc<Vec<u8>>) {
         if bytes.len() > MOST_SHEET_BYTES || self.sheets.contains_key(&number) {
             return;
@@ -32,7 +32,7 @@ impl Recent {
         }
     }
 
-    /// A range of a sheet, if the sheet is kept.
+    /// The bytes of a range of a sheet, if the sheet is kept.
     pub fn get(&self, number: u64, range: Range<usize>) -> Option<&[u8]> {
         self.sheets.get(&number)?.get(range)
     }

@@ -1,4 +1,4 @@
-//! The bytes of a sheet, see `docs/format/store.md`. It does not know where they are kept.
+//! The bytes of a sheet, as `docs/format/store.md` describes them. It does not know where sheets are stored.
 //!
 //! ```text
 //! magic 8 bytes | number u64 | epoch u64 | token u64 u64 | changes u32 | changes | crc32c u32 of all before it
@@ -11,7 +11,8 @@
 //! name:    5u8 | name text | file u64
 //! ```
 //!
-//! A sheet that has to do with branches has another magic. It has one of these changes, or the name `PARENTS`:
+//! If a sheet has to do with branches, it has another magic. Such a sheet has one of these changes, or the name
+//! `PARENTS`:
 //!
 //! ```text
 //! branch:  6u8 | id u64                    it needs nothing any more
@@ -19,7 +20,7 @@
 //! table:   8u8 | as 1u8 | branches u32 | { id u64 | branch }
 //! ```
 //!
-//! A sheet with one of these changes has a third magic:
+//! If a sheet has one of these changes, it has a third magic:
 //!
 //! ```text
 //! claim:   9u8 | id u64 | since u64 | who text     the only change of its sheet
@@ -31,11 +32,11 @@
 use super::table::{Branch, CLAIM, Change, Extent, GUEST, Holder, Last, Marks, PARENTS, Table, Term};
 use std::collections::BTreeMap;
 
-/// The magics of sheets. A reader must refuse a sheet with a magic that it does not know: otherwise it would miss
-/// or remove files, or would go on writing after another process has taken over.
+/// The magics of sheets. A reader must refuse a sheet with a magic that it does not know. Otherwise it could miss
+/// files, remove files, or go on writing after another process has taken over.
 const MAGICS: [[u8; 8]; 3] = [*b"LARCHJS1", *b"LARCHJS2", *b"LARCHJS3"];
 
-/// The places of the magics in [`MAGICS`].
+/// The indexes of the magics in [`MAGICS`].
 const PLAIN: usize = 0;
 const OF_BRANCHES: usize = 1;
 const OF_TERMS: usize = 2;
@@ -56,42 +57,42 @@ const TABLE_WITH_TERM: u8 = 11;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sheet {
     pub number: u64,
-    /// The epoch of its writer.
+    /// The epoch of the writer that has put the sheet.
     pub epoch: u64,
     pub changes: Vec<Change>,
 }
 
 impl Sheet {
-    /// Whether a reader can leave out all sheets before this one.
+    /// Whether a reader can skip all sheets before this one.
     pub fn has_table(&self) -> bool {
         matches!(self.changes.first(), Some(Change::Table(_)))
     }
 
-    /// Whether the sheet was put by a process that takes over and does not know its epoch yet.
+    /// Whether the sheet was put by a process that is taking over and does not know its epoch yet.
     pub fn takes_over(&self) -> bool {
         self.epoch == CLAIM
     }
 
-    /// Whether the sheet was put by a process that makes a branch: the writer goes on after it.
+    /// Whether the sheet was put by a process that makes a branch. The writer goes on after such a sheet.
     pub fn is_of_guest(&self) -> bool {
         self.epoch == GUEST
     }
 }
 
-/// Writes a sheet.
+/// Builds the bytes of a sheet.
 #[derive(Debug)]
 pub struct SheetWriter {
     bytes: Vec<u8>,
     changes: Vec<Change>,
-    /// The place of the sheet's magic in [`MAGICS`].
+    /// The index of the sheet's magic in [`MAGICS`].
     magic: usize,
 }
 
-/// The place of the number of changes in a sheet.
+/// The offset of the number of changes in a sheet.
 const COUNT_AT: usize = 40;
 
 impl SheetWriter {
-    /// An empty sheet. `token` is a number that no other sheet has.
+    /// An empty sheet. `token` is a number that no other sheet contains.
     pub fn new(number: u64, epoch: u64, token: [u64; 2]) -> SheetWriter {
         let mut bytes = MAGICS[PLAIN].to_vec();
         for value in [number, epoch, token[0], token[1]] {
@@ -124,7 +125,7 @@ impl SheetWriter {
         self.text(&holder.who);
     }
 
-    /// Writes the table as it is before the other changes of the sheet. It comes first.
+    /// Adds the table as it is before the other changes of this sheet. The table must come first.
     pub fn table(&mut self, table: &Table) {
         assert!(self.changes.is_empty(), "the table comes first");
         let has_branches = !table.branches.is_empty();
@@ -183,7 +184,7 @@ impl SheetWriter {
         self.changes.push(Change::Table(Table { last: Last::default(), ..table.clone() }));
     }
 
-    /// Notes that the sheet has something that only readers of this magic, and of later ones, know.
+    /// Notes that the sheet contains something that only readers of this magic and of later magics know.
     fn needs(&mut self, magic: usize) {
         self.magic = self.magic.max(magic);
     }
@@ -194,7 +195,7 @@ impl SheetWriter {
         self.text(&branch.prefix);
     }
 
-    /// Says that a branch is to be made, or that it needs nothing any more.
+    /// Adds the change that a branch is to be made, or that it needs nothing any more.
     pub fn branch(&mut self, id: u64, branch: Option<&Branch>) {
         self.needs(OF_BRANCHES);
         self.u8(if branch.is_some() { BRANCH } else { NO_BRANCH });
@@ -205,14 +206,14 @@ impl SheetWriter {
         self.changes.push(Change::Branch { id, branch: branch.cloned() });
     }
 
-    /// Says that a writer takes over.
+    /// Adds the change that a writer takes over.
     pub fn begin(&mut self, holder: &Holder) {
         self.u8(BEGIN);
         self.holder(holder);
         self.changes.push(Change::Begin(holder.clone()));
     }
 
-    /// Says that a writer takes over. The sheet has the epoch [`CLAIM`] and no other change.
+    /// Adds the change that a writer takes over. The sheet must have the epoch [`CLAIM`] and no other change.
     pub fn claim(&mut self, id: u64, since: u64, who: &str) {
         self.needs(OF_TERMS);
         self.u8(CLAIM_OF_TERM);
@@ -222,14 +223,14 @@ impl SheetWriter {
         self.changes.push(Change::Claim { id, since, who: who.to_owned() });
     }
 
-    /// Says that the holder puts no more sheets.
+    /// Adds the change that the holder puts no more sheets.
     pub fn end(&mut self) {
         self.needs(OF_TERMS);
         self.u8(END);
         self.changes.push(Change::End);
     }
 
-    /// Says that a file is cut at `from` and goes on with `bytes`.
+    /// Adds the change that a file is cut at `from` and continues with `bytes`.
     pub fn write(&mut self, file: u64, from: u64, bytes: &[u8]) {
         self.u8(WRITE);
         self.u64(file);
@@ -240,7 +241,7 @@ impl SheetWriter {
         self.changes.push(Change::Write { file, from, at, bytes: bytes.len() as u32 });
     }
 
-    /// Says that a name stands for a file, or for none.
+    /// Adds the change that a name stands for a file, or for no file.
     pub fn name(&mut self, name: &str, file: Option<u64>) {
         if name == PARENTS {
             self.needs(OF_BRANCHES);
@@ -253,7 +254,7 @@ impl SheetWriter {
         self.changes.push(Change::Name { name: name.to_owned(), file });
     }
 
-    /// The bytes of the sheet, and its changes.
+    /// Returns the bytes of the sheet, and its changes.
     pub fn finish(mut self) -> (Vec<u8>, Vec<Change>) {
         let count = u32::try_from(self.changes.len()).expect("a sheet is smaller than 4 GiB");
         self.bytes[..MAGICS[PLAIN].len()].copy_from_slice(&MAGICS[self.magic]);
@@ -268,7 +269,7 @@ impl SheetWriter {
 ///
 /// # Errors
 ///
-/// If these are not the bytes of a sheet.
+/// The bytes are not the bytes of a sheet.
 pub fn decode(bytes: &[u8]) -> Result<Sheet, String> {
     let Some((body, crc)) = bytes.split_last_chunk::<4>() else {
         return Err(format!("{} bytes are too few for a sheet", bytes.len()));
@@ -281,7 +282,7 @@ pub fn decode(bytes: &[u8]) -> Result<Sheet, String> {
     }
     let mut reader = SheetReader { bytes: body, at: MAGICS[PLAIN].len() };
     let (number, epoch) = (reader.u64()?, reader.u64()?);
-    // The token only makes the bytes different from those of other sheets.
+    // The token has no other use than to make the bytes differ from those of other sheets.
     reader.take(16)?;
     let count = reader.u32()?;
     let mut changes = Vec::new();
@@ -418,8 +419,8 @@ impl<'b> SheetReader<'b> {
     }
 }
 
-/// The entry for the fuzz target: reads a sheet and applies it to an empty table. When that table is written and
-/// read again, it must be the same.
+/// The entry point for the fuzz target. It reads a sheet and applies it to an empty table. Then it writes that
+/// table and reads it again. The result must be the same table.
 #[cfg(fuzzing)]
 pub fn check_sheet(bytes: &[u8]) {
     let Ok(sheet) = decode(bytes) else { return };

@@ -1,14 +1,14 @@
-//! Names of the objects of sheets. It does not know what is in a sheet.
+//! The names of the objects that are sheets. It does not know the content of a sheet.
 
-/// The folder of the sheets.
+/// The folder of the objects that are sheets.
 pub const FOLDER: &str = "journal";
 
-/// The name of the object of a sheet.
+/// The name of the object for a sheet.
 pub fn name_of(sheet: u64) -> String {
     format!("{FOLDER}/{sheet:016}")
 }
 
-/// The number in the name of an object.
+/// The number of the sheet, from the name of its object.
 pub fn number_of(name: &str) -> Option<u64> {
     let digits = name.strip_prefix(FOLDER)?.strip_prefix('/')?;
     digits.parse().ok().filter(|number| name_of(*number) == name)

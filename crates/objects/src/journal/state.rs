@@ -1,4 +1,5 @@
-//! What a journal has in memory in addition to its store. It does not know how sheets are put, nor who reads them.
+//! The state that a journal has in memory, in addition to the objects in its store. It does not know how sheets are
+//! put, nor who reads them.
 
 use super::recent::Recent;
 use super::table::{Extent, Table};
@@ -10,96 +11,97 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::time::Duration;
 
-/// Stands in place of the number of the next sheet, in a journal that does not look for a next sheet.
+/// If a journal never looks for a next sheet, this stands in place of the number of the next sheet.
 pub const NO_NEXT: u64 = u64::MAX;
 
-/// How a journal is cut.
+/// How the content of a journal is divided into sheets.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuts {
-    /// One sheet in this number of sheets has a table.
+    /// Among this number of sheets, one has a table.
     pub tables_every: u64,
-    /// The most bytes in one sheet of files that a writer has left elsewhere. A store does not take puts of any
-    /// length.
+    /// A writer may have left files elsewhere. This is the most bytes of these files that go into one sheet. The
+    /// limit is needed because a store does not accept puts of any length.
     pub brought_bytes: u64,
 }
 
-/// How journals are cut outside tests.
+/// How journals are divided into sheets, except in tests.
 pub const CUTS: Cuts = Cuts { tables_every: 64, brought_bytes: 64 << 20 };
 
-/// What a journal needs beside the store.
+/// What a journal needs in addition to the store.
 #[derive(Clone, Debug)]
 pub struct Outside {
-    /// Time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Makes the tokens of sheets.
     pub random: Arc<dyn Random>,
-    /// The threads on which sheets are removed.
+    /// The threads in which sheets are removed.
     pub threads: Arc<dyn Threads>,
-    /// The machine and the process, for people who want to know who writes.
+    /// The machine and the process, as a text for people who want to know who writes.
     pub who: String,
 }
 
-/// The files that grow.
+/// A journal, which contains the files that can grow.
 #[derive(Debug)]
 pub struct Journal {
     pub(super) store: Arc<dyn Store>,
     pub outside: Outside,
     pub(super) cuts: Cuts,
-    /// Whether the next sync repeats a put whose outcome is unknown. If not, such a put ends the writing, and
-    /// whoever waited for it gets its error.
+    /// Whether the next sync repeats a put whose outcome is unknown. If not, such a put ends the writing, and every
+    /// caller that waits for it gets its error.
     pub puts_again: bool,
     pub(super) state: Mutex<State>,
-    /// Held while a sheet is put.
+    /// This lock is held while a sheet is put.
     pub(super) putting: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 pub struct State {
-    /// The table after all sheets before `next`, including the sheet that is being put.
+    /// The table as it is after all sheets before `next`. It includes the sheet that is being put.
     pub(super) table: Table,
     /// The number of the next sheet; 0 if the journal was not read yet.
     pub(super) next: u64,
     /// Whether this process is the writer.
     pub(super) is_writer: bool,
-    /// The names as the writer has changed them.
+    /// All names, with the changes that the writer has made.
     pub(super) names: BTreeMap<String, u64>,
-    /// The names that differ from those in the table.
+    /// The names that differ from the names in the table.
     pub(super) changed_names: BTreeSet<String>,
-    /// For each file, what was written after the last sheet.
+    /// For each file, the bytes that were written after the last sheet.
     pub(super) pending: HashMap<u64, Pending>,
-    /// How many files the writer has made.
+    /// The number of files that the writer has made.
     pub(super) files_made: u64,
-    /// How many sheets this writer has put since it took over.
+    /// The number of sheets that this writer has put since it took over.
     pub(super) put: usize,
     /// The number of changes so far, and how many of them are durable.
     pub(super) changes: u64,
     pub(super) durable: u64,
-    /// The sheet that was put last, until it is known to be there.
+    /// The sheet that was put last, until it is known to exist.
     pub(super) under_way: Option<(u64, Arc<Vec<u8>>)>,
-    /// The sheet whose put is made again.
+    /// The sheet whose put has to be repeated.
     pub(super) unfinished: Option<NextSheet>,
-    /// The last sheet with a table.
+    /// The number of the last sheet that has a table.
     pub(super) last_table: u64,
-    /// The number of bytes in small pieces that came after that sheet.
+    /// How many bytes in small pieces came after that sheet.
     pub(super) small_bytes: u64,
-    /// The last sheets, as they were put or read.
+    /// The last sheets that were put or read.
     pub(super) recent: Recent,
     pub(super) failed: Option<(ErrorKind, String)>,
-    /// When it was last known that no other writer has put a sheet, from the list of sheets or otherwise.
+    /// When it was last certain that no other writer has put a sheet. This is known from the list of sheets or from
+    /// other answers.
     pub(super) last_list: Duration,
-    /// When the writer has taken over.
+    /// When the writer took over.
     pub(super) took_over: Duration,
-    /// Whether the writer ends with the next sheet.
+    /// Whether the writer ends with its next sheet.
     pub(super) is_ending: bool,
-    /// The useless sheets, and since when each is known to be useless.
+    /// The useless sheets, each with the time since which it is known to be useless.
     pub(super) useless: BTreeMap<u64, Duration>,
-    /// The sheets that are there, as far as the writer knows.
+    /// The sheets that exist, as far as the writer knows.
     pub(super) sheets: BTreeSet<u64>,
-    /// Branches of the table that need nothing any more.
+    /// Branches in the table that need nothing any more.
     pub(super) gone_branches: BTreeSet<u64>,
 }
 
-/// The end of a file that is not in a sheet: the file is cut at `from` and goes on with `bytes`.
+/// The end of a file that is not in a sheet yet: the file is cut at `from` and continues with `bytes`.
 #[derive(Debug, Default)]
 pub struct Pending {
     pub(super) from: u64,
@@ -111,7 +113,7 @@ pub struct Pending {
 pub struct NextSheet {
     pub(super) number: u64,
     pub(super) bytes: Arc<Vec<u8>>,
-    /// How many changes are durable once this sheet is.
+    /// The number of changes that are durable when this sheet is durable.
     pub(super) changes: u64,
 }
 
@@ -156,12 +158,12 @@ impl State {
         };
         self.changed_names.insert(name.to_owned());
         self.changes += 1;
-        // A file without a name is forgotten: nobody can read its bytes, so they need not be put.
+        // A file without a name is forgotten. Nobody can read its bytes, so they need not be put.
         let named: BTreeSet<u64> = self.names.values().copied().collect();
         self.pending.retain(|file, _| named.contains(file));
     }
 
-    /// Where the bytes of a range of a file are, in the order of the file.
+    /// Where the bytes of a range of a file are, in the order in which they are in the file.
     pub(super) fn pieces(&self, file: u64, range: Range<u64>) -> Vec<Piece> {
         let pending = self.pending.get(&file);
         let durable_end = pending.map_or(u64::MAX, |pending| pending.from).min(range.end);
@@ -207,13 +209,13 @@ impl Journal {
         Again::new(&self.outside.clock, &self.outside.random)
     }
 
-    /// Refuses a change of the store unless this process is the writer and knows no other one.
+    /// Refuses a change of the store, unless this process is the writer and knows no later writer.
     pub fn check_writer(&self) -> io::Result<()> {
         self.state.lock().check_writer()
     }
 
-    /// Refuses to leave anything behind after another writer has taken over. A process that never was the writer
-    /// may put objects, as a compaction worker does.
+    /// Returns an error if another writer has taken over. Then this process must not leave anything behind. A
+    /// process that was never the writer may put objects. Compaction workers do this.
     pub fn check_not_fenced(&self) -> io::Result<()> {
         self.state.lock().check()
     }
