@@ -208,7 +208,7 @@ impl Cli {
         let name = names.join(" ");
         let is_given = |option: &&&str| matches.value_source(option) == Some(ValueSource::CommandLine);
         let refused = COMMON_OPTIONS.iter().filter(|option| !common_options_of(&name).contains(option)).find(is_given);
-        // `bench rows` itself has an option of this name.
+        // `bench rows` has an option `--compat` of its own.
         let is_ybio = cli.common.compat.as_deref() == Some(suite::args::YBIO);
         if let Some(option) = refused.filter(|option| **option != "compat" || !is_ybio) {
             command().error(ErrorKind::ArgumentConflict, refusal(&name, option)).exit();
@@ -326,7 +326,7 @@ pub struct Common {
     #[arg(short, long, global = true, help_heading = COMMON)]
     pub verbose: bool,
     /// Write only what this release of Larch can read, to be able to go back to it
-    // The field is a text because `bench rows` has an option of the same name, and clap requires the same type for
+    // The field is a text because `bench rows` also has an option `--compat`, and clap requires the same type for
     // both.
     #[arg(long, global = true, help_heading = COMMON, value_name = "RELEASE", value_parser = release)]
     compat: Option<String>,
@@ -342,7 +342,7 @@ impl Common {
     ///
     /// # Errors
     ///
-    /// If `dir` names a place in a store that cannot be used.
+    /// Fails if `dir` names a place in a store that cannot be used.
     pub fn builder(&self, dir: &Path) -> Result<larch::Builder> {
         let durability = match self.durability {
             DurabilityArg::Synced => Durability::Synced,
@@ -478,8 +478,8 @@ pub enum Command {
     ///
     /// The number of rows comes from the indexes, and no page of data is read. Therefore the command prints two
     /// numbers, and the number of rows lies between them. The files contain versions of rows. A row that was
-    /// written again or deleted has several versions until files are merged. With one of --from, --to,
-    /// --buckets and --exact, it shows what a range of keys holds and how this is spread over the range.
+    /// written again or deleted has several versions until files are merged. With one of --from, --to, --buckets
+    /// and --exact, it shows what a range of keys holds and how this is spread over the range.
     #[command(after_help = STATS_EXAMPLES)]
     Stats(Stats),
     /// Print what opening a database takes, as JSON: memory by owner, pages read, files
@@ -490,9 +490,9 @@ pub enum Command {
     Metrics(Metrics),
     /// Say where to cut a table in parts of about equal size
     ///
-    /// For each part, it prints the key before which the part stops, in the form that `scan` takes with --from and
-    /// --to. The numbers of rows and bytes are estimates from the indexes. If a table has too few pages, it gets
-    /// fewer parts.
+    /// For each part, it prints the key before which the part stops, in the form that `scan` takes with --from
+    /// and --to. The numbers of rows and bytes are estimates from the indexes. If a table has too few pages, it
+    /// gets fewer parts.
     #[command(after_help = SPLIT_EXAMPLES)]
     Split(Split),
     /// Do a read and print what it took: files and levels visited, pages by kind, bytes, rounds of waiting
@@ -1041,7 +1041,7 @@ pub struct KeyTypes {
 }
 
 impl KeyTypes {
-    /// The metadata for a new table whose keys have these types.
+    /// The metadata for a new table whose keys have the types in `key_types`.
     pub fn to_metadata(&self) -> Vec<u8> {
         self.key_types.as_ref().map(Declaration::to_bytes).unwrap_or_default()
     }

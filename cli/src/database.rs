@@ -96,7 +96,7 @@ pub fn index(table: &Table, name: &str) -> Result<Index> {
     }
 }
 
-/// The options for a new raw table with keys of these types.
+/// The options for a new raw table with keys of the types `types`.
 pub fn raw_options(types: &KeyTypes) -> TableOptions {
     TableOptions { metadata: types.to_metadata(), ..TableOptions::default() }
 }
@@ -141,7 +141,7 @@ pub fn layout_to_write(table: &Table, types: &KeyTypes) -> Result<Layout> {
     Ok(layout)
 }
 
-/// The parts of a row that contain the groups with these names, or all parts if no name is given.
+/// The parts of a row that contain the groups with the names `asked`. If no name is given, all parts.
 pub fn parts(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
     let groups = table.options().groups;
     if groups.is_empty() && asked.is_empty() {
@@ -150,7 +150,7 @@ pub fn parts(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
     groups::choose(&groups, asked).map_err(Failure::Usage)
 }
 
-/// The table restricted to these parts of its rows, or `None` if rows are not split and therefore read whole.
+/// The table restricted to the parts `parts` of its rows, or `None` if rows are not split and therefore read whole.
 pub fn selection(table: &Table, parts: &[usize]) -> Result<Option<Selection>> {
     let groups = table.options().groups;
     if groups.is_empty() {
@@ -175,7 +175,7 @@ pub fn rows(table: &Table, schema: Option<&Schema>) -> String {
     rows_of(&table.options(), schema)
 }
 
-/// Does the same as [`rows`], for a table with these options.
+/// Does the same as [`rows`], for a table with the options `options`.
 pub fn rows_of(options: &TableOptions, schema: Option<&Schema>) -> String {
     let groups = match &options.groups[..] {
         [] => String::new(),

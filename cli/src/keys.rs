@@ -110,7 +110,7 @@ pub fn decode<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> 
 /// A column of a key that may be cut anywhere.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Cut<'k> {
-    /// The column is complete, and these bytes follow it.
+    /// The column is complete. The bytes after it are kept.
     Whole(&'k [u8]),
     /// The key ends inside the column, or right where the column's text ends.
     Open,

@@ -42,8 +42,8 @@ pub mod indexed;
 #[cfg(test)]
 mod tests;
 
-/// Bytes that are not a key of the table are printed with this text in front. No escaped key and no number begins
-/// with it, so the result cannot be mistaken for another key.
+/// The text in front of bytes that are printed in place of a key, because they are not a key of the table. No
+/// escaped key and no number begins with it, so the result cannot be mistaken for another key.
 const NO_KEY: &[u8] = b"\\?";
 /// The name of a tuple in messages.
 const KEY: &str = "key of the table";
@@ -87,7 +87,7 @@ impl Record for Vec<Vec<u8>> {
 /// Where a column of a CSV or TSV row is stored.
 #[derive(Clone, Copy, Debug)]
 struct Column {
-    /// Its place in the key, if it is part of the key.
+    /// The place of the column in the key, if it is part of the key.
     in_key: Option<usize>,
     /// The number of the part that contains its text.
     part: Option<usize>,
@@ -337,8 +337,8 @@ impl Layout {
         Ok(())
     }
 
-    /// The inverse of [`Layout::key_texts_of`]: returns the key with these texts. In a raw table, the text is the
-    /// key itself or the text of a tuple.
+    /// The inverse of [`Layout::key_texts_of`]: returns the key whose columns have the texts `texts`. In a raw
+    /// table, the text is the key itself or the text of a tuple.
     pub fn key_from_texts(&self, texts: &[Vec<u8>]) -> Result<Vec<u8>, String> {
         let columns = self.key_columns();
         if texts.len() != columns.len().max(1) {

@@ -60,7 +60,8 @@ pub fn with_table<T>(
     }
     let done = database.table_with(name, options).map_err(Into::into).and_then(|table| fill(&table));
     if done.is_err() {
-        // The error of `fill` is reported, and an error of this removal is not. If the table stays, it has no rows.
+        // Only the error of `fill` is reported. An error of removing the table is not. If the table stays, it has
+        // no rows.
         database.drop_table(name).ok();
         before.and_then(|before| database.table_with(name, before).ok());
     }

@@ -12,8 +12,8 @@ use std::io::{self, Write as _};
 #[cfg(test)]
 mod tests;
 
-/// Text is written to the system in pieces of this size. A piece is large enough to need few calls, and small
-/// enough to stay in the processor's cache.
+/// The size of the pieces in which text is written to the system. A piece is large enough to need few calls, and
+/// small enough to stay in the processor's cache.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Standard output, locked for one writer.
@@ -106,7 +106,7 @@ impl<'l> Printer<'l> {
         Self::of_parts(layout, &Vec::from_iter(0..layout.parts()))
     }
 
-    /// A printer for these parts of a table's rows. The parts must be given in this order.
+    /// A printer for the parts `parts` of a table's rows. The parts must be given in this order.
     pub fn of_parts(layout: &'l Layout, parts: &[usize]) -> Self {
         let names = layout.schema().map_or_else(Vec::new, Schema::members);
         let names = names.iter().map(|name| format!("{}:", object::string(name)).into_bytes()).collect();

@@ -105,7 +105,7 @@ impl Rows {
         }
     }
 
-    /// Starts reading rows or keys that have the form in which `scan` prints them with this format. `kept` is as in
+    /// Starts reading rows or keys in the form in which `scan` prints them with `format`. `kept` is as in
     /// [`Rows::new`].
     pub fn of_printed(input: Input, format: ScanFormat, kept: &'static str) -> Self {
         let reader = Reader::Printed(printed::Printed::new(input.reader, format));

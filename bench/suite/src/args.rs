@@ -205,7 +205,7 @@ impl YcsbArgs {
     ///
     /// # Errors
     ///
-    /// If the number is no number of threads, or if both options give a number.
+    /// Fails if the number is no number of threads, or if both options give a number.
     pub fn threads_of_clients(&self) -> Result<usize, Failure> {
         let usage = |text: String| Failure::session("target", text);
         match (self.together.number(), self.client_threads) {

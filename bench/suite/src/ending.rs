@@ -52,7 +52,7 @@ impl Ended {
     ///
     /// # Errors
     ///
-    /// If the run did not begin.
+    /// Fails if the run did not begin.
     pub fn of(ended: Result<Measured, RunError>) -> Result<Self, Failure> {
         let is_lost = matches!(&ended, Err(RunError::Lost { .. } | RunError::Panicked { .. }));
         let (measured, error) = match ended {

@@ -123,7 +123,7 @@ pub fn ended(done: Result<bool, Failure>) -> ExitCode {
     }
 }
 
-/// Makes a comparison, prints its result, and writes this result to `out`. With `whole`, it is a failure if a side
+/// Makes a comparison, prints its result, and writes the result to `out`. With `whole`, it is a failure if a side
 /// was not measured.
 fn compared(
     out: Option<&Path>,

@@ -6,11 +6,11 @@ use hdrhistogram::Histogram;
 use row_access::run::BatchDone;
 use std::cell::RefCell;
 
-/// Serves the measurements at the address that was asked for, and prints this address.
+/// Serves the measurements at the address that was asked for, and prints the address.
 ///
 /// # Errors
 ///
-/// If this machine has no such address, or another program uses it.
+/// Fails if this machine does not have the address, or if another program uses it.
 pub fn serve(address: Option<&str>) -> Result<Option<Prometheus>, Failure> {
     let served = address.map(Prometheus::serve).transpose()?;
     if let Some(served) = &served {

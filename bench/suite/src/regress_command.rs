@@ -46,7 +46,7 @@ impl Workload {
         }
     }
 
-    /// Makes the run of this workload in round `round`.
+    /// Makes the run of the workload in round `round`.
     fn run(self, rounds: &Rounds<'_>, program: &Path, round: u32) -> Result<Report, Failure> {
         match self {
             Self::Ycsb { letter, fresh } => {

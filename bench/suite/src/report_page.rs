@@ -132,14 +132,15 @@ fn summary(shown: &[Shown<'_>]) -> Table {
     }
     let mut columns =
         vec!["run", "requests/s", "50 %, us", "95 %, us", "99 %, us", "99.9 %, us", "longest, us", "failed"];
-    // In TPC-C, a new order that is rolled back counts as having met no row; the specification demands this for one
-    // in a hundred.
+    // In TPC-C, a new order that is rolled back is counted as a request that met no row. The specification demands
+    // this for one in a hundred new orders.
     let of_tpcc = shown.iter().filter(|one| figures(one.run).is_some()).count();
     columns.extend(["made again", if of_tpcc == shown.len() { "rolled back" } else { "no row" }]);
     table("Requests of the window", &columns, rows)
 }
 
-/// The chart shows parts of the requests down to a tenth to this power: a tenth, a hundredth, …
+/// The smallest part of the requests in the chart is a tenth to this power. The parts are a tenth, a hundredth, and
+/// so on.
 const DIGITS: u32 = 6;
 
 /// A chart of times. For each part of the requests, it shows the time within which all other requests were served.

@@ -28,7 +28,8 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-/// A session prints a line at most this often, unless lines like ybio's are asked for.
+/// The shortest time between two lines that a session prints. If lines like ybio's are asked for, every line is
+/// printed.
 const LINE_EVERY: Duration = Duration::from_millis(500);
 
 /// Does what `command` asks for.
@@ -164,7 +165,7 @@ fn together(workers: &Workers, stop: &Stop) -> Result<(Report, Option<Failure>),
     let results = workers.results::<Report>(&crate::workers::args_of_process(), stop, &mut |_| {})?;
     let settings = results.settings();
     results.warning().iter().for_each(|warning| say(&format!("larch: {warning}")));
-    // If ^C was pressed in this process, it is the reason why workers ended early.
+    // Workers that ended early are no failure if ^C was pressed in this process, because this ended them.
     let early = results.parts.iter().find(|part| part.is_early && !stop.is_pressed());
     let early = early.map(|part| {
         let text = format!("worker {}: it was interrupted, so this is a part of the run", part.address);

@@ -148,8 +148,8 @@ const ALIASES: [(&str, &str); 1] = [("postgresql", "postgres")];
 ///
 /// # Errors
 ///
-/// If there is no such scheme, the error says which binary has it and how to build this binary. If no binary has it
-/// for this task, the error lists the stores on which the task runs.
+/// If no scheme is found, the error says which binary has the scheme and how to build this binary. If no binary has
+/// it for this task, the error lists the stores on which the task runs.
 pub fn find<'s, S>(
     schemes: &'s [S],
     name_of: impl Fn(&S) -> &'static str,
@@ -181,7 +181,7 @@ pub fn find<'s, S>(
 ///
 /// # Errors
 ///
-/// The same errors as [`find`].
+/// Returns the same errors as [`find`].
 pub fn find_key_value<'s>(schemes: &'s [Scheme], target: &Target) -> Result<&'s Scheme, Failure> {
     find(schemes, |scheme| scheme.name, Ycsb, target)
 }

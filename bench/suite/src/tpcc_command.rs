@@ -67,7 +67,8 @@ fn open(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open
     Ok(Open { database: (scheme.open)(&target, setup)?, keeps_nothing, place: place.filter(|place| place.is_dir()) })
 }
 
-/// Opens a simulation, which makes the same round trips to the server but with constant rows.
+/// Opens a simulation of a database. It makes the same round trips to the server as the database, but with constant
+/// rows.
 fn open_simulated(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open, Failure> {
     let (target, scheme) = find(schemes, args)?;
     let simulate = scheme.simulate.ok_or_else(|| {

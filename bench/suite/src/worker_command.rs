@@ -121,7 +121,7 @@ fn work(
             Err(failure) => (failure.text.clone(), FromWorker::Failed(Failed::of(&failure))),
         };
         let said = link.writer.borrow_mut().write(&last);
-        // The coordinator closes the connection after it has read this.
+        // The coordinator closes the connection after it has read the last message.
         link.writer.borrow().finish();
         if said.is_err() {
             link.writer.borrow().end();
@@ -149,7 +149,7 @@ fn machine() -> String {
 fn listen(mut lines: Lines, stop: &Stop, go: Sender<()>) {
     loop {
         match lines.read(TASK_BYTES, None) {
-            // If the run has failed, nobody waits for this signal.
+            // If the run has failed, nobody waits for the signal `go`.
             Ok(FromCoordinator::Go) => go.send(()).unwrap_or_default(),
             Ok(_) | Err(_) => {
                 stop.press();
@@ -158,7 +158,7 @@ fn listen(mut lines: Lines, stop: &Stop, go: Sender<()>) {
         }
     }
     drop(go);
-    // From here on, the worker sends only its result, and then the coordinator closes the connection.
+    // From this line on, the worker sends only its result, and then the coordinator closes the connection.
     while lines.read::<FromCoordinator>(TASK_BYTES, None).is_ok() {}
 }
 
@@ -170,7 +170,7 @@ struct Link<'l> {
 }
 
 impl Link<'_> {
-    /// If the coordinator has gone, it needs no result, and the run is stopped.
+    /// If the coordinator has gone, the run is stopped, because nobody needs its result.
     fn say(&self, what: &FromWorker) {
         if self.writer.borrow_mut().write(what).is_err() {
             self.stop.press();

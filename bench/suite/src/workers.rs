@@ -40,9 +40,9 @@ pub struct Process<'p> {
     pub share: Share,
     /// Ends the run early.
     pub stop: &'p Stop,
-    /// The metrics that show this run to other programs.
+    /// The metrics that show the run to other programs.
     pub metrics: Option<&'p Prometheus>,
-    /// It is called when all clients have a session, and the clients begin when it returns.
+    /// This function is called when all clients have a session. The clients begin when it returns.
     pub begin: &'p mut dyn FnMut(),
     /// It is called with every interval.
     pub watch: &'p mut dyn FnMut(&Interval),

@@ -67,7 +67,7 @@ addEventListener("error", (event) => window.errors.push(String(event.message)));
 addEventListener("securitypolicyviolation", (event) => window.refused.push(event.blockedURI));
 </script>"#;
 
-/// Opens a page in a window of this width, and returns the answers to [`QUESTIONS`].
+/// Opens a page in a window of width `width`, and returns the answers to [`QUESTIONS`].
 fn asked(name: &str, html: &str, width: u32, is_dark: bool) -> Value {
     let scratch =
         Scratch::new_in(Path::new(env!("CARGO_TARGET_TMPDIR")), "browser").expect("a test can make a directory");

@@ -34,7 +34,7 @@ pub fn encode_form(form: &Form) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// If the bytes are not such a value.
+/// Fails if the bytes are not such a value.
 pub fn decode_form(value: &[u8]) -> Result<Form, Failure> {
     let decoded = <(u32, u64, i64)>::decode(value);
     let (warehouses, seed, loaded) =

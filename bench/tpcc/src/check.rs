@@ -65,7 +65,7 @@ impl Checked {
 ///
 /// # Errors
 ///
-/// If the database cannot be read. If `stop` was set, the error has the kind [`INTERRUPTED`].
+/// Fails if the database cannot be read. If `stop` was set, the error has the kind [`INTERRUPTED`].
 #[allow(clippy::disallowed_methods, reason = "the benchmark has no simulated threads")]
 pub fn check(
     view: &dyn View,

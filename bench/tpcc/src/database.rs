@@ -13,9 +13,9 @@ pub struct Scheme {
     pub name: &'static str,
     /// Opens such a database.
     pub open: Open,
-    /// Opens a simulation, which makes the same round trips and changes nothing. It shows what the client itself
-    /// costs. A simulation is made with [`Database::create`], and forgotten when it is closed. `None` if the
-    /// database has no round trips, or if there is no simulation of it.
+    /// Opens a simulation of the database. It makes the same round trips as the database, and changes nothing. It
+    /// shows what the client itself costs. A simulation is made with [`Database::create`], and forgotten when it is
+    /// closed. `None` if the database has no round trips, or if there is no simulation of it.
     pub simulate: Option<Open>,
 }
 
@@ -121,7 +121,7 @@ pub trait Database: Store {
     /// is.
     fn make_indexes(&self) -> Result<(), Failure>;
 
-    /// The state of the database at this moment. Any number of threads can read this state.
+    /// The state of the database at the moment of the call. Any number of threads can read this state.
     fn view(&self) -> Result<Box<dyn View + '_>, Failure>;
 
     /// Removes everything that [`Database::create`] has made.

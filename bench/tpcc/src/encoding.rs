@@ -164,7 +164,7 @@ pub fn stock_key(warehouse: u32, item: u32, key: &mut Vec<u8>) {
     (warehouse, item).encode(key);
 }
 
-/// Appends the prefix of the keys in [`CUSTOMERS_BY_NAME`] that have this last name.
+/// Appends the prefix of those keys in [`CUSTOMERS_BY_NAME`] that have the last name `last`.
 pub fn name_key(of: DistrictId, last: &Text<16>, key: &mut Vec<u8>) {
     district_key(of, key);
     text(last, key);
@@ -247,11 +247,12 @@ fn address(of: &Address, out: &mut Vec<u8>) {
 
 /// A row that can be decoded from its bytes.
 pub trait Decode: Sized {
-    /// Decodes the row with this key and these parts. Columns of parts that are not given stay unchanged.
+    /// Decodes the row with the key `key` and the parts `parts`. Columns of parts that are not given stay
+    /// unchanged.
     ///
     /// # Errors
     ///
-    /// If the bytes are not an encoded row of this type.
+    /// Fails if the bytes are not an encoded row of the type.
     fn decode<'b>(&mut self, key: &'b [u8], parts: impl IntoIterator<Item = &'b [u8]>) -> Result<(), Failure> {
         let mut key = Reader::new(key);
         let read = self.read(&mut key, &mut parts.into_iter().map(Reader::new));

@@ -30,7 +30,7 @@ pub struct Figures {
     /// The new orders per minute and warehouse, in percent of [`crate::summary::MOST_TPMC`]; `None` if terminals do
     /// not wait.
     pub efficiency: Option<f64>,
-    /// Transactions per second, including those that failed for good.
+    /// Transactions per second, including transactions that failed for good.
     pub throughput_per_second: f64,
     /// Completed transactions per second.
     pub goodput_per_second: f64,
@@ -64,15 +64,15 @@ pub struct Kind {
 /// Response times, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Percentiles {
-    /// 50 of 100 transactions have at most this response time.
+    /// The response time that 50 of 100 transactions did not exceed.
     pub p50: f64,
-    /// 90 of 100 transactions have at most this response time.
+    /// The response time that 90 of 100 transactions did not exceed.
     pub p90: f64,
-    /// 95 of 100 transactions have at most this response time.
+    /// The response time that 95 of 100 transactions did not exceed.
     pub p95: f64,
-    /// 99 of 100 transactions have at most this response time.
+    /// The response time that 99 of 100 transactions did not exceed.
     pub p99: f64,
-    /// 999 of 1000 transactions have at most this response time.
+    /// The response time that 999 of 1000 transactions did not exceed.
     pub p99_9: f64,
 }
 

@@ -52,7 +52,7 @@ pub fn bytes_of_all(form: &Form) -> u64 {
 ///
 /// # Errors
 ///
-/// If the database reports an error.
+/// Fails if the database reports an error.
 pub fn parts_loaded(database: &dyn Database, form: &Form) -> Result<(usize, usize), Failure> {
     let all = parts(form);
     let mut loaded = 0;

@@ -25,22 +25,23 @@ pub trait Engine {
     ///
     /// # Errors
     ///
-    /// If the transaction cannot begin.
+    /// Fails if the transaction cannot begin.
     fn begin(&mut self, transaction: Transaction) -> Result<Self::Open<'_>, Failure>;
 
     /// Commits the changes of a transaction.
     ///
     /// # Errors
     ///
-    /// If the transaction conflicts with others, and then the failure has the harm [`Again`](harness::Harm::Again).
-    /// Or if the changes cannot be written. In both cases, the transaction is rolled back.
+    /// Fails if the transaction conflicts with others. The failure then has the harm
+    /// [`Again`](harness::Harm::Again). Also fails if the changes cannot be written. In both cases, the transaction
+    /// is rolled back.
     fn commit(open: Self::Open<'_>) -> Result<(), Failure>;
 
     /// Makes all committed transactions durable.
     ///
     /// # Errors
     ///
-    /// If they cannot be written. Then none of these transactions may take effect.
+    /// Fails if they cannot be written. Then none of these transactions may take effect.
     fn make_durable(&mut self) -> Result<(), Failure> {
         Ok(())
     }

@@ -89,7 +89,7 @@ impl Ticket {
     ///
     /// # Errors
     ///
-    /// If the request is not for a transaction, or if it is not for a transaction of TPC-C.
+    /// Fails if the request is not for a transaction, or not for a transaction of TPC-C.
     pub fn of(request: &Request<'_>) -> Result<Self, Failure> {
         let Request::Transaction(ticket) = request else { return Err(no_transactions()) };
         Self::from_bytes(ticket).ok_or_else(|| Failure::request("not_a_ticket", "a request is not a ticket"))

@@ -109,7 +109,7 @@ impl Population {
         stream.letters(300, 500, &mut row.data);
     }
 
-    /// The one payment that this customer has made.
+    /// The one payment that the customer has made.
     pub fn history(&self, warehouse: u32, district: u32, customer: u32, row: &mut History) {
         let stream = &mut self.stream(Table::History, warehouse, place(district, customer));
         (row.customer_warehouse, row.customer_district, row.customer) = (warehouse, district, customer);

@@ -160,7 +160,7 @@ impl Constants {
 }
 
 impl Constants {
-    /// The same constants, except that each customer and each item is equally likely.
+    /// The same constants as `self`, except that each customer and each item is equally likely.
     pub fn even(&self) -> Self {
         Self { customer: Skew { a: 0, ..self.customer }, item: Skew { a: 0, ..self.item }, ..*self }
     }

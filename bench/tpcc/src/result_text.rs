@@ -7,7 +7,7 @@ use harness::Times;
 use std::fmt::Write as _;
 
 impl Summary<'_> {
-    /// The result in the format of the document, followed by figures that are not in this format.
+    /// The result in the format of the document, followed by figures for which the document has no format.
     pub fn text(&self) -> String {
         let figures = Figures::of(self);
         let mut text = String::new();

@@ -62,7 +62,7 @@ impl Mode {
         self != Self::Ydb
     }
 
-    /// The differences between a run in this mode and the specification. Each difference is a sentence.
+    /// The differences between the specification and a run in the mode. Each difference is a sentence.
     pub fn deviations(self) -> Vec<&'static str> {
         let mut deviations = Vec::new();
         if !self.waits() {
@@ -111,9 +111,8 @@ pub struct Rules {
     pub drawing: Drawing,
 }
 
-/// Three times in milliseconds for each transaction, in the order of [`Transaction::ALL`]: the keying time, the
-/// mean thinking time, and the response time that 90 % of the transactions must not exceed (clauses 5.2.5.7 and
-/// 2.7.2.3).
+/// Three times in milliseconds for each transaction, in the order of [`Transaction::ALL`]: the keying time, the mean
+/// thinking time, and the response time that 90 % of the transactions must not exceed (clauses 5.2.5.7 and 2.7.2.3).
 pub const TIMES: [(u64, u64, u64); 5] = [
     (18_000, 12_000, 5_000),
     (3_000, 12_000, 5_000),

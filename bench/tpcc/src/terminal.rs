@@ -102,7 +102,8 @@ const MOST_ATTEMPTS: u8 = 20;
 const FIRST_BOUND_NANOS: u64 = 500_000;
 const LAST_BOUND_NANOS: u64 = 50_000_000;
 
-/// Each terminal begins at a random moment within this time. A terminal needs about this time for two decks.
+/// Each terminal begins at a random moment within a time of this length. A terminal needs about this time for two
+/// decks.
 const FIRST_NANOS: u64 = 1_000_000_000_000;
 
 impl Terminal<'_> {

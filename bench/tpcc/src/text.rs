@@ -19,7 +19,7 @@ impl<const N: usize> Text<N> {
     ///
     /// # Panics
     ///
-    /// If there are more than `N` bytes.
+    /// Panics if there are more than `N` bytes.
     pub fn of(bytes: &[u8]) -> Self {
         let mut text = Self::EMPTY;
         text.set(bytes);
@@ -30,7 +30,7 @@ impl<const N: usize> Text<N> {
     ///
     /// # Panics
     ///
-    /// If there are more than `N` bytes.
+    /// Panics if there are more than `N` bytes.
     pub fn set(&mut self, bytes: &[u8]) {
         self.resized(bytes.len()).copy_from_slice(bytes);
     }
@@ -39,7 +39,7 @@ impl<const N: usize> Text<N> {
     ///
     /// # Panics
     ///
-    /// If `len` is more than `N`.
+    /// Panics if `len` is more than `N`.
     pub fn resized(&mut self, len: usize) -> &mut [u8] {
         assert!(len <= N, "{len} bytes do not fit into {N}");
         self.len = len as u16;

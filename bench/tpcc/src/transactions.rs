@@ -40,7 +40,7 @@ pub trait Rows {
     fn put_district(&mut self, row: &District) -> Result<(), Failure>;
     /// Reads these columns of a customer.
     fn customer(&mut self, of: DistrictId, customer: u32, columns: Columns, row: &mut Customer) -> Result<(), Failure>;
-    /// The numbers of all customers with this last name, in the order of their first names.
+    /// The numbers of all customers with the last name `last`, in the order of their first names.
     fn customers_by_name(&mut self, of: DistrictId, last: &Text<16>, customers: &mut Vec<u32>) -> Result<(), Failure>;
     /// Writes all columns of a customer.
     fn put_customer(&mut self, row: &Customer) -> Result<(), Failure>;
@@ -90,7 +90,7 @@ pub enum Wish {
 }
 
 impl Wish {
-    /// The outcome that the client gets after such an end.
+    /// The outcome that the client gets if the transaction ends as it wishes.
     pub fn outcome(self) -> Outcome {
         match self {
             Self::Commit => Outcome::Ok,

@@ -115,7 +115,7 @@ impl Values {
         }
     }
 
-    /// The same values for a process that does `share` of a run.
+    /// The values for a process that does `share` of a run.
     fn of_share(mut self, share: Share) -> Values {
         self.inserted.process = share.number() as i64;
         self.inserted.processes = share.of() as i64;
@@ -227,7 +227,7 @@ pub struct Hand {
 }
 
 impl Hand {
-    /// The hand of client `number` of `clients`, in a run with this `seed`.
+    /// The hand of client `number` of `clients`, in a run with the seed `seed`.
     pub fn new(deck: &Arc<Deck>, seed: u64, number: usize, clients: usize) -> Hand {
         Hand {
             keys: deck.keys.of_client(number, clients),

@@ -100,7 +100,7 @@ impl Inserts {
 /// for all clients. Therefore each insert costs one power in total, instead of one power for each client.
 pub struct Growth {
     zipfian: Zipfian,
-    /// It is odd while the constants are being written.
+    /// The version is odd while the constants are being written.
     version: AtomicU64,
     count: AtomicI64,
     zetan: AtomicU64,

@@ -42,7 +42,7 @@ impl Load {
         self.span.unsigned_abs()
     }
 
-    /// All records in key order, for stores that load rows in this order. The function first sorts all keys, which
+    /// All records in key order, for stores that load rows in key order. The function first sorts all keys, which
     /// takes 16 bytes of memory for each key.
     pub fn in_order(&self) -> LoadRows {
         let names = self.key_names;

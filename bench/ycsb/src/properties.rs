@@ -42,7 +42,7 @@ impl Properties {
     ///
     /// # Errors
     ///
-    /// [`BadSyntax::NoValue`] if there is no equals sign.
+    /// Returns [`BadSyntax::NoValue`] if there is no equals sign.
     pub fn set_argument(&mut self, argument: &str) -> Result<(), BadSyntax> {
         let (name, value) = argument.split_once('=').ok_or_else(|| BadSyntax::NoValue(argument.to_owned()))?;
         self.set(name, value);
@@ -54,7 +54,7 @@ impl Properties {
     ///
     /// # Errors
     ///
-    /// [`BadSyntax::Escape`] if an escape is wrong.
+    /// Returns [`BadSyntax::Escape`] if an escape is wrong.
     pub fn load(&mut self, file: &[u8]) -> Result<(), BadSyntax> {
         for (line, text) in logical_lines(file) {
             let (name, value) = split(&text);

@@ -66,7 +66,7 @@ impl Random {
     ///
     /// # Panics
     ///
-    /// If `bound` is not positive.
+    /// Panics if `bound` is not positive.
     pub fn below(&mut self, bound: i32) -> i32 {
         assert!(bound > 0, "a bound is positive");
         let mask = bound - 1;
@@ -76,8 +76,8 @@ impl Random {
         }
         loop {
             let value = bits % bound;
-            // If the draw lies in the last part of the range, which is shorter than `bound`, small values would be
-            // favoured. Therefore such a draw is rejected.
+            // The last part of the range may be shorter than `bound`. A draw in this part would favour small
+            // values. Therefore such a draw is rejected.
             if bits.wrapping_sub(value).wrapping_add(mask) >= 0 {
                 return value;
             }

@@ -94,8 +94,8 @@ impl RawLog {
     ///
     /// # Errors
     ///
-    /// If the file cannot be opened. Or if `output` asks for intended times in an open loop. Only the harness knows
-    /// the schedule of an open loop.
+    /// Fails if the file cannot be opened. Also fails if `output` asks for intended times in an open loop. Only the
+    /// harness knows the schedule of an open loop.
     pub fn open(output: &Output, plan: &Plan) -> Result<Option<RawLog>, BadProperty> {
         if !output.measure.is_raw() {
             return Ok(None);
@@ -140,8 +140,8 @@ impl RawLog {
     ///
     /// # Errors
     ///
-    /// The errors of the run. If the file cannot be written, the run goes on, and [`RawLog::finish`] returns the
-    /// error.
+    /// Returns the errors of the run. If the file cannot be written, the run goes on, and [`RawLog::finish`]
+    /// returns the error.
     pub fn run<W: Workload>(
         &self,
         store: &dyn Store,
@@ -158,7 +158,7 @@ impl RawLog {
     ///
     /// # Errors
     ///
-    /// If a part of the file could not be written.
+    /// Fails if a part of the file could not be written.
     pub fn finish(self) -> Result<(), RawError> {
         let mut file = self.0.file.lock();
         let ended = file.error.take().map_or_else(|| file.out.flush(), Err);
@@ -228,7 +228,7 @@ impl Log {
 struct ClientLines {
     log: Arc<Log>,
     bytes: Vec<u8>,
-    /// The labels that occur in these lines, with one bit for each label.
+    /// The labels that occur in the client's lines, with one bit for each label.
     labels: u64,
     began_nanos: u64,
 }

@@ -50,7 +50,7 @@ fn json(lines: &[Line], between: &str) -> String {
     let object = |Line { metric, measurement, value }: &Line| {
         let value = match value {
             Value::Whole(number) => number.to_string(),
-            // JSON has neither infinite numbers nor NaN, so these are written as texts.
+            // JSON has neither infinite numbers nor NaN, so such values are written as texts.
             Value::Real(number) if !number.is_finite() => format!("\"{}\"", double(*number)),
             Value::Real(number) => double(*number),
         };

@@ -25,7 +25,7 @@ pub struct Settings {
     pub drive: Drive,
     /// How results are printed.
     pub output: Output,
-    /// Messages for people about properties that have no effect here, or that have another effect than in the
+    /// Messages for people about properties that have no effect in this program, or another effect than in the
     /// original.
     pub warnings: Vec<String>,
 }
@@ -261,7 +261,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// An error about the first value that is not allowed.
+    /// Returns an error about the first value that is not allowed.
     pub fn new(properties: &Properties, read: ReadFile<'_>) -> Result<Settings, BadProperty> {
         let reader = Reader { properties };
         reader.one_of("workload", known::WORKLOADS, ())?;
@@ -295,7 +295,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// If `recordcount` is not set.
+    /// Fails if `recordcount` is not set.
     pub fn check_load(&self) -> Result<(), BadProperty> {
         let is_set = self.records.count_is_set;
         is_set.then_some(()).ok_or_else(|| bad("recordcount", "0", "set for a load: `-p recordcount=1000000`"))

@@ -23,7 +23,8 @@ const MASKS: [u64; 3] = [0x3f1f_3f3f_1f3f_3f1f, 0x1f3f_3f1f_3f3f_1f3f, 0x3f3f_1f
 impl Text {
     /// The text that client number `client` writes in a run with seed `seed`.
     pub fn of_client(seed: u64, client: u64) -> Text {
-        // With any constant other than 0, this stream differs from the stream of the keys.
+        // The seed is changed, so that the stream of texts differs from the stream of keys. Any constant other than
+        // 0 would do.
         Text { state: Random::of_client(!seed, client).long().cast_unsigned() }
     }
 

@@ -82,5 +82,5 @@ impl<'t> Case<'t> {
     }
 }
 
-/// Before the next value is added to an ordered sum, the sum is multiplied by this factor.
+/// The factor of an ordered sum: before the next value is added, the sum is multiplied by it.
 pub const SUM_FACTOR: u64 = 6_364_136_223_846_793_005;

@@ -31,8 +31,8 @@ pub struct BranchFound {
     pub place: String,
     /// When the branch was asked for, as the time since the start of 1970.
     pub since: Duration,
-    /// How many files of its origin the branch needs, and the bytes in these files; `None` if the branch is being
-    /// made, or if making it was interrupted.
+    /// How many files of its origin the branch needs, and the number of bytes in them; `None` if the branch is
+    /// being made, or if making it was interrupted.
     pub files: Option<(u64, u64)>,
 }
 

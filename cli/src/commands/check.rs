@@ -70,7 +70,7 @@ pub fn run(common: &Common, args: &Inspect) -> Result<()> {
     Err(Failure::Damaged(format!("{dir} is damaged; restore what is named from a backup, or import it again")))
 }
 
-/// If damage stops the check itself, this is also reported as found damage.
+/// Damage that stops the check itself is also reported as damage that was found.
 fn damage(failure: Failure) -> Failure {
     match failure {
         Failure::Engine(error) if error.is_corruption() => Failure::Damaged(error.to_string()),

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The table of a demo. This name and the text [`MAKER`] in the schema distinguish a demo from other databases.
 const TABLE: &str = "demo";
 const MAKER: &str = "larch demo";
-/// The rows are made from this seed, so they are the same on every run.
+/// The seed from which rows are made. It is constant, so the rows are the same on every run.
 const SEED: u64 = 1;
 /// The number of reads. They fill a cache of 64 MiB and continue after that, but a disk can do them in seconds.
 const READS: u64 = 100_000;

@@ -85,7 +85,7 @@ fn get(table: &Table, layout: &Layout, read: &ExplainedGet) -> Result<Explanatio
 
 fn scan(table: &Table, layout: &Layout, read: &ExplainedScan) -> Result<Explanation> {
     let parts = database::parts(table, &read.how.groups)?;
-    // If no key can lie in the range, the command says so and reads nothing.
+    // If no key can lie in the requested range, the command says so and reads nothing.
     let (range, limit) = match scan::range(&read.range, layout)? {
         Some(range) => (range, read.limit),
         None => ((Bound::Unbounded, Bound::Excluded(Vec::new())), Some(0)),
@@ -124,9 +124,9 @@ struct Report<'e> {
     page_hits: u64,
     /// The levels that have files.
     levels: Vec<Level>,
-    /// The files that were visited, in this order.
+    /// The files that were visited, in the order of the visits.
     files: Vec<File>,
-    /// The first pages that were visited, in this order.
+    /// The first pages that were visited, in the order of the visits.
     visits: Vec<Visit>,
     /// The number of later page visits, which are not listed.
     visits_left_out: u64,

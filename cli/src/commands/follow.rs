@@ -28,7 +28,7 @@ struct Shown {
     memory_bytes: u64,
     /// Memory of pages.
     cached_bytes: u64,
-    /// Why the writer cannot be followed, if this is so.
+    /// Why the writer cannot be followed, or `None` if it can.
     trouble: Option<String>,
 }
 

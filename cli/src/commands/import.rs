@@ -79,7 +79,7 @@ struct Report<'r> {
     file: &'r str,
     #[serde(flatten)]
     work: SortingWork,
-    /// It is missing if the system does not report it.
+    /// The peak memory, which is missing if the system does not report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     peak_memory_bytes: Option<u64>,
 }
@@ -270,7 +270,8 @@ fn grouped(ours: Schema, asked: &[GroupSpec], theirs: Option<&Schema>) -> Result
     }
 }
 
-/// Refuses options that would change how an existing table is kept, because an import does not change this.
+/// Refuses options that differ from those of an existing table, because an import does not change how a table is
+/// kept.
 fn same_options(args: &TableArgs, options: &TableOptions, table: &str) -> Result<()> {
     let mut asked = options.clone();
     args.apply(&mut asked);
@@ -283,7 +284,7 @@ fn same_options(args: &TableArgs, options: &TableOptions, table: &str) -> Result
     )))
 }
 
-/// The options for a new table of such rows.
+/// The options for a new table of rows with the schema `schema`.
 pub fn options(args: &TableArgs, schema: &Schema) -> TableOptions {
     let (metadata, groups) = (schema.to_metadata(), schema.group_names());
     let mut options = TableOptions { metadata, groups, ..TableOptions::default() };

@@ -39,8 +39,8 @@ pub fn run(common: &Common, args: &Load) -> Result<()> {
         let table = database.table_with(&args.table, database::raw_options(&args.types))?;
         let done = take(database, &table, args, &mut commits);
         if done.is_err() && commits == 0 {
-            // The error of the rows is reported, and an error of this removal is not. If the table stays, it is
-            // empty and does no harm.
+            // Only the error of the rows is reported. An error of removing the table is not. If the table stays, it
+            // is empty and does no harm.
             database.drop_table(&args.table).ok();
         }
         done
@@ -102,7 +102,7 @@ fn take(database: &Database, table: &Table, args: &Load, commits: &mut u64) -> R
     }
 }
 
-/// If the program that reads the keys has ended, this is an error, because keys that it did not read are lost.
+/// The program that reads the keys may have ended. This is an error, because keys that it did not read are lost.
 fn unheard(failure: Failure, kept: &str) -> Failure {
     match failure {
         Failure::Output(error) => Failure::Input(format!(

@@ -125,7 +125,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// Prints the row with this key, as it is in `snapshot`.
+    /// Prints the row with the key `key`, as it is in `snapshot`.
     fn print_row_of(&mut self, snapshot: &Snapshot, key: &[u8], output: &mut Output) -> Result<()> {
         let range = (Bound::Included(key), Bound::Included(key));
         match &self.selection {

@@ -16,9 +16,9 @@ struct Report<'a> {
     new: &'a str,
     /// The files that the table sees, whole or in part.
     files: u64,
-    /// The versions of rows in these files, including deletion marks.
+    /// The versions of rows in the table's files, including deletion marks.
     rows: u64,
-    /// The bytes of these files, each counted as a whole.
+    /// The bytes of the table's files, each file counted as a whole.
     file_bytes: u64,
 }
 

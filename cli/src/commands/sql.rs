@@ -53,7 +53,7 @@ pub struct SqlProcesses {
 pub struct SqlScheduler {
     /// The address at which it receives queries and executors.
     pub listen: SocketAddr,
-    /// It prints a message when it has this many executors.
+    /// The scheduler prints a message when it has this many executors.
     pub executors: usize,
     /// Whether it ends when its standard input ends.
     pub stops_with_input: bool,
@@ -65,7 +65,7 @@ pub struct SqlScheduler {
 pub struct SqlExecutor {
     /// Host and port of the scheduler.
     pub scheduler: (String, u16),
-    /// The address at which other processes reach this one.
+    /// The address at which other processes reach the executor.
     pub listen: IpAddr,
     /// The port for rows. The next port is for tasks. `None` for any two free ports.
     pub port: Option<u16>,
@@ -85,7 +85,7 @@ impl Query {
     ///
     /// # Errors
     ///
-    /// [`Failure::Input`] if the description of the table is damaged.
+    /// Returns [`Failure::Input`] if the description of the table is damaged.
     pub fn columns_of(&self, table: &Table) -> Result<Option<String>> {
         Ok(database::schema(table)?.map(|schema| columns::declared(&schema)))
     }

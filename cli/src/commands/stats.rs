@@ -1,4 +1,4 @@
-//! `larch stats`: prints how much a table contains, and how this is stored in files.
+//! `larch stats`: prints how much a table contains, and how its content is stored in files.
 
 pub mod range;
 
@@ -24,7 +24,7 @@ pub struct Stats {
     pub rows: Interval,
     /// The versions of rows in files. A key that is in several files is counted once for each file.
     pub stored_rows: u64,
-    /// How many of these versions say that a key was deleted.
+    /// How many of the versions in files say that a key was deleted.
     pub erased_rows: u64,
     /// Older versions of rows, which the files contain in addition.
     pub history_rows: u64,

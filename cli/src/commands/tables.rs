@@ -19,7 +19,7 @@ struct Description<'t> {
     storage: Storage,
     /// The names of the groups into which rows are split.
     groups: Vec<String>,
-    /// It is missing if rows are raw keys and values.
+    /// The schema of the rows. It is missing if rows are raw keys and values.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<Schema>,
     /// The types of the fields in keys, if the table is raw and declares these types.

@@ -10,7 +10,8 @@ use ::rows::{Extractor, quoted};
 #[cfg(test)]
 mod tests;
 
-/// The extractor for the keys of an index on these columns. If a column does not exist, the error names it.
+/// The extractor for the keys of an index on the columns in `specs`. If a column does not exist, the error names
+/// it.
 pub fn extractor(schema: &Schema, specs: &[KeySpec]) -> Result<Extractor, String> {
     let layout = Layout::new(Some(schema.clone()));
     let fields = specs.iter().map(|spec| field(schema, &layout, spec)).collect::<Result<Vec<_>, _>>()?;

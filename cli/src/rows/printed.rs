@@ -43,7 +43,7 @@ impl<R: BufRead> Printed<R> {
             (ScanFormat::Jsonl, schema) => text(&self.text).and_then(|text| match schema {
                 None => raw(layout, text, row),
                 Some(schema) if schema.format == Format::Jsonl => layout.encode_object(text, row),
-                // In such a table, the name of a column is its number.
+                // In a table without a header, the name of a column is its number.
                 Some(schema) if schema.columns.is_empty() => {
                     fields(schema, text).and_then(|fields| layout.encode_fields(&fields, row))
                 }

@@ -191,7 +191,7 @@ fn examples_of_the_help_work() {
     assert_eq!(runs(&session, "c.json")[0]["name"], "workload c");
 }
 
-/// The page in docs/benchmarks that has this name.
+/// The text of the page `name` in docs/benchmarks.
 fn page(name: &str) -> String {
     let path = format!("{}/../docs/benchmarks/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(path).expect("the page is in the tree")

@@ -45,7 +45,7 @@ fn a_slow_down_is_found_and_ends_with_1() {
     let page = String::from_utf8(session.bytes("page.html")).expect("a page is text");
     assert!(page.contains("workload a: operations a second") && page.contains("WORSE at 1 %"));
 
-    // If the two sides are exchanged, the new side is better.
+    // If the two sides are exchanged, the comparison says that the new side is better.
     let faster = session.run(&compare(&new, &base, &["--tell", "1e9%"])).ok();
     assert!(faster.contains("No significant worsening at 1 %. Better: workload a all throughput"), "{faster}");
     // A comparison of a result with itself finds no difference.

@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Child;
 use std::sync::mpsc::{Receiver, channel};
 
-/// A writer writes fewer rows than this before it notices a living worker and has something to compact.
+/// More rows than a writer writes before it notices a living worker and has something to compact.
 const MOST_ROWS: u64 = 2_000_000;
 
 /// Starts a worker. Returns it and the lines that it prints.

@@ -75,7 +75,7 @@ fn an_import_that_cannot_write_never_was() {
     assert_eq!(session.scan(&[]), "a\t1\n");
     session.is_sound();
 
-    // If the import has made a table, this table is removed again.
+    // A table that the import has made is removed again.
     let args = ["import", "db", "u", "-", "--format", "tsv"];
     run_limited(&session, 128, &args, &all).fails(3, &parts);
     session.run(&["scan", "db", "u"]).fails(1, &["no table u"]);

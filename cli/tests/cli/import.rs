@@ -155,7 +155,7 @@ fn another_schema_is_refused_and_the_same_is_not() {
 
 #[test]
 fn a_header_of_numbers_does_not_confuse_the_key() {
-    // The key is the first column here, and not the column that is named 1. This holds without --key, and in a
+    // The key must be the first column, and not the column that is named 1. This holds without --key, and in a
     // table that declares its key.
     for key in [&[][..], &["--key", "id"], &["--key", "id:int"]] {
         let options = [&["--format", "csv"][..], key].concat();
@@ -212,7 +212,7 @@ fn a_command_that_fails_leaves_what_was_there_before() {
         let ran = session.run_with(args, input);
         assert!(matches!(ran.code, Some(2 | 3)) && ran.out.is_empty(), "{args:?}: {ran:?}");
         assert!(!session.has("new"), "{args:?} leaves a directory: {}", ran.err);
-        // After that, the directory with other files still contains only these files, and the database still
+        // After the failed commands, the directory with other files contains only these files, and the database
         // contains only its own tables.
         for dir in ["full", "db"] {
             let args: Vec<&str> = args.iter().map(|arg| if *arg == "new/db" { dir } else { arg }).collect();

@@ -51,7 +51,8 @@ fn every_acknowledged_row_survives_a_kill() {
     for _ in 0..KILLS {
         let batch = [1, 1, 1, 7, 30][rng.random_range(0..5)];
         let enough = rng.random_range(0..300);
-        // With these settings, a flush comes after every few dozen rows, and a compaction after every few hundred.
+        // With the following options, a flush comes after every few dozen rows, and a compaction after every few
+        // hundred.
         let batch_text = batch.to_string();
         let args = ["load", "db", "t", "--batch", &batch_text, "--write-buffer", "128KiB", "--cache", "256KiB"];
         let (fed, acknowledged) = load_and_kill(session.start(&args), seed, held, enough);
@@ -231,7 +232,7 @@ fn an_import_that_is_interrupted_leaves_neither_rows_nor_files() {
     }
     interrupt(&child);
     let wait = wait_for(&mut child, "giving up; once more ends at once");
-    // The program may end before it has read all these bytes.
+    // The program may end before it has read all bytes.
     stdin.write_all(rest.as_bytes()).ok();
     drop(stdin);
     let ran = wait(child);

@@ -10,7 +10,7 @@ fn a_key_is_printed_once_its_row_is_there() {
     let mut stdin = child.stdin.take().expect("it was asked for");
     let mut keys = BufReader::new(child.stdout.take().expect("it was asked for")).lines();
     for key in ["b", "a", "c"] {
-        // The next row is sent only after this row was acknowledged, so no row waits for more input.
+        // The next row is sent only after the row before it was acknowledged, so no row waits for more input.
         writeln!(stdin, "{key}\tvalue of {key}").expect("larch reads");
         assert_eq!(keys.next().expect("larch answers").expect("with text"), key);
     }

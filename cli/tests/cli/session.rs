@@ -29,7 +29,7 @@ impl Session {
         }
     }
 
-    /// Makes a session with these rows in table `t`.
+    /// Makes a session with the rows `rows` in table `t`.
     pub fn with(options: &[&str], rows: impl AsRef<[u8]>) -> Self {
         let session = Self::new();
         session.import(options, rows).ok();
@@ -51,13 +51,13 @@ impl Session {
         std::fs::write(path, bytes).expect("a test can write a file");
     }
 
-    /// The offset at which this text begins in a file.
+    /// The offset at which `text` begins in a file.
     pub fn place_of(&self, name: &str, text: &str) -> usize {
         let bytes = std::fs::read(self.dir.join(name)).expect("a test can read its files");
         bytes.windows(text.len()).position(|window| window == text.as_bytes()).expect("the file has this text")
     }
 
-    /// Whether a file or directory of this name exists.
+    /// Whether there is a file or a directory called `name`.
     pub fn has(&self, name: &str) -> bool {
         self.dir.join(name).exists()
     }
@@ -104,7 +104,7 @@ impl Session {
         Ran::new(output)
     }
 
-    /// Runs a command with these bytes on its standard input.
+    /// Runs a command with the bytes `input` on its standard input.
     pub fn run_with(&self, args: &[&str], input: impl AsRef<[u8]>) -> Ran {
         Self::feed(self.command(args), input.as_ref())
     }
@@ -196,8 +196,8 @@ impl Ran {
         String::from_utf8(self.out).expect("this output is UTF-8")
     }
 
-    /// Checks that a command failed with this exit code, printed nothing to standard output, and that its error
-    /// contains all of `parts`.
+    /// Checks that a command failed with exit code `code` and printed nothing to standard output. Its error must
+    /// contain all of `parts`.
     #[track_caller]
     pub fn fails(self, code: i32, parts: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:?}");

@@ -46,7 +46,7 @@ pub struct LogicalCodec {
 }
 
 impl LogicalCodec {
-    /// A codec that finds tables in these databases.
+    /// A codec that finds tables in the databases `databases`.
     pub fn new(databases: &Arc<Databases>) -> Arc<Self> {
         Arc::new(Self { databases: databases.clone(), others: BallistaLogicalExtensionCodec::default() })
     }
@@ -104,7 +104,7 @@ pub struct PhysicalCodec {
 }
 
 impl PhysicalCodec {
-    /// A codec that finds tables in these databases.
+    /// A codec that finds tables in the databases `databases`.
     pub fn new(databases: &Arc<Databases>) -> Arc<Self> {
         Arc::new(Self { databases: databases.clone(), others: BallistaPhysicalExtensionCodec::default() })
     }

@@ -44,7 +44,7 @@ const KEPT_UNASKED: Duration = Duration::from_secs(60);
 /// after the other.
 const KEPT_ASKED: Duration = Duration::from_secs(600);
 
-/// If no query has asked for a database for this long, the database is closed. An open database takes memory for
+/// How long a database stays open after the last time that a query asked for it. An open database takes memory for
 /// pages, and a lease of the files that it shows.
 const KEPT_OPEN: Duration = Duration::from_secs(3600);
 
@@ -52,7 +52,7 @@ const KEPT_OPEN: Duration = Duration::from_secs(3600);
 /// begins 20 seconds late.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often a process checks for the version during this wait. It is also how often it checks for new versions.
+/// How often a process checks for a version that it waits for, and for new versions in general.
 pub const PAUSE: Duration = Duration::from_millis(50);
 
 /// The place and the version of the database that a query reads.
@@ -115,8 +115,8 @@ impl Databases {
     ///
     /// # Errors
     ///
-    /// If the database cannot be opened, or if this process does not see the version in time. Also if this process
-    /// sees a later version and has kept no snapshot of the requested one.
+    /// Fails if the database cannot be opened, or if this process does not see the version in time. Also fails if
+    /// this process sees a later version and has kept no snapshot of the requested one.
     pub fn at(&self, place: &Place) -> Result<(Arc<Shown>, Snapshot)> {
         let shown = self.shown(&place.database)?;
         let snapshot = shown.at(place)?;

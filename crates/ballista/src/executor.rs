@@ -20,7 +20,7 @@ const HEARTBEAT_SECONDS: u64 = 5;
 pub struct Options {
     /// The host of the scheduler and its port.
     pub scheduler: (String, u16),
-    /// The address at which other processes reach this one.
+    /// The address at which other processes reach the executor.
     pub address: IpAddr,
     /// The port for rows. The next port is for tasks. `None` for any two free ports.
     pub port: Option<u16>,
@@ -36,7 +36,7 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// If no scheduler answers at this address, or if a port is in use.
+/// Fails if no scheduler answers at the address, or if a port is in use.
 pub async fn serve(options: Options, databases: Arc<Databases>) -> Result<()> {
     let Options { scheduler: (scheduler_host, scheduler_port), address, port, threads, memory_bytes, work } = options;
     let (port, grpc_port) = match port {
@@ -66,8 +66,8 @@ pub async fn serve(options: Options, databases: Arc<Databases>) -> Result<()> {
     }
 }
 
-/// The number of a port that is free at this moment. Another process may take the port before the executor binds
-/// it.
+/// The number of a port that is free at the moment of the call. Another process may take the port before the
+/// executor binds it.
 async fn free_port(address: IpAddr) -> Result<u16> {
     let listener = TcpListener::bind((address, 0)).await.map_err(BallistaError::IoError)?;
     Ok(listener.local_addr().map_err(BallistaError::IoError)?.port())

@@ -1,7 +1,7 @@
 //! The executors that a scheduler knows. This module also ends the queries that have lost an executor.
 //!
-//! If an executor is lost, Ballista 55 begins those stages again whose rows were on it. But it does not forget the
-//! rows that these stages have already given to the next stage, so these rows would come twice. Therefore, before
+//! If an executor is lost, Ballista 55 repeats the stages whose rows were on it. But it does not forget the rows
+//! that these stages have already given to the next stage, so these rows would come twice. Therefore, before
 //! Ballista learns that an executor is lost, all running queries are ended. Their clients then ask them again.
 
 use ballista_core::JobId;
@@ -48,7 +48,7 @@ impl Executors {
 ///
 /// # Errors
 ///
-/// If the scheduler has ended.
+/// Fails if the scheduler has ended.
 pub async fn end_queries(
     scheduler: &Scheduler,
     executors: &Executors,
@@ -67,7 +67,7 @@ pub async fn end_queries(
         match tokio::time::timeout(WAIT / LOOKS, losses.next()).await {
             Ok(Some(loss)) => {
                 end_all().await?;
-                // If the task that waits for this answer does not exist any more, nothing has to be done.
+                // If the task that waits for the answer does not exist any more, nothing has to be done.
                 loss.send(()).unwrap_or(());
             }
             Ok(None) => return Ok(()),
@@ -120,7 +120,8 @@ impl ClusterState for Executors {
         self.known.save_executor_heartbeat(heartbeat).await
     }
 
-    /// After this call, Ballista begins stages again. Therefore the queries are ended before it.
+    /// Ballista begins stages again after it has removed an executor. Therefore the queries are ended before the
+    /// executor is removed.
     async fn remove_executor(&self, executor: &str) -> Result<()> {
         let (loss, ended) = oneshot::channel();
         // Sending fails only if the scheduler is ending, and then all its queries end, too.

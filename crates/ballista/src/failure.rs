@@ -11,7 +11,7 @@ pub fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFu
     DataFusionError::External(Box::new(error))
 }
 
-/// The same error in the form that is sent to the process that asks.
+/// The error in the form in which it is sent to the process that asks.
 pub fn to_be_sent(error: DataFusionError) -> DataFusionError {
     let words = match error.find_root() {
         DataFusionError::External(error) => error.to_string(),

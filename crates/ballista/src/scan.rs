@@ -59,7 +59,7 @@ impl PlacedScan {
     ///
     /// # Errors
     ///
-    /// The errors of a table in memory. The scan itself causes none.
+    /// Returns the errors of a table in memory. The scan itself causes none.
     pub fn new(table: PlacedTable, scan: LarchScan) -> Result<Self> {
         let leaf = leaf_of(&scan.spec().partitions)?;
         Ok(Self { table, scan, leaf })
@@ -69,7 +69,7 @@ impl PlacedScan {
     ///
     /// # Errors
     ///
-    /// If the scan is for another table than its own specification says, or if the leaf has no key ranges.
+    /// Fails if the scan is for another table than its own specification says, or if the leaf has no key ranges.
     pub fn of_spec(table: PlacedTable, spec: PlacedSpec, leaf: Arc<dyn ExecutionPlan>) -> Result<Self> {
         let partitions = partitions_of(&leaf)?;
         let scan = table.table().scan_of(ScanSpec { partitions, ..spec.scan })?;
@@ -82,7 +82,7 @@ impl PlacedScan {
         PlacedSpec { table: self.table.spec(), scan }
     }
 
-    /// The same partitions, read in another way.
+    /// The same partitions as in this scan, read in another way.
     fn with(&self, scan: &LarchScan) -> Self {
         Self { scan: scan.clone(), ..self.clone() }
     }
@@ -98,7 +98,7 @@ impl PlacedSpec {
     ///
     /// # Errors
     ///
-    /// If the specification has no such columns.
+    /// Fails if the specification does not have the columns.
     pub fn schema(&self) -> Result<SchemaRef> {
         let columns: Columns = self.table.columns.parse().map_err(external)?;
         Ok(Arc::new(columns.schema().project(&self.scan.projection)?))
@@ -170,7 +170,7 @@ impl ExecutionPlan for PlacedScan {
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         let [leaf] = &children[..] else { return internal_err!("a scan of Larch has one child") };
         let partitions = partitions_of(leaf)?;
-        // If the partitions are the same, the scan keeps what is known about its rows.
+        // If the partitions do not change, the scan keeps what is known about its rows.
         let is_same = partitions == self.scan.spec().partitions;
         let scan = if is_same { self.scan.clone() } else { self.scan.with_partitions(partitions) };
         Ok(Arc::new(Self { table: self.table.clone(), scan, leaf: leaf.clone() }))

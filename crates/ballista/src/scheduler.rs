@@ -13,8 +13,8 @@ use os::sync::Arc;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
 
-/// If an executor sends no heartbeat for this many seconds, it counts as lost. Then the running queries end, and
-/// their clients ask them again.
+/// The number of seconds without a heartbeat after which an executor counts as lost. Then the running queries end,
+/// and their clients ask them again.
 const LOST_AFTER_SECONDS: u64 = 60;
 
 /// How often, in seconds, the scheduler looks for lost executors.
@@ -23,9 +23,9 @@ const LOOK_SECONDS: u64 = 5;
 /// A message from a scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// It accepts queries and executors at this address.
+    /// The scheduler accepts queries and executors at this address.
     Listens(SocketAddr),
-    /// It has as many executors as it had to wait for.
+    /// The scheduler has as many executors as it had to wait for.
     Ready,
 }
 
@@ -34,7 +34,7 @@ pub enum Said {
 ///
 /// # Errors
 ///
-/// If the address is in use.
+/// Fails if the address is in use.
 pub async fn serve(
     address: SocketAddr,
     executors: usize,

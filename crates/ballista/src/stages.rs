@@ -6,7 +6,7 @@
 //! each exchange into a shuffle, and a shuffle keeps no order. When Ballista divides the plan, it also swaps the
 //! sides of joins. In some stages it sorts the rows again, and in others it does not.
 //!
-//! Therefore the rules that depend on an order see a plan in which every order ends at a [`Cut`]. They add a sort
+//! Therefore, for the rules that depend on an order, every order in the plan ends at a [`Cut`]. They add a sort
 //! where one is needed:
 //!
 //! ```text
@@ -55,7 +55,7 @@ const ATTEMPTS: usize = 8;
 ///
 /// # Errors
 ///
-/// The errors of a session.
+/// Returns the errors of a session.
 pub fn session(config: SessionConfig) -> Result<SessionState> {
     let state = default_session_builder(config.with_ballista_adaptive_query_planner(false))?;
     let rules = rules(state.physical_optimizers());

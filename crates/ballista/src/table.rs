@@ -32,7 +32,7 @@ pub struct PlacedTable {
 }
 
 impl PlacedTable {
-    /// The same table for a query that other processes answer. They find its database at the place `database`.
+    /// The table for a query that other processes answer. They find its database at the place `database`.
     pub fn new(database: &str, table: LarchTable) -> Self {
         let place = Place { database: database.to_owned(), version: table.version().0 };
         Self { place, table, shown: None }
@@ -42,7 +42,7 @@ impl PlacedTable {
     ///
     /// # Errors
     ///
-    /// The errors of [`Databases::at`], or an error if the database has no such table.
+    /// Returns the errors of [`Databases::at`], or an error if the database has no such table.
     pub fn of_spec(spec: &TableSpec, databases: &Databases) -> Result<Self> {
         let TableSpec { place, table: name, identity, columns } = spec;
         let (shown, snapshot) = databases.at(place)?;

@@ -22,7 +22,8 @@ pub struct UnreadScan {
 }
 
 impl UnreadScan {
-    /// Replaces a scan with these columns and partitions. The new scan fails with `why`.
+    /// Replaces a scan with the columns `schema` and the number `partitions` of partitions. The new scan fails with
+    /// `why`.
     pub fn new(why: String, schema: SchemaRef, partitions: usize) -> Self {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema),

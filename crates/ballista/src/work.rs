@@ -41,7 +41,7 @@ impl Work {
     ///
     /// # Errors
     ///
-    /// If the directory cannot be made.
+    /// Fails if the directory cannot be made.
     pub fn make(parent: &Path) -> io::Result<Self> {
         let disk = Machine::real().disk;
         let mut last = None;

@@ -128,8 +128,8 @@ impl Columns {
     ///
     /// # Errors
     ///
-    /// If no column is named, two columns have the same name, the key is declared twice, or a form and its fields
-    /// do not fit together.
+    /// Fails if no column is named, two columns have the same name, the key is declared twice, or a form and its
+    /// fields do not fit together.
     pub fn new(sources: Vec<Source>) -> Result<Self, BadColumns> {
         let bad = |what: String| Err(BadColumns(what));
         let mut names: Vec<&str> = Vec::new();
@@ -165,7 +165,7 @@ impl Columns {
         Self::of_key(Source { group: None, form: Form::Tuple { has_rest: false }, fields }, groups)
     }
 
-    /// The columns of this key, and a column of bytes for each part of the value.
+    /// The columns of the key `key`, and a column of bytes for each part of the value.
     fn of_key(key: Source, groups: &[String]) -> Self {
         let taken: Vec<String> = key.fields.iter().filter_map(|field| field.name.clone()).collect();
         let free = |name: &str| {
@@ -213,7 +213,7 @@ impl Columns {
         self.sources[at].fields.iter().map(number).collect()
     }
 
-    /// The numbers of the groups that these columns need, in ascending order.
+    /// The numbers of the groups that the columns `columns` need, in ascending order.
     pub fn groups_of(&self, columns: &[usize]) -> Vec<usize> {
         let needed = |&at: &usize| {
             let first = self.first_column(at);
@@ -251,7 +251,7 @@ impl Columns {
     ///
     /// # Errors
     ///
-    /// If such a column exists.
+    /// Fails if such a column exists.
     pub fn check_groups(&self, table: &str, groups: &[String]) -> Result<(), BadColumns> {
         let parts = groups.len().max(1);
         match self.sources.iter().find(|source| source.group.is_some_and(|group| group >= parts)) {
@@ -269,7 +269,7 @@ impl Columns {
     }
 }
 
-/// The type of a column with fields of this kind.
+/// The type of a column with fields of the kind `kind`.
 pub fn data_type(kind: Kind) -> DataType {
     match kind {
         Kind::Bool => DataType::Boolean,

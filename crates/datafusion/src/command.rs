@@ -35,7 +35,7 @@ pub trait Elsewhere {
     ///
     /// # Errors
     ///
-    /// If the other processes cannot be asked.
+    /// Fails if the other processes cannot be asked.
     fn session(&self, here: SessionState) -> datafusion::error::Result<SessionState>;
 
     /// Whether a query failed because the other processes now show other rows than this process does.
@@ -54,7 +54,7 @@ pub trait Elsewhere {
 ///
 /// # Errors
 ///
-/// If a statement is wrong or fails, or if its answer cannot be printed.
+/// Fails if a statement is wrong or cannot be carried out, or if its answer cannot be printed.
 pub fn run(query: &Query) -> Result<(), Failure> {
     if query.scheduler.is_some() {
         let why =
@@ -68,7 +68,7 @@ pub fn run(query: &Query) -> Result<(), Failure> {
 ///
 /// # Errors
 ///
-/// The errors of [`run`], or an error if the other processes cannot be reached.
+/// Returns the errors of [`run`], or an error if the other processes cannot be reached.
 pub fn run_on(query: &Query, elsewhere: Option<&dyn Elsewhere>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = with_threads(runtime, query.threads).enable_all().build();

@@ -20,7 +20,7 @@ use larch::{Database, Snapshot};
 use std::fmt;
 use std::sync::Arc;
 
-/// The name of this format after `STORED AS`.
+/// The name of Larch's format after `STORED AS`.
 pub const FORMAT: &str = "LARCH";
 
 /// The name of the option that declares the columns. DataFusion adds the word before the point.

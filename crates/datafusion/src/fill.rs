@@ -74,7 +74,7 @@ impl Filler {
     ///
     /// # Panics
     ///
-    /// If a column is in a group that is not read.
+    /// Panics if a column is in a group that is not read.
     pub fn new(columns: &Columns, wanted: &[usize], groups: &[usize], capacity: usize) -> Self {
         let mut builders: Vec<Option<(Kind, Builder)>> = wanted.iter().map(|_| None).collect();
         let (mut sources, mut next) = (Vec::new(), 0);
@@ -115,7 +115,7 @@ impl Filler {
     ///
     /// # Errors
     ///
-    /// If a field does not fit its column. After an error, the arrays cannot be used any more.
+    /// Fails if a field does not fit its column. After an error, the arrays cannot be used any more.
     #[inline]
     pub fn push(&mut self, key: &[u8], parts: &[&[u8]]) -> Result<(), BadField> {
         for wanted in &self.sources {
@@ -130,8 +130,8 @@ impl Filler {
     ///
     /// # Errors
     ///
-    /// If a field does not fit its column. The error contains the number of the row among these rows. After an
-    /// error, the arrays cannot be used any more.
+    /// Fails if a field does not fit its column. The error contains the number of the row among these rows. After
+    /// an error, the arrays cannot be used any more.
     pub fn push_rows(
         &mut self,
         keys: impl Fn(&mut dyn FnMut(&[u8])),
@@ -243,15 +243,15 @@ impl Wanted {
     #[inline]
     fn tuple(&self, bytes: &[u8], has_rest: bool, builders: &mut [Builder]) -> Result<(), BadField> {
         match self.plain_fields(bytes, builders) {
-            // For most tuples, everything is read here.
+            // For most tuples, all bytes are read by now.
             Some(left) if self.plain == self.fields.len() && (left.is_empty() || !self.is_all) => Ok(()),
             Some(left) => self.tuple_from(self.plain, (bytes, left), has_rest, builders),
             None => self.tuple_from(0, (bytes, bytes), has_rest, builders),
         }
     }
 
-    /// Reads the fields with a plain width, and returns the bytes after these fields. Returns `None` if a field is
-    /// wrong. After that, the arrays cannot be used any more.
+    /// Reads the fields with a plain width, and returns the bytes after them. Returns `None` if a field is wrong.
+    /// After that, the arrays cannot be used any more.
     #[inline]
     fn plain_fields<'b>(&self, bytes: &'b [u8], builders: &mut [Builder]) -> Option<&'b [u8]> {
         let mut left = bytes;

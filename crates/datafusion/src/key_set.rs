@@ -42,7 +42,7 @@ impl KeyRange {
         (Bound::Included(self.low.clone()), self.high.clone().map_or(Bound::Unbounded, Bound::Excluded))
     }
 
-    /// The same range among keys that begin with `prefix`: it applies to the bytes after `prefix`.
+    /// The same range among keys that begin with `prefix`: the bounds apply to the bytes after `prefix`.
     pub fn below(&self, prefix: &[u8]) -> Self {
         let high = match &self.high {
             Some(high) => Some([prefix, high].concat()),
@@ -102,7 +102,7 @@ impl KeySet {
         Self { ranges: joined }
     }
 
-    /// The same keys, but ranges that touch are joined into one.
+    /// The same set of keys, with ranges that touch joined into one.
     pub fn joined(self) -> Self {
         let mut joined: Vec<KeyRange> = Vec::with_capacity(self.ranges.len());
         for range in self.ranges {

@@ -50,7 +50,7 @@ fn minus() -> ast::BinaryOperator {
     ast::BinaryOperator::Custom(MINUS.to_owned())
 }
 
-/// Replaces each minus with one operand by this operator. The minus of a constant is not replaced.
+/// Replaces each minus with one operand by the operator [`MINUS`]. The minus of a constant is not replaced.
 pub fn mark(statement: &mut Statement) {
     match statement {
         Statement::Statement(statement) => mark_in(&mut **statement),

@@ -46,11 +46,11 @@ pub struct Narrowed {
     pub keys: KeySet,
     /// How well the set describes each filter.
     pub fits: Vec<Fit>,
-    /// How many of the first fields have the same value in all these keys.
+    /// How many of the first fields have a single value in all keys of the set.
     pub pinned: usize,
 }
 
-/// The keys that `filters` allow together, for a table with these columns.
+/// The keys that `filters` allow together, for a table with the columns `columns`.
 pub fn narrow(columns: &Columns, filters: &[&Expr]) -> Narrowed {
     let key = KeyFields::of(columns);
     let narrowed = key.conjunction(filters);
@@ -60,7 +60,7 @@ pub fn narrow(columns: &Columns, filters: &[&Expr]) -> Narrowed {
 /// What a filter says about one field.
 struct OfField {
     field: usize,
-    /// The allowed ranges, for the bytes of a key from this field on.
+    /// The allowed ranges, for the bytes of a key that begin with the field.
     values: KeySet,
     is_exact: bool,
 }
@@ -73,7 +73,7 @@ struct KeyFields<'c> {
 struct KeyField<'c> {
     name: Option<&'c str>,
     field_type: FieldType,
-    /// The declaration of a tuple with only this field, or `None` if the field is the rest of a key.
+    /// The declaration of a tuple with only the one field, or `None` if the field is the rest of a key.
     declaration: Option<Declaration>,
 }
 
@@ -208,7 +208,7 @@ impl<'c> KeyFields<'c> {
         }
     }
 
-    /// The number of the field that is this column.
+    /// The number of the field that is the column `column`.
     fn field(&self, column: &Expr) -> Option<usize> {
         let Expr::Column(column) = column else { return None };
         self.fields.iter().position(|field| field.name == Some(column.name.as_str()))
@@ -219,8 +219,8 @@ impl<'c> KeyFields<'c> {
         Some(OfField { field, values, is_exact: true })
     }
 
-    /// The number of the field that is this column, and the type to which its values are cast before they are
-    /// compared.
+    /// The number of the field that is the column `column`, and the type to which its values are cast before they
+    /// are compared.
     fn seen<'e>(&self, column: &'e Expr) -> Option<(usize, Option<&'e DataType>)> {
         match column {
             Expr::Cast(cast) => Some((self.field(&cast.expr)?, Some(cast.field.data_type()))),
@@ -516,7 +516,8 @@ fn borders_by(compare: impl Fn(i128) -> Ordering) -> (i128, i128) {
     (first(&Ordering::is_ge), first(&Ordering::is_gt))
 }
 
-/// The most digits of a whole number of this kind, or `None` if the kind is no whole number, or one of 128 bits.
+/// The most digits of a whole number of the kind `kind`, or `None` if the kind is no whole number, or one of 128
+/// bits.
 fn digits(kind: Kind) -> Option<u8> {
     match kind {
         Kind::U8 | Kind::I8 => Some(3),

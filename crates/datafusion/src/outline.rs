@@ -13,8 +13,8 @@ use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 use larch::stats::{Estimate, RangeStats};
 use larch::{Key, Readable};
 
-/// If there are at most this many ranges, the rows of each range are counted. If there are more ranges, the number
-/// of rows is not known before the scan.
+/// The most ranges for which the rows of each range are counted. If there are more ranges, the number of rows is
+/// not known before the scan.
 const MAX_COUNTED_RANGES: usize = 64;
 
 /// An estimate has a lower and an upper bound. If they differ by at most this number of rows, an exact count
@@ -36,12 +36,12 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Finds out what is known about these keys. At most `partitions` readers will read the columns of
+    /// Finds out what is known about the keys `keys`. At most `partitions` readers will read the columns of
     /// `projection`.
     ///
     /// # Errors
     ///
-    /// The errors of [`Reader::count`](larch::Reader::count).
+    /// Returns the errors of [`Reader::count`](larch::Reader::count).
     pub fn of(
         source: &TableSource,
         keys: KeySet,
@@ -98,8 +98,8 @@ impl Outline {
     }
 }
 
-/// The bytes that a scan of these groups reads: the main tree, which contains the keys, and the trees of the other
-/// groups.
+/// The bytes that a scan of the groups `groups` reads: the main tree, which contains the keys, and the trees of the
+/// other groups.
 fn read_bytes(stats: &RangeStats, groups: &[usize]) -> u64 {
     let beside = groups.iter().filter(|group| **group > 0).filter_map(|group| stats.groups.get(*group));
     let beside: u64 = beside.map(|group| group.bytes.high).sum();

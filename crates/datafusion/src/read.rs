@@ -33,13 +33,13 @@ use smallvec::SmallVec;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A batch ends when the reader finds that it has at least this size, in bytes.
+/// The size in bytes at which a batch ends, as soon as the reader finds that it is reached.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// After each such number of rows, the reader measures the arrays and asks the pool for their memory.
+/// The number of rows after which the reader measures the arrays and asks the pool for their memory.
 const ROWS_BETWEEN_REQUESTS: usize = 1024;
 
-/// If a part of a new row has at least this length, in bytes, the reader measures the arrays at once.
+/// The length in bytes of a long part. If a part of a new row is so long, the reader measures the arrays at once.
 const LONG_BYTES: usize = BATCH_BYTES / ROWS_BETWEEN_REQUESTS;
 
 /// What a partition has to read.

@@ -84,7 +84,7 @@ impl LarchScan {
     ///
     /// # Errors
     ///
-    /// If the scan is for another table, or for other columns.
+    /// Fails if the scan is for another table, or for other columns.
     pub fn of_spec(source: Arc<TableSource>, spec: ScanSpec) -> Result<Self> {
         let (table, columns) = (source.table.name(), source.columns.to_string());
         if (&*spec.table, &spec.columns) != (table, &columns) {
@@ -106,14 +106,14 @@ impl LarchScan {
         &self.spec
     }
 
-    /// The same scan with other partitions, for example with only some of its own. Nothing is known about its rows
+    /// The scan with other partitions, for example with only some of its own. Nothing is known about its rows
     /// before it reads them.
     pub fn with_partitions(&self, partitions: Vec<Vec<KeyRange>>) -> Self {
         let statistics = Arc::new(Statistics::new_unknown(&self.schema));
         Self { statistics, ..self.with(ScanSpec { partitions, ..self.spec.clone() }) }
     }
 
-    /// The same scan with another specification: other order, or fewer rows.
+    /// The scan with another specification: another order, or fewer rows.
     fn with(&self, spec: ScanSpec) -> Self {
         let properties = Arc::new(properties(&self.source, &spec, &self.schema));
         Self { spec, properties, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() }

@@ -49,7 +49,7 @@ impl Inbox {
     ///
     /// # Errors
     ///
-    /// If the length in the message is impossible.
+    /// Fails if the length in the message is impossible.
     #[inline]
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, Malformed> {
         let Some(bytes) = self.next_bytes()? else { return Ok(None) };
@@ -62,7 +62,7 @@ impl Inbox {
     ///
     /// # Errors
     ///
-    /// If the length in the message is impossible.
+    /// Fails if the length in the message is impossible.
     pub fn has_next(&self) -> Result<bool, Malformed> {
         Ok(self.next_bytes()?.is_some())
     }
@@ -138,7 +138,7 @@ const BIND_END_BYTES: usize = 4;
 pub const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
 
 impl Statement {
-    /// A statement that was prepared under this name.
+    /// A statement that was prepared under the name `name`.
     pub fn new(name: &str, parameters: u16) -> Self {
         assert!(!name.contains('\0'), "statements are named by us");
         let mut begin = vec![0];
@@ -273,7 +273,7 @@ impl<'a> Values<'a> {
     ///
     /// # Errors
     ///
-    /// If the body has no number of columns.
+    /// Fails if the body has no number of columns.
     #[inline]
     pub fn new(body: &'a [u8]) -> Result<Self, Malformed> {
         let [a, b, rest @ ..] = body else { return Err(Malformed("a row without a number of columns")) };
@@ -284,7 +284,7 @@ impl<'a> Values<'a> {
     ///
     /// # Errors
     ///
-    /// If the row ends too early.
+    /// Fails if the row ends too early.
     #[inline]
     pub fn value(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
         const SHORT: Malformed = Malformed("a row that ends before its last value");

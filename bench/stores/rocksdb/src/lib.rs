@@ -251,8 +251,8 @@ impl Store for RocksDb {
         }
     }
 
-    /// RocksDB has no commits in flight here: there is no handle by which a caller could wait for a write that is
-    /// not yet synced.
+    /// RocksDB has no commits in flight: there is no handle by which a caller could wait for a write that is not
+    /// yet synced.
     fn commits(&self, in_flight: usize) -> Option<Box<dyn Commits + '_>> {
         match &self.db {
             Db::Optimistic(db) if self.choices.synced && in_flight == 0 => {

@@ -28,14 +28,14 @@ type Db = OptimisticTransactionDB<MultiThreaded>;
 /// The column family that every database has.
 const DEFAULT: &str = "default";
 
-/// How long a table's flushed rows stay in memory: until this part of the write buffer has been written after them.
-/// With these rows, a commit can find the keys that were written since its snapshot. With a write buffer of 256
-/// MiB, the part is 8 MiB, which is thousands of transactions. A transaction that is older than these rows is tried
-/// again.
+/// A table's flushed rows stay in memory until one part in this many of the write buffer has been written after
+/// them. With these rows, a commit can find the keys that were written since its snapshot. With a write buffer of
+/// 256 MiB, the part is 8 MiB, which is thousands of transactions. A transaction that is older than these rows is
+/// tried again.
 const HISTORY_PART: u64 = 32;
 
-/// The filter of a memtable takes at most this part of the memtable. Each column family has such a filter, even if
-/// the family has no rows.
+/// The filter of a memtable takes at most one part in this many of the memtable. Each column family has such a
+/// filter, even if the family has no rows.
 const FILTER_PART: u64 = 50;
 
 /// The log is at most as long as this number of write buffers. Without this limit, the log would stay long because
@@ -100,7 +100,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Fai
         let Failure { kind, text, harm } = broken(error);
         Failure { kind, text: format!("{text} in {}", data.display()), harm }
     };
-    // RocksDB writes this file together with the first column family.
+    // RocksDB writes the file `CURRENT` together with the first column family.
     let is_new = !data.join("CURRENT").exists();
     let known = if is_new { vec![DEFAULT.to_owned()] } else { Db::list_cf(&options, data).map_err(in_directory)? };
     let families = known.into_iter().map(|name| ColumnFamilyDescriptor::new(name, options.clone()));
@@ -127,7 +127,7 @@ impl RocksDb {
         self.db.get(key).map_err(broken)
     }
 
-    /// Whether the index of this name was built completely, over all rows.
+    /// Whether the index called `name` was built completely, over all rows.
     fn has_index(&self, name: &str) -> Result<bool, Failure> {
         self.noted(name.as_bytes()).map(|note| note.is_some())
     }
@@ -231,7 +231,7 @@ impl ::tpcc::Database for RocksDb {
     }
 
     fn clean(&self) -> Result<(), Failure> {
-        // Without a form, families of these names may belong to somebody else.
+        // Without a form, families with the names of our families may belong to somebody else.
         ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
         for name in names() {
             if self.db.cf_handle(name).is_some() {

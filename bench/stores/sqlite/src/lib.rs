@@ -299,7 +299,7 @@ impl KeyValue for Pairs {
     }
 
     fn get_many(&mut self, keys: &Strings, mut found: impl FnMut(usize, &[u8])) -> Result<(), Failure> {
-        // One transaction, so that all reads see the same state.
+        // All reads are in one transaction, so that they see the same state.
         self.run("BEGIN")?;
         let mut done = Ok(());
         for (number, key) in keys.iter().enumerate() {

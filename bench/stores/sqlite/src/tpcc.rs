@@ -38,8 +38,8 @@ struct Sqlite {
     log_bytes: u64,
     /// How many transactions of a session share a commit.
     group: usize,
-    /// The thread that holds this lock may write. SQLite has one writer at a time. Without this lock, the other
-    /// threads would sleep and check from time to time whether the writer is done.
+    /// The lock of writers: the thread that holds it may write. SQLite has one writer at a time. Without this lock,
+    /// the other threads would sleep and check from time to time whether the writer is done.
     writer: Mutex<()>,
 }
 
@@ -110,7 +110,7 @@ fn pragma(connection: &Connection, name: &str) -> Result<i64, Failure> {
     connection.pragma_query_value(None, name, |row| row.get(0)).map_err(broken)
 }
 
-/// Whether there is a table or an index of this name.
+/// Whether there is a table or an index called `name`.
 fn has(connection: &Connection, name: &str) -> Result<bool, Failure> {
     let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)";
     connection.query_row(sql, (name,), |row| row.get(0)).map_err(broken)
@@ -243,7 +243,7 @@ impl ::tpcc::Database for Sqlite {
     /// Everything is done in one transaction, so that a crash leaves nothing or everything.
     fn clean(&self) -> Result<(), Failure> {
         self.transaction(|connection| {
-            // Without the note that `create` writes, tables of these names do not belong to TPC-C.
+            // Tables with the names of TPC-C do not belong to TPC-C if there is no note that `create` has written.
             form_of(connection)?.ok_or_else(not_made)?;
             for name in Table::ALL.map(Table::name).into_iter().chain(ABOUT) {
                 connection.execute_batch(&format!("DROP TABLE {name}")).map_err(broken)?;

@@ -291,7 +291,7 @@ impl KvArgs {
     ///
     /// # Errors
     ///
-    /// If some arguments cannot be used together.
+    /// Fails if some arguments cannot be used together.
     pub fn options(&self, now: i64) -> Result<Options, String> {
         let mode = match self.mode {
             ModeArg::Write => Mode::Write,

@@ -15,8 +15,8 @@ Examples:
 Exit codes: 0 done; 1 no row was accessed; 2 wrong arguments; 3 the database failed, or the result could not be written;
 130 interrupted by ^C: what was done until then is printed and kept.";
 
-/// The value of `--compat` in these commands. The binary also has a global option `--compat`, which names releases
-/// of Larch.
+/// The value of `--compat` in the commands of `larch bench rows`. The binary also has a global option `--compat`,
+/// which names releases of Larch.
 pub const YBIO: &str = "ybio";
 
 /// What row access does.

@@ -94,7 +94,7 @@ pub fn results(measured: &Measured, with_times: bool, is_mixed: bool) -> String 
     }
     put("Operations/s", format!("{:.3}", measured.operations as f64 / seconds));
     put("Rows/s", format!("{:.3}", sum.rows as f64 / seconds));
-    // If the database runs in this process, this time includes the database's work.
+    // If the database runs in the client's process, the client's time includes the database's work.
     let client_nanos = measured.cost.client_nanos / measured.operations.max(1);
     put("Client CPU/op", go_time(Duration::from_nanos(client_nanos)));
     if with_times {

@@ -136,8 +136,8 @@ impl Held {
 
     fn fill(&self, how: Fill, records: u64, limit: Duration) -> Answer {
         let store = self.store()?;
-        // First writes back all pending bytes of other processes, so that they are not counted here. All writes of
-        // this measurement must be counted.
+        // First writes back all pending bytes of other processes, so that they are not counted in this measurement.
+        // All writes of this measurement must be counted.
         disk::write_back(&self.directory)?;
         let before = DiskCounts::of(&self.directory);
         let written_before = disk::written_by_this_process();
@@ -234,7 +234,7 @@ impl Held {
                     properties.push(("hotspotdatafraction", share.to_string()));
                     properties.push(("hotspotopnfraction", "0.95".to_owned()));
                 }
-                // Inserts of a workload get keys after those of the load. In a later repeat, they meet rows that an
+                // Keys of inserts come after the keys of the load. In a later repeat, they meet rows that an
                 // earlier repeat inserted.
                 let settings = settings(name, &properties)?;
                 run(store, &Run::new(&settings, measure.seed), &plan, stop)
@@ -297,10 +297,10 @@ fn both<T>(sample: Answer, beside: Result<T, String>) -> Result<(Sample, T), Str
     }
 }
 
-/// A compaction, or the build of an index, counts as failed if it takes longer than this.
+/// The longest time for a compaction or for the build of an index. If it takes longer, it counts as failed.
 const LONGEST_WORK: Duration = Duration::from_secs(1800);
 
-/// By how much the store's counter `name` rose in the window, or 0 if the store has no such counter.
+/// By how much the counter `name` of the store rose in the window, or 0 if the store does not have this counter.
 fn counted(measured: &Measured, name: &str) -> u64 {
     let change = measured.counters.iter().find(|change| change.name == name);
     change.and_then(Change::counted).unwrap_or(0)

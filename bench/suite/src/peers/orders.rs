@@ -139,9 +139,9 @@ pub struct Transact {
 /// What a transaction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Deed {
-    /// It reads a row and gives it another value. Rows are drawn uniformly.
+    /// The transaction reads a row and gives it another value. Rows are drawn uniformly.
     GetAndPut(Way),
-    /// It adds 1 to a counter, and is repeated until it commits.
+    /// The transaction adds 1 to a counter, and is repeated until it commits.
     Increment {
         /// Whether some counters are drawn far more often than other counters, by YCSB's zipfian distribution.
         /// Otherwise all counters are drawn equally often.
@@ -229,11 +229,11 @@ pub struct Sample {
     /// The reads of the disk that holds the database, as the system counts them; `None` if the system does not
     /// count them.
     pub disk_reads: Option<u64>,
-    /// The bytes that these reads brought, including reads before the window.
+    /// The bytes that the disk reads have brought, including reads before the window.
     pub disk_read_bytes: u64,
     /// The bytes that reads in the window brought, or 0 if the system does not report them.
     pub window_read_bytes: u64,
-    /// The bytes that were written to this disk.
+    /// The bytes that were written to the disk that holds the database.
     pub disk_written_bytes: u64,
     /// The bytes that this process wrote in a load or in overwrites, as the system counts them; `None` if the
     /// system does not count them.
@@ -251,8 +251,8 @@ pub struct Sample {
     pub point_hits: u64,
     /// How many row pages reads of single keys had to read, as the store counts them; 0 if the store does not.
     pub point_reads: u64,
-    /// How often writes were stopped because level 0 was full, during this order and as the store counts it; `None`
-    /// if the store does not count it.
+    /// How often writes were stopped during the order because level 0 was full, as the store counts it; `None` if
+    /// the store does not count it.
     pub level0_stops: Option<u64>,
     /// The result of overwrites.
     pub overwritten: Overwritten,

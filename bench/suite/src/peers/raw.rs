@@ -119,7 +119,7 @@ impl Store for Raw {
 
 struct Direct {
     file: File,
-    /// The same file, to which inserts write at the end.
+    /// The same file as `file`, opened for inserts, which write at its end.
     end: File,
     blocks: u64,
     page_bytes: usize,

@@ -9,30 +9,30 @@ use kit::median::extremes;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// With what our figure in a row is compared.
+/// The other side of a goal: what our figure in a row is compared with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Against {
-    /// With an engine's figure in the same row.
+    /// An engine's figure in the same row.
     Engine(&'static str),
-    /// With the best figure of the other engines in the same row.
+    /// The best figure of the other engines in the same row.
     Best,
-    /// With our own figure in another row.
+    /// Our own figure in another row.
     Own(&'static str),
-    /// With nothing: our figure itself has a bound.
+    /// No other side: our figure itself has a bound.
     Figure,
-    /// With nothing: the figure of this engine, which is another of our own, has a bound.
+    /// No other side: the figure of the named engine, which is another one of ours, has a bound.
     FigureOf(&'static str),
-    /// With an engine's figure: the difference of our figure and this figure has a bound.
+    /// An engine's figure. The difference between our figure and this figure has a bound.
     Above(&'static str),
-    /// Not our first engine: the figure of the first engine named here, also one of ours, is compared with that of
-    /// the second.
+    /// The figure of the second named engine. The first named engine, which is also one of ours, takes the place of
+    /// our first engine.
     Between(&'static str, &'static str),
 }
 
 /// A goal of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
-    /// With what our figure is compared.
+    /// What our figure is compared with.
     pub against: Against,
     /// The bound of our figure divided by the other side's figure. If nothing is divided, it is the bound of the
     /// figure or of the difference itself. It is a lower bound, or an upper bound if less is better.
@@ -53,7 +53,7 @@ pub struct Row {
     /// For each engine, in the order of the table's engines: the figures of its repeats. If an engine has no
     /// figures, it was not measured.
     pub figures: Vec<Vec<f64>>,
-    /// The numbers of the engines that failed in this row.
+    /// The numbers of the engines that failed in the row.
     pub failed: Vec<usize>,
 }
 
@@ -74,7 +74,7 @@ impl Row {
         Self { name, unit, less_is_better: false, goals, figures: Vec::new(), failed: Vec::new() }
     }
 
-    /// The same row, but with less being better.
+    /// The same row, except that less is better in it.
     pub fn less_is_better(self) -> Self {
         Self { less_is_better: true, ..self }
     }
@@ -235,7 +235,7 @@ impl Table {
             let Verdict { row, against, goal, ratio, .. } = &verdict;
             let ratio = match format!("{ratio:.2}") {
                 _ if ratio.is_nan() => "nothing".to_owned(),
-                // The figure has more digits here, so that the reader can see that the goal was missed.
+                // The figure is printed with more digits, so that the reader can see that the goal was missed.
                 _ if !verdict.reached && (ratio - goal).abs() < 0.005 => format!("{ratio:.4}"),
                 text => text,
             };

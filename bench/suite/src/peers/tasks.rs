@@ -53,7 +53,7 @@ pub enum Single {
     Scan,
     /// An insert of a row after all other rows.
     Put,
-    /// A new value for an existing row of a table that was filled in this way.
+    /// A new value for an existing row. `Fill` says how the table was filled, which decides its keys.
     Overwrite(Fill),
 }
 

@@ -59,7 +59,7 @@ impl Scale {
 /// What all parts are measured with.
 struct Ground<'a> {
     scale: Scale,
-    /// The engines of this comparison that this binary has.
+    /// The engines of the comparison that this binary has.
     engines: Vec<(&'static str, &'static str)>,
     place: &'a Scratch,
     tale: Tale,

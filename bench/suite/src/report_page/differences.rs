@@ -7,7 +7,8 @@ use page::Table;
 #[cfg(test)]
 mod tests;
 
-/// A row for everything that is not the same in all results. `None` if everything is the same.
+/// The table of differences. It has a row for everything that is not the same in all results. `None` if everything
+/// is the same.
 pub fn table(reports: &[(String, Report)]) -> Option<Table> {
     let results: Vec<Vec<(String, String)>> = reports.iter().map(|(_, report)| things(report)).collect();
     let mut names: Vec<&str> = Vec::new();

@@ -26,7 +26,7 @@ const LANES: [(&str, &[&str]); 3] = [
 ];
 const STALL_TIME: &[&str] = &["stalled micros"];
 
-/// If a chart shows at most this many runs, it has lanes for what the stores did.
+/// A chart has lanes for what the stores did only if it shows at most this many runs.
 const MOST_WITH_LANES: usize = 2;
 
 const MIB: f64 = (1 << 20) as f64;
@@ -81,7 +81,7 @@ fn samples(run: &Run) -> Vec<Sample<'_>> {
     before.chain(begin).chain(window.into_iter().map(|(_, sample)| sample)).collect()
 }
 
-/// How much the counters of these names grew between one sample and the next. The result is empty if the store has
+/// How much the counters called `names` grew between one sample and the next. The result is empty if the store has
 /// none of these counters.
 fn growth(run: &Run, names: &[&str]) -> Vec<((f64, f64), f64)> {
     let samples = samples(run);
@@ -96,7 +96,7 @@ fn growth(run: &Run, names: &[&str]) -> Vec<((f64, f64), f64)> {
     grown.filter(|((from, to), _)| to > from).collect()
 }
 
-/// The same growth per second, times `factor`.
+/// The growth of the counters per second, times `factor`.
 fn a_second(run: &Run, names: &[&str], factor: f64) -> Vec<(f64, f64)> {
     growth(run, names).into_iter().map(|((from, to), grown)| (to, grown * factor / (to - from))).collect()
 }
@@ -218,7 +218,7 @@ fn over_time(run: &Run, of: impl Fn(&Interval) -> Option<f64>) -> Vec<(f64, f64)
     moments(run).into_iter().zip(values).filter_map(|(at, value)| Some((at, value?))).collect()
 }
 
-/// The time in microseconds within which the part `quantile` of these requests was served.
+/// The time in microseconds within which the part `quantile` of the requests in `kinds` was served.
 fn within<'m>(kinds: impl Iterator<Item = &'m Measure>, quantile: f64) -> Option<f64> {
     let times = Times::sum(kinds.map(Measure::times));
     (!times.is_empty()).then(|| times.quantile(quantile) as f64 / 1e3)

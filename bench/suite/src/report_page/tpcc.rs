@@ -6,7 +6,7 @@ use page::{Block, figure};
 use tpcc::figures::{Figures, Kind, NOTICE, QUANTILES};
 use tpcc::summary::MOST_TPMC;
 
-/// The blocks of the page about runs of TPC-C; empty if there is no such run.
+/// The blocks of the page about runs of TPC-C. There are none if the page has no such run.
 pub fn blocks(shown: &[Shown<'_>]) -> Vec<Block> {
     let runs: Vec<(&str, Figures)> =
         shown.iter().filter_map(|one| Some((one.name.as_str(), figures(one.run)?))).collect();

@@ -11,7 +11,7 @@ use row_access::{Job, history};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The value of the first member in a file of this format.
+/// The value of the first member in a result file of row access.
 const FORMAT: &str = "larch-rows-result";
 /// The version of the format that this program writes and reads.
 const VERSION: u32 = 1;
@@ -154,7 +154,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// If the reports differ in something that must be the same.
+    /// Fails if the reports differ in something that must be the same.
     pub fn merged(parts: &[(String, Self)]) -> Result<Self, String> {
         let [(first_name, first), others @ ..] = parts else {
             return Err("no result is given to merge; name at least one".to_owned());

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long the coordinator waits for messages before it checks whether ^C was pressed.
 const LOOK: Duration = Duration::from_millis(20);
-/// If two workers began further apart than this, the result contains a warning.
+/// If two workers began further apart than this time, the result contains a warning.
 const APART: Duration = Duration::from_millis(100);
 
 /// The processes that do a run together.
@@ -40,7 +40,7 @@ impl Workers {
     ///
     /// # Errors
     ///
-    /// If a text is no address, no secret is given, or several processes cannot use `target` together.
+    /// Fails if a text is no address, if no secret is given, or if several processes cannot use `target` together.
     pub fn of(args: &TogetherArgs, target: &Target) -> Result<Option<Self>, Failure> {
         let usage = |text: String| Failure::session("target", text);
         let addresses = args.addresses()?;
@@ -65,7 +65,7 @@ impl Workers {
     ///
     /// # Errors
     ///
-    /// The errors of [`Workers::results`], or an error if nothing was measured.
+    /// Returns the errors of [`Workers::results`], or an error if nothing was measured.
     pub fn run(&self, args: &[String], stop: &Stop, watch: &mut dyn FnMut(&Interval)) -> Result<Ran, Failure> {
         one_run(self.results(args, stop, watch)?)
     }
@@ -74,7 +74,7 @@ impl Workers {
     ///
     /// # Errors
     ///
-    /// If a worker cannot be reached or does not know the secret, or if the target cannot be opened.
+    /// Fails if a worker cannot be reached or does not know the secret, or if the target cannot be opened.
     pub fn results<R: DeserializeOwned>(
         &self,
         args: &[String],
@@ -179,7 +179,7 @@ enum State {
     Working,
     /// The run has ended with this result.
     Done(Box<Outcome>),
-    /// The worker has no result, for this reason.
+    /// The worker has no result. The failure says why.
     Lost(Failure),
 }
 
@@ -339,7 +339,7 @@ impl<'w> Course<'w> {
 pub struct Results<R> {
     /// The result of each worker that has one.
     pub parts: Vec<Part<R>>,
-    /// Why a worker has no result, if there is such a worker.
+    /// Why a worker has no result, or `None` if all workers have one.
     pub lost: Option<Failure>,
     /// The time between the begin of the first worker and the begin of the last worker.
     apart: Option<Duration>,

@@ -12,9 +12,9 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-/// If the other side takes no bytes for this long, it counts as lost.
+/// How long a side may take no bytes before it counts as lost.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
-/// With these values, a machine that does not answer is noticed after some 25 seconds.
+/// The times of keep-alive messages. With them, a machine that does not answer is noticed after some 25 seconds.
 const ALIVE_AFTER: Duration = Duration::from_secs(10);
 const ALIVE_EVERY: Duration = Duration::from_secs(5);
 const ALIVE_TIMES: u32 = 3;
@@ -27,7 +27,7 @@ pub struct Lines {
     stream: TcpStream,
     /// The bytes that have arrived and are not returned yet.
     received: Vec<u8>,
-    /// How many of these bytes were searched for the end of a line, without success.
+    /// How many of the received bytes were searched for the end of a line, without success.
     searched: usize,
 }
 
@@ -36,7 +36,7 @@ impl Lines {
     ///
     /// # Errors
     ///
-    /// If the system refuses an option of the connection.
+    /// Fails if the system refuses an option of the connection.
     pub fn new(stream: TcpStream) -> std::io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(WRITE_PATIENCE))?;
@@ -44,17 +44,17 @@ impl Lines {
         rustix::net::sockopt::set_tcp_keepidle(&stream, ALIVE_AFTER)?;
         rustix::net::sockopt::set_tcp_keepintvl(&stream, ALIVE_EVERY)?;
         rustix::net::sockopt::set_tcp_keepcnt(&stream, ALIVE_TIMES)?;
-        // While sent bytes are not acknowledged, the system does not probe the connection, so this limit is needed,
+        // While sent bytes are not acknowledged, the system sends no keep-alive messages, so this limit is needed,
         // too.
         rustix::net::sockopt::set_tcp_user_timeout(&stream, UNHEARD.as_millis() as u32)?;
         Ok(Self { stream, received: Vec::new(), searched: 0 })
     }
 
-    /// Another handle of the same connection, for writing.
+    /// Another handle of the connection, for writing.
     ///
     /// # Errors
     ///
-    /// If the system can make no more handles.
+    /// Fails if the system can make no more handles.
     pub fn writer(&self) -> std::io::Result<Writer> {
         Ok(Writer(self.stream.try_clone()?))
     }
@@ -64,7 +64,7 @@ impl Lines {
     ///
     /// # Errors
     ///
-    /// If the connection has ended, the time is over, or the line is no such value.
+    /// Fails if the connection has ended, if the time is over, or if the line is no such value.
     pub fn read<T: DeserializeOwned>(&mut self, most_bytes: usize, deadline: Option<Instant>) -> Result<T, String> {
         loop {
             let fresh = &self.received[self.searched..];
@@ -120,7 +120,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// If the connection has ended.
+    /// Fails if the connection has ended.
     pub fn write<T: Serialize>(&mut self, value: &T) -> Result<(), String> {
         let mut line = serde_json::to_vec(value).expect("every value can be written");
         line.push(b'\n');

@@ -25,7 +25,7 @@ pub enum FromWorker {
     Challenge(Challenge),
     /// The proof that the worker knows the secret, too.
     Welcome { proof: String },
-    /// The worker does nothing for this coordinator.
+    /// The worker does nothing for the coordinator. `why` is the reason.
     Refused { why: String },
     /// The target is open, and all clients have a session.
     Ready,
@@ -93,7 +93,7 @@ impl Outcome {
     ///
     /// # Errors
     ///
-    /// If it is a result of another workload.
+    /// Fails if it is a result of another workload.
     pub fn result<R: DeserializeOwned>(self) -> Result<R, String> {
         serde_json::from_value(self.result).map_err(|error| format!("its result is none that is known here: {error}"))
     }
@@ -105,7 +105,7 @@ impl Failed {
         Self { is_usage: failure.kind == "target", text: failure.text.clone() }
     }
 
-    /// The same failure, with the address of its worker.
+    /// The failure of a worker with the address of this worker.
     pub fn failure(&self, address: &str) -> Failure {
         let kind = if self.is_usage { "target" } else { "worker" };
         Failure::session(kind, format!("worker {address}: {}", self.text))
@@ -122,7 +122,7 @@ impl Challenge {
     ///
     /// # Errors
     ///
-    /// If the worker speaks another version of the protocol.
+    /// Fails if the worker speaks another version of the protocol.
     pub fn answer(&self, secret: &Secret) -> Result<(FromCoordinator, String), String> {
         check_protocol(self.protocol)?;
         let nonce = nonce();
@@ -134,7 +134,7 @@ impl Challenge {
     ///
     /// # Errors
     ///
-    /// If it does not prove this.
+    /// Fails if it does not prove this.
     pub fn check(&self, answer: &FromCoordinator, secret: &Secret) -> Result<FromWorker, String> {
         let FromCoordinator::Answer { protocol, nonce, proof } = answer else {
             return Err("it does not answer the challenge".to_owned());

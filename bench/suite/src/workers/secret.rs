@@ -41,7 +41,7 @@ impl Secret {
     ///
     /// # Errors
     ///
-    /// If no secret is given, or if it is too short.
+    /// Fails if no secret is given, or if it is too short.
     pub fn find(file: Option<&Path>) -> Result<Self, Failure> {
         let usage = |text: String| Failure::session("target", text);
         let advice = "make one with `openssl rand -hex 32`";

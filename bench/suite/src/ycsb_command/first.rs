@@ -19,12 +19,12 @@ use std::time::{Duration, Instant};
 
 /// The most time for everything, unless the loads alone take longer.
 const TIME: Duration = Duration::from_secs(80);
-/// A workload is measured for at most this long, unless `--time` gives another time.
+/// The longest time for which a workload is measured, unless `--time` gives another time.
 const LONGEST: Duration = Duration::from_secs(7);
 const SHORTEST: Duration = Duration::from_secs(1);
-/// At the start of each workload, this much time is not measured.
+/// The time at the start of each workload that is not measured.
 const WARMUP: Duration = Duration::from_millis(500);
-/// If the first load takes longer than this, the second load is left out.
+/// If the first load takes longer than this time, the second load is left out.
 const SLOW_LOAD: Duration = Duration::from_secs(25);
 
 const RECORDS: &str = "1000000";

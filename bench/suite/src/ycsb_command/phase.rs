@@ -59,7 +59,7 @@ pub struct Done {
     pub exporter_is_set: bool,
     /// Whether the store failed.
     pub is_store_lost: bool,
-    /// The number of warnings that existed before this phase.
+    /// The number of warnings that existed before the phase.
     pub warnings_before: usize,
     /// The result, with all settings that decided it.
     pub run: report::Run,
@@ -130,7 +130,7 @@ pub fn write_logs(done: &mut Done) {
     }
 }
 
-/// Fails if several processes cannot do this phase together.
+/// Fails if several processes cannot do the phase together.
 pub fn check_together(phase: &Phase) -> Result<(), Failure> {
     match phase.settings.output.measure.is_raw() {
         true => Err(usage("single times (measurementtype=raw) are written by one process: leave --workers out")),

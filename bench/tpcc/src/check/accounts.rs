@@ -15,7 +15,7 @@ struct Account {
     balance: Cents,
     paid_in_year: Cents,
     delivered: Sum,
-    /// The sum of the customer's payments to this warehouse.
+    /// The sum of the customer's payments to the warehouse that is read.
     paid: Sum,
 }
 
@@ -122,7 +122,7 @@ impl Accounts {
         self.accounts[place as usize].delivered += Sum::from(amount);
     }
 
-    /// Judges all customers as far as the rows of this warehouse allow it. The ledger judges the rest, which also
+    /// Judges all customers as far as the rows of one warehouse allow it. The ledger judges the rest, which also
     /// depends on other warehouses.
     pub fn judge(&self, scope: &mut Scope<'_>) {
         let warehouse = scope.warehouse;

@@ -41,7 +41,7 @@ struct Rest {
 pub struct Supply {
     /// The number of order lines.
     pub lines: u128,
-    /// The number of these lines that belong to orders of other warehouses.
+    /// The number of lines that belong to orders of other warehouses.
     pub remote_lines: u128,
     /// The number of items.
     pub quantity: u128,

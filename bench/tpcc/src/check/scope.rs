@@ -119,8 +119,8 @@ impl<'c> Scope<'c> {
         is_here
     }
 
-    /// The place of a row's district among the districts of this warehouse, from 0. If there is no such district, a
-    /// finding is added.
+    /// The place of a row's district among the districts of the warehouse, counted from 0. If there is no such
+    /// district, a finding is added.
     pub fn district(&mut self, table: Table, warehouse: u32, district: u32) -> Option<usize> {
         if !self.is_here(table, warehouse) {
             return None;
@@ -160,7 +160,7 @@ impl<'c> Scope<'c> {
         }
     }
 
-    /// The words for a district of this warehouse, given the district's place.
+    /// The words for a district of the warehouse, given the district's place.
     pub fn place(&self, district: usize) -> Place {
         Place::of(self.warehouse, district as u32 + 1)
     }

@@ -49,7 +49,7 @@ fn rows_come_back_as_they_were() {
     read_back(&warehouse, Row::Warehouse(&warehouse));
 }
 
-/// The keys that an index with this `declaration` has for a row.
+/// The keys that an index with the declaration `declaration` has for a row.
 fn index_keys(declaration: &str, encoded: &Encoded) -> Vec<Vec<u8>> {
     let extractor: Extractor = declaration.parse().expect("it is the text of an extractor");
     let mut keys = Vec::new();

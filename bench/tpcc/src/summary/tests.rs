@@ -46,7 +46,7 @@ fn a_result_has_the_lines_of_the_document() {
             "New orders: 1000",
             "tpmC: 1000",
             "Efficiency: 77.76",
-            // In this minute, 2,300 transactions were completed, and 2 payments failed for good.
+            // In the measured minute, 2,300 transactions were completed, and 2 payments failed for good.
             "Throughput: 38",
             "Goodput: 38",
             "NewOrder: OK: 1000, FAILED: 0 (0.00%), of the former 10 rolled back",

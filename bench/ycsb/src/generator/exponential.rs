@@ -9,7 +9,7 @@ pub struct Exponential {
 }
 
 impl Exponential {
-    /// With these parameters, `percentile` percent of the numbers are less than `range`.
+    /// Draws numbers of which `percentile` percent are less than `range`.
     pub fn new(percentile: f64, range: f64) -> Exponential {
         Exponential { gamma: -(1.0 - percentile / 100.0).ln() / range }
     }

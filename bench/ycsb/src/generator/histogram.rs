@@ -33,7 +33,7 @@ impl Histogram {
     ///
     /// # Errors
     ///
-    /// [`BadHistogram::Area`] if no length could be drawn, or if the sum of the counts is too large.
+    /// Returns [`BadHistogram::Area`] if no length could be drawn, or if the sum of the counts is too large.
     pub fn new(block: i64, buckets: Vec<i64>) -> Result<Histogram, BadHistogram> {
         let area = buckets.iter().try_fold(0_i64, |sum, count| sum.checked_add(*count));
         let area = area.and_then(|area| i32::try_from(area).ok()).filter(|area| *area > 0);
@@ -44,7 +44,7 @@ impl Histogram {
     ///
     /// # Errors
     ///
-    /// A [`BadHistogram`], which says what is wrong with the file.
+    /// Returns a [`BadHistogram`], which says what is wrong with the file.
     pub fn parse(text: &str) -> Result<Histogram, BadHistogram> {
         let mut lines = text.lines();
         let block = lines.next().and_then(|line| line.strip_prefix("BlockSize\t")).map(str::trim);

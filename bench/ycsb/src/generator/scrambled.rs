@@ -10,7 +10,7 @@ use crate::random::Random;
 
 /// The last of the items that are drawn and then hashed.
 const LAST_ITEM: i64 = 10_000_000_000;
-/// The value of `zetan` for these items, as in the original.
+/// The value of `zetan` for 10^10 items, as in the original.
 const ZETAN: f64 = 26.469_028_201_783_02;
 
 /// Draws numbers from `min` to `max`, both included.
@@ -24,7 +24,7 @@ pub struct Scrambled {
 impl Scrambled {
     /// # Panics
     ///
-    /// If `max` is less than `min`.
+    /// Panics if `max` is less than `min`.
     pub fn new(min: i64, max: i64) -> Scrambled {
         assert!(min <= max, "a range has a number in it");
         Scrambled { inner: Zipfian::with_zetan(0, LAST_ITEM, ZETAN), min, interval: max - min + 1 }

@@ -13,7 +13,7 @@ pub struct Uniform {
 impl Uniform {
     /// # Panics
     ///
-    /// If `max` is less than `min`.
+    /// Panics if `max` is less than `min`.
     pub fn new(min: i64, max: i64) -> Uniform {
         assert!(min <= max, "a range has a number in it");
         Uniform { min, interval: max - min + 1 }

@@ -44,7 +44,7 @@ impl Zipfian {
     ///
     /// # Panics
     ///
-    /// If `max` is less than `min`.
+    /// Panics if `max` is less than `min`.
     pub fn new(min: i64, max: i64) -> Zipfian {
         Zipfian::with_zetan(min, max, zeta(0, max - min + 1, 0.0))
     }
@@ -94,7 +94,7 @@ impl Zipfian {
         Constants { count: items, zetan, eta: eta(self.items, self.zeta2theta, zetan) }
     }
 
-    /// The constants that this generator uses now.
+    /// The constants that the generator uses now.
     pub fn constants(&self) -> Constants {
         self.constants
     }

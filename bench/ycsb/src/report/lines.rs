@@ -37,7 +37,7 @@ pub struct Metric<'m> {
 }
 
 impl Metric<'_> {
-    /// The times of `kind` that belong to this metric. `kind` has the name of the metric's own kind, but it may
+    /// The times of `kind` that belong to the metric. `kind` has the name of the metric's own kind, but it may
     /// cover only a piece of the run.
     pub fn times<'k>(&self, kind: &'k Kind) -> Cow<'k, Times> {
         let times = if self.intended { kind.times() } else { &kind.service };
@@ -256,7 +256,7 @@ impl Lines<'_> {
     }
 }
 
-/// Each status, and how many times it was returned.
+/// The statuses that requests returned, each with its count.
 fn returns(measure: &Kind) -> Vec<(String, u64)> {
     let good = [("OK", measure.oks), ("NOT_FOUND", measure.not_found), (BATCHED, measure.batched)];
     let good = good.into_iter().map(|(status, count)| (status.to_owned(), count));

@@ -1,4 +1,5 @@
-//! The names that the original knows: the meaning of each name, or a warning if the name has no effect here.
+//! The names that the original knows: the meaning of each name, or a warning if the name has no effect in this
+//! program.
 
 use super::Format;
 use crate::properties::Properties;
@@ -72,8 +73,8 @@ pub(super) const READ: &[&str] = &[
     "zeropadding",
 ];
 
-/// Names that have no effect here, each with the reason. A name that ends with a dot stands for all names that
-/// begin with it.
+/// Names that have no effect in this program, each with the reason. A name that ends with a dot stands for all
+/// names that begin with it.
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("db", "the store is named by --target"),
     ("readallfieldsbyname", "stores are asked for all fields in one way only"),
@@ -85,7 +86,7 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("basicdb.", "the target `noop:` has no options"),
 ];
 
-/// One line for each property that has no effect here.
+/// A line for each property that has no effect in this program.
 pub fn warnings(properties: &Properties) -> Vec<String> {
     let about = |(name, value): (&str, &str)| {
         if READ.binary_search(&name).is_ok() {

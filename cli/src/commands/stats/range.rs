@@ -1,5 +1,5 @@
-//! `larch stats` for a range of keys: prints how much the range contains, and how this is spread over the range.
-//! The numbers come from the indexes, unless the exact number is asked for.
+//! `larch stats` for a range of keys: prints how much the range contains, and how the content is spread over the
+//! range. The numbers come from the indexes, unless the exact number is asked for.
 
 use super::Keys;
 use crate::args::Stats;
@@ -64,18 +64,18 @@ struct Report {
     exact_rows: Option<u64>,
     /// The versions of rows in files. A key that is in several files is counted once for each file.
     stored_rows: Interval,
-    /// How many of these versions say that a key was deleted.
+    /// How many of the versions in files say that a key was deleted.
     erased_rows: Interval,
     /// The bytes in files, without the bytes of indexes.
     file_bytes: Interval,
-    /// The part of these bytes that is in data pages. If the table has groups, only data pages of the first group
-    /// count.
+    /// The part of the file bytes that is in data pages. If the table has groups, only data pages of the first
+    /// group count.
     data_bytes: Interval,
     /// The part of the file bytes that is in each group.
     groups: Vec<Group>,
     /// The part of the file bytes that older versions take.
     history_bytes: Interval,
-    /// The levels that have files in this range.
+    /// The levels that have files in the range.
     levels: Vec<Level>,
     /// The versions that are not in files yet.
     memory_rows: u64,

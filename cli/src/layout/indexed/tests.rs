@@ -19,7 +19,7 @@ fn schema(format: Format, key: &str, groups: &str) -> Schema {
     if groups.is_empty() { schema } else { schema.with_groups(&groups).expect("the groups fit") }
 }
 
-/// The keys that an index on these columns has for a row, as text.
+/// The keys that an index on the columns `columns` has for a row, as text.
 fn keys(schema: &Schema, columns: &str, record: [&str; 3]) -> Vec<String> {
     let extractor = extractor(schema, &specs(columns)).expect("the columns are there");
     let layout = Layout::new(Some(schema.clone()));

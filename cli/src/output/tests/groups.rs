@@ -55,7 +55,7 @@ impl Split {
         if at < NAMED { Some(self.group_of[at]) } else { self.rest }
     }
 
-    /// The columns of a record that are printed if these groups are read.
+    /// The columns of a record that are printed if the groups `read` are read.
     fn shown(&self, record: &[Vec<u8>], read: &[usize]) -> Vec<(usize, Vec<u8>)> {
         let numbers = self.key.iter().any(|(_, number)| *number);
         let shown = |(at, field): (usize, &Vec<u8>)| match self.in_key(at) {
@@ -68,7 +68,8 @@ impl Split {
     }
 }
 
-/// All ways to split four columns with these keys into up to three groups. One group may also take the rest.
+/// Calls `check` with all ways to split four columns into up to three groups, for several keys. One group may also
+/// take the rest.
 fn every_split(mut check: impl FnMut(&Split)) {
     let keys = [&[(0, false)][..], &[(2, false), (0, false)], &[(1, true)], &[(3, false), (1, true)]];
     for (format, header) in [(Format::Csv, true), (Format::Csv, false), (Format::Tsv, true), (Format::Tsv, false)] {

@@ -165,7 +165,7 @@ fn what_goes_wrong_is_said_to_the_one_who_asks() {
     let mut follows = ask_with(&cluster, &directory, "SELECT 1");
     follows.arg("--follow");
     fails(follows, 2, "leave --follow or --scheduler out");
-    // After all these errors, the cluster still answers.
+    // After all errors of this test, the cluster still answers.
     assert_eq!(ask(&cluster, &directory, "SELECT count(*) AS n FROM shops"), "n\n100\n");
     let address = cluster.address.clone();
     cluster.stop();

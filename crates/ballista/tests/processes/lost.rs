@@ -9,7 +9,8 @@ use std::process::{Child, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Only a query that hangs takes this long: it is several times as long as `docs/scale.md` says.
+/// The longest time for which a test waits. Only a query that hangs takes so long: the time is several times as
+/// long as `docs/scale.md` says.
 const PATIENCE: Duration = Duration::from_secs(400);
 
 /// A join whose answer is one row. Two stages exchange the rows of its two sides between the executors, and a third
@@ -17,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(400);
 const QUERY: &str = "SELECT count(*) AS n, sum(a.amount + b.amount) AS s FROM orders a JOIN orders b \
     ON a.shop = b.shop AND a.id / 1000 = b.id / 1000";
 
-/// With these settings, the rows of both sides are exchanged, and no side is sent to all executors.
+/// Settings with which the rows of both sides are exchanged, and no side is sent to all executors.
 const EXCHANGED: &str = "SET datafusion.optimizer.hash_join_single_partition_threshold = 0; \
     SET datafusion.optimizer.hash_join_single_partition_threshold_rows = 0; \
     SET ballista.optimizer.broadcast_join_threshold_bytes = 1; ";

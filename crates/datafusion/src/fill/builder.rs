@@ -145,7 +145,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If a string is not UTF-8.
+    /// Fails if a string is not UTF-8.
     #[inline]
     pub fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
         match self {
@@ -170,7 +170,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// The errors of the decoder.
+    /// Returns the errors of the decoder.
     #[inline]
     pub fn push_field(&mut self, from: &mut Decoder<'_>) -> Result<(), Mistake> {
         push_fixed!(self, from, builder => return builder.push_escaped(from));
@@ -182,7 +182,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// The errors of the decoder.
+    /// Returns the errors of the decoder.
     #[inline]
     pub fn push_plain(&mut self, value: &[u8]) -> Result<(), Mistake> {
         // Each value gets a new decoder, which then stays in registers.
@@ -194,7 +194,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// The errors of the decoder.
+    /// Returns the errors of the decoder.
     pub fn push_column<'b>(&mut self, mut values: impl Iterator<Item = &'b [u8]>) -> Result<(), Mistake> {
         match self {
             Self::U8(array) => push_numbers(array, values, u8::decode),
@@ -234,7 +234,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If the text is no value of this type.
+    /// Fails if the text is no value of this type.
     #[inline]
     pub fn push_text(&mut self, text: &[u8]) -> Result<(), String> {
         if matches!(self, Self::String(..) | Self::Bytes(..)) {
@@ -282,7 +282,7 @@ fn push_numbers<'b, T: ArrowPrimitiveType>(
 ///
 /// # Errors
 ///
-/// The errors of the decoder.
+/// Returns the errors of the decoder.
 #[inline]
 pub fn pass_field(from: &mut Decoder<'_>, kind: Kind) -> Result<(), Mistake> {
     match kind.width() {

@@ -21,7 +21,7 @@ pub struct Tree {
 struct Node {
     members: Vec<(String, Node)>,
     elements: Vec<(usize, Node)>,
-    /// The fields whose paths end at this node, as indexes into `slots`.
+    /// The fields whose paths end at the node, as indexes into `slots`.
     ends: Vec<usize>,
 }
 

@@ -6,7 +6,7 @@
 ///
 /// # Errors
 ///
-/// The errors of `take`, or an error if a backslash escapes nothing. Both come with the number of the text.
+/// Returns the errors of `take`, or an error if a backslash escapes nothing. Both come with the number of the text.
 pub fn read(
     texts: Option<&[u8]>,
     separator: u8,

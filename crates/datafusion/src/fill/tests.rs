@@ -5,7 +5,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use rows::{Descending, Tuple};
 
-/// The rows of a table with these columns, as text. NULL is printed as `-`.
+/// The rows of a table with the columns `declared`, as text. NULL is printed as `-`.
 fn rows(declared: &str, wanted: Option<&[usize]>, rows: &[(&[u8], &[&[u8]])]) -> Result<Vec<String>, BadField> {
     let columns: Columns = declared.parse().unwrap_or_else(|bad| panic!("{declared}: {bad}"));
     let all: Vec<usize> = (0..columns.schema().fields().len()).collect();

@@ -30,7 +30,7 @@ pub enum Form {
 pub struct Options {
     /// Where the server is.
     pub address: Address,
-    /// The same address, with the settings for sessions that carry out transactions.
+    /// The address of the server, with the settings for sessions that carry out transactions.
     pub for_transactions: Address,
     /// How transactions are kept apart.
     pub isolation: Isolation,
@@ -45,7 +45,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// If an option has an unknown value, or if the address contains a setting that is not allowed here.
+    /// Fails if an option has an unknown value, or if the address contains a setting that is not allowed.
     pub fn of(target: &Target, dialect: &Dialect, variable: impl Fn(&str) -> Option<String>) -> Result<Self, Failure> {
         let (_, place) = target.text.split_once(':').unwrap_or(("", &target.text));
         let variable = |name: &str| match (name, variable(name)) {

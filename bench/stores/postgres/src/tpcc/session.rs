@@ -52,7 +52,7 @@ impl<'s> Transactions<'s> {
     ///
     /// # Errors
     ///
-    /// If the system provides no way to wait for the connections.
+    /// Fails if the system provides no way to wait for the connections.
     pub fn new(
         statements: &'s Statements,
         connections: Vec<Connection>,

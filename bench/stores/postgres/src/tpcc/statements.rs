@@ -27,7 +27,7 @@ use super::options::Form;
 use crate::error::SqlState;
 use crate::wire::{Binding, Statement};
 
-/// The function at the end of a new order fails with this error if an item is missing.
+/// The SQL state of the error with which the function at the end of a new order fails if an item is missing.
 pub const ITEM_IS_MISSING: SqlState = SqlState(*b"TPC01");
 
 /// What a statement does.
@@ -59,7 +59,7 @@ pub enum Kind {
     StatusByNumber,
     /// The newest order of a customer who is given by name.
     StatusByName,
-    /// A lock, by which deliveries of the same warehouse wait for each other.
+    /// Takes a lock, so that deliveries of the same warehouse wait for each other.
     DeliveryLock,
     /// Delivers the oldest order of each district.
     Delivery,
@@ -133,13 +133,13 @@ impl Statements {
         Self { all, by_kind, form, functions }
     }
 
-    /// Whether there is a statement of this kind.
+    /// Whether there is a statement of kind `kind`.
     #[inline]
     pub fn has(&self, kind: Kind) -> bool {
         self.by_kind[kind as usize].is_some()
     }
 
-    /// Begins the message of a statement of this kind.
+    /// Begins the message of the statement of kind `kind`.
     #[inline]
     pub fn bind<'o>(&self, kind: Kind, out: &'o mut Vec<u8>) -> Binding<'o> {
         let at = self.by_kind[kind as usize].expect("transactions use the statements of their form");
@@ -185,7 +185,8 @@ impl Definition {
         if results.is_empty() {
             "1".clone_into(&mut results);
         }
-        // PostgreSQL cannot find out the type of a parameter that is used nowhere, so its type is written here.
+        // The types of the parameters are written explicitly, because PostgreSQL cannot find out the type of a
+        // parameter that is used nowhere.
         let given = (1..=self.parameters.len()).zip(self.parameters).map(|(number, of)| format!("${number}::{of}"));
         let given = given.collect::<Vec<_>>().join(", ");
         format!("SELECT {results} FROM (SELECT {given}) AS given{}", self.rows)
@@ -203,7 +204,8 @@ pub fn remove_functions() -> String {
     names.map(|name| format!("DROP FUNCTION IF EXISTS {name}; ")).into_iter().collect()
 }
 
-/// The customers of a name are sorted by first name, and this is the number of the one in the middle (rounded up).
+/// The number of the middle one among all customers of a name. The customers are sorted by first name, and the
+/// middle is rounded up.
 const BY_NAME: &str = "(SELECT (array_agg(c_id ORDER BY c_first, c_id))[((count(*) + 1) >> 1)::int4] FROM customer";
 
 fn payment(who: &str) -> String {

@@ -51,7 +51,7 @@ pub fn form() -> String {
     format!("SELECT warehouses, seed, loaded FROM {ABOUT}")
 }
 
-/// Whether a table or an index has this name in the schema in which tables are made: `t` or `f`.
+/// Whether a table or an index called `name` exists in the schema in which tables are made: `t` or `f`.
 pub fn is_there(name: &str) -> String {
     format!("SELECT to_regclass(quote_ident(current_schema()) || '.{name}') IS NOT NULL")
 }

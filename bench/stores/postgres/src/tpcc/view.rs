@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A snapshot of all tables.
 pub struct Snapshot<'a> {
     address: &'a Address,
-    /// The SQL that begins a transaction that sees this moment.
+    /// The SQL that begins a transaction at the moment of the snapshot.
     begin: String,
     /// This connection keeps the moment alive.
     _first: Connection,
@@ -33,7 +33,7 @@ impl<'a> Snapshot<'a> {
     ///
     /// # Errors
     ///
-    /// If the server cannot be reached, or cannot keep a snapshot.
+    /// Fails if the server cannot be reached, or if it cannot keep a snapshot.
     pub fn new(address: &'a Address, dialect: &Dialect) -> Result<Self, Error> {
         const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
         let mut first = Connection::open(address)?;

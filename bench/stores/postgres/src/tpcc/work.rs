@@ -25,7 +25,7 @@ pub struct Work {
 
 /// How far the transaction has come, and its results so far.
 struct State {
-    /// The statements that the server has to answer, in this order.
+    /// The statements that the server has to answer, in the order of the answers.
     steps: Vec<Kind>,
     /// The step that is being answered.
     at: usize,
@@ -181,7 +181,7 @@ impl Work {
         if self.state.at > self.state.steps.len() { Err(Malformed("an answer to nothing")) } else { Ok(()) }
     }
 
-    /// Whether the current statement is meant to fail with this error.
+    /// Whether the current statement is meant to fail with the error `refused`.
     pub fn wants(&mut self, refused: SqlState) -> bool {
         let is_end = self.state.steps.get(self.state.at) == Some(&Kind::NewOrderEnd);
         self.state.is_rolled_back = is_end && refused == ITEM_IS_MISSING;
@@ -416,7 +416,7 @@ impl State {
         self.take_line(at, quantity, &info, values)
     }
 
-    /// Takes the columns of an order line that are the same with statements and with functions.
+    /// Takes the columns of an order line that do not depend on whether statements or functions are used.
     fn take_line(
         &mut self,
         at: usize,

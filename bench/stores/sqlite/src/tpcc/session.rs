@@ -17,7 +17,7 @@ use rusqlite::{CachedStatement, Connection, Params};
 use std::ops::RangeInclusive;
 use std::sync::MutexGuard;
 
-/// How many statements a connection keeps prepared; this is enough for all.
+/// How many statements a connection keeps prepared. The number is enough for all statements of a session.
 const PREPARED: usize = 64;
 
 /// A session on `sqlite`.
@@ -72,7 +72,7 @@ impl<'l> Engine for Transactions<'l> {
         let Some(_turn) = self.turn.take() else { return Ok(()) };
         let committed = run(&self.connection, "COMMIT");
         if committed.is_err() && !self.connection.is_autocommit() {
-            // The reason why the commit failed is worth more than the error of this rollback.
+            // The error of the failed commit is reported and not the error of this rollback, because it says more.
             run(&self.connection, "ROLLBACK").ok();
         }
         committed
@@ -100,7 +100,7 @@ impl Drop for Open<'_> {
         if self.is_over || self.connection.is_autocommit() {
             return;
         }
-        // If this rollback fails, the next transaction cannot begin, and its error says why.
+        // If the rollback fails, the next transaction cannot begin, and its error says why.
         match self.is_savepoint {
             // If the savepoint cannot be rolled back alone, the whole transaction of SQLite is rolled back, and
             // none of the transactions that share its commit is committed.

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The time between two checks.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// After a new budget is given, the process's memory is watched for this long.
+/// How long the process's memory is watched after a new budget is given.
 const FOLLOWS: Duration = Duration::from_secs(1);
 
 /// A key after those of all rows.

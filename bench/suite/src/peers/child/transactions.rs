@@ -3,7 +3,8 @@
 //! to do the same work can be compared. It only draws a row and reads the clock, which takes some 25 ns. An
 //! operation takes a microsecond or more.
 //!
-//! Both the clients and the counters count increments. If the two counts differ, the measurement fails.
+//! Increments are counted twice: by the clients and by the counters. If the two counts differ, the measurement
+//! fails.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -135,7 +136,7 @@ impl<'s> Doing<'s> {
 
 fn on_threads(store: &dyn Store, transact: &Transact) -> Result<Done, String> {
     let clock = Clock::start();
-    // All threads begin together and wait for each other here. Otherwise threads that start later would have the
+    // All threads wait for each other before they begin. Otherwise threads that start later would have the
     // processors to themselves at the end.
     let all_there = Barrier::new(transact.threads);
     let thread = |number| {

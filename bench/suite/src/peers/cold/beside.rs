@@ -42,7 +42,7 @@ const GIVEN_BACK: &str = "of the bytes it lost, given back by the process in a s
 /// The number of threads of the load under which the budget is halved.
 const SHRINK_THREADS: usize = 8;
 
-/// The largest cache whose budget is halved here.
+/// The largest cache whose budget is halved in this report.
 const SHRINK_CACHE_BYTES: u64 = 256 * MIB;
 
 /// Measures all rows of this table.

@@ -100,7 +100,7 @@ pub fn table(engines: &[ColdEngine], disk: &'static str) -> Table {
     for (_, names) in THREADS {
         let mut goals: Vec<Goal> =
             ["rocksdb 16K", "rocksdb parts 16K", "fjall"].into_iter().map(|name| beside(name, 0.95)).collect();
-        // In these comparisons, both sides have pages of 4 KiB.
+        // The engines of the next two goals have pages of 4 KiB on both sides.
         goals.extend([small("redb", 0.95), small("lmdb", 1.0)]);
         table.add(Row::new(names[0], "K/s", goals));
         let goals = vec![figure(1.02), Goal { against: Against::FigureOf("larch 16K, 16 MiB"), ratio: 1.05 }];

@@ -1,5 +1,5 @@
-//! What all parts of the report share: the engines of this binary, the databases filled for them, and the processes
-//! that open these.
+//! What all parts of the report share: the engines of this binary, the databases that are filled for them, and the
+//! processes that open the databases.
 
 use super::{MIB, ROW_BYTES};
 use crate::args::PeersArgs;
@@ -23,7 +23,7 @@ pub struct ColdEngine {
     pub scheme: &'static str,
     pub options: &'static str,
     pub cache_bytes: u64,
-    /// The engine whose database this engine reads, if it has no database of its own.
+    /// The engine whose database is read, for an engine that has no database of its own.
     pub of: Option<&'static str>,
 }
 
