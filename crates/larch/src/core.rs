@@ -93,7 +93,8 @@ const PANICKED: &str = "a write or background job panicked; its message is on st
 /// Refuses writes if the thread that holds this guard panics. Without this guard, writers could wait forever for
 /// background work that this thread will not do any more. Or they could find a half-done change of the log or the
 /// manifest. If the thread was already panicking when it took the guard, this panic has broken nothing. For example,
-/// a panic in the program may drop a handle of an index, and that drop takes a guard.
+/// a panic in a callback of the program may end the build of an index. The unfinished index is then dropped under a
+/// guard.
 pub struct StopOnPanic<'a> {
     core: &'a Core,
     was_panicking: bool,

@@ -1,6 +1,6 @@
 //! Bulk import: rows are written directly to sorted files, without the log and the memtables. They become visible
 //! together at the end. This module does not know how rows are sorted. If an import fails or is dropped, its files
-//! are removed. After a crash, the next open removes them.
+//! are removed. After a crash, the next open removes the files of unfinished imports.
 
 pub mod built;
 pub mod share;
@@ -21,13 +21,13 @@ use take_in::take_in;
 /// The name of the work in the error about a cancelled import.
 const WORK: &str = "the import";
 
-/// An import of rows into one table. [`Table::import`](crate::Table::import) returns it. Rows can be added in any
-/// order, but ascending keys are fastest. [`Import::finish`] makes all rows visible at once. If the import is
+/// An import of rows into one table. [`Table::import`](crate::Table::import) returns this value. Rows can be added
+/// in any order, but ascending keys are fastest. [`Import::finish`] makes all rows visible at once. If the import is
 /// dropped instead, the table stays as it was.
 ///
 /// If rows do not come in key order, the import keeps rows in memory, at most three quarters of the write buffer. In
 /// this case it also writes each row at least twice, and needs free disk space for about two copies of all rows. If
-/// rows come in key order, it keeps no rows in memory.
+/// rows come in key order, the import keeps no rows in memory.
 #[derive(Debug)]
 #[must_use = "an import has no effect until it is finished"]
 pub struct Import {

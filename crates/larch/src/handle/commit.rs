@@ -13,13 +13,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// A commit that reads already see and that becomes durable later. [`Batch::submit`](crate::Batch::submit) returns
-/// it.
+/// this handle.
 ///
-/// The commit becomes durable soon if somebody asks for that. There are three ways to ask. [`Commit::wait`] waits on
-/// this thread, `.await` waits in a task of any executor, and [`Commit::on_durable`] registers a callback. One sync
-/// makes all commits durable that were applied before the sync. So a thread can have thousands of commits in flight
-/// that cost only a few syncs. If nobody asks, the commit becomes durable together with a later commit, or when its
-/// rows are written to a file.
+/// The commit becomes durable soon if somebody asks for its durability. There are three ways to ask.
+/// [`Commit::wait`] waits on this thread, `.await` waits in a task of any executor, and [`Commit::on_durable`]
+/// registers a callback. One sync makes all commits durable that were applied before the sync. So a thread can have
+/// thousands of commits in flight that cost only a few syncs. If nobody asks for its durability, the commit becomes
+/// durable together with a later commit, or when its rows are written to a file.
 ///
 /// Commits become durable in the order of their versions. If the handle is dropped, nothing happens to the commit.
 /// The handle keeps the database open.
@@ -48,8 +48,8 @@ use std::task::{Context, Poll};
 ///
 /// If a sync of the log fails, all commits that are not durable yet end with
 /// [`Error::OutcomeUnknown`](crate::Error::OutcomeUnknown), in whatever way a program waits for them. Only opening
-/// the database again shows which of them are durable. Until then the database refuses writes. In a process that was
-/// forked after it had opened the database, the commits end with [`Error::Forked`](crate::Error::Forked).
+/// the database again shows which of these commits are durable. Until then the database refuses writes. In a process
+/// that was forked after it had opened the database, the commits end with [`Error::Forked`](crate::Error::Forked).
 #[derive(Debug)]
 pub struct Commit {
     handle: Arc<DatabaseHandle>,
@@ -89,16 +89,16 @@ impl Commit {
         self.core().make_durable(self.version).map(|()| self.version)
     }
 
-    /// When the commit is durable, calls `callback` with its version. If it stays unknown whether the commit is
-    /// durable, `callback` gets the error instead, see [`Commit`]. The callback is called exactly once. The database
-    /// stays open until the callback returns.
+    /// When the commit is durable, this calls `callback` with the version of the commit. If it stays unknown whether
+    /// the commit is durable, `callback` gets the error instead, see [`Commit`]. The callback is called exactly
+    /// once. The database stays open until the callback returns.
     ///
     /// If the outcome is already known, the callback is called before this function returns. Otherwise a background
-    /// thread calls it, after the callbacks of all older commits that are waiting. This thread holds no lock during
-    /// the call. The callback may use the database, but it should return soon, because other callbacks wait for the
-    /// same thread. The callback must not block until another callback is called, or until the future of another
-    /// `Commit` is ready. It may call [`Commit::wait`]. If the callback panics, the panic is caught, and the other
-    /// callbacks are called nevertheless.
+    /// thread calls the callback, after the callbacks of all older commits that are waiting. The background thread
+    /// holds no lock during the call. The callback may use the database, but it should return soon, because other
+    /// callbacks wait for the same thread. The callback must not block until another callback is called, or until
+    /// the future of another `Commit` is ready. It may call [`Commit::wait`]. If the callback panics, the panic is
+    /// caught, and the other callbacks are called nevertheless.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! Runs a compaction that a program asks for. Before it, all rows in memory are written to files.
+//! Runs a compaction that a program asks for. Before the compaction, all rows in memory are written to files.
 
 use crate::base::error::Result;
 use crate::base::table::TableId;

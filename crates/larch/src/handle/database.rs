@@ -1,5 +1,5 @@
-//! The database as programs use it. A program opens it and gets its tables, batches, snapshots and maintenance from
-//! it. This module only calls the code that does the work.
+//! The database as programs use it. A program opens a database and gets its tables, batches, snapshots and
+//! maintenance from it. This module only calls the code that does the work.
 
 use super::batch::Batch;
 use super::cache::Cache;
@@ -46,7 +46,7 @@ use std::path::{Path, PathBuf};
 ///
 /// The drop of the last handle waits until the current step of background work has ended, which is soon. If the last
 /// handle is dropped in the waker of a task, the drop does not wait, and a thread of the pool finishes the close. If
-/// this process opens the database again before that, the open waits for the close.
+/// this process opens the database again before the close is finished, the open waits for the close.
 ///
 /// Only one process at a time can have the database open for writing. Other processes can open it
 /// [read-only](Builder::read_only).
@@ -110,8 +110,8 @@ impl Builder {
     /// Options for opening a new database in the memory of this process. The database is gone when its last handle
     /// is dropped. Such a database can do everything that a database in a directory can do.
     ///
-    /// Each file takes as much memory as it is long. It is compressed as the options of its table say. While a file
-    /// is being written, it takes up to twice its length. The [cache](Builder::cache_bytes) and the [write
+    /// Each file takes as much memory as it is long. A file is compressed as the options of its table say. While a
+    /// file is being written, it takes up to twice its length. The [cache](Builder::cache_bytes) and the [write
     /// buffer](Builder::write_buffer_bytes) take additional memory: a page that is read is uncompressed into the
     /// cache. If pages are not compressed, a small cache is enough.
     ///
@@ -163,10 +163,10 @@ impl Builder {
     }
 
     /// The threads that flush, compact and load pages in the background. By default, all databases of a process
-    /// share one pool. This pool has one more thread than the machine has processors. It has one further thread
-    /// while [`Commit`](crate::Commit)s in flight wait for a sync and all other threads are busy. Databases that
-    /// share a pool take turns. With a separate pool, the background work of some databases does not wait for that
-    /// of other databases.
+    /// share one pool. The shared pool has one more thread than the machine has processors. The shared pool has one
+    /// further thread while [`Commit`](crate::Commit)s in flight wait for a sync and all other threads are busy.
+    /// Databases that share a pool take turns. With a separate pool, the background work of some databases does not
+    /// wait for that of other databases.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -184,7 +184,7 @@ impl Builder {
     }
 
     /// Memory for rows that are not in files yet, in bytes. It is between 1 KiB and 8 GiB. The default is 64 MiB. A
-    /// value may take at most a quarter of it.
+    /// value may take at most a quarter of this memory.
     pub fn write_buffer_bytes(mut self, bytes: u64) -> Self {
         self.options.write_buffer_bytes = bytes;
         self
@@ -238,9 +238,9 @@ impl Builder {
     /// is full. 0 means no such file. The default is 256 KiB, which is enough for a few thousand erases.
     ///
     /// When the disk is full, commits with a put fail, but commits that only erase can use this space. When the
-    /// space is used up, commits that only erase fail, too. Puts succeed again when the disk has room for them and
-    /// for this file. If a database is opened on a full disk, the open uses this space for what it has to write. It
-    /// keeps the rows of the logs in memory until the disk has room for files.
+    /// space is used up, commits that only erase fail, too. Puts succeed again when the disk has room for both the
+    /// puts and this file. If a database is opened on a full disk, the open uses this space for what it has to
+    /// write. Such an open keeps the rows of the logs in memory until the disk has room for files.
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.options.reserve_bytes = bytes;
         self
@@ -264,31 +264,31 @@ impl Builder {
     /// [`Database::version`]. The default is false.
     ///
     /// Another process may write to the database at the same time. Reads show the files as they were at the open, as
-    /// long as these files exist. If a writer has removed such a file, the read that needs it switches to the newest
-    /// files. A read that begins with this call, as [`Table::get`](crate::Reader::get) does, shows the newest files
-    /// and succeeds. A read of a snapshot or a range goes on if the newest files still show the version of the
-    /// snapshot or range. Otherwise it fails with [`Error::Outdated`]. No read ever mixes two versions.
+    /// long as these files exist. If a writer has removed such a file, a read that needs the file switches to the
+    /// newest files. If the read begins with the call, as in [`Table::get`](crate::Reader::get), it shows the newest
+    /// files and succeeds. A read of a snapshot or a range goes on if the newest files still show the version of the
+    /// snapshot or range. Otherwise the read fails with [`Error::Outdated`]. No read ever mixes two versions.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.options.read_only = read_only;
         self
     }
 
-    /// Opens the database read-only, and follows the process that writes to it. `follow` chooses what reads show.
-    /// They show it some milliseconds after the writer has done it. By default, the database follows no other
-    /// process.
+    /// Opens the database read-only, and follows the process that writes to it. `follow` chooses what reads show. A
+    /// follower shows the writer's changes some milliseconds after the writer has made them. By default, the
+    /// database follows no other process.
     ///
     /// A follower needs no lock, and a writer may have any number of followers. The writer may close the database
     /// and open it again meanwhile. As long as a follower lives, the writer keeps all files that the follower reads.
-    /// So no read fails with [`Error::Outdated`]. A writer in a store keeps a file for ten minutes after the file
-    /// was replaced, or until the writer closes. If a snapshot or a range needs the file longer than that, its reads
-    /// fail with [`Error::Outdated`]. As long as a follower has a snapshot or a range, the files of that moment stay
-    /// on the writer's disk. If the writer creates, drops, renames or clones a table, the follower shows this
-    /// together with the next files. Before the follower shows new files, it loads the pages of these files that its
-    /// own reads are likely to need, as far as its cache has room. A follower writes a small file to the directory
-    /// of the database. So the follower and the writer must be allowed to write each other's files in this
-    /// directory. A follower can also read if it cannot write this file, because the file system is read-only or
-    /// full, or because the user may not write. But then the writer does not know about the follower. If a snapshot
-    /// or a range needs a file that the writer has removed, its reads fail with [`Error::Outdated`].
+    /// So no read of a follower fails with [`Error::Outdated`]. A writer in a store keeps a file for ten minutes
+    /// after the file was replaced, or until the writer closes. If a snapshot or a range needs the file longer than
+    /// that, its reads fail with [`Error::Outdated`]. As long as a follower has a snapshot or a range, the files of
+    /// that moment stay on the writer's disk. If the writer creates, drops, renames or clones a table, the follower
+    /// shows this together with the next files. Before the follower shows new files, it loads the pages of these
+    /// files that its own reads are likely to need, as far as its cache has room. A follower writes a small file to
+    /// the directory of the database. So the follower and the writer must be allowed to write each other's files in
+    /// this directory. A follower can also read if it cannot write this file, because the file system is read-only
+    /// or full, or because the user may not write. But then the writer does not know about the follower. If a
+    /// snapshot or a range needs a file that the writer has removed, its reads fail with [`Error::Outdated`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -324,8 +324,8 @@ impl Builder {
     ///
     /// If the program itself asks for a compaction, as with [`Table::compact`], this process does it. This process
     /// also moves files down a level, because a move reads nothing. If a worker dies or fails, this process does the
-    /// compaction. Workers write files to the directory of the database. They must be allowed to do so, and this
-    /// process trusts them.
+    /// compaction. Workers write files to the directory of the database. Workers must be allowed to write there, and
+    /// this process trusts them.
     pub fn compaction_workers(mut self, workers: bool) -> Self {
         self.options.compaction_workers = workers;
         self
@@ -337,14 +337,15 @@ impl Builder {
         self
     }
 
-    /// Whether the thread that polls a future may read a page from the disk itself. It does so only if the future
-    /// needs just one page and no other future of the database waits for the disk. The default is false: other
-    /// threads read the page, and no poll waits for the disk.
+    /// Whether the thread that polls a future may read a page from the disk itself. The thread does so only if the
+    /// future needs just one page and no other future of the database waits for the disk. The default is false:
+    /// other threads read the page, and no poll waits for the disk.
     ///
-    /// If this is true, a future that runs alone takes as long as [`Table::get`](crate::Reader::get). If this is
-    /// false, such a future takes two more thread switches. But with true, its poll blocks for one read from the
-    /// disk. So true is good for a program that awaits one read after the other, if its executor has nothing else to
-    /// do on that thread. If many futures are polled in turn, true makes them read one after the other.
+    /// If this option is true, a future that runs alone takes as long as [`Table::get`](crate::Reader::get). If this
+    /// option is false, such a future takes two more thread switches. But if this option is true, the poll of the
+    /// future blocks for one read from the disk. So the value true is good for a program that awaits one read after
+    /// the other, if its executor has nothing else to do on that thread. If many futures are polled in turn, the
+    /// value true makes them read one after the other.
     pub fn reads_in_poll(mut self, in_poll: bool) -> Self {
         self.options.reads_in_poll = in_poll;
         self
@@ -386,9 +387,9 @@ impl Builder {
         self
     }
 
-    /// Registers the extractors, which make the keys of indexes. `make` gets the declaration of an index. It returns
-    /// the extractor of this index, or an error that says why there is none. `make` is called when the database is
-    /// opened and when an index is created.
+    /// Registers the extractors, which make the keys of indexes. `make` gets the declaration of an index. `make`
+    /// returns the extractor of this index, or an error that says why there is none. `make` is called when the
+    /// database is opened and when an index is created.
     ///
     /// If `make` returns an error for an index, the database opens nevertheless. Then all tables and indexes can be
     /// read, including this index. But writes to the table of this index fail with [`Error::NoExtractor`].
@@ -403,9 +404,9 @@ impl Builder {
     }
 
     /// How many bytes a background scrub reads in a second. The default is 0, which means no scrub. A scrub reads
-    /// every page of every file from the disk, and compares the page with its checksum. It begins to read all files
-    /// again at most once an hour. [`Metrics::damaged_pages`] counts the damage, [`Database::damage`] lists it, and
-    /// an [`Event`] reports it.
+    /// every page of every file from the disk, and compares the page with its checksum. A scrub begins to read all
+    /// files again at most once an hour. [`Metrics::damaged_pages`] counts the damage, [`Database::damage`] lists
+    /// it, and an [`Event`] reports it.
     pub fn scrub_bytes_per_second(mut self, bytes: u64) -> Self {
         self.options.scrub_bytes_per_second = bytes;
         self
@@ -426,8 +427,8 @@ impl Builder {
         self
     }
 
-    /// Opens the database. This reads the manifest and the log, but no page of an SST. So its time does not depend
-    /// on the size of the data. It writes the rows of the log to files before it returns.
+    /// Opens the database. An open reads the manifest and the log, but no page of an SST. So the time of an open
+    /// does not depend on the size of the data. An open writes the rows of the log to files before it returns.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -592,7 +593,7 @@ impl Database {
         self.handle.core()
     }
 
-    /// The table `name`. If it does not exist, this creates it with default options.
+    /// The table `name`. If the table does not exist, this creates it with default options.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -612,8 +613,8 @@ impl Database {
         self.table_with(name, TableOptions::default())
     }
 
-    /// The table `name`. If it does not exist, this creates it with `options`. An existing table keeps its own
-    /// options. A new table is durable when this returns.
+    /// The table `name`. If the table does not exist, this creates it with `options`. An existing table keeps its
+    /// own options. A new table is durable when this returns.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -645,7 +646,7 @@ impl Database {
         Ok(Table::new(self.handle.clone(), info))
     }
 
-    /// The table `name`, or `None` if it does not exist.
+    /// The table `name`, or `None` if there is no such table.
     ///
     /// # Errors
     ///
@@ -669,8 +670,8 @@ impl Database {
     }
 
     /// Drops the table `name` with all its rows and indexes. Snapshots no longer show these rows, either. Returns
-    /// false if there is no such table. The disk space of the files is freed when no read and no clone of the table
-    /// uses them any more.
+    /// false if there is no such table. The disk space of the dropped files is freed when no read and no clone of
+    /// the table uses them any more.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -696,8 +697,8 @@ impl Database {
     /// and all of its rows. This copies no rows.
     ///
     /// Technically, the result is a new table with the rows and options of the old one. The old table is dropped:
-    /// all calls of its handles fail with [`Error::TableDropped`]. Before this, rows in memory are written to a
-    /// file.
+    /// all calls of its handles fail with [`Error::TableDropped`]. Before the rename, rows in memory are written to
+    /// a file.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -720,7 +721,7 @@ impl Database {
         table.shared(new, share::SharedPart::Whole)
     }
 
-    /// An empty batch. The writes that are added to it are committed together.
+    /// An empty batch. The writes that are added to a batch are committed together.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -790,8 +791,8 @@ impl Database {
     }
 
     /// In a [follower](Builder::follow), shows everything that the writer has done up to now. Returns the newest
-    /// version that reads see. A follower shows it sooner or later without this call. The call is for a reader that
-    /// knows of a commit and must see it. In other databases, this changes nothing.
+    /// version that reads see. A follower shows the writer's changes sooner or later without this call. The call is
+    /// for a reader that knows of a commit and must see it. In other databases, this changes nothing.
     ///
     /// # Errors
     ///
@@ -839,8 +840,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`], with the cause, if the flush fails, or if a compaction fails for which it has to wait. Also
-    /// those errors of [`Table::insert`] that say that the database takes no writes.
+    /// [`Error::Full`], with the cause, if the flush fails, or if the flush has to wait for a compaction that fails.
+    /// Also those errors of [`Table::insert`] that say that the database takes no writes.
     pub fn flush(&self) -> Result<()> {
         flush::flush_all(self.core())
     }
@@ -881,11 +882,11 @@ impl Database {
     }
 
     /// Writes all rows in memory to files and runs all compactions that are due. After that, background work has
-    /// nothing left to do. Compactions that would become due after some seconds without writes are run, too. Then
-    /// the files of a table are at most about a quarter larger than its rows. Apart from that, the space of erased
-    /// and overwritten rows is freed, except for rows that a snapshot shows. How many bytes of older rows are hidden
-    /// by newer rows is only estimated: the estimate takes all rows to have average length. If most of the data has
-    /// not changed, this is far less work than [`Database::compact`].
+    /// nothing left to do. Compactions that would become due after some seconds without writes are run, too. After
+    /// that, the files of a table are at most about a quarter larger than its rows. Apart from that, the space of
+    /// erased and overwritten rows is freed, except for rows that a snapshot shows. How many bytes of older rows are
+    /// hidden by newer rows is only estimated: the estimate takes all rows to have average length. If most of the
+    /// data has not changed, this is far less work than [`Database::compact`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -907,9 +908,9 @@ impl Database {
         compact::compact_due(self.core())
     }
 
-    /// If [they were saved](Builder::warm_from_last), loads the pages that were in memory at the last close, as long
-    /// as the cache has free room. The call returns when all of them are loaded. If the saved list is missing or
-    /// damaged, the call loads nothing, and this is no error.
+    /// If [the pages in memory at the last close were saved](Builder::warm_from_last), loads them, as long as the
+    /// cache has free room. The call returns when all of them are loaded. If the saved list is missing or damaged,
+    /// the call loads nothing, and this is no error.
     pub fn warm_up(&self) -> Warmed {
         let core = self.core();
         let restored = warm::state::restore(&core.env, &core.views.newest(), &mut |_| true);
@@ -927,30 +928,30 @@ impl Database {
         table.warm(range)
     }
 
-    /// Damaged pages that the background scrub has found since the database was opened. It lists at most the first
-    /// 64, see [`Builder::scrub_bytes_per_second`].
+    /// Damaged pages that the background scrub has found since the database was opened. At most the first 64 are
+    /// listed, see [`Builder::scrub_bytes_per_second`].
     pub fn damage(&self) -> Vec<Problem> {
         self.core().background.damage.problems()
     }
 
     /// Makes a checkpoint, which is a complete copy of the database, in `directory`. The directory must be empty or
-    /// not exist yet. SSTs are not copied but get a second name in `directory`, which takes no more space. They are
+    /// not exist yet. SSTs are not copied but get a second name in `directory`, which takes no more space. SSTs are
     /// copied only if the directory is on another file system, or if the file system does not allow second names.
     ///
-    /// The checkpoint shows one version, which the report states. It has all commits that reads saw when the call
-    /// began. It may have some later commits up to this version, but none after it. All commits in the checkpoint
-    /// are also durable in this database. Commits and reads do not wait for the checkpoint. Rows that are only in
-    /// memory are written to a file of the checkpoint. Their memory is needed until this is done. Opening a
-    /// checkpoint reads no log.
+    /// The checkpoint shows one version, which the report states. The checkpoint has all commits that reads saw when
+    /// the call began. The checkpoint may have some later commits up to its version, but none after it. All commits
+    /// in the checkpoint are also durable in this database. Commits and reads do not wait for the checkpoint. Rows
+    /// that are only in memory are written to a file of the checkpoint. The memory of these rows is needed until
+    /// they are written. Opening a checkpoint reads no log.
     ///
-    /// The checkpoint is durable when the call returns. It is a separate database: writes to one of the two
-    /// databases do not change the other. If the call ends with an error or a crash, there is no checkpoint in
-    /// `directory`. If a crash leaves files there, no open uses them, and the next checkpoint in the same directory
-    /// removes them.
+    /// The checkpoint is durable when the call returns. A checkpoint is a separate database: writes to one of the
+    /// two databases do not change the other. If the call ends with an error or a crash, there is no checkpoint in
+    /// `directory`. If a crash leaves files in `directory`, no open uses them, and the next checkpoint in the same
+    /// directory removes them.
     ///
     /// If this database is [read-only](Builder::read_only), the checkpoint has all commits that the operating system
-    /// had when the call began, whether or not there is a writer. So it may have commits that reads of this database
-    /// do not see because the commits are only in the log.
+    /// had when the call began, whether or not there is a writer. So the checkpoint may have commits that reads of
+    /// this database do not see because the commits are only in the log.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -968,9 +969,9 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::CopyTarget`] if `directory` is not empty; [`Error::WithinDatabase`] if it lies in this or another
-    /// database; an error if the disk refuses something, for example because it is full; damage of the log if this
-    /// database is read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed; [`Error::Forked`].
+    /// [`Error::CopyTarget`] if `directory` is not empty; [`Error::WithinDatabase`] if `directory` lies in this or
+    /// another database; an error if the disk refuses something, for example because it is full; damage of the log
+    /// if this database is read-only; [`Error::OutcomeUnknown`] if a sync of the log has failed; [`Error::Forked`].
     pub fn checkpoint(&self, directory: impl AsRef<Path>) -> Result<CheckpointReport> {
         self.checkpoint_with(directory, |_| {})
     }
@@ -991,13 +992,13 @@ impl Database {
     }
 
     /// Adds a backup to the backups in `directory`. The directory must not exist yet, be empty, or have backups of
-    /// this database. Files never change. So a backup copies only the files that no earlier backup has. It takes
-    /// time and space only for new files, and for the rows that are not in files yet. [`Backups`] lists, verifies
-    /// and restores backups.
+    /// this database. Files never change. So a backup copies only the files that no earlier backup has. A backup
+    /// takes time and space only for new files, and for the rows that are not in files yet. [`Backups`] lists,
+    /// verifies and restores backups.
     ///
     /// Like a checkpoint, a backup has all commits up to one version, and no commit waits for it (see
     /// [`Database::checkpoint`]). The backup is durable when the call returns. If the call ends with an error or a
-    /// crash, the earlier backups are unchanged, and the next backup removes what is left of this one.
+    /// crash, the earlier backups are unchanged, and the next backup removes what is left of the failed one.
     ///
     /// # Errors
     ///
@@ -1017,8 +1018,8 @@ impl Database {
     /// other work ends with an error.
     ///
     /// If this database is read-only and the writer removes a file before it was copied, the backup starts again.
-    /// The files that it has already copied are kept. If the writer replaces files faster than they can be copied,
-    /// the backup ends only when `watch` ends it.
+    /// The files that the backup has already copied are kept. If the writer replaces files faster than they can be
+    /// copied, the backup ends only when `watch` ends it.
     ///
     /// # Errors
     ///
@@ -1063,7 +1064,7 @@ impl Database {
     }
 
     /// Counters of what has happened since the database was opened, and current sizes. The call looks at every page
-    /// in the cache. So use it for dashboards, and not in each request.
+    /// in the cache. So use this call for dashboards, and not in each request.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -1081,10 +1082,10 @@ impl Database {
         Metrics::of(self.core())
     }
 
-    /// Changes the size of the cache of pages while the database is in use. This changes the cache of all databases
-    /// that share it. If the new size is smaller, pages are evicted. Their memory is back at the system before this
-    /// returns. Some pages cannot be evicted at once: those that are pinned, being read, or used by a
-    /// [`Value`](crate::Value). They are evicted when they are released.
+    /// Changes the size of the cache of pages while the database is in use. The new size holds for all databases
+    /// that share the cache. If the new size is smaller, pages are evicted. The system has the memory of these pages
+    /// back before this returns. Some pages cannot be evicted at once: those that are pinned, being read, or used by
+    /// a [`Value`](crate::Value). They are evicted when they are released.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -1121,8 +1122,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// Fails as [`Database::flush`] does, except for a full disk, and as [`Database::sync`] does. Even then, all
-    /// durable commits stay durable.
+    /// Fails as [`Database::flush`] does, except for a full disk, and as [`Database::sync`] does. After an error,
+    /// all durable commits stay durable.
     pub fn close(self) -> Result<()> {
         if self.core().env.options.read_only {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Explains a read: which files it visited and why, which pages were in memory, which pages it read from the disk,
 //! and how often it waited. This module does not know how reads work.
 //!
-//! To explain a read, it is done: the code of [`Reader::get`] and [`Reader::range`] runs in a session that takes
+//! A read is explained by doing it: the code of [`Reader::get`] and [`Reader::range`] runs in a session that takes
 //! notes. This file adds which files the read left out because of their bounds.
 
 use crate::base::bounds::{self, IntoKeyRange};
@@ -35,7 +35,8 @@ pub use pages::notes::PageFound;
 pub use store::ExplainedStore;
 
 /// What a read did. [`Table::explain_get`](crate::Reader::explain_get) and
-/// [`Table::explain_scan`](crate::Reader::explain_scan) return it. `Display` prints it as a table for people.
+/// [`Table::explain_scan`](crate::Reader::explain_scan) return it. `Display` prints the explanation as a table for
+/// people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -49,20 +50,21 @@ pub struct Explanation {
     pub memory_rows: u64,
     /// The files whose pages the read used, in the order of their first use.
     pub files: Vec<ExplainedFile>,
-    /// All levels that have files, from level 0 down. For each level, it says how many files were visited, and why
-    /// the others were not.
+    /// All levels that have files, from level 0 down. For each level, the list says how many files were visited, and
+    /// why the others were not.
     pub levels: Vec<ExplainedLevel>,
-    /// How often the read waited for the disk. For files in a store, each such wait is a round trip.
+    /// How often the read waited for the disk. For files in a store, each wait is a round trip.
     pub rounds: u64,
     /// If the database is in a store, what was requested from the store during the read.
     pub store: Option<ExplainedStore>,
     /// The first thousand pages that the read used, in the order of their use.
     pub visits: Vec<PageVisit>,
-    /// How many pages the read used after these.
+    /// How many pages the read used after the first thousand.
     pub visits_left_out: u64,
 }
 
-/// What a read by an index did. [`Index::explain_range_by`] returns it. `Display` prints it as a table for people.
+/// What a read by an index did. [`Index::explain_range_by`] returns it. `Display` prints the explanation as a table
+/// for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedByIndex {
@@ -79,7 +81,7 @@ impl ExplainedByIndex {
     }
 }
 
-/// Prints both reads, first that of the entries.
+/// Prints both reads, first the read of the entries.
 impl fmt::Display for ExplainedByIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "entries of the index\n{}\nrows of the table\n{}", self.entries, self.rows)
@@ -92,7 +94,7 @@ impl fmt::Display for ExplainedByIndex {
 pub enum Explained {
     /// The key has a row.
     Found {
-        /// The bytes of the value, or of those parts of it that were read.
+        /// The bytes of the value, or of those parts of the value that were read.
         value_bytes: u64,
     },
     /// No version of the key was found.
@@ -103,7 +105,7 @@ pub enum Explained {
     Rows {
         /// The number of rows.
         rows: u64,
-        /// The bytes of the values, or of those parts of them that were read.
+        /// The bytes of the values, or of those parts of the values that were read.
         value_bytes: u64,
     },
 }
@@ -222,8 +224,8 @@ impl Explanation {
 }
 
 impl<V: Content> Reader<'_, V> {
-    /// Gets `key` in the same way as [`Reader::get`]. It returns what the read did, and not what it found. In a
-    /// transaction, it does not look at the transaction's own writes.
+    /// Gets `key` in the same way as [`Reader::get`]. The call returns what the read did, and not what the read
+    /// found. In a transaction, the call does not look at the transaction's own writes.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -248,8 +250,8 @@ impl<V: Content> Reader<'_, V> {
         self.look(|table| self.explain_get_in(table, key.as_ref()))
     }
 
-    /// Reads the first `limit` rows in `range`, or all rows if `limit` is `None`. It returns what the read did, and
-    /// not the rows. See [`Reader::range`] and [`Range::limit`](crate::Range::limit).
+    /// Reads the first `limit` rows in `range`, or all rows if `limit` is `None`. The call returns what the read
+    /// did, and not the rows. See [`Reader::range`] and [`Range::limit`](crate::Range::limit).
     ///
     /// # Errors
     ///
@@ -290,8 +292,8 @@ impl<V: Content> Reader<'_, V> {
             .count() as u64;
         let known = Known::new(table, |files| files.files_with_key(key).map(|file| file.number).collect());
         let visited = session.notes().map_or(0, |notes| notes.files().len());
-        // The search goes from source to source and stops at the first one that decides. So the last visited file
-        // has decided, if a file has.
+        // The search goes from source to source and stops at the first one that decides. So if a file has decided,
+        // it is the last visited file.
         let verdict = |i: usize| if i + 1 == visited { decided } else { Verdict::Nothing };
         Ok(known.explain(&session, verdict, ReadOutcome { version: at, answer, memtables, memory_rows, store }))
     }
@@ -340,8 +342,8 @@ impl<V: Content> Reader<'_, V> {
     ) -> Result<Explanation> {
         let (core, identity, pin) = (self.handle().core(), &self.handle().identity, self.pin());
         let version = pin.version();
-        // Like a range, this scan does not hold a view. So it notes what it needs to know about each view while it
-        // has the view.
+        // Like a range, this scan does not hold a view. So the scan notes what it needs to know about each view
+        // while it has the view.
         let (memtables, mut generation, mut known) = {
             let view = core.views.of_pin(&pin);
             let table = view.table(identity, version)?;
@@ -373,9 +375,9 @@ impl<V: Content> Reader<'_, V> {
 }
 
 impl Index {
-    /// Reads the first `limit` rows whose index keys are in `range`, in the same way as [`Index::range_by`]. It
-    /// returns what the read did, and not the rows: the pages of the index, the pages of rows, and the rounds. The
-    /// read includes all parts of the rows.
+    /// Reads the first `limit` rows whose index keys are in `range`, in the same way as [`Index::range_by`]. The
+    /// call returns what the read did, and not the rows: the pages of the index, the pages of rows, and the rounds.
+    /// The read includes all parts of the rows.
     ///
     /// # Errors
     ///
@@ -421,8 +423,8 @@ struct ReadOutcome {
 struct Known {
     /// All known files, by id.
     files: HashMap<u64, KnownFile>,
-    /// The files of the first view of the read. For each file, it has the level, the number, and whether keys of the
-    /// read are within the bounds of the file.
+    /// The files of the first view of the read. For each file, the entry has the level, the number, and whether keys
+    /// of the read are within the bounds of the file.
     first: Vec<(usize, u64, bool)>,
 }
 
@@ -466,8 +468,8 @@ impl Known {
     }
 
     /// Makes the explanation from the notes of the session and the result of the read. `verdict` is called with a
-    /// position in the order of visits. It returns what the visit of this file has brought. Only whether a filter
-    /// saved the read of data pages is decided in this function.
+    /// position in the order of visits. `verdict` returns what the visit of the file at this position has brought.
+    /// This function decides only one thing itself: whether a filter saved the read of data pages.
     fn explain(&self, session: &Session, verdict: impl Fn(usize) -> Verdict, read: ReadOutcome) -> Explanation {
         let notes = &*session.notes().expect("a read that is explained takes notes");
         let files = notes.files().iter().enumerate().map(|(i, file)| {

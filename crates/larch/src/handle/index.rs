@@ -13,8 +13,8 @@ use crate::view::value::{Key, Value};
 use os::sync::Arc;
 use std::ops::RangeInclusive;
 
-/// An index of a table. It finds rows by other keys than their own. [`Table::create_index`] and [`Table::index`]
-/// return it. A clone is another handle to the same index.
+/// An index of a table. An index finds rows by other keys than their own. [`Table::create_index`] and
+/// [`Table::index`] return it. A clone is another handle to the same index.
 ///
 /// Every commit updates the entries of the index, so a reader finds the same in the index as in the table. All reads
 /// in one call see the same version. [`Readable`](crate::Readable) has the same functions for reads of snapshots and
@@ -101,7 +101,7 @@ impl Index {
     }
 
     /// The entries whose index keys are in `range`, in order. They can be read from either end. This reads no rows
-    /// of the table. So use it to count rows, or if the entries alone have all that is needed.
+    /// of the table. So use this call to count rows, or if the entries alone have all that is needed.
     pub fn entries(&self, range: impl IntoKeyRange) -> Entries {
         self.table.entries(self, range)
     }

@@ -2,7 +2,7 @@
 //!
 //! An index is built in three steps, while writes go on:
 //!
-//! 1. The index is installed in the state `Building`. From then on, every commit updates its entries.
+//! 1. The index is installed in the state `Building`. From then on, every commit updates the entries of the index.
 //! 2. The entries of the rows that existed before are added, some rows at a time. This is done in transactions. Each
 //!    transaction depends on the rows whose entries it adds. If another commit changes one of these rows, the
 //!    transaction conflicts, and the next attempt takes fewer rows. After many conflicts, the keys of the
@@ -11,8 +11,8 @@
 //! 3. All rows in memory are written to files. So a read-only database, which does not read the log, sees all
 //!    entries. Then the index is installed in the state `Ready`.
 //!
-//! If a build ends early, the whole index is dropped. This is done at once. If that fails, the index is dropped when
-//! another index is created, or by the next open.
+//! If a build ends early, the whole index is dropped. This is done at once. If the drop fails, the index is dropped
+//! when another index is created, or by the next open.
 
 use crate::base::error::{Error, Result};
 use crate::base::extractors::IndexKeys;
@@ -58,7 +58,7 @@ pub const WORK: &str = "building the index";
 const FIRST_ROWS: usize = 64;
 const MOST_ROWS: usize = 256;
 
-/// While others commit, the build rests after each transaction. It rests as long as the transaction took, but at
+/// While others commit, the build rests after each transaction. The rest is as long as the transaction took, but at
 /// most this long. So the build takes half of a processor's time and half of what background work can do, and the
 /// others have the rest.
 const LONGEST_REST: Duration = Duration::from_millis(100);
@@ -67,7 +67,7 @@ const LONGEST_REST: Duration = Duration::from_millis(100);
 /// a transaction with a single row may take more.
 const BUFFER_SHARE: u64 = 64;
 
-/// Creates an index of `table`. Returns the table that holds its entries.
+/// Creates an index of `table`. Returns the table that holds the entries of the index.
 ///
 /// # Errors
 ///
@@ -233,7 +233,7 @@ fn fill(
 fn finish(core: &Arc<Core>, table: &TableInfo, id: TableId, name: &str) -> Result<()> {
     flush_all(core)?;
     let mut change = TableChange::begin(core)?;
-    // The table may have been renamed meanwhile, and then it has another id.
+    // The table may have been renamed meanwhile, and a renamed table has another id.
     let owner = core.views.table_info(id).and_then(|entries| entries.index.as_ref().map(|index| index.table));
     let owner = owner.ok_or_else(|| no_such_index(table, name))?;
     change.sync()?;

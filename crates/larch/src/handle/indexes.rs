@@ -27,9 +27,9 @@ impl Table {
     /// how many rows have entries so far, and says whether the build goes on. If `watch` ends the build, the index
     /// is dropped.
     ///
-    /// From now on, each write to the table also reads the row that it replaces. In the same commit, it updates the
-    /// entries that have changed. As long as the table has an index, the table cannot be cloned or split, and
-    /// imports to it are refused.
+    /// From now on, each write to the table also reads the row that it replaces. In the same commit, the write
+    /// updates the entries that have changed. As long as the table has an index, the table cannot be cloned or
+    /// split, and imports to it are refused.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -98,9 +98,9 @@ impl Table {
         Ok(Index::new(self, entries))
     }
 
-    /// The index `name`. The closure `keys` makes its keys from the key and the value of each row. `keys` passes
-    /// each index key to its last argument. If there is no such index, this creates it as [`Table::create_index`]
-    /// does, and returns when it has the entries of all rows.
+    /// The index `name`. The closure `keys` makes the keys of the index from the key and the value of each row.
+    /// `keys` passes each index key to its last argument. If there is no such index, this creates it as
+    /// [`Table::create_index`] does, and returns when it has the entries of all rows.
     ///
     /// The database stores the fact that a closure makes the keys, but it cannot store the closure itself. So a
     /// program must call this after **every** open, before it writes to the table. The closure must always do the
@@ -203,8 +203,8 @@ impl Table {
         Ok(names)
     }
 
-    /// Drops the index `name`. Reads of snapshots cannot use it any more, either. Returns false if there is no such
-    /// index. Reads by this index that are under way fail with [`Error::TableDropped`].
+    /// Drops the index `name`. Reads of snapshots cannot use the dropped index any more, either. Returns false if
+    /// there is no such index. Reads by this index that are under way fail with [`Error::TableDropped`].
     ///
     /// # Errors
     ///

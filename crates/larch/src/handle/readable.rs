@@ -16,8 +16,8 @@ use sst::AtMost;
 /// Something from which rows can be read: a [`Database`](crate::Database), as it is at the moment of the read, a
 /// [`Snapshot`](crate::Snapshot) of it, or a [`Transaction`](crate::Transaction).
 ///
-/// [`Readable::reader`] returns a reader of a table for it. All other functions use this reader. They do the same as
-/// the functions of [`Reader`] with the same names. `dyn Readable` only has [`Readable::reader`] and
+/// [`Readable::reader`] returns a reader of a table. All other functions use this reader. These functions do the
+/// same as the functions of [`Reader`] with the same names. `dyn Readable` only has [`Readable::reader`] and
 /// [`Readable::select`].
 ///
 /// ```
@@ -47,8 +47,8 @@ pub trait Readable: Sync {
     /// [`Error::ForeignTable`](crate::Error::ForeignTable) if the table belongs to another database.
     fn reader<'r>(&'r self, table: &'r Table) -> Result<Reader<'r>>;
 
-    /// A reader of the parts that `selection` names. It sees the rows of this database, snapshot or transaction,
-    /// whatever the selection itself sees.
+    /// A reader of the parts that `selection` names. The reader sees the rows of this database, snapshot or
+    /// transaction, whatever the selection itself sees.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -20,7 +20,7 @@ use sst::stats::{Bucket, CutPoint, Estimate, Histogram, Metric};
 ///
 /// An estimate reads only index nodes and no data pages. If an end of the range is inside a data page, only this
 /// page knows which of its rows lie before that end. So an estimate is an interval, and the true number always lies
-/// in it. If a whole file lies in the range, all that is needed about it is in the manifest.
+/// in it. If a whole file lies in the range, the manifest has all that is needed about this file.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -107,7 +107,7 @@ impl<V: Content> Reader<'_, V> {
     }
 
     /// The exact number of rows that a reader sees in `range`. Where only one file has keys, this reads at most two
-    /// data pages of the file. Where several files have keys, or range erases hide some rows, it merges the keys. A
+    /// data pages of the file. Where several files have keys, or range erases hide some rows, the keys are merged. A
     /// merge reads all data pages in that part of the range.
     ///
     /// # Errors
@@ -117,8 +117,8 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, 0, |session, table, span| exact::count(session, table, span, self.readahead()))
     }
 
-    /// The exact number of rows that a reader sees in the table. It calls [`Reader::count_exact`] for all keys. So,
-    /// unlike the length of a collection in memory, it may take long. [`Reader::count`] is fast.
+    /// The exact number of rows that a reader sees in the table. This is [`Reader::count_exact`] for all keys. So,
+    /// unlike the length of a collection in memory, the call may take long. [`Reader::count`] is fast.
     ///
     /// # Errors
     ///
@@ -146,12 +146,12 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, RangeStats::default(), estimate::range_stats)
     }
 
-    /// How the rows or bytes that are stored in `range` are spread over the keys. For the end of each bucket, it
-    /// says how much lies before this end.
+    /// How the rows or bytes that are stored in `range` are spread over the keys. For the end of each bucket, the
+    /// histogram says how much lies before this end.
     ///
-    /// It counts stored rows: if a key is in several files, or in memory and in a file, each of these rows counts.
-    /// Erases count, too. In each file, it reads only the nodes that are needed for the ends of buckets. If the
-    /// caller chooses the number of buckets, there are at most 65,536.
+    /// The histogram counts stored rows: if a key is in several files, or in memory and in a file, each of these
+    /// rows counts. Erases count, too. In each file, only the nodes that are needed for the ends of buckets are
+    /// read. If the caller chooses the number of buckets, there are at most 65,536.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -180,8 +180,8 @@ impl<V: Content> Reader<'_, V> {
     }
 
     /// Points at which to cut `range` into `parts` parts with about equally many bytes. There are at most `parts -
-    /// 1` points, all within the range, in ascending order. If the range has too few data pages, there are fewer
-    /// points. The key of a cut point belongs to the part after the point. It need not be the key of a row.
+    /// 1` cut points, all within the range, in ascending order. If the range has too few data pages, there are fewer
+    /// cut points. The key of a cut point belongs to the part after the point. It need not be the key of a row.
     ///
     /// # Errors
     ///
@@ -232,9 +232,10 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, (None, None), |session, table, span| shape::nth_between(session, table, span, n))
     }
 
-    /// The keys of a random sample of up to `count` rows that a reader sees in `range`. They are sorted, and each
-    /// key comes once. As long as nothing changes, the same `seed` gives the same sample. The call reads about one
-    /// data page for each key. In addition, it reads two data pages of each file that contains an end of the range.
+    /// The keys of a random sample of up to `count` rows that a reader sees in `range`. The keys are sorted, and
+    /// each key comes once. As long as nothing changes, the same `seed` gives the same sample. The call reads about
+    /// one data page for each key. In addition, the call reads two data pages of each file that contains an end of
+    /// the range.
     ///
     /// The stored rows of all files and memtables are cut into `count` equal pieces, and one random row is taken
     /// from each piece. So a key that is stored in several places is more likely to be taken. Where many rows are

@@ -83,9 +83,9 @@ impl Table {
     }
 
     /// The same table, but through a handle whose reads put only those pages into the cache that `admit` allows. Use
-    /// it for reads that will not be repeated, so that they do not evict pages that other reads use.
-    /// [`Admit::Nodes`] allows only index nodes. [`Admit::Pass`] allows no pages. This also holds for everything
-    /// that is made from the handle, such as ranges.
+    /// such a handle for reads that will not be repeated, so that they do not evict pages that other reads use.
+    /// [`Admit::Nodes`] allows only index nodes. [`Admit::Pass`] allows no pages. The setting also holds for
+    /// everything that is made from the handle, such as ranges.
     ///
     /// Pages that are in memory already are used in any case. If a page is not put into the cache, other reads can
     /// use it only while it is being read. [`Reader::prefetch`] puts the pages that it reads into the cache,
@@ -154,8 +154,8 @@ impl Table {
     /// groups. The change is durable when this returns.
     ///
     /// Existing files stay as they are and can still be read. Files that are begun later are written with the new
-    /// options. Over time, compactions rewrite the old files. [`Table::compact`] rewrites all old files that are
-    /// left at once. `change` gets the current options and changes them. No other table can be altered while
+    /// options. Over time, compactions rewrite the old files. To rewrite all remaining old files at once, call
+    /// [`Table::compact`]. `change` gets the current options and changes them. No other table can be altered while
     /// `change` runs. So `change` should return soon, and must not use the database.
     ///
     /// ```
@@ -194,8 +194,8 @@ impl Table {
     /// does not affect the other. No row is copied: both tables use the same files. The disk space of a file is
     /// freed when neither table needs the file any more.
     ///
-    /// Before that, rows in memory are written to a file. The rest of the work takes the same short time for tables
-    /// of any size.
+    /// Before the clone is made, rows in memory are written to a file. The rest of the work takes the same short
+    /// time for tables of any size.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -251,8 +251,8 @@ impl Table {
     }
 
     /// Begins an import, which writes rows directly to files, without the log and the memtables. All rows become
-    /// visible together when the import is finished. If an import is dropped before that, nothing of it remains. An
-    /// import takes any number of rows, in any order. It is fastest with ascending keys.
+    /// visible together when the import is finished. If an import is dropped before it is finished, nothing of it
+    /// remains. An import takes any number of rows, in any order. It is fastest with ascending keys.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -408,8 +408,8 @@ impl Table {
         dumped.map_err(|error| self.core().outdated(error, at))
     }
 
-    /// Sizes of the table. They come from the manifest and the cache, and no page is read. The call looks at every
-    /// page in the cache. So use it for dashboards, and not in each request.
+    /// Sizes of the table. The sizes come from the manifest and the cache, and no page is read. The call looks at
+    /// every page in the cache. So use this call for dashboards, and not in each request.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -430,12 +430,13 @@ impl Table {
         TableStats::of(self.core(), self.identity())
     }
 
-    /// Loads the pages of a range, up to half of the cache. It first loads the index nodes of all files, and then
-    /// the data pages. The call returns when the pages are loaded. If other threads wait for reads, their reads go
-    /// first.
+    /// Loads the pages of a range, up to half of the cache. The call first loads the index nodes of all files, and
+    /// then the data pages. The call returns when the pages are loaded. If other threads wait for reads, their reads
+    /// go first.
     ///
     /// Older versions of rows are not loaded, and neither are values that are stored outside of their data pages.
-    /// The loaded pages are not pinned. If they are not used, they are evicted later like all other pages.
+    /// The loaded pages are not pinned. If the loaded pages are not used, they are evicted later like all other
+    /// pages.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -45,15 +45,16 @@ impl Database {
     }
 
     /// Runs `body` in a transaction and commits it. If the transaction conflicts with another commit, `body` runs
-    /// again in a new transaction. Before that, it waits a random time that grows with each conflict. After eight
-    /// conflicts, it also first reserves the keys of the last attempt, see [`Transaction::get_for_update`]. So the
-    /// work succeeds at some point, even if the keys are busy that it writes or reads one by one. Ranges that it
-    /// reads are not reserved. If this does not help, or if a second of work was in vain, all other commits wait
-    /// while `body` runs again. They wait at most twice as long as the last run of `body` took, and never more than
-    /// a minute. Commits of the thread that runs `body` do not wait then.
+    /// again in a new transaction. Before each new transaction, the call waits a random time that grows with each
+    /// conflict. After eight conflicts, the call also first reserves the keys of the last attempt, see
+    /// [`Transaction::get_for_update`]. So the work succeeds at some point, even if the keys that it writes or reads
+    /// one by one are busy. Ranges that it reads are not reserved. If the reservations do not help, or if a second
+    /// of work was in vain, all other commits wait while `body` runs again. The other commits wait at most twice as
+    /// long as the last run of `body` took, and never more than a minute. Commits of the thread that runs `body` do
+    /// not wait then.
     ///
-    /// `body` may run several times. So it must be harmless if what it does outside of the transaction is repeated.
-    /// If `body` returns an error, nothing is committed.
+    /// `body` may run several times. So what `body` does outside of the transaction must be harmless if it is
+    /// repeated. If `body` returns an error, nothing is committed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -95,13 +96,13 @@ impl Database {
 
     /// As [`Database::transact`], but returns a future and takes a `body` that awaits. The future does not block its
     /// thread. Other tasks run in four situations: until the commit is durable, while other transactions have
-    /// reserved its keys, before a new attempt begins, and while the write buffer is full. See
+    /// reserved keys of this one, before a new attempt begins, and while the write buffer is full. See
     /// [`Transaction::commit_async`].
     ///
     /// `body` gets each [`Attempt`] by value, and must drop it before it returns. So if the future of `body` can be
-    /// sent to another thread, the future of this call can be, too. Then a program may spawn it, or await it in a
-    /// handler of a web server. The closure in the example borrows what it uses, so it can be called again. The
-    /// borrowed values live in the task around it.
+    /// sent to another thread, the future of this call can be, too. Then a program may spawn the future of this
+    /// call, or await it in a handler of a web server. The closure in the example borrows what it uses, so it can be
+    /// called again. The borrowed values live in the task around it.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {

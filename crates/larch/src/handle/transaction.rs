@@ -38,14 +38,15 @@ use sst::{KeyRange, Version};
 /// From which effects of other commits a transaction is protected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
-    /// The transaction has the same result as if it ran alone at the moment of its commit. It conflicts if another
-    /// commit changes anything that it has read. This includes single keys and whole ranges, with or without rows.
-    /// This is the default.
+    /// The transaction has the same result as if it ran alone at the moment of its commit. The transaction conflicts
+    /// if another commit changes anything that it has read. What it has read includes single keys and whole ranges,
+    /// with or without rows. This is the default.
     #[default]
     Serializable,
-    /// The transaction reads everything as it was when the transaction began. It conflicts only if another commit
-    /// writes a key that it also writes, or a key that it has read with [`Transaction::get_for_update`]. So if two
-    /// transactions each read what the other writes, both may commit (write skew).
+    /// The transaction reads everything as it was when the transaction began. The transaction conflicts only if
+    /// another commit writes a key that it also writes, or a key that it has read with
+    /// [`Transaction::get_for_update`]. So if two transactions each read what the other writes, both may commit
+    /// (write skew).
     Snapshot,
 }
 
@@ -55,7 +56,7 @@ pub enum Isolation {
 pub struct TransactionOptions {
     /// From which effects of other commits the transaction is protected.
     pub isolation: Isolation,
-    /// What the commit waits for before it returns. If it is `None`, the [durability of the
+    /// What the commit waits for before it returns. If this is `None`, the [durability of the
     /// database](crate::Builder::durability) decides. Writes that take more than half of the write buffer go to
     /// files, so they are durable in any case.
     pub durability: Option<Durability>,
@@ -80,17 +81,18 @@ impl TransactionOptions {
 /// Reads and writes that take effect together, as if nothing else happened at the same time.
 /// [`Database::begin`](crate::Database::begin) returns a transaction.
 ///
-/// A transaction reads the database as it was when the transaction began, with its own writes on top. It has the
-/// reads of [`Readable`] in all their forms. If a page is missing, the transaction does not have to start again.
-/// [`Transaction::commit`] either commits all writes or finds a [`Conflict`] with another commit. If a transaction
-/// is dropped, it has no effect. A transaction locks nothing. Only keys that were read with
+/// A transaction reads the database as it was when the transaction began, with its own writes on top. A transaction
+/// has the reads of [`Readable`] in all their forms. If a page is missing, the transaction does not have to start
+/// again. [`Transaction::commit`] either commits all writes or finds a [`Conflict`] with another commit. If a
+/// transaction is dropped, it has no effect. A transaction locks nothing. Only keys that were read with
 /// [`Transaction::get_for_update`] make others wait, at most for a tenth of a second.
 ///
-/// A transaction keeps its writes, and the keys and ranges that it has read. These may take a share of the write
-/// buffer. If the writes take more memory, they move to files, which are removed when the transaction ends. In this
-/// case its commit makes files of the database from these files. If the keys that it has read take more memory, it
-/// keeps ranges instead of single keys. Then it may also conflict with a commit to a key between the keys that it
-/// has read. As long as a transaction runs, compactions keep the rows that it sees.
+/// A transaction keeps its writes, and the keys and ranges that it has read. Writes, keys and ranges may take a
+/// share of the write buffer. If the writes take more memory, they move to files, which are removed when the
+/// transaction ends. In this case the commit makes files of the database from these files. If the keys that the
+/// transaction has read take more memory, it keeps ranges instead of single keys. Then the transaction may also
+/// conflict with a commit to a key between the keys that it has read. As long as a transaction runs, compactions
+/// keep the rows that it sees.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -190,7 +192,7 @@ static SAVEPOINTS: AtomicU64 = AtomicU64::new(1);
 /// The keys and ranges that a transaction has read may take the size of the write buffer divided by this number.
 const READS_SHARE: u64 = 64;
 
-/// The writes of a transaction may take this part of memory: the size of the write buffer divided by this number.
+/// The writes of a transaction may take the size of the write buffer divided by this number in memory.
 const WRITES_SHARE: u64 = 4;
 
 /// A transaction keeps at most this many range erases in memory. There is a limit because each fragment has one
@@ -204,7 +206,8 @@ const READ_TOGETHER: usize = 128;
 const LEAST_READ_BYTES: u64 = 4 << 10;
 
 impl Transaction {
-    /// Begins a transaction, which may have reserved keys already. It will use `tables`, and perhaps other tables.
+    /// Begins a transaction, which may have reserved keys already. The transaction will use `tables`, and perhaps
+    /// other tables.
     pub(super) fn begin(
         handle: &Arc<DatabaseHandle>,
         options: &TransactionOptions,
@@ -215,7 +218,7 @@ impl Transaction {
         core.env.check_origin()?;
         let running = Running::begin(&core.writes.recent, tables);
         // The pin is taken first, because the version must not be newer than the indexes. If an index is made in
-        // between, the transaction is too old for it, which the commit notices.
+        // between, the commit notices that the transaction is too old for this index.
         let pin = Arc::new(core.views.pin());
         let indexed = Indexed::As(core.indexes.generation());
         let most_bytes = (core.env.options.write_buffer_bytes / READS_SHARE).max(LEAST_READ_BYTES);
@@ -427,7 +430,7 @@ impl Transaction {
         }
     }
 
-    /// Adds writes, which write to `tables`. Each write comes with the row that it replaces, if this row was read
+    /// Adds writes, which write to `tables`. Each write comes with the row that it replaces, if that row was read
     /// already.
     fn write_some<'o>(
         &mut self,
@@ -445,9 +448,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// As [`Transaction::write_all`], but returns a future and takes only `ops` without range erases. It reads the
-    /// rows that the writes replace. In unique indexes, it also reads the entries beside which new entries will be.
-    /// Other tasks run while these rows and entries are read from the disk.
+    /// As [`Transaction::write_all`], but returns a future and takes only `ops` without range erases. The future
+    /// reads the rows that the writes replace. In unique indexes, the future also reads the entries beside which new
+    /// entries will be. Other tasks run while these rows and entries are read from the disk.
     pub(crate) async fn write_all_async(&mut self, ops: &BatchOps, tables: &[Arc<TableInfo>]) -> Result<()> {
         let indexed: Vec<_> = tables.iter().map(|table| self.handle.core().indexes.of(table.id)).collect();
         let mut ops = ops.iter().peekable();
@@ -483,11 +486,11 @@ impl Transaction {
         self.indexed_writes().fill(table, index, keys, most)
     }
 
-    /// As [`Readable::get`], but for a key that the transaction is going to write. It reserves the key until the
-    /// transaction ends. Commits that write this key wait, and so do other transactions that reserve it, but at most
-    /// for a tenth of a second. So transactions that increment the same counter run one after the other. Without the
-    /// reservation they would conflict. If a serializable transaction has not read or written anything yet, it
-    /// begins again at the newest version. So it sees what was committed while it waited.
+    /// As [`Readable::get`], but for a key that the transaction is going to write. The call reserves the key until
+    /// the transaction ends. Commits that write this key wait, and so do other transactions that reserve it, but at
+    /// most for a tenth of a second. So transactions that increment the same counter run one after the other.
+    /// Without the reservation they would conflict. If a serializable transaction has not read or written anything
+    /// yet, it begins again at the newest version. So the transaction sees what was committed while it waited.
     ///
     /// A reservation is not a lock. If another commit writes the key nevertheless, the transaction conflicts, with
     /// every [`Isolation`].
@@ -585,16 +588,16 @@ impl Transaction {
         Ok(())
     }
 
-    /// Commits all writes. If there is a conflict, it is the error of the inner result. A transaction without writes
-    /// never conflicts. If the transaction is to be durable ([`Durability::Synced`]), the call also waits until all
-    /// commits that the transaction has read are durable.
+    /// Commits all writes. If there is a conflict, the inner result is an error that describes it. A transaction
+    /// without writes never conflicts. If the transaction is to be durable ([`Durability::Synced`]), the call also
+    /// waits until all commits that the transaction has read are durable.
     ///
     /// The call costs as much as the commit of a [`Batch`](crate::Batch). If others have committed since the
-    /// transaction began, it also looks up in memory each key that the transaction has read.
+    /// transaction began, the call also looks up in memory each key that the transaction has read.
     ///
-    /// All writes take effect together, so their order does not matter for unique indexes. A unique index checks
-    /// them only at the commit. Before that, two rows may have the same index key, for example while they swap
-    /// values.
+    /// All writes take effect together, so their order does not matter for unique indexes. A unique index checks the
+    /// writes only at the commit. Before the commit, two rows may have the same index key, for example while they
+    /// swap values.
     ///
     /// # Errors
     ///
@@ -748,8 +751,8 @@ impl Transaction {
         }
     }
 
-    /// Reserves keys for the next attempt. These are the keys that the transaction has written, or has read one by
-    /// one. Waits for other transactions that have reserved some of these keys.
+    /// Reserves keys for the next attempt. The reserved keys are those that the transaction has written, or has read
+    /// one by one. Waits for other transactions that have reserved some of these keys.
     pub(super) fn reserve_all(&mut self) {
         let hashes = self.hashes_to_reserve();
         let core = self.handle.core();

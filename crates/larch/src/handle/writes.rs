@@ -121,9 +121,9 @@ impl Table {
 
     /// Removes `key`. If the key has no value, this is no error.
     ///
-    /// A removal is written as a row, which is called an *erase*. It takes some space until a compaction to the
-    /// deepest level drops it. When the disk is full, removals use the [reserve](crate::Builder::reserve_bytes), so
-    /// they still succeed.
+    /// A removal is written as a row, which is called an *erase*. An erase takes some space until a compaction to
+    /// the deepest level drops it. When the disk is full, removals use the [reserve](crate::Builder::reserve_bytes),
+    /// so they still succeed.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -149,9 +149,9 @@ impl Table {
     /// Removes all keys in `range`. This costs one small write, however many rows the range has. If the range is
     /// empty, nothing is removed. If the table has [indexes](Table::create_index), the call also reads all rows of
     /// the range and erases their entries. All of this is one commit and takes limited memory. If another commit
-    /// writes to the range meanwhile, it starts again. After some conflicts, other commits have to wait for it, see
-    /// [`Database::transact`](crate::Database::transact). If that must not happen, remove a large range in several
-    /// pieces.
+    /// writes to the range meanwhile, the call starts again. After some conflicts, other commits have to wait for
+    /// this call, see [`Database::transact`](crate::Database::transact). If other commits must not wait, remove a
+    /// large range in several pieces.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,5 +1,6 @@
 //! Clones, splits and renames tables without copying rows. The files stay where they are. An edit of the manifest
-//! says that another table also uses them, or uses a part of them. This module does not know what is in the files.
+//! says that another table also uses the files, or uses a part of them. This module does not know what is in the
+//! files.
 
 use crate::base::error::{Error, Result};
 use crate::base::table::{TableId, TableInfo};

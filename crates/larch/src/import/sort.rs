@@ -3,9 +3,9 @@
 //!
 //! As long as rows come in key order, they are written to files at once. When the first row is out of order,
 //! everything written so far becomes a sorted run. From then on, rows are collected in memory, up to three quarters
-//! of the write buffer. They are sorted and written as further runs. At the end, all runs are merged. If a key was
-//! added several times, the last value counts. If a run is dropped, its files are removed. Runs that will be merged
-//! again are in the [place for temporary files](crate::core::scratch).
+//! of the write buffer. The collected rows are sorted and written as further runs. At the end, all runs are merged.
+//! If a key was added several times, the last value counts. If a run is dropped, its files are removed. Runs that
+//! will be merged again are in the [place for temporary files](crate::core::scratch).
 
 use crate::base::error::{Error, Result};
 use crate::base::options::LevelOptions;
@@ -35,9 +35,9 @@ const MAX_FAN_IN: usize = 128;
 
 /// Sorts rows of a table into files.
 ///
-/// It keeps rows in memory only if they do not come in key order, and then at most three quarters of the write
-/// buffer. In this case it also writes each row at least twice, and needs free disk space for about two copies of
-/// all rows.
+/// The sorter keeps rows in memory only if they do not come in key order, and then at most three quarters of the
+/// write buffer. In this case the sorter also writes each row at least twice, and needs free disk space for about
+/// two copies of all rows.
 #[derive(Debug)]
 pub struct RowSorter {
     table: TableHandle,
@@ -48,7 +48,8 @@ pub struct RowSorter {
     user_bytes: u64,
     /// Holds a value that is joined from its parts. The field exists so that its memory can be used again.
     joined: Vec<u8>,
-    /// An error that has lost rows. After it, no more rows can be added, and the other rows do not become files.
+    /// An error that has lost rows. After such an error, no more rows can be added, and the other rows do not become
+    /// files.
     failed: Option<Error>,
 }
 
@@ -241,7 +242,7 @@ impl RowSorter {
         while !are_all_here(&runs) || (runs.len() > 1 && !in_order(&mut runs)) {
             let excess = (runs.len() + 1).saturating_sub(MAX_FAN_IN);
             let count = if excess > 1 { excess.min(MAX_FAN_IN) } else { runs.len() };
-            // Of all groups of `count` neighbouring runs, it merges the one with the fewest bytes.
+            // Of all groups of `count` neighbouring runs, the one with the fewest bytes is merged.
             let bytes = |runs: &[SortedRun]| runs.iter().map(SortedRun::bytes).sum::<u64>();
             let first = (0..=runs.len() - count).min_by_key(|&first| bytes(&runs[first..first + count])).unwrap_or(0);
             let group: Vec<SortedRun> = runs.drain(first..first + count).collect();
@@ -285,7 +286,7 @@ impl RowSorter {
     }
 }
 
-/// The size, in bytes, that files should have when they become part of the table. It is the size of files in the
+/// The size, in bytes, that files should have when they become part of the table. This size is that of files in the
 /// deepest level, because most imported files go there. A run that will be merged again is only one file.
 fn final_file_bytes(levels: &LevelOptions) -> u64 {
     pick::file_bytes(LEVELS - 1, 0, levels)
@@ -329,7 +330,7 @@ impl Drop for SortedRun {
     }
 }
 
-/// Whether no two of the runs overlap. If this is so, also sorts the runs by their keys.
+/// Whether no two of the runs overlap. If no two runs overlap, also sorts the runs by their keys.
 fn in_order(runs: &mut [SortedRun]) -> bool {
     let mut order: Vec<(KeyBounds, usize)> =
         runs.iter().enumerate().filter_map(|(i, run)| run.bounds().map(|bounds| (bounds, i))).collect();
@@ -474,9 +475,9 @@ impl SortBuffer {
     fn write_run(&mut self, table: &TableHandle, scratch: &ScratchPlace) -> Result<SortedRun> {
         let arena = &self.arena;
         let key = |row: &SortRow| &arena[row.at as usize..row.value_at as usize];
-        // If several rows have the same key, the newest comes first. It is the row that starts last in the arena. If
-        // several rows start at the same place, only the newest of them can have bytes, so it is the row that ends
-        // last.
+        // If several rows have the same key, the newest comes first. The newest row is the one that starts last in
+        // the arena. If several rows start at the same place, only the newest of them can have bytes, so it is the
+        // row that ends last.
         self.rows.sort_unstable_by(|a, b| {
             a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then_with(|| (b.at, b.end).cmp(&(a.at, a.end)))
         });

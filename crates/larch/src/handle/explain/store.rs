@@ -3,7 +3,7 @@
 use os::Disk;
 use os::store::{Bill, Counts};
 
-/// The requests to the store during a read. They include the requests that the process made for other purposes
+/// The requests to the store during a read. These requests include those that the process made for other purposes
 /// meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

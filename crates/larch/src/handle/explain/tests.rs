@@ -36,8 +36,8 @@ fn write(rng: &mut StdRng, table: &Table) {
     table.insert_parts(key, &[part(), part(), part()]).expect("the disk works");
 }
 
-/// Fills a table. It has deep files, some files in level 0, older versions that snapshots see, and rows in memory.
-/// If `range_erases` is true, it also has range erases.
+/// Fills a table. The table has deep files, some files in level 0, older versions that snapshots see, and rows in
+/// memory. If `range_erases` is true, the table also has range erases.
 fn fill(seed: u64, db: &Database, table: &Table, range_erases: bool) -> Vec<Snapshot> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut snapshots = Vec::new();
@@ -184,7 +184,7 @@ fn an_explained_read_costs_what_the_read_costs_and_says_so() {
     }
 }
 
-/// A table of whole values. Its deep file has the even keys from 0100 to 0298.
+/// A table of whole values. The deep file of the table has the even keys from 0100 to 0298.
 fn evens(db: &Database) -> Table {
     let table = db.table("t").expect("the disk works");
     (100..300).step_by(2).for_each(|i| table.insert(format!("{i:04}"), "even").expect("the disk works"));

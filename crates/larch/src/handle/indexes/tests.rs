@@ -35,7 +35,7 @@ pub(super) enum Extractor {
     Value,
     /// `panic` uses the whole value as the key, and panics if the value has an `!`.
     Panic,
-    /// `hook` uses the whole value as the key. Before that, it calls [`HOOK`], but only once.
+    /// `hook` uses the whole value as the key. Before that, the extractor calls [`HOOK`], but only once.
     Hook,
 }
 

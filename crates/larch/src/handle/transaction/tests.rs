@@ -32,8 +32,8 @@ fn keys(range: Range) -> String {
     keys.collect::<Vec<_>>().join(" ")
 }
 
-/// Runs a transaction that does `work`, while another transaction commits `meanwhile`. Checks the conflict that its
-/// commit finds.
+/// Runs a transaction that does `work`, while another transaction commits `meanwhile`. Checks which conflict the
+/// commit of the first transaction finds.
 #[track_caller]
 fn check(
     options: &TransactionOptions,
@@ -199,7 +199,7 @@ fn a_cursor_counts_only_where_it_was() {
     serializable(unmoved, |table| table.insert("c", "1"), None);
 }
 
-/// A cursor has found nothing, but it still reads at the version of its transaction.
+/// A cursor that has found nothing still reads at the version of its transaction.
 #[test]
 fn a_transaction_with_a_cursor_does_not_begin_again_at_another_version() {
     let (db, table) = with_table();

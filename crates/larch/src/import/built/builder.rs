@@ -25,7 +25,7 @@ const WORK: &str = "the building of files";
 /// the files. Only then is the directory valid. If this value is dropped before, everything that was written is
 /// removed.
 ///
-/// It needs as much memory and disk space as an [`Import`](crate::bulk::Import).
+/// A builder needs as much memory and disk space as an [`Import`](crate::bulk::Import).
 #[derive(Debug)]
 #[must_use = "files do not count until they are finished"]
 pub struct FileBuilder {
@@ -77,7 +77,7 @@ impl FileBuilder {
 
     /// Writes the remaining rows, and then the list of all files. When the call returns, the files and the list are
     /// durable. `watch` is told how many bytes of a merge are done. After that, the files are read once for their
-    /// checksums, and it is told how many bytes were read. It says each time whether to go on.
+    /// checksums, and `watch` is told how many bytes were read. It says each time whether to go on.
     ///
     /// # Errors
     ///

@@ -21,7 +21,7 @@ pub struct BuiltFiles {
 }
 
 impl BuiltFiles {
-    /// Reads the list of the files in `directory`. This does not look at the files themselves.
+    /// Reads the list of the files in `directory`. This call does not look at the files themselves.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Makes built files part of a table. It checks the files and brings them into the directory of the database. Then
-//! one edit of the manifest adds all of them. This module does not know how the files were built.
+//! Makes built files part of a table. An ingest checks the files and brings them into the directory of the database.
+//! Then one edit of the manifest adds all of them. This module does not know how the files were built.
 //!
 //! ```text
 //! list, footers            compared; nothing has changed yet
@@ -38,9 +38,10 @@ pub const WORK: &str = "the ingest";
 /// Options of an ingest, see [`Table::ingest`](crate::Table::ingest).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestOptions {
-    /// Whether the ingest first reads and checks every byte of the files. If not, it only compares the lengths and
-    /// footers of the files with the list. Then it does not notice a damaged page in a file that gets a second name.
-    /// Files that have to be copied are compared with their checksums in any case. The default is false.
+    /// Whether the ingest first reads and checks every byte of the files. If not, the ingest only compares the
+    /// lengths and footers of the files with the list. Then the ingest does not notice a damaged page in a file that
+    /// gets a second name. Files that have to be copied are compared with their checksums in any case. The default
+    /// is false.
     pub verify: bool,
     /// Whether the directories are removed after the table has the files. The default is false.
     pub remove: bool,
@@ -50,7 +51,7 @@ pub struct IngestOptions {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct IngestReport {
-    /// The number of rows in the files. If several directories have a key, it counts once for each of them.
+    /// The number of rows in the files. If several directories have a key, the key counts once for each of them.
     pub rows: u64,
     /// The number of files that are part of the table now.
     pub files: u64,

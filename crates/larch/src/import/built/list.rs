@@ -1,6 +1,6 @@
-//! The list of files that were built together. For each file, it has a checksum and the meta that a manifest will
-//! have for it. The list also has the options of the table for which the files were built. `docs/format/built.md`
-//! shows its bytes. This module does not read or write files.
+//! The list of files that were built together. For each file, the list has a checksum and the meta that a manifest
+//! will have for the file. The list also has the options of the table for which the files were built.
+//! `docs/format/built.md` shows its bytes. This module does not read or write files.
 
 use crate::base::options::TableOptions;
 use crate::base::sealed::{seal, unseal};
@@ -150,14 +150,15 @@ impl BuiltList {
     }
 }
 
-/// Takes the fields before the files off the front of `left`. These are the release, the options, and the number of
-/// files.
+/// Takes the fields before the files off the front of `left`. These fields are the release, the options, and the
+/// number of files.
 fn take_head<'b>(left: &mut &'b [u8]) -> Option<(String, &'b [u8], u64)> {
     let compat = String::from_utf8(varint::take_bytes(left)?.to_vec()).ok()?;
     Some((compat, varint::take_bytes(left)?, varint::take(left)?))
 }
 
-/// Takes the entry of one file off the front of `left`. It has the number, the checksum, and the bytes of the meta.
+/// Takes the entry of one file off the front of `left`. The entry has the number, the checksum, and the bytes of the
+/// meta.
 fn take_file<'b>(left: &mut &'b [u8]) -> Option<(u64, u64, &'b [u8])> {
     let number = varint::take(left)?;
     let (checksum, rest) = left.split_first_chunk()?;

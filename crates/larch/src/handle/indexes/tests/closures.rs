@@ -1,5 +1,5 @@
-//! Tests indexes whose keys a closure makes. They are created when a program first asks for them, and it asks again
-//! after each open.
+//! Tests indexes whose keys a closure makes. Such an index is created when a program first asks for it, and the
+//! program asks again after each open.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! Writes randomly, in every possible way, to a table with several indexes, and compares it with a sorted map.
+//! Writes randomly, in every possible way, to a table with several indexes, and compares the table with a sorted
+//! map.
 
 use super::*;
 use crate::base::record::tests::seeds;

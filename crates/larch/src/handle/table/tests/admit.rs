@@ -21,7 +21,7 @@ fn value(i: usize) -> Vec<u8> {
     vec![i as u8; if i.is_multiple_of(40) { 3000 } else { 100 }]
 }
 
-/// A disk with a table. It has rows in files with two levels of nodes, two column groups, and a range erase.
+/// A disk with a table. The table has rows in files with two levels of nodes, two column groups, and a range erase.
 fn disk() -> Arc<SimDisk> {
     let disk = SimDisk::new(1);
     let db = open(&disk);

@@ -1,5 +1,5 @@
 //! Tests the error for a table that was dropped. All ways to read and write must give the same error. Everything
-//! that was open before the drop must give it, too.
+//! that was open before the drop must give the same error, too.
 
 use super::*;
 use crate::handle::snapshot::Snapshot;
@@ -53,7 +53,7 @@ fn first<T>(row: Option<Result<T>>) -> Result<T> {
 
 type Form = (&'static str, fn(&Made) -> Result<()>);
 
-/// A list of ways to read or write `$made`. Each comes with its source code as its name.
+/// A list of ways to read or write `$made`. Each way comes with its source code as its name.
 macro_rules! forms {
     ($($form:expr),* $(,)?) => {
         [$((stringify!($form), |made| { let form: fn(&Made) -> Result<_> = $form; form(made).map(drop) })),*]
@@ -201,8 +201,8 @@ fn an_import_that_ends_after_its_table_was_dropped_says_so() {
     }
 }
 
-/// Everything that was open before the drop either goes on to return rows or ends with the error. It must never end
-/// as if there were no more rows.
+/// Everything that was open before the drop either goes on to return rows or ends with the error. Nothing that was
+/// open may end as if there were no more rows.
 #[test]
 fn what_is_open_when_its_table_is_dropped_ends_with_that_error() {
     for taken in [0, 1, 2, 3, 50, 99, 100, 101, 150, 199] {

@@ -1,5 +1,5 @@
-//! Tests how files store rows whose values are in parts. The tests read the files themselves. They do so after each
-//! way in which rows can get into files.
+//! Tests how files store rows whose values are in parts. The tests read the files themselves. The tests do so after
+//! each way in which rows can get into files.
 
 use crate::base::ops::BatchOps;
 use crate::base::options::{Durability, LevelOptions, TableOptions};
@@ -28,7 +28,7 @@ fn key(i: u32) -> Vec<u8> {
     format!("k{i:04}").into_bytes()
 }
 
-/// The parts of a row. Some are empty, some are short, and some are too long for a page.
+/// The parts of a row. Some parts are empty, some are short, and some are too long for a page.
 fn parts(i: u32, round: u32, count: usize) -> Parts {
     let part = |group: u32| {
         let bytes = match (i + group) % 17 {

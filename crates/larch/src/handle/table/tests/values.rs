@@ -1,4 +1,4 @@
-//! Tests that scans and compactions read values outside of pages in windows, by counting the rounds.
+//! Tests, by counting the rounds, that scans and compactions read values outside of pages in windows.
 
 use super::*;
 use crate::base::options::LevelOptions;
@@ -103,7 +103,7 @@ fn a_reader_of_keys_reads_no_value() {
 #[test]
 fn a_compaction_waits_for_values_once_a_window() {
     for (groups, parts) in [(&[][..], 1), (&["a", "b"][..], 2)] {
-        // This is less than the part of the memory for work that compactions use to read ahead.
+        // This window is less than the part of the memory for work that compactions use to read ahead.
         let window = 1 << 20;
         check_rounds(&written(groups), Reason::Compaction, window, parts, |table| {
             table.compact().expect("the disk works");

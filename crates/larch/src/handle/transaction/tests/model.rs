@@ -115,7 +115,7 @@ fn write(rng: &mut StdRng, tx: &mut Transaction, table: &Table, model: &mut Mode
     }
 }
 
-/// Does one random transaction. Returns how many of its writes were in files at the end.
+/// Does one random transaction. Returns how many of the transaction's writes were in files at the end.
 fn transact(rng: &mut StdRng, db: &Database, table: &Table, model: &mut Model) -> u64 {
     let mut tx = db.begin().expect("it begins");
     let (mut own, mut savepoints) = (model.clone(), Vec::new());

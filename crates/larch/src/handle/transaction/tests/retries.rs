@@ -67,8 +67,8 @@ fn after_eight_conflicts_the_keys_are_reserved_and_the_work_is_done() {
     let done: Result<usize> = db.transact(|tx| {
         reserved.push(db.core().writes.reserved.count());
         increment(tx, &table, "a")?;
-        // In each of the first twelve attempts, this thread makes another commit to the key. It does not wait for
-        // the reservation, because no thread may wait on this machine.
+        // In each of the first twelve attempts, this thread makes another commit to the key. This other commit does
+        // not wait for the reservation, because no thread may wait on this machine.
         if reserved.len() <= 12 {
             table.insert("a", [0; 8])?;
         }
