@@ -312,7 +312,7 @@ fn shard_name(number: usize) -> String {
     format!("{number:05}")
 }
 
-/// Makes the directory, or takes one that is there and empty.
+/// Makes the directory. If the directory exists already, it must be empty.
 fn claim(directory: &Path) -> Result<()> {
     let disk = Machine::real().disk;
     disk.create_dir(directory).map_err(external)?;

@@ -1,4 +1,4 @@
-//! A table at one version with its columns, as a scan reads it. It does not know what the query asks for.
+//! A table at one version with its columns, as a scan reads it. This type does not know what the query asks for.
 
 use crate::columns::Columns;
 use datafusion::arrow::datatypes::SchemaRef;

@@ -75,8 +75,8 @@ impl RowWriter {
     ///
     /// # Errors
     ///
-    /// Fails if the table has no key, if a column is missing in the table or in the query, or if a form cannot be
-    /// written.
+    /// Fails if the table has no key, if a column is missing in the table or in the query, or if the form of a
+    /// column cannot be written.
     pub fn new(columns: &Columns, query: &Schema) -> Result<Self, BadColumns> {
         let wanted = columns.schema();
         if let Some(other) = query.fields().iter().find(|field| wanted.column_with_name(field.name()).is_none()) {

@@ -1,6 +1,6 @@
 //! Measures a follower of a writer that runs in another process. Shows how long after a commit a read of the
-//! follower sees the commit, and how long the follower's reads take around a switch to new files. It measures the
-//! reads twice: with and without loading pages of the new files before a switch.
+//! follower sees the commit, and how long the follower's reads take around a switch to new files. The reads are
+//! measured twice: with and without loading pages of the new files before a switch.
 //!
 //! `cargo run --release -p larch-db --example followers -- 1000000 20` writes a million rows, and takes 20 seconds
 //! for each measurement.

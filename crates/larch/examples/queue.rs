@@ -32,7 +32,7 @@ fn work_on(db: &Database, jobs: &Table, results: &Table) -> Result<u32> {
     Ok(done)
 }
 
-/// The number in a key. Its highest byte comes first, so that keys sort in the order of the numbers.
+/// The number in a key. The highest byte of the number comes first, so that keys sort in the order of the numbers.
 fn number(key: &[u8]) -> u64 {
     key.try_into().map_or(0, u64::from_be_bytes)
 }

@@ -264,8 +264,8 @@ pub struct TableOptions {
     /// default is 0, which means no prefix.
     pub filter_prefix_bytes: u16,
     /// Whether the engine tries to keep the table in memory. Pages of the table are loaded after an open, and
-    /// whenever files are written. They stay in memory as long as the pages of all such tables together fit in
-    /// [their share](crate::Builder::in_memory_bytes) of the cache. If such a table does not fit, its index nodes
+    /// whenever files are written. These pages stay in memory as long as the pages of all such tables together fit
+    /// in [their share](crate::Builder::in_memory_bytes) of the cache. If such a table does not fit, its index nodes
     /// and some of its rows are in memory. The default is false.
     pub in_memory: bool,
 }

@@ -68,8 +68,8 @@ fn oldest(boundaries: &[Version]) -> Version {
 /// read at one of `boundaries`. The caller makes sure that no compaction of `table` is under way, and that none
 /// begins.
 ///
-/// A file that cannot be read stays as it is. Its next reader gets the error, and the range erase goes on hiding the
-/// rows.
+/// A file that cannot be read stays as it is. The next reader of the file gets the error, and the range erase goes
+/// on hiding the rows.
 ///
 /// # Errors
 ///

@@ -155,8 +155,8 @@ impl FlushedKeys {
         self.0.iter().map(|(_, keys)| keys.bytes()).sum()
     }
 
-    /// Removes keys until the others take at most `most_bytes`, and returns the removed keys. It always removes the
-    /// oldest keys of the table with the most bytes. Tables that no transaction uses come first.
+    /// Removes keys until the others take at most `most_bytes`, and returns the removed keys. The oldest keys of the
+    /// table with the most bytes are always removed first. Tables that no transaction uses come first.
     fn bound(&mut self, most_bytes: u64, is_used: impl Fn(TableId) -> bool) -> Self {
         let mut gone = Self::default();
         while self.bytes() > most_bytes {

@@ -120,9 +120,9 @@ impl Reserved {
         has_all
     }
 
-    /// Makes all other commits wait until the transaction ends, but at most for `longest`. First it waits until no
-    /// other transaction holds the writer, or until the time of that transaction is over. If the transaction already
-    /// holds the writer, its time starts again.
+    /// Makes all other commits wait until the transaction ends, but at most for `longest`. First the call waits
+    /// until no other transaction holds the writer, or until the time of that transaction is over. If the
+    /// transaction already holds the writer, its time starts again.
     pub fn hold_writer(&self, reservation: &mut Reservation, longest: Duration, clock: &dyn Clock) {
         while let Some(left) = self.try_hold_writer(reservation, longest, clock) {
             let holders = self.holders.lock();

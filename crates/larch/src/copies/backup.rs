@@ -1,5 +1,5 @@
-//! Makes a backup. It copies only those files of a moment that earlier backups do not have. This module does not
-//! know how backups are restored, or where they are stored.
+//! Makes a backup. A backup copies only those files of a moment that earlier backups do not have. This module does
+//! not know how backups are restored, or where they are stored.
 
 use super::list::{BackupList, Lies, StoredFile};
 use super::moment::{Moment, Written};

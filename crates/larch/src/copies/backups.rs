@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The backups of one database in a directory. [`Database::backup`](crate::Database::backup) makes them. They share
-/// files: an SST is stored only once, however many backups have it. The backups may be in a store. Then the disk of
-/// the [`Machine`] is that store.
+/// The backups of one database in a directory. [`Database::backup`](crate::Database::backup) makes them. The backups
+/// share files: an SST is stored only once, however many backups have it. The backups may be in a store. Then the
+/// disk of the [`Machine`] is that store.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -56,8 +56,9 @@ pub struct BackupInfo {
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
-    /// Why the list of the backup cannot be read, if it cannot. If so, only `number` among the other fields is
-    /// valid. This field says nothing about the other files of the backup: [`Backups::verify`] checks them.
+    /// Why the list of the backup cannot be read, if it cannot. If the list cannot be read, only `number` among the
+    /// other fields is valid. This field says nothing about the other files of the backup: [`Backups::verify`]
+    /// checks them.
     pub damage: Option<String>,
 }
 
@@ -148,8 +149,8 @@ impl Backups {
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`], [`Error::BackupsLocked`]; also if the directory does not exist, or the disk refuses
-    /// something.
+    /// [`Error::NotBackups`], [`Error::BackupsLocked`]; an error if the directory does not exist, or the disk
+    /// refuses something.
     ///
     /// # Panics
     ///
@@ -195,8 +196,8 @@ impl Backups {
         self.restore_on(&self.machine, number, directory, watch)
     }
 
-    /// As [`Backups::restore`], but the directory is on another machine. So it can restore into a store, or from a
-    /// store to a directory of this machine.
+    /// As [`Backups::restore`], but the directory is on another machine. So this call can restore into a store, or
+    /// from a store to a directory of this machine.
     ///
     /// # Errors
     ///

@@ -84,7 +84,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`], [`Error::BackupsLocked`]; also if the disk refuses something.
+    /// [`Error::NotBackups`], [`Error::BackupsLocked`]; an error if the disk refuses something.
     pub fn lock(&mut self) -> Result<Box<dyn Lock>> {
         let directory = &self.directory;
         if self.disk.exists(directory).map_err(|error| Error::io("look for", directory, error))? {
@@ -105,7 +105,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`] if the directory has only other names; also if the disk refuses something.
+    /// [`Error::NotBackups`] if the directory has only other names; an error if the disk refuses something.
     pub fn names(&self) -> Result<Vec<String>> {
         let entries = self.disk.list(&self.directory).map_err(|error| Error::io("list", &self.directory, error))?;
         let is_of_backups = |name: &String| name == FILES || number_of(name).is_some();
@@ -143,7 +143,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::NotBackups`]; also if the disk refuses something. A damaged list is no error here.
+    /// [`Error::NotBackups`]; an error if the disk refuses something. A damaged list is no error here.
     pub fn find(&self) -> Result<AllFound> {
         let numbers = self.names()?.into_iter().filter_map(|name| number_of(&name));
         numbers.map(|number| Ok((number, self.find_one(number)?))).collect()
@@ -191,8 +191,8 @@ impl Store {
         };
         for (number, _) in found.iter().filter(|(_, found)| matches!(found, Found::Unfinished)) {
             let directory = self.directory_of(*number);
-            // The files are removed below. So it must be durable that the list is gone: otherwise a crash could
-            // bring the list back without its files.
+            // The files are removed below. Before that, it must be durable that the list is gone: otherwise a crash
+            // could bring the list back without its files.
             self.sync_dir(&directory)?;
             let named = named.get(&directory);
             self.remove_of(&directory, &|name| is_useless(named, name))?;

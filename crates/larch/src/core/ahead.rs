@@ -1,7 +1,7 @@
 //! Prepares a rotation: decides when a growing log should be made durable, and keeps the file of the next log ready.
 //! This module does not know how a log file is created, and does not decide when a log ends.
 //!
-//! This module is thread-safe. Its state is locked only for a few instructions.
+//! This module is thread-safe. The state of this module is locked only for a few instructions.
 
 use super::writer::{NextLog, Unsynced, Writer};
 use os::sync::Mutex;

@@ -76,8 +76,8 @@ pub fn open_empty(machine: Machine, directory: PathBuf, options: Options) -> Res
 }
 
 /// Opens the newest files of the database of `core`, which is open read-only, as another database. The other
-/// database has unused numbers for new files. It writes new files for the release for which the database was
-/// written.
+/// database has unused numbers for new files. The other database writes new files for the release for which `core`'s
+/// database was written.
 ///
 /// # Errors
 ///

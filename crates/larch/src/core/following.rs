@@ -67,7 +67,7 @@ impl Following {
     ///
     /// # Errors
     ///
-    /// Fails if the lease cannot be written. If so, the writer keeps more files than necessary.
+    /// Fails if the lease cannot be written. If writing fails, the writer keeps more files than necessary.
     pub fn renew_lease(&self, state: &mut State) -> Result<()> {
         // The newest file set in the queue is `shown` or `next`, so at least one file set stays in the queue.
         while state.in_use.front().is_some_and(|(_, files)| files.strong_count() == 0) {

@@ -10,8 +10,8 @@ use os::Duty;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session};
 
-/// All handles of a database, of its tables, and its batches and snapshots share this value. It holds the core,
-/// whose background work ends when the last handle is dropped.
+/// All handles of a database, of its tables, and its batches and snapshots share this value. The shared value holds
+/// the core, whose background work ends when the last handle is dropped.
 #[derive(Debug)]
 pub struct DatabaseHandle(Option<Arc<Core>>);
 

@@ -27,8 +27,9 @@ pub struct Writer {
     /// Whether another log may state where this log ends, because a rotation has failed. Then this log must not get
     /// any more commits.
     is_ended: bool,
-    /// Whether an earlier process has written this log. If so, the header of the next log has to name this log. A
-    /// recovery may have dropped the commits of a log between the two logs, and only a header can say that.
+    /// Whether an earlier process has written this log. If an earlier process has written this log, the header of
+    /// the next log has to name this log. A recovery may have dropped the commits of a log between the two logs, and
+    /// only a header can say that.
     is_left: bool,
 }
 
@@ -46,8 +47,8 @@ impl Unsynced {
     ///
     /// # Errors
     ///
-    /// Fails if the sync fails, or if an earlier sync has failed. Then it is unknown which commits are durable, and
-    /// the log gets no more commits.
+    /// Fails if the sync fails, or if an earlier sync has failed. After a failed sync it is unknown which commits
+    /// are durable, and the log gets no more commits.
     pub fn sync(self) -> Result<(), LogError> {
         self.sync.sync_log(&self.log, self.end)
     }
@@ -86,10 +87,10 @@ pub struct NextLog {
 
 #[derive(Debug)]
 enum NextFile {
-    /// The file has no header yet. Its header will name the previous log, which has to be durable by then. All
+    /// The file has no header yet. The header will name the previous log, which has to be durable by then. All
     /// releases can read such a header.
     Empty { file: EmptyLog, log_id: u64 },
-    /// The file has a header. Its first record will name the previous log, which need not be durable then.
+    /// The file has a header. The first record will name the previous log, which need not be durable then.
     Prepared(LogWriter),
 }
 

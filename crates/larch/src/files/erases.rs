@@ -1,7 +1,7 @@
-//! Merges the range erases of several files into one sorted stream of fragments. Also has a position in such a
-//! stream that moves along with sorted rows. This module does not know what is done with the fragments. For each
-//! file with range erases around the current key, the stream holds one range erase and one page. So the memory of
-//! the stream does not depend on how many range erases the files have.
+//! Merges the range erases of several files into one sorted stream of fragments. This module also has a position in
+//! such a stream that moves along with sorted rows. This module does not know what is done with the fragments. For
+//! each file with range erases around the current key, the stream holds one range erase and one page. So the memory
+//! of the stream does not depend on how many range erases the files have.
 //!
 //! ```text
 //! file 1     a ─── @5 ─────── m                 p ── @6 ── s

@@ -88,8 +88,8 @@ pub fn merge_files(
     // Compactions read pages into one half of the memory for work; the other half is for building files. This memory
     // is not part of the cache. So a compaction neither waits for readers nor takes room from them. A quarter of the
     // first half is for the pages that are needed at the moment, one for each input. The rest is for reading ahead.
-    // A compaction that begins gets a share of the rest. It divides the rest equally with the compactions under way.
-    // If other compactions have used up the memory, this compaction does not read ahead.
+    // A compaction that begins gets a share of the rest. All compactions under way get equal shares of the rest. If
+    // other compactions have used up the memory, this compaction does not read ahead.
     let memory = &core.env.held.compactions;
     let ahead_bytes = memory.budget_bytes() / 4 * 3 / core.writes.picks.under_way_count().max(1) as u64;
     let session = Session::new(&core.env.cache, Reason::Compaction, Admit::Pass)

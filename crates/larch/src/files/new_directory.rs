@@ -161,8 +161,8 @@ fn clear(disk: &dyn Disk, directory: &Path) -> Result<()> {
     if names.is_empty() {
         return Ok(());
     }
-    // The files are removed below. So it must be durable that there is no `CURRENT`: otherwise a crash could bring
-    // back a `CURRENT` whose rename was undone.
+    // The files are removed below. Before that, it must be durable that there is no `CURRENT`: otherwise a crash
+    // could bring back a `CURRENT` whose rename was undone.
     disk.sync_dir(directory).map_err(io("sync"))?;
     let remove = |name: &str| {
         let path = directory.join(name);

@@ -198,8 +198,8 @@ impl Outputs {
         }
     }
 
-    /// Adds a put whose key comes after all other keys, but only if [`Outputs::take_back`] can remove it again.
-    /// Otherwise it adds nothing and returns false.
+    /// Adds a put whose key comes after all other keys, but only if [`Outputs::take_back`] can remove it again. If
+    /// `take_back` could not remove it, adds nothing and returns false.
     ///
     /// # Errors
     ///
@@ -250,9 +250,10 @@ impl Outputs {
         self.write(key, version, kind, parts)
     }
 
-    /// Adds a whole page of another file. Its keys are from `first` to `last`, and come after all keys added so far.
-    /// Adds nothing and returns false if the rows have to be added one by one. A page cannot be added if erases
-    /// should be left out, if the file might end at one of the rows, or for the reasons of [`SstBuilder::add_page`].
+    /// Adds a whole page of another file. The keys of the page are from `first` to `last`, and come after all keys
+    /// added so far. Adds nothing and returns false if the rows have to be added one by one. A page cannot be added
+    /// if erases should be left out, if the file might end at one of the rows, or for the reasons of
+    /// [`SstBuilder::add_page`].
     ///
     /// # Errors
     ///

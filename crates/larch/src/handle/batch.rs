@@ -333,8 +333,8 @@ impl Batch {
     /// commits are slowed down, and while the write buffer or level 0 of a table is full. A thread is started in two
     /// cases: the batch takes more than half of the write buffer, or it removes a range from a table with indexes.
     ///
-    /// The future can be dropped at any time, and leaves nothing half done. If it is dropped, nothing is committed,
-    /// except that a started thread may still commit.
+    /// The future can be dropped at any time, and leaves nothing half done. If the future is dropped, nothing is
+    /// committed, except that a started thread may still commit.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -358,11 +358,11 @@ impl Batch {
         Ok(Commit::new(self.handle, version))
     }
 
-    /// As [`Batch::submit`], but commits only if the commit does not have to wait. Otherwise it returns the
-    /// unchanged batch. The batch is returned in four cases: commits are slowed down, the write buffer or level 0 of
-    /// a table is full, another thread has the log at the moment, or the batch takes more than half of the write
-    /// buffer. It also returns a batch that writes to a table with indexes, because such a commit reads rows.
-    /// [`Batch::submit`] and [`Batch::submit_async`] wait in these cases.
+    /// As [`Batch::submit`], but commits only if the commit does not have to wait. If the commit would have to wait,
+    /// returns the unchanged batch. The batch is returned in four cases: commits are slowed down, the write buffer
+    /// or level 0 of a table is full, another thread has the log at the moment, or the batch takes more than half of
+    /// the write buffer. A batch that writes to a table with indexes is also returned, because such a commit reads
+    /// rows. [`Batch::submit`] and [`Batch::submit_async`] wait in these cases.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

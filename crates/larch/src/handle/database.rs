@@ -687,8 +687,8 @@ impl Database {
     /// # Errors
     ///
     /// [`Error::BadTableName`] if no table can have this name; [`Error::Log`] if the manifest cannot be written, and
-    /// then the table still exists. Also those errors of [`Table::insert`] that say that the database takes no
-    /// writes.
+    /// then the table still exists. In addition, those errors of [`Table::insert`] that say that the database takes
+    /// no writes.
     pub fn drop_table(&self, name: &str) -> Result<bool> {
         define::drop_table(self.core(), check_name(name)?)
     }
@@ -818,8 +818,8 @@ impl Database {
     /// # Errors
     ///
     /// [`Error::OutcomeUnknown`] if the sync fails. Then some commits may be durable and others not, and the
-    /// database refuses writes until it is opened again. Also those errors of [`Table::insert`] that say that the
-    /// database takes no writes.
+    /// database refuses writes until it is opened again. In addition, those errors of [`Table::insert`] that say
+    /// that the database takes no writes.
     pub fn sync(&self) -> Result<()> {
         commit::sync(self.core(), Durability::Synced).map(drop)
     }
@@ -841,7 +841,7 @@ impl Database {
     /// # Errors
     ///
     /// [`Error::Full`], with the cause, if the flush fails, or if the flush has to wait for a compaction that fails.
-    /// Also those errors of [`Table::insert`] that say that the database takes no writes.
+    /// In addition, those errors of [`Table::insert`] that say that the database takes no writes.
     pub fn flush(&self) -> Result<()> {
         flush::flush_all(self.core())
     }

@@ -83,7 +83,7 @@ impl Table {
     /// * [`Error::Duplicate`], [`Error::BadRow`] or [`Error::IndexKeyTooLong`] if the index cannot accept a row.
     /// * [`Error::BadOptions`] if the database was opened with [`compat`](crate::Builder::compat) for a release without
     ///   indexes.
-    /// * The errors of [`Table::get`](crate::Reader::get) and [`Table::insert`].
+    /// * All errors of [`Table::get`](crate::Reader::get) and [`Table::insert`].
     pub fn create_index<G: GoOn>(
         &self,
         name: &str,
@@ -208,8 +208,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::Log`] if the manifest cannot be written, and then the index still exists. Also those errors of
-    /// [`Table::insert`] that say that the database takes no writes.
+    /// [`Error::Log`] if the manifest cannot be written, and then the index still exists. In addition, those errors
+    /// of [`Table::insert`] that say that the database takes no writes.
     pub fn drop_index(&self, name: &str) -> Result<bool> {
         build::drop_index(self.core(), self.identity(), name)
     }

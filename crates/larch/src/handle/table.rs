@@ -173,7 +173,7 @@ impl Table {
     ///
     /// [`Error::BadOptions`](crate::Error::BadOptions) if the new options cannot be used, or if they have different
     /// column groups. [`Error::Log`](crate::Error::Log) if the manifest cannot be written, and then the options are
-    /// unchanged. Also those errors of [`Table::insert`] that say that the database takes no writes.
+    /// unchanged. In addition, those errors of [`Table::insert`] that say that the database takes no writes.
     pub fn alter(&self, change: impl FnOnce(&mut TableOptions)) -> Result<()> {
         define::alter(self.core(), self.identity(), change)?;
         self.core().warm_kept_tables();
@@ -361,8 +361,8 @@ impl Table {
     ///
     /// [`Error::TableDropped`](crate::Error::TableDropped); [`Error::Page`](crate::Error::Page) if a file cannot be
     /// read or written, for example because the disk is full; [`Error::Log`](crate::Error::Log) if the manifest
-    /// cannot be written. What was merged before the error stays merged. Also those errors of [`Table::insert`] that
-    /// say that the database takes no writes.
+    /// cannot be written. What was merged before the error stays merged. In addition, those errors of
+    /// [`Table::insert`] that say that the database takes no writes.
     pub fn compact(&self) -> Result<()> {
         self.compact_with(|_| {})
     }

@@ -487,10 +487,11 @@ impl Transaction {
     }
 
     /// As [`Readable::get`], but for a key that the transaction is going to write. The call reserves the key until
-    /// the transaction ends. Commits that write this key wait, and so do other transactions that reserve it, but at
-    /// most for a tenth of a second. So transactions that increment the same counter run one after the other.
-    /// Without the reservation they would conflict. If a serializable transaction has not read or written anything
-    /// yet, it begins again at the newest version. So the transaction sees what was committed while it waited.
+    /// the transaction ends. Meanwhile, commits that write this key wait, and so do other transactions that reserve
+    /// it. They wait at most a tenth of a second. So transactions that increment the same counter run one after the
+    /// other. Without the reservation they would conflict. If a serializable transaction has not read or written
+    /// anything yet, it begins again at the newest version. So the transaction sees what was committed while it
+    /// waited.
     ///
     /// A reservation is not a lock. If another commit writes the key nevertheless, the transaction conflicts, with
     /// every [`Isolation`].
@@ -578,8 +579,8 @@ impl Transaction {
     /// # Errors
     ///
     /// [`Error::NoSuchSavepoint`] if the savepoint belongs to another transaction, or if the transaction has gone
-    /// back to an earlier savepoint. If the writes are in files, also errors of reading and writing files. After an
-    /// error, the transaction is unchanged.
+    /// back to an earlier savepoint. If the writes are in files, reading and writing these files can also fail.
+    /// After an error, the transaction is unchanged.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         let before = self.savepoints.place(savepoint).ok_or(Error::NoSuchSavepoint)? + 1;
         let counts = &self.savepoints.counts[..before];

@@ -403,8 +403,8 @@ struct RunWriter {
 impl RunWriter {
     fn new(table: &TableHandle, file_bytes: u64) -> Self {
         let core = table.core().clone();
-        // The run has no erases and mostly goes to the deepest level. So it is written like a file of the deepest
-        // level.
+        // The run has no erases and mostly goes to the deepest level. So the run is written like a file of the
+        // deepest level.
         let outputs = Outputs::new(&core, &table.info(), file_bytes, true).with_writes_behind();
         Self { outputs, core }
     }

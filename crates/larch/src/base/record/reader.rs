@@ -237,7 +237,7 @@ impl RecordReader {
         }
         // After torn bytes there are two cases. The record was just being written at the last look, and may be whole
         // now. Or it could not be written whole and was cut off, and the next record is written at its place. In
-        // both cases the file may have the same length as at the last look. In the second case it may also be
+        // either case the file may have the same length as at the last look. In the second case it may also be
         // shorter.
         if file_bytes != self.limit || matches!(self.log_end, Some(LogEnd::Torn(_))) {
             self.limit = file_bytes;
@@ -294,10 +294,10 @@ impl RecordReader {
     /// Looks for a proof that bytes after the bad record at `bad` were durable: a valid record after `bad` which
     /// says so. Returns the proof.
     ///
-    /// Records start at multiples of 8, so the search tries every such offset. It computes the checksum of a
-    /// candidate only if a valid candidate would be a proof. So it reads the rest of the file about once, whatever
-    /// bytes are there. If a value contains a copy of an older record, this copy proves nothing, because its synced
-    /// end lies before `bad`.
+    /// Records start at multiples of 8, so the search tries every such offset. The checksum of a candidate is
+    /// computed only if a valid candidate would be a proof. So the search reads the rest of the file about once,
+    /// whatever bytes are there. If a value contains a copy of an older record, this copy proves nothing, because
+    /// its synced end lies before `bad`.
     fn proof_after(&mut self, bad: u64) -> Result<Option<String>> {
         let log_id = self.log_id();
         let mut offset = bad + RECORD_ALIGN_BYTES as u64;
@@ -328,7 +328,7 @@ impl RecordReader {
         Ok(None)
     }
 
-    /// The checksum of a range of the file. The range is read in chunks, and the window stays as it is.
+    /// The checksum of a range of the file. The range is read in chunks that do not go through the window.
     fn crc_of(&self, range: Range<u64>) -> Result<u32> {
         let mut bytes = vec![0; CHUNK_BYTES.min((range.end - range.start) as usize)];
         let mut crc = Digest::new(CrcAlgorithm::Crc32Iscsi);

@@ -31,8 +31,8 @@ pub struct LogFile {
     appended_end: AtomicU64,
     synced_end: AtomicU64,
     /// A thread holds this lock during a sync. The system reports a failure to only one sync. If two syncs ran at
-    /// the same time, the other sync would succeed wrongly. The value is the previous log, as long as that log may
-    /// not be durable.
+    /// the same time, the other sync would succeed wrongly. As long as the previous log may not be durable, the
+    /// value is that log.
     syncing: Mutex<Option<Arc<LogFile>>>,
     /// The error of the sync that failed.
     failed: OnceLock<LogError>,
@@ -206,8 +206,8 @@ impl RecordWriter {
         // If the write panics, a part of the record may stay in the file, as after an error.
         self.is_torn = true;
         if let Err(error) = self.file.file.write_at(&self.scratch, self.end) {
-            // That part is cut off at once, because it takes space on a disk that may be full. If the cut fails, the
-            // next append tries again.
+            // The part of a record that a failed write leaves is cut off at once, because it takes space on a disk
+            // that may be full. If the cut fails, the next append tries again.
             self.cut().ok();
             return Err(LogError::io("append to", &self.file.path, error));
         }

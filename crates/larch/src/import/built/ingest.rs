@@ -38,7 +38,7 @@ pub const WORK: &str = "the ingest";
 /// Options of an ingest, see [`Table::ingest`](crate::Table::ingest).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestOptions {
-    /// Whether the ingest first reads and checks every byte of the files. If not, the ingest only compares the
+    /// Whether the ingest first reads and checks every byte of the files. Without this, the ingest only compares the
     /// lengths and footers of the files with the list. Then the ingest does not notice a damaged page in a file that
     /// gets a second name. Files that have to be copied are compared with their checksums in any case. The default
     /// is false.

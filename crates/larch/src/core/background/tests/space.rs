@@ -10,8 +10,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::time::Duration;
 
-/// The database may use these bytes in addition. They are for space that is not worth a compaction, for the logs and
-/// for the manifest.
+/// The database may use these bytes in addition. This allowance is for space that is not worth a compaction, for the
+/// logs and for the manifest.
 const SLACK_BYTES: u64 = (256 + 64) << 10;
 
 fn open(machine: &Machine) -> Database {

@@ -199,8 +199,8 @@ fn a_task_that_waits_for_a_reserved_key_lets_the_task_run_that_has_it() {
     let (_directory, db, table) = real();
     let (times, is_over) = (std::cell::Cell::new(0_u32), std::cell::Cell::new(false));
     let executor = smol::LocalExecutor::new();
-    // This task has reserved the key until it has run ten times. Both tasks are on one thread, so this task runs
-    // only when the other task lets it.
+    // This task keeps its reservation of the key until it has run ten times. Both tasks are on one thread, so this
+    // task runs only when the other task lets it.
     let holder = executor.spawn(async {
         let mut tx = db.begin().expect("it begins");
         tx.get_for_update_async(&table, "a").await.expect("the disk works");
