@@ -231,8 +231,8 @@ pub struct Interval {
 pub struct Counted {
     /// The moment, in nanoseconds, counted from the same start as the beginning and end of the interval.
     pub at_nanos: u64,
-    /// The counters by name, counted since the store was opened. [`Measured::counters`] says which of them are
-    /// gauges.
+    /// The counters by name, counted since the store was opened. [`Measured::counters`] says which of these
+    /// counters are gauges.
     pub counters: BTreeMap<String, u64>,
 }
 

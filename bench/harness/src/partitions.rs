@@ -9,7 +9,8 @@ use crate::strings::Strings;
 /// The number of counters in a row.
 pub const COUNTERS: usize = 5;
 
-/// A request for rows in partitions. The client owns the bytes, and they stay valid until the request is taken.
+/// A request for rows in partitions. The client owns the bytes of the request, and they stay valid until the
+/// request is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartitionRequest<'a> {
     /// Puts rows into a partition, and replaces existing rows. The rows go to the store together. If a store has such

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-/// The text of a target or argument, with its passwords replaced by `***`. Everything between `//user:` and the last
-/// `@` is replaced, because a password may have characters that should have been encoded. The values of options and
-/// properties are replaced if the option's or property's name says that it is a password.
+/// The text of a target or argument, with its passwords replaced by `***`. Everything between `//user:` and the
+/// last `@` is replaced, because a password may have characters that should have been encoded. Values of options
+/// and properties are replaced if the name of the option or property says that the value is a password.
 pub fn without_password(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut at = 0;

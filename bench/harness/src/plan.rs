@@ -39,8 +39,8 @@ pub struct Plan {
     #[serde(rename = "interval_nanos", with = "nanos")]
     pub interval: Duration,
     /// How long a thread may delay clients whose time has come, so that one wake-up serves many clients. The thread
-    /// sleeps until the run's clock reaches a multiple of this time. Then it serves all clients whose time has
-    /// come. This delay counts as waiting. If it is zero, a thread wakes up as exactly as it can.
+    /// sleeps until the run's clock reaches a multiple of this time. Then the thread serves all clients whose time
+    /// has come. This delay counts as waiting. If this time is zero, a thread wakes up as exactly as it can.
     #[serde(rename = "slack_nanos", with = "nanos", default)]
     pub slack: Duration,
     /// Whether the sessions are made by [`Store::loader`](crate::Store::loader). Such sessions write within the
@@ -72,8 +72,8 @@ impl Default for Plan {
 pub enum Pace {
     /// A client begins each operation when its previous operation is over.
     Closed,
-    /// Operations begin on a schedule, whether the store is ready or not. All clients together begin this number per
-    /// second.
+    /// Operations begin on a schedule, whether the store is ready or not. All clients together begin this number of
+    /// operations per second.
     Open {
         /// Operations per second.
         per_second: f64,

@@ -92,7 +92,7 @@ impl Prometheus {
     ///
     /// # Errors
     ///
-    /// Returns an error if `address` is no address of this machine, or if another program uses it.
+    /// Returns an error if `address` is no address of this machine, or if another program uses the address.
     pub fn serve(address: &str) -> Result<Self, Failure> {
         let watched: Arc<Mutex<Watched>> = Arc::default();
         let shown = watched.clone();
@@ -135,7 +135,8 @@ impl Prometheus {
     }
 }
 
-/// Locks what is watched. If a thread panicked while it held the lock, a reader can still show what it left.
+/// Locks what is watched. If a thread panicked while it held the lock, a reader can still show the counts that the
+/// thread left.
 fn locked(watched: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
     watched.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -23,7 +23,7 @@ impl Reply {
         Self::default()
     }
 
-    /// A reply that keeps every row that it is given. It is for tests, because it allocates.
+    /// A reply that keeps every row that it is given. This kind of reply is for tests, because it allocates.
     pub fn keeping() -> Self {
         Self { kept: Some(Vec::new()), ..Self::default() }
     }
@@ -87,7 +87,7 @@ impl Reply {
         self.partition_row(ck, &counters_value(counters));
     }
 
-    /// Takes a row of a scan of partitions. The row is copied, and only the last one stays.
+    /// Takes a row of a scan of partitions. The row is copied, and only the last row stays.
     #[inline]
     pub fn scanned_row(&mut self, pk: i64, ck: i64, value: &[u8]) {
         self.cks.clear();
@@ -123,7 +123,7 @@ impl Reply {
         &self.record
     }
 
-    /// All rows since [`Reply::clear`], in the order in which they were given. It panics unless [`Reply::keeping`]
+    /// All rows since [`Reply::clear`], in the order in which they were given. Panics unless [`Reply::keeping`]
     /// made the reply.
     pub fn kept(&self) -> &[(Vec<u8>, Strings)] {
         self.kept.as_deref().expect("a reply that keeps rows")

@@ -72,7 +72,8 @@ pub struct Run {
     /// What an hour of a processor costs, in any currency, if a price was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<f64>,
-    /// What a million operations cost. It is computed from the other fields when the run is written, and is not read.
+    /// What a million operations cost. This cost is computed from the other fields when the run is written, and is
+    /// not read from a file.
     #[serde(default, skip_deserializing)]
     million: Million,
     /// The figures of a TPC-C run by TPC-C's own rules. The program that writes a result computes these figures.
@@ -103,7 +104,7 @@ impl Pair {
         Self { name: name.into(), value: value.into() }
     }
 
-    /// A property of a workload; the value is `***` if the name says that it is a password.
+    /// A property of a workload. If the name says that the property is a password, the value is `***`.
     pub fn property(name: &str, value: &str) -> Self {
         Self::new(name, if name.to_ascii_lowercase().contains(SECRET) { "***" } else { value })
     }
@@ -223,8 +224,8 @@ impl Report {
     }
 }
 
-/// Writes a file beside `path` and then renames it to `path`, so that `path` never holds half of a result. If `path`
-/// exists and is not a file, for example /dev/stdout, the bytes are written to it directly.
+/// Writes a file beside `path` and then renames it to `path`, so that `path` never holds half of a result. If
+/// `path` exists and is not a file, for example /dev/stdout, the bytes are written directly to `path`.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
     let written = match is_special(path) {
         true => std::fs::OpenOptions::new().write(true).open(path).and_then(|mut file| file.write_all(bytes)),

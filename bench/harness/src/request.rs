@@ -29,7 +29,8 @@ pub enum Fields {
     One(u32),
 }
 
-/// One step of an operation. The client owns the bytes, and they stay valid until the request is taken.
+/// One step of an operation. The client owns the bytes of the request, and they stay valid until the request is
+/// taken.
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a> {
     /// Reads the row of `key`.
@@ -55,8 +56,8 @@ pub enum Request<'a> {
         /// The fields to return of each row.
         fields: Fields,
     },
-    /// Inserts a row that does not exist yet. If it exists, the store decides what happens: most stores replace the
-    /// old row.
+    /// Inserts a row that does not exist yet. If the row exists, the store decides what happens: most stores
+    /// replace the old row.
     Insert {
         /// Its key.
         key: &'a [u8],
@@ -87,8 +88,8 @@ pub enum Request<'a> {
     /// A request for rows in partitions. Only stores that were opened for partitions take this request. Other
     /// stores answer with [`no_partitions`].
     Partition(PartitionRequest<'a>),
-    /// A transaction over several tables. Its bytes have a meaning that the workload and the store agree on. Only
-    /// stores that were opened for such transactions take this request. Other stores answer with
+    /// A transaction over several tables. The bytes of the transaction have a meaning on which the workload and the
+    /// store agree. Only stores that were opened for such transactions take this request. Other stores answer with
     /// [`no_transactions`].
     Transaction(&'a [u8]),
 }

@@ -312,8 +312,8 @@ impl<'r, W: Workload> Crew<'r, W> {
         }
     }
 
-    /// The work of thread `number`. If sessions block, the thread drives client `number`. Otherwise it drives client
-    /// `number` and every `threads`th client after it.
+    /// The work of thread `number`. If sessions block, the thread drives client `number`. Otherwise, the thread
+    /// drives client `number` and every `threads`th client after it.
     fn work(self, number: usize, threads: usize) {
         crate::cost::wake_on_time();
         let session = match self.plan.loading {
@@ -360,7 +360,7 @@ impl<'r, W: Workload> Crew<'r, W> {
         self.end(recorder, driven);
     }
 
-    /// Whether operations can be late under this plan. If they can, response times are counted, too.
+    /// Whether operations can be late under this plan. If operations can be late, response times are counted, too.
     fn queued(&self) -> bool {
         self.plan.pace != Pace::Closed || !self.plan.slack.is_zero()
     }
@@ -456,7 +456,8 @@ impl<'r, W: Workload> Crew<'r, W> {
         }
         let ended = std::mem::take(&mut self.desk.state().ended);
         let after = after.unwrap_or_default();
-        // A run that ended before its window has no such counters, and used nothing in the window.
+        // A run that ended before its window has no counters from the window's beginning, and used nothing in the
+        // window.
         let before = before.unwrap_or_else(|| after.clone());
         let mut over = false;
         let mut last = timeline.start;
@@ -522,8 +523,8 @@ impl<'r, W: Workload> Crew<'r, W> {
     }
 }
 
-/// Decides when the counters of the store are read within a run. They are read after each interval, but so seldom
-/// that the reads take at most a hundredth of the time of the thread that gathers.
+/// Decides when the counters of the store are read within a run. The counters are read after an interval, but so
+/// seldom that the reads take at most a hundredth of the time of the thread that gathers.
 #[derive(Default)]
 struct Samples {
     /// The earliest time of the next sample.
@@ -539,7 +540,7 @@ impl Samples {
         (number >= self.first && now >= self.next).then_some(number)
     }
 
-    /// Notes that interval `number` has its sample. The sample took from `before` to `after`.
+    /// Notes that interval `number` has its sample. Taking the sample lasted from `before` to `after`.
     fn taken(&mut self, number: usize, before: u64, after: u64) {
         self.first = number + 1;
         self.next = after + 100 * (after - before);

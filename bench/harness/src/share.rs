@@ -1,5 +1,6 @@
-//! The share of one process in a run that several processes do together. It decides which clients, operations and
-//! things belong to this process. Together, the shares do what one process would do. This module knows no workload.
+//! The share of one process in a run that several processes do together. The share decides which clients,
+//! operations and things belong to this process. Together, the shares do what one process would do. This module
+//! knows no workload.
 
 #[cfg(test)]
 mod tests;
@@ -42,7 +43,7 @@ impl Share {
         self.of
     }
 
-    /// Whether it is the first share, which does what has to be done only once.
+    /// Whether this is the first share, which does what has to be done only once.
     pub fn is_first(self) -> bool {
         self.number == 0
     }

@@ -19,21 +19,21 @@ pub trait Store: Send + Sync {
     /// A session for the calling thread.
     fn session(&self, clock: Clock) -> Result<Session<'_>, Failure>;
 
-    /// A session for a load. It gets inserts only, and may gather them ([`Outcome::Batched`]).
+    /// A session for a load. The session gets only inserts, and may gather them ([`Outcome::Batched`]).
     fn loader(&self, clock: Clock) -> Result<Session<'_>, Failure> {
         self.session(clock)
     }
 
-    /// Transactions for the calling thread. A commit compares `checked` with other transactions. `None`: the store
-    /// has no such transactions, or was opened without them.
+    /// Transactions for the calling thread. A commit compares `checked` with other transactions. `None` if the
+    /// store has no such transactions, or was opened without them.
     fn transactions(&self, checked: Checked) -> Option<Box<dyn Transactions + '_>> {
         let _ = checked;
         None
     }
 
-    /// Commits for the calling thread. When a call returns, `in_flight` commits may not be durable yet; if it is 0,
-    /// each commit is durable when its call returns. `None`: the store has no such commits, or was not opened with
-    /// synced commits.
+    /// Commits for the calling thread. When a call returns, up to `in_flight` commits may not be durable yet. With
+    /// 0, each commit is durable when its call returns. `None` if the store has no such commits, or was not opened
+    /// with synced commits.
     fn commits(&self, in_flight: usize) -> Option<Box<dyn Commits + '_>> {
         let _ = in_flight;
         None
@@ -58,14 +58,14 @@ pub trait Store: Send + Sync {
     /// Waits until written data has reached its final place, and no background work is left.
     fn settle(&self) -> Result<(), Failure>;
 
-    /// Builds a secondary index over all rows, on a part of their values, while other threads write. Returns the
-    /// number of rows that it has visited. `None`: the store has no secondary indexes.
+    /// Builds a secondary index of all rows over a part of their values, while other threads write. Returns the
+    /// number of rows that the build has visited. `None`: the store has no secondary indexes.
     fn build_index(&self) -> Result<Option<u64>, Failure> {
         Ok(None)
     }
 
-    /// Compares the index that [`Store::build_index`] has built with the rows, and removes it. Returns the number of
-    /// its entries. It fails if index and rows differ, or if the table has no index.
+    /// Compares the rows with the index that [`Store::build_index`] has built, and removes the index. Returns the
+    /// number of its entries. Fails if index and rows differ, or if the table has no index.
     fn check_and_drop_index(&self) -> Result<u64, Failure> {
         Err(Failure::request("no_index", "there is no index to check"))
     }
@@ -93,7 +93,7 @@ pub trait Blocking {
     /// Does what `request` asks. `reply` is empty, and takes the rows. Only the engine may allocate in this call.
     fn call(&mut self, request: &Request<'_>, reply: &mut Reply) -> Result<Outcome, Failure>;
 
-    /// Writes what was gathered. It is called once, after the last request.
+    /// Writes what was gathered. This is called once, after the last request.
     fn finish(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -108,13 +108,13 @@ pub trait Flights {
     /// under way in it. The request need not be sent before [`Flights::wait`].
     fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure>;
 
-    /// Sends the requests that were taken, and gives each answer to `served`, one for each slot. It returns when at
-    /// least one request was answered, or at `until`, which is a time of the session's clock (`None`: no such time).
-    /// It returns at once if no request is under way and `until` has come. After an error here, the session and all
-    /// requests under way are lost.
+    /// Sends the requests that were taken, and gives each answer to `served`, one for each slot. The call returns
+    /// when at least one request was answered, or at `until`, which is a time of the session's clock (`None`: no
+    /// such time). The call returns at once if no request is under way and `until` has come. After an error here,
+    /// the session and all requests under way are lost.
     fn wait(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure>;
 
-    /// Writes what was gathered. It is called once, when no request is under way.
+    /// Writes what was gathered. This is called once, when no request is under way.
     fn finish(&mut self) -> Result<(), Failure> {
         Ok(())
     }

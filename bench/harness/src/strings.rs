@@ -3,8 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-/// Byte strings in one buffer. They lie one after another and are numbered from 0. A value that is kept and filled
-/// again allocates nothing.
+/// Byte strings in one buffer. The strings lie one after another and are numbered from 0. A value that is kept and
+/// filled again allocates nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strings {
     bytes: Vec<u8>,

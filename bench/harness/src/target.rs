@@ -120,7 +120,7 @@ impl Options {
         self.left.remove(name)
     }
 
-    /// The value among `choices` that option `name` chooses; the first one if the option is not given.
+    /// The value among `choices` that option `name` chooses. If the option is not given, this is the first choice.
     pub fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Result<T, Failure> {
         let Some(text) = self.text(name) else { return Ok(choices[0].1) };
         // The value for a missing option has no name.

@@ -76,7 +76,7 @@ impl<C: Count> Tally<C> {
         Self { groups: [const { None }; GROUPS] }
     }
 
-    /// Counts one time. It allocates only if no earlier time fell into the same group.
+    /// Counts one time. Allocates only if no earlier time fell into the same group.
     #[inline]
     pub(crate) fn record(&mut self, nanos: u64) {
         self.record_many(nanos, 1);
@@ -153,8 +153,8 @@ impl Tally<u64> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     count: u64,
-    /// For each bucket that is not empty: its distance from the bucket before, and its count. Both are LEB128. A
-    /// second of requests takes a few KiB in this form, and a run keeps every second.
+    /// For each bucket that is not empty: the distance from the previous bucket that is not empty, and the count.
+    /// Both are LEB128. A second of requests takes a few KiB in this form, and a run keeps every second.
     packed: Vec<u8>,
 }
 
@@ -202,7 +202,7 @@ impl Times {
     }
 
     /// The time within which the share `quantile` (0 to 1) of the times lies, in nanoseconds. As in every
-    /// HdrHistogram, it is the greatest time of its bucket. 0 if there are no times.
+    /// HdrHistogram, this is the greatest time of its bucket. 0 if there are no times.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let wanted = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
@@ -239,7 +239,7 @@ impl Times {
         self.buckets().map(|(bucket, count)| (least(bucket), greatest(bucket), count))
     }
 
-    /// The times as a histogram of the `hdrhistogram` crate, for its tools.
+    /// The times as a histogram of the `hdrhistogram` crate, so that its tools can be used.
     pub fn hdr(&self) -> Histogram<u64> {
         let mut histogram = Histogram::new(3).expect("three digits are allowed");
         for (least, _, count) in self.iter() {

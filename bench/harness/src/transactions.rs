@@ -1,5 +1,5 @@
 //! The interface of stores whose users can read and write in transactions, or have many commits in flight. This
-//! module does not know what is measured with them.
+//! module does not know what is measured with such stores.
 //!
 //! Keys and values are bytes, as in the engine. A counter is a key whose value is a number of eight bytes, lowest
 //! byte first. A key without a value is a counter at 0.
@@ -13,10 +13,11 @@ use std::time::Duration;
 /// What the commit of a transaction compares with other commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
-    /// The rows that the transaction writes. Other transactions may have changed the rows that it has read.
+    /// The rows that the transaction writes. Other transactions may have changed rows that this transaction has
+    /// read.
     Writes,
-    /// The rows that it writes and the rows that it has read. So transactions have the same result as if they ran one
-    /// after the other.
+    /// The rows that the transaction writes and the rows that it has read. So transactions have the same result as
+    /// if they ran one after the other.
     ReadsAndWrites,
 }
 
@@ -25,13 +26,13 @@ pub enum Checked {
 pub enum Ended {
     /// Its writes have taken effect.
     Committed,
-    /// It conflicts with another commit, so it has no effect.
+    /// The transaction conflicts with another commit, so it has no effect.
     Conflict,
 }
 
 /// One thread's access to the transactions of a store. A commit is as durable as the store's other commits.
 pub trait Transactions {
-    /// Reads the value of `key`, then sets it to `value`, without a transaction.
+    /// Reads the value of `key`, then sets the value to `value`, without a transaction.
     ///
     /// # Errors
     ///
@@ -42,11 +43,11 @@ pub trait Transactions {
     ///
     /// # Errors
     ///
-    /// The errors of [`Transactions::apart`].
+    /// Returns the errors of [`Transactions::apart`].
     fn together(&mut self, key: &[u8], value: &[u8]) -> Result<Ended, Failure>;
 
-    /// Adds 1 to the counter `key`. A transaction that conflicts is begun again. This is done in the way in which
-    /// users of this store would do it. Returns how many transactions were needed: at least 1.
+    /// Adds 1 to the counter `key`. A transaction that conflicts is begun again. The new attempt is made as users
+    /// of this store would make it. Returns how many transactions were needed: at least 1.
     ///
     /// # Errors
     ///
@@ -61,10 +62,10 @@ pub trait Transactions {
     fn count(&mut self, key: &[u8]) -> Result<u64, Failure>;
 }
 
-/// One thread's commits. Some of them are in flight: reads see them, but they become durable later.
+/// One thread's commits. Some commits are in flight: reads see them, but they become durable later.
 pub trait Commits {
-    /// Sets `key` to `value`. If the greatest allowed number of commits is in flight, it first waits until the
-    /// oldest commit is durable.
+    /// Sets `key` to `value`. If the greatest allowed number of commits is in flight, the call first waits until
+    /// the oldest commit is durable.
     ///
     /// # Errors
     ///
@@ -79,17 +80,17 @@ pub trait Commits {
     fn finish(&mut self) -> Result<(), Failure>;
 }
 
-/// How often a transaction is tried before the store gives up. It is used for stores that have no function of their
-/// own for this. It is the same number as in Larch's `transact`.
+/// How often a transaction is tried before the store gives up. Stores without a function of their own for this use
+/// this number. Larch's `transact` has the same number.
 pub const MOST_ATTEMPTS: u64 = 100;
 
 /// The bound of the first random wait, and the greatest bound.
 const FIRST_WAIT: Duration = Duration::from_micros(20);
 const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
-/// How long a store waits after `conflicts` conflicts before it tries the transaction again. It is used for stores
-/// that have no function of their own for this. `random` decides. Larch's `transact` waits in the same way, so that
-/// all stores are compared with the same waits. After the first conflict, there is no wait. After each later
+/// How long a store waits after `conflicts` conflicts before it tries the transaction again. Stores without a
+/// function of their own for this use this wait. `random` decides. Larch's `transact` waits in the same way, so
+/// that all stores are compared with the same waits. After the first conflict, there is no wait. After each later
 /// conflict, there is a random wait below a bound that doubles each time.
 pub fn wait_after(conflicts: u64, random: u64) -> Duration {
     let Some(doublings) = conflicts.checked_sub(2) else { return Duration::ZERO };

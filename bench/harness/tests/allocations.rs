@@ -1,4 +1,4 @@
-//! The loops do not allocate for each operation.
+//! Tests that the request loops do not allocate for each operation.
 
 #![allow(clippy::disallowed_methods, reason = "the machine's own allocator is counted")]
 
@@ -68,7 +68,7 @@ impl Client for Pair {
     }
 }
 
-/// A store that counts allocations between its first requests and its last.
+/// A store that counts allocations between its first requests and its last request.
 struct Quiet {
     flights: bool,
     allocations: AtomicU64,
@@ -181,7 +181,7 @@ fn check_waiting(flights: bool, clients: usize, pace: Pace, wait_nanos: u64) {
         clients,
         pace,
         length: Length::Operations((FIRST + COUNTED) / 2),
-        // When threads hand over their counts, new tallies may be made, so this must not happen.
+        // When threads hand over their counts, new tallies may be made. The long interval prevents this.
         interval: Duration::from_secs(3600),
         ..Plan::default()
     };
@@ -211,7 +211,7 @@ fn many_clients_on_one_thread_allocate_nothing_once_an_operation() {
 
 #[test]
 fn clients_that_wait_allocate_nothing_once_an_operation() {
-    // 2,000 clients wait 5 ms each, so 400 of them are in each tick of the wheel.
+    // 2,000 clients wait 5 ms each, so 400 clients are in each tick of the wheel.
     check_waiting(true, 2_000, Pace::Closed, 5_000_000);
     check_waiting(false, 1, Pace::Closed, 1_000);
 }

@@ -1,4 +1,5 @@
-//! A run does not reset the peak memory of the process, because programs that watch the process read it.
+//! Tests that a run does not reset the peak memory of the process, because programs that watch the process read
+//! this peak.
 
 #![allow(clippy::disallowed_methods, reason = "the process is asked of the machine")]
 

@@ -28,7 +28,7 @@ const BATCH_ROWS: u64 = 10_000;
 pub struct Shape {
     /// Keys.
     pub rows: u64,
-    /// Files of level 0. Each row lies in one of them, at random.
+    /// Files of level 0. Each row lies in one of these files, at random.
     pub files: u64,
     /// Whether values are split in two column groups.
     pub groups: bool,
@@ -109,7 +109,7 @@ impl DataSet {
             let older: Vec<u64> = numbers().filter(|&number| shape.has_older(number)).collect();
             // Older versions have another value, so a read of the wrong version is noticed.
             insert(&database, &table, shape, &older, |number| value(!number))?;
-            // The flush keeps the version, because this snapshot could still read it.
+            // The flush keeps the older version, because this snapshot could still read it.
             let snapshot = database.snapshot();
             insert(&database, &table, shape, &numbers().collect::<Vec<_>>(), value)?;
             database.flush()?;
@@ -173,7 +173,7 @@ impl Opened {
     }
 
     /// The levels of index pages above a data page, the bytes of index, and the bytes of data pages with newest
-    /// versions. The levels are the most of any file. The bytes are sums over all files and groups.
+    /// versions. The number of levels is the greatest of all files. The bytes are sums over all files and groups.
     pub fn index(&self) -> (u8, u64, u64) {
         let trees =
             || self.files.iter().flat_map(|sst| sst.meta.trees().map(|(kind, tree)| (kind, tree, sst.prefer_flat)));
@@ -183,8 +183,8 @@ impl Opened {
         (height, index, trees().map(|(_, tree, _)| tree.totals.bytes).sum())
     }
 
-    /// A version at which every row with an older version shows the older one. In each file, the commits of all older
-    /// versions precede the commits of all newest versions.
+    /// A version at which every row with an older version shows the older version. In each file, the commits of all
+    /// older versions precede the commits of all newest versions.
     pub fn older_of(&self, file: u64) -> Version {
         Version(self.files[file as usize].meta.oldest.0 + self.older_commits(file) - 1)
     }

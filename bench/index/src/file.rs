@@ -52,7 +52,7 @@ impl Lone {
     }
 }
 
-/// A reader of single keys. The cache serves it like any other reader.
+/// A reader of single keys. The cache serves this reader like any other reader.
 pub fn point_session(cache: &Arc<PageCache>) -> Session {
     Session::new(cache, Reason::Point, Admit::Keep)
 }

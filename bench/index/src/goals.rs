@@ -1,6 +1,6 @@
 //! The goals of the index, each beside its measurement. Each file here measures one subject and knows nothing of
 //! the other subjects. Some facts hold on every machine, such as the pages that a read takes or the allocations of
-//! a cached get. They are no goals here, because tests of the engine check them.
+//! a cached get. Such facts are no goals here, because tests of the engine check them.
 
 mod cold_scan;
 mod erased_rows;

@@ -1,5 +1,5 @@
-//! Counts instructions. The processor counts them if it can, and otherwise valgrind. If neither can, there are no
-//! counts. They are never estimated.
+//! Counts instructions. The processor counts instructions if it can. Otherwise, valgrind counts them. If neither
+//! can, there are no counts. They are never estimated.
 
 use crate::Result;
 use perf_event::events::Hardware;

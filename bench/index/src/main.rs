@@ -1,9 +1,10 @@
-//! The benchmark of the index, `cargo x bench index`. It shows what the parts of the index cost with the B-tree and
-//! with the flat index, and each goal beside its measurement.
+//! The benchmark of the index, `cargo x bench index`. The benchmark shows what the parts of the index cost with the
+//! B-tree and with the flat index, and each goal beside its measurement.
 //!
 //! This file has the arguments and the order of the measurements. `operations` are measured on `data`; `measure`
-//! takes the times, and `instructions` counts the instructions. `goals` has a file for each subject. Files lie on the
-//! real disk unless a goal says otherwise. Their directory is removed at the end, also after an error or ^C.
+//! takes the times, and `instructions` counts the instructions. `goals` has a file for each subject. Files lie on
+//! the real disk unless a goal says otherwise. The directory of these files is removed at the end, also after an
+//! error or ^C.
 //!
 //! Exit status 0: all goals that can be measured are reached. 1: some goals are not reached. 2: an error ended the
 //! benchmark.
@@ -35,7 +36,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// An error; a benchmark can only report it.
+/// An error, which a benchmark can only report.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 #[global_allocator]
@@ -45,7 +46,8 @@ static COUNTING: Counting<Thread> = Counting::new();
 #[derive(Parser)]
 #[command(name = "cargo x bench index")]
 struct Arguments {
-    /// Takes a tenth of the rows and of the time. This shows that everything works, but gives no results to keep.
+    /// Takes a tenth of the rows and of the time. A quick run shows that everything works, but gives no results to
+    /// keep.
     #[arg(long)]
     quick: bool,
     /// Goals only.
@@ -60,7 +62,8 @@ struct Arguments {
     /// Writes the results as JSON, too.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Where the temporary directory is made. By default, it is made beside the programs that cargo built.
+    /// Where the temporary directory is made. By default, the directory is made beside the programs that cargo
+    /// built.
     #[arg(long, value_name = "DIRECTORY")]
     directory: Option<PathBuf>,
     /// Runs every operation on the data in this directory, for valgrind to count.

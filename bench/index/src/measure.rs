@@ -1,10 +1,10 @@
-//! Times of two or more ways to do the same, in turns: A, B, A, B, … It does not know what is timed.
+//! Times of two or more ways to do the same, in turns: A, B, A, B, … This module does not know what is timed.
 //!
 //! The timed code waits for nothing. So its time is processor time, and the time that other programs take on the
-//! processor is not counted. Their effect on the caches changes with time. Turns spread this effect over all sides,
-//! and the median leaves out the worst. Every side gets the same inputs, which are made before the clock starts.
-//! Every side must return the same sum over what it read. So it is an error if a side did nothing, or something
-//! else.
+//! processor is not counted. The effect of other programs on the caches changes with time. Turns spread this effect
+//! over all sides, and the median leaves out the worst turns. Every side gets the same inputs, which are made
+//! before the clock starts. Every side must return the same sum over what it read. So a side that did nothing, or
+//! did something else, gives an error.
 
 use crate::Result;
 use kit::{median, spread};
@@ -58,7 +58,7 @@ pub fn in_turns<P>(
     Ok(turns.iter().map(|turns| Timed { nanos: median(turns), spread: spread(turns) }).collect())
 }
 
-/// The number of operations with which a turn of the slowest side takes as long as it should. Measuring it also warms
+/// The number of operations with which a turn of the slowest side has the wanted length. Measuring it also warms
 /// everything up.
 fn enough<P>(effort: Effort, inputs: &dyn Fn(u64, usize) -> Vec<P>, sides: &mut [Side<'_, P>]) -> Result<usize> {
     let mut count = 16;

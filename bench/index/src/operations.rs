@@ -279,7 +279,7 @@ pub fn measure(data: &DataSet, counter: &Counter, scratch: &Scratch, size: Size)
         }
         Counter::None(_) => None,
     };
-    // The instructions of one operation, without those of the loop around it.
+    // The instructions of one operation, without the instructions of the loop around it.
     let instructions_of = |side: usize, i: usize| {
         let counts = instructions.as_ref()?;
         let at = |i: usize| counts[side * operations.len() + i] as f64 / operations[i].counted_probes() as f64;

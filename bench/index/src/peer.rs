@@ -1,5 +1,5 @@
-//! A data page in the form that many engines have. It is compared with our form. It has a slot array, and a binary
-//! search compares whole keys by memcmp.
+//! A data page in the form that many engines have. It is compared with our form. The page has a slot array, and a
+//! binary search compares whole keys by memcmp.
 //!
 //! ```text
 //!  0  rows u16

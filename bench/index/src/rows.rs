@@ -23,7 +23,8 @@ pub fn random(seed: u64, i: u64, end: u64) -> u64 {
     mix(mix(seed) ^ i) % end
 }
 
-/// The key of row `number`: 16 hexadecimal digits that scatter the rows, then 8 by which a human can tell rows apart.
+/// The key of row `number`: 16 hexadecimal digits that scatter the rows, then 8 digits by which a human can tell
+/// rows apart.
 pub fn key(number: u64) -> Key {
     let mut key = [0; KEY_BYTES];
     hex(mix(number), &mut key[..16]);

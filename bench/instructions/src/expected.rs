@@ -1,5 +1,5 @@
-//! The expected instructions of the hot paths, in a file of this folder. This module does not know how instructions
-//! are counted.
+//! The expected instructions of the hot paths. They are stored in a file of this folder. This module does not know
+//! how instructions are counted.
 
 use crate::Result;
 use std::collections::BTreeMap;
@@ -7,8 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// How far a count may be from the expected count, in percent. The C library copies bytes in different ways on
-/// different processors, and a hash table is seeded at random.
+/// How far a count may be from the expected count, in percent. Counts differ a little, because the C library copies
+/// bytes in different ways on different processors, and a hash table is seeded at random.
 const TOLERANCE: u64 = 4;
 
 fn path() -> PathBuf {

@@ -33,7 +33,7 @@ pub struct Path {
     repeats: bool,
 }
 
-/// Every path, in the order in which they run.
+/// Every path, in the order in which the paths run.
 pub const ALL: [Path; 28] = [
     Path { name: "get", operations: PROBES, run: |tables| get(&tables.one, ROWS, 0), repeats: true },
     Path {
@@ -129,7 +129,7 @@ struct Tables {
     one: Table,
     /// Four files of level 0. The keys of each file lie between the keys of the other files.
     four: Table,
-    /// One file, and a file of level 0 that has clusters of its keys.
+    /// One file, and a file of level 0 that has clusters of the first file's keys.
     clustered: Table,
     /// What is inserted.
     written: Table,
@@ -363,7 +363,7 @@ fn transact_get(tables: &Tables) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Transactions that each read a row and write one.
+/// Transactions that each read a row and write a row.
 fn transact(tables: &Tables) -> Result<u64> {
     let mut bytes = 0;
     for i in 0..WRITTEN_ROWS {

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct Counting<T>(PhantomData<T>);
 
-/// Counts allocations. Its functions run inside the allocator, so they must not allocate.
+/// Counts allocations. The functions of a tally run inside the allocator, so they must not allocate.
 pub trait Tally {
     /// An allocation is being made.
     fn allocated(layout: Layout);
@@ -26,7 +26,7 @@ pub trait Tally {
 }
 
 impl<T> Counting<T> {
-    /// Makes an allocator, which is to become the global one.
+    /// Makes an allocator, which is to become the global allocator.
     #[allow(clippy::new_without_default, reason = "a static needs a constant")]
     pub const fn new() -> Self {
         Self(PhantomData)
@@ -126,7 +126,7 @@ impl Thread {
         ALLOCATED.get()
     }
 
-    /// Runs `work`, and says what this thread allocated during it.
+    /// Runs `work`, and returns what this thread allocated while `work` ran.
     pub fn during<T>(work: impl FnOnce() -> T) -> (T, Allocated) {
         let before = Self::so_far();
         let value = work();

@@ -1,5 +1,6 @@
-//! What a client costs: how many operations it did, and the processor time that it used for them. Another client
-//! does the same operations and is measured, too. The two clients take turns. This module knows no client.
+//! What a client costs: the number of its operations, and the processor time that it used for these operations.
+//! Another client does the same operations and is measured, too. The two clients take turns. This module knows no
+//! client.
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! A goal is a bound for a figure. For each goal, the report says whether it is reached. It ends with the number of
-//! goals that are not reached.
+//! A goal is a bound for a figure. For each goal, the report says whether the goal is reached. The report ends with
+//! the number of goals that are not reached.
 
 use std::fmt;
 

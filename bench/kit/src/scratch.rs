@@ -103,8 +103,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes a directory in which others may still be making files. It tries many times, and returns whether the
-/// directory is gone.
+/// Removes a directory in which other threads or processes may still be making files. Tries many times, and returns
+/// whether the directory is gone.
 pub fn remove_in_use(path: &Path) -> bool {
     (0..100).any(|_| fs::remove_dir_all(path).is_ok() || !path.exists())
 }

@@ -98,8 +98,8 @@ impl harness::Workload for Work {
         Worker {
             keys: Keys::new(options, self.shared.favourites.as_ref(), number, clients),
             random: Random::of_client(options.seed, number as u64),
-            // In a mixed run, half of the clients begin with a read. With a time series, all begin with a write,
-            // because the table may be empty.
+            // In a mixed run, half of the clients begin with a read. With a time series, all clients begin with a
+            // write, because the table may be empty.
             operations: if options.workload == Workload::Timeseries { 0 } else { number as u64 },
             shared: self.shared.clone(),
             task: Task::Write,

@@ -1,4 +1,4 @@
-//! What every database promises to the key-value driver, as a test that each database calls.
+//! Tests what every database promises to the key-value driver. Each database calls this test.
 
 #![allow(clippy::disallowed_methods, reason = "sessions add at the same time on threads of a real machine")]
 
@@ -152,7 +152,7 @@ fn check_scans(session: &mut Flown<'_>, rows: u64) {
     }
 }
 
-/// Starts a request in every slot of a session, and checks that each is answered with its own rows.
+/// Starts a request in every slot of a session, and checks that each request is answered with its own rows.
 fn check_many_under_way(session: &mut Flown<'_>) {
     let depth = session.flights.depth();
     let asked = |slot: u32| PKS[slot as usize % PKS.len()];

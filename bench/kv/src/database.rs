@@ -1,8 +1,8 @@
 //! The interface of a database for the key-value driver.
 //!
 //! A database is a [`Store`] of the harness, whose sessions answer only
-//! [`Request::Partition`](harness::Request::Partition). So it is driven by the same loop as every other benchmark,
-//! with the same clocks and histograms.
+//! [`Request::Partition`](harness::Request::Partition). So the loop that drives every other benchmark also drives a
+//! database, with the same clocks and histograms.
 
 use harness::{Failure, Opening, Store, Target};
 use std::fmt;
@@ -50,7 +50,8 @@ pub struct Setup {
     pub concurrency: usize,
     /// The number of threads; at least 1. Each thread has a session.
     pub threads: usize,
-    /// The number of connections of all threads together; at least 1. A database in this process has none.
+    /// The number of connections of all threads together; at least 1. A database in this process has no
+    /// connections.
     pub connections: usize,
     /// The number of rows that a scan fetches at once.
     pub page_rows: u32,
@@ -104,8 +105,7 @@ impl Setup {
     }
 }
 
-/// The failure if someone wants to read a table that does not exist. `place` is the place in which the table should
-/// be.
+/// The failure for a read of a table that does not exist. `place` is the place in which the table should be.
 #[cold]
 pub fn not_written(table: &str, place: impl fmt::Display) -> Failure {
     let text = format!("there is no table `{table}` in {place}: write it first, with -mode write or counter_update");
@@ -117,13 +117,13 @@ pub fn not_written(table: &str, place: impl fmt::Display) -> Failure {
 /// What a session ([`Store::session`]) must do:
 ///
 /// * The session is a [`Flights`](harness::Flights), whose depth is at least [`Setup::requests_a_session`].
-/// * It answers every [`PartitionRequest`](harness::PartitionRequest). Two cases need not work: `Add` in a table of
-///   values, and `Insert` in a table of counters.
-/// * It gives the rows of a `Read` to [`Reply::partition_row`](harness::Reply::partition_row) or
-///   [`Reply::partition_counters`](harness::Reply::partition_counters). It gives the rows of a `Scan` to
+/// * The session answers every [`PartitionRequest`](harness::PartitionRequest). Two cases need not work: `Add` in a
+///   table of values, and `Insert` in a table of counters.
+/// * The session gives the rows of a `Read` to [`Reply::partition_row`](harness::Reply::partition_row) or
+///   [`Reply::partition_counters`](harness::Reply::partition_counters). The session gives the rows of a `Scan` to
 ///   [`Reply::scanned_row`](harness::Reply::scanned_row).
-/// * If a read finds no row, the answer is [`Outcome::NotFound`](harness::Outcome::NotFound). For every other request
-///   that was done, it is [`Outcome::Ok`](harness::Outcome::Ok).
+/// * If a read finds no row, the answer is [`Outcome::NotFound`](harness::Outcome::NotFound). For every other
+///   request that was done, the answer is [`Outcome::Ok`](harness::Outcome::Ok).
 /// * If the same request may succeed later, the failure has [`Harm::Again`](harness::Harm::Again), and the driver
 ///   repeats the request. If the session cannot be used any more, the failure has
 ///   [`Harm::Session`](harness::Harm::Session), and the run ends.

@@ -1,4 +1,4 @@
-//! Draws numbers. This module does not know what they are for.
+//! Draws numbers. This module does not know what the numbers are for.
 
 use ycsb::Random;
 

@@ -2,7 +2,8 @@
 //!
 //! * sequential: all rows, in order. Each client has a range of them.
 //! * uniform: any row.
-//! * zipfian: any row of a partition that is drawn. A few partitions are drawn much more often than the others.
+//! * zipfian: any row of a partition that is drawn. A few partitions are drawn much more often than other
+//!   partitions.
 //! * timeseries: each partition gets rows at a fixed rate, and each row is newer than all rows before it. Readers
 //!   draw from the rows that have been written.
 //! * scan: the parts of the table.
@@ -49,8 +50,8 @@ pub struct Shape {
     rows_a_partition: i64,
 }
 
-/// Partitions in the order of how often they are drawn: partition number n of this order is drawn about 1/n as often
-/// as the first. The partitions of this order are scattered over all partitions.
+/// Partitions in the order of how often they are drawn: partition number n of this order is drawn about 1/n as
+/// often as the first partition. The partitions of this order are scattered over all partitions.
 #[derive(Clone, Debug)]
 pub struct Favourites {
     ranks: Arc<Zipfian>,
@@ -60,7 +61,8 @@ pub struct Favourites {
 }
 
 impl Favourites {
-    /// The order for `partitions` partitions. It takes less than a second for any number of partitions.
+    /// The order for `partitions` partitions. Making the order takes less than a second for any number of
+    /// partitions.
     pub fn new(partitions: i64) -> Self {
         let count = partitions.unsigned_abs();
         // If the stride is near the golden ratio of the range, neighbours in rank lie far apart.
@@ -122,8 +124,8 @@ pub enum Place {
 }
 
 impl Keys {
-    /// The keys of client `number` of `clients`. For [`Workload::Zipfian`], `favourites` must be given; they are made
-    /// once for all clients.
+    /// The keys of client `number` of `clients`. For [`Workload::Zipfian`], `favourites` must be given. They are
+    /// made once for all clients.
     pub fn new(options: &Options, favourites: Option<&Favourites>, number: usize, clients: usize) -> Self {
         let shape = Shape {
             first_pk: options.partition_offset,
@@ -181,8 +183,8 @@ impl Keys {
         }))
     }
 
-    /// The next place for a read, in a workload that also writes. In a time series, it is a place that this client
-    /// has written.
+    /// The next place for a read, in a workload that also writes. In a time series, this is a place that this
+    /// client has written.
     #[inline]
     pub fn next_place_beside(
         &mut self,
@@ -259,7 +261,7 @@ impl Series {
         (self.shape.first_pk + partition) << 32 | generation
     }
 
-    /// Newer rows have lower keys, so that they come first.
+    /// Newer rows have lower keys, so that newer rows come first.
     fn ck(&self) -> i64 {
         let (_, generation, position) = self.row;
         -(self.start + self.period * (generation * self.shape.rows_a_partition + position))

@@ -1,6 +1,7 @@
-//! The key-value driver: rows in partitions under the workloads of scylla-bench. Its options, defaults and printed
-//! lines follow scylla-bench. A *partition* is the set of rows with the same first key. The second key, the
-//! *clustering key*, orders the rows of a partition. `docs/benchmarks/kv.md` lists the differences.
+//! The key-value driver: rows in partitions under the workloads of scylla-bench. The driver's options, defaults and
+//! printed lines follow scylla-bench. A *partition* is the set of rows with the same first key. The second key, the
+//! *clustering key*, orders the rows of a partition. `docs/benchmarks/kv.md` lists the differences from
+//! scylla-bench.
 //!
 //! This crate knows no database. A database that can be measured is a [`Database`], which the loop of the harness
 //! drives with [`harness::PartitionRequest`]s. From the bottom up: `database` is the interface of a database, `draw`

@@ -1,4 +1,4 @@
-//! A database that does nothing. It shows what the client costs by itself.
+//! A database that does nothing. This database shows what the client itself costs.
 
 use crate::database::{Database, Scheme, Setup};
 use harness::noop::Noop;

@@ -218,7 +218,7 @@ pub struct Options {
     pub select_order_by: Vec<Option<Order>>,
     /// The number of parts of a scan.
     pub range_count: u32,
-    /// How often a sequential workload goes through all rows; 0: without end.
+    /// How often a sequential workload goes through all rows; 0 means without end.
     pub iterations: u32,
     /// The number of clients.
     pub concurrency: usize,
@@ -226,9 +226,9 @@ pub struct Options {
     pub max_rate: Option<f64>,
     /// How failed requests are repeated.
     pub retries: Retries,
-    /// If this number of a client's operations fail one after the other, the run ends; 0: there is no limit.
+    /// If this number of a client's operations fail one after the other, the run ends; 0 means no limit.
     pub error_at_row_limit: u64,
-    /// If this number of operations fail, the run ends; 0: there is no limit.
+    /// If this number of operations fail, the run ends; 0 means no limit.
     pub error_limit: u64,
     /// Rows per second that each partition of a time series gets. Readers need it.
     pub write_rate: Option<f64>,

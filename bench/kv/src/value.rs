@@ -1,5 +1,5 @@
-//! The values of rows, as scylla-bench makes them. They are bytes drawn from the keys of the row, or zeros, or bytes
-//! that can be checked when the row is read.
+//! The values of rows, as scylla-bench makes them. A value is bytes drawn from the keys of the row, or zeros, or
+//! bytes that can be checked when the row is read.
 //!
 //! ```text
 //!   checked, less than 24 bytes    size u8 | pk ^ ck i64, little endian | zeros            cut to size

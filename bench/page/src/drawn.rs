@@ -13,7 +13,7 @@ mod tests;
 use super::{Chart, Lane};
 use serde::{Deserialize, Serialize};
 
-/// The most points of a line. More points than a line has pixels show nothing more.
+/// The most points of a line. A line with more points than pixels would not show more.
 const MOST_POINTS: usize = 4_000;
 
 /// A chart in its short form.
@@ -63,7 +63,8 @@ pub fn thinned_by(points: usize) -> Option<usize> {
     (points > MOST_POINTS).then(|| points.div_ceil(MOST_POINTS / 2))
 }
 
-/// All points, or, if there are too many, the least and the greatest point of each group. So peaks stay visible.
+/// Returns all points. If there are too many, returns the least and the greatest point of each group. So peaks stay
+/// visible.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let Some(each) = thinned_by(points.len()) else { return points.to_vec() };
     let pair = |part: &[(f64, f64)]| {

@@ -6,8 +6,8 @@
 //! warm-up.
 //!
 //! Charts are drawn by [uPlot](https://github.com/leeoniya/uPlot), whose code is part of the page (`vendor/uplot`,
-//! version 1.6.32, MIT). Beside each chart, a table has its points, for screen readers, keyboards and browsers
-//! without scripts.
+//! version 1.6.32, MIT). Beside each chart, a table lists the points of the chart, for screen readers, keyboards
+//! and browsers without scripts.
 
 mod drawn;
 mod html;

@@ -1,5 +1,5 @@
-//! Results as a table for spreadsheets and plots. Each run and interval has a line for each kind, and one for all
-//! kinds.
+//! Results as a table for spreadsheets and plots. For each interval of a run, the table has a line for each kind
+//! and a line for all kinds.
 
 use super::Run;
 use crate::measured::{Interval, Measure};
@@ -28,8 +28,9 @@ const HEADER: [&str; 21] = [
     "max_nanos",
 ];
 
-/// The table. If the run had a schedule, its times are counted from the schedule (`response`). Otherwise they are
-/// counted from when a request was sent (`service`). A kind without requests in an interval has no times.
+/// The table. If the run had a schedule, its times are counted from the schedule (`response`). Otherwise, the times
+/// are counted from the moment when a request was sent (`service`). A kind without requests in an interval has no
+/// times.
 pub fn csv<'r>(runs: impl IntoIterator<Item = &'r Run>) -> String {
     let mut table = ::csv::Writer::from_writer(Vec::new());
     let wrote = "a Vec takes every line, and all lines have the same columns";

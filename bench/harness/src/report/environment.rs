@@ -39,14 +39,15 @@ pub struct Machine {
     pub system: String,
     /// Version of the kernel.
     pub kernel: String,
-    /// How many processes, on the mean, wanted to run in the minute before this was gathered. Other processes
-    /// disturb the measurement.
+    /// How many processes, on the mean, wanted to run in the minute before the environment was gathered. Other
+    /// processes disturb the measurement.
     pub load: f64,
     /// Free bytes of the disk that holds the data.
     pub disk_free_bytes: u64,
     /// Total bytes of that disk.
     pub disk_bytes: u64,
-    /// The file system that holds the data. In results of older releases, this and the fields below are empty.
+    /// The file system that holds the data. In results of older releases, this field and the fields below are
+    /// empty.
     #[serde(default)]
     pub file_system: FileSystem,
     /// The disk that holds this file system.
@@ -75,8 +76,8 @@ impl Environment {
     }
 }
 
-/// The commit from which this program was built. It is `LARCH_COMMIT`, if that was set when the program was built.
-/// Otherwise it is the commit of the source tree, if the tree is still in the same place. `None` outside of a
+/// The commit from which this program was built. The commit is `LARCH_COMMIT`, if that was set when the program was
+/// built. Otherwise, the source tree gives the commit, if the tree is still in the same place. `None` outside of a
 /// repository.
 fn commit() -> Option<String> {
     if let Some(commit) = option_env!("LARCH_COMMIT") {

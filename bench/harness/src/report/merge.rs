@@ -1,10 +1,11 @@
 //! Combines runs that several processes made together into one run. Times are added as histograms, so that the
 //! quantiles are the quantiles of all requests.
 //!
-//! The counts of the clients and the resources that they use are added up. All processes use the same server, and
-//! each process has seen all of the server's work. So the greatest value that any process saw stands for all
-//! processes. If the stores are inside the processes, their values add up. Intervals are added if they begin at the
-//! same time since the run of their process began. This is the same moment if the processes were started together.
+//! The counts of the clients and the resources that the clients use are added up. All processes use the same
+//! server, and each process has seen all of the server's work. So the greatest value that any process saw stands
+//! for all processes. If the stores are inside the processes, the values of the stores add up. Intervals of several
+//! processes are added if they begin equally long after the start of their process's run. Such intervals begin at
+//! the same moment if the processes were started together.
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,7 @@ use crate::store::{ServerUse, StoreUse};
 use crate::times::Times;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// If two windows began further apart than this, the result gets a warning.
+/// If two windows began further apart than this time, the result gets a warning.
 const APART_MILLIS: u64 = 100;
 
 impl Report {
@@ -182,7 +183,8 @@ fn difference(one: &Run, other: &Run) -> Option<String> {
     None
 }
 
-/// A length in words. A number of operations is not compared, because it counts only the clients of one process.
+/// A length in words. A number of operations is not compared, because that number counts only the clients of one
+/// process.
 fn of_length(length: Length) -> String {
     match length {
         Length::Time(time) => format!("{time:?}"),
@@ -427,7 +429,7 @@ fn store(parts: impl Iterator<Item = Option<StoreUse>>) -> Option<StoreUse> {
 }
 
 /// Counters by name. The counters of stores inside the processes add up. A server's counters are the same for all
-/// processes, so the greatest value stands for all.
+/// processes, so the greatest value stands for all processes.
 fn counters<'c>(all: impl Iterator<Item = &'c Change>, in_processes: bool) -> Vec<Change> {
     let mut merged: Vec<Change> = Vec::new();
     for change in all {

@@ -40,7 +40,7 @@ pub struct Used<'u> {
     pub store: StoreUse,
     /// The counters of the store.
     pub counters: &'u [Change],
-    /// Bytes that the disk read for this process, and bytes that it wrote.
+    /// The bytes that the disk read for this process, and the bytes that the disk wrote.
     pub disk: (Option<u64>, Option<u64>),
 }
 

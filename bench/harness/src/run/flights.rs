@@ -1,8 +1,8 @@
 //! Drives many clients on one thread, with a session that has many requests under way.
 //!
-//! A client is in one of four states. It waits for a time (its schedule, its own wait, a new attempt); it is ready
-//! and waits for a slot; its request is under way; or it has no operation left. The time that it waits for a slot is
-//! counted as waiting.
+//! A client is in one of four states. The client waits for a time (its schedule, its own wait, a new attempt); it
+//! is ready and waits for a slot; its request is under way; or it has no operation left. The time for which a
+//! client waits for a slot is counted as waiting.
 //!
 //! Each client has a [`Seat`], and a run may have a million of them. So state that only some runs need, or only few
 //! clients at a time, is stored outside the seats: schedules, the number of operations left, operations of several
@@ -67,7 +67,7 @@ const NOBODY: u32 = u32::MAX;
 
 /// All clients of a thread. In this module a client is known by its index.
 pub(crate) struct Seats<C> {
-    /// The number of the first client, and the distance between the numbers of two neighbours.
+    /// The number of the first client, and the distance from one client's number to the next client's number.
     first: usize,
     stride: usize,
     seats: Vec<Seat<C>>,
@@ -83,8 +83,8 @@ pub(crate) struct Seats<C> {
     waiting: Wheel,
     /// The clients that wait for a slot, in the order in which they became ready.
     ready: VecDeque<u32>,
-    /// Whether an operation can be delayed because it waits for a slot. If not, each client has a slot of its own,
-    /// and an operation begins when its request is sent.
+    /// Whether an operation can be delayed because it waits for a slot. If operations cannot be delayed, each
+    /// client has its own slot, and an operation begins when its request is sent.
     queued: bool,
     /// Whether no operation may begin any more.
     stopping: bool,
@@ -257,7 +257,8 @@ pub(crate) fn drive<C: Client>(
         }
         seats.wake(now);
         while let (Some(&index), Some(&slot)) = (seats.ready.front(), free.last()) {
-            // If a store refuses every request, this loop never waits, so it has to check by itself.
+            // If a store refuses every request, this loop never waits, so the loop itself has to check whether to
+            // stop.
             if !seats.stopping && (recorder.halted() || recorder.over()) {
                 break;
             }

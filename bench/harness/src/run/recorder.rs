@@ -1,7 +1,7 @@
 //! The counts of one thread of a run. The thread hands them over once an interval.
 //!
-//! A thread counts in its own memory. When it sees a time past the end of its interval, it puts its counts on the
-//! [`Desk`] and takes empty tallies from it. So it takes one lock per interval.
+//! A thread counts in its own memory. When a thread sees a time past the end of its interval, the thread puts its
+//! counts on the [`Desk`] and takes empty tallies from there. So it takes one lock per interval.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -145,7 +145,7 @@ pub(crate) struct Parcel {
 /// Why a thread stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Its clients have done the operations that they had to do, or have no operation left.
+    /// The thread's clients have done the operations that they had to do, or have no operation left.
     Done,
     /// The window is over.
     Over,
@@ -224,7 +224,8 @@ impl Desk {
         self.halt.load(Ordering::Relaxed)
     }
 
-    /// Lets the threads begin. They get the times of the run, and whether response times are counted too.
+    /// Lets the threads begin. The threads get the times of the run, and learn whether response times are counted
+    /// too.
     pub(crate) fn go(&self, timeline: Timeline, queued: bool) {
         self.state().go = Some((timeline, queued));
         self.changed.notify_all();
@@ -283,7 +284,7 @@ pub(crate) struct Recorder<'d> {
     interval: usize,
     /// When the interval ends.
     edge: u64,
-    /// Operations that began before this do not count.
+    /// Operations that began before this time do not count.
     floor: u64,
     /// Whether response times are counted too.
     queued: bool,
@@ -311,11 +312,11 @@ pub(crate) struct Answer {
     pub(crate) delay: u64,
 }
 
-/// When the current operation began, and how late.
+/// When the current operation began, and how late it began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Begun {
-    /// When the operation should have begun, or, if it had no such time, when it began. This decides whether the
-    /// operation counts.
+    /// When the operation should have begun. For an operation without such a time, when it really began. This time
+    /// decides whether the operation counts.
     pub(crate) at: u64,
     /// When its first request was sent.
     pub(crate) sent: u64,
@@ -411,7 +412,7 @@ impl<'d> Recorder<'d> {
     ///
     /// # Errors
     ///
-    /// Returns the failure if the session can no longer be used after it.
+    /// Returns the failure of the request if the session can no longer be used.
     #[inline]
     pub(crate) fn answered<C: Client>(
         &mut self,
@@ -573,7 +574,7 @@ impl<'d> Recorder<'d> {
         if self.over() {
             return Some(Why::Over);
         }
-        // If an operation is late, no processor clock is read for it.
+        // If an operation is late, its thread does not read the processor clock.
         if now >= until {
             return None;
         }

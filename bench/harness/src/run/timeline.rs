@@ -25,7 +25,7 @@ pub(crate) struct Timeline {
     ramp: u64,
     clients: u64,
     slack: u64,
-    /// How many operations of an open loop begin in a million seconds. It is a whole number, so that the schedule is
+    /// How many operations of an open loop begin in a million seconds. The number is whole, so that the schedule is
     /// exact.
     rate: Option<u64>,
 }
@@ -67,7 +67,7 @@ impl Timeline {
         number as usize
     }
 
-    /// Where interval `number` begins and ends, and whether it lies before the window.
+    /// Where interval `number` begins and ends, and whether the interval lies before the window.
     pub(crate) fn bounds(&self, number: usize) -> (u64, u64, bool) {
         match (number as u64).checked_sub(self.warming()) {
             Some(number) => {

@@ -41,7 +41,7 @@ const COMING: usize = 1024;
 /// unused wheel touches none of its memory.
 pub(crate) type Link = Option<NonZeroU32>;
 
-/// A client that can wait in a wheel. It stores what the wheel has to know about it.
+/// A client that can wait in a wheel. The client stores what the wheel has to know about the client.
 pub(crate) trait Waiter {
     /// The time for which it waits. This time does not change during the wait.
     fn due(&self) -> u64;
@@ -99,7 +99,7 @@ impl Wheel {
     }
 
     /// Takes the client with the earliest time, if that time has come at `now`. If several clients have the same
-    /// time, it takes the client with the least index.
+    /// time, takes the client with the least index.
     pub(crate) fn take<W: Waiter>(&mut self, waiters: &mut [W], now: u64) -> Option<u32> {
         loop {
             if let Some(&Reverse((due, index))) = self.coming.peek() {
@@ -162,9 +162,9 @@ impl Wheel {
         }
     }
 
-    /// A time before which no waiter is due; `u64::MAX` if no client waits. Mostly it is the time of the first waiter.
-    /// If the next slot in use has only waiters of later revolutions, it is the time at which the tick of that slot
-    /// begins.
+    /// A time before which no waiter is due; `u64::MAX` if no client waits. Mostly, this is the time of the first
+    /// waiter. If the next slot in use has only waiters of later revolutions, this is the time at which the tick of
+    /// that slot begins.
     pub(crate) fn next<W: Waiter>(&mut self, waiters: &mut [W]) -> u64 {
         if let Some(next) = self.next {
             return next;
@@ -177,8 +177,8 @@ impl Wheel {
         next
     }
 
-    /// The earliest time in the slot of `at` that lies in this tick. If no client's time lies in this tick, the
-    /// beginning of the tick.
+    /// The earliest time in the slot of `at` that lies in this tick. If no client's time lies in this tick, this is
+    /// the beginning of the tick.
     fn first_of<W: Waiter>(&self, waiters: &mut [W], at: u64) -> u64 {
         let mut first = None;
         let mut rest = self.slots[slot(at)];

@@ -93,7 +93,7 @@ fn encode(times: &Times) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Decodes the times. If it cannot be decoded, the error says why, as the end of a sentence.
+/// Decodes the times. If the times cannot be decoded, the error says why, as the end of a sentence.
 pub(super) fn decode(bytes: &[u8]) -> Result<Times, &'static str> {
     let (header, mut rest) = bytes.split_at_checked(HEADER).ok_or("ends within its header")?;
     let word = |at: usize| u32::from_be_bytes(header[at..at + 4].try_into().expect("four bytes"));

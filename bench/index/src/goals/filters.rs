@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const FLUSHES: u64 = 6;
 /// Seeds for writes. Gets have other seeds, because with the same seeds they would find the rows of one flush.
 const FLUSH_SEED: u64 = 100;
-/// The most pages that a get of an absent key may read.
+/// How many pages a get of an absent key may read on average.
 const MOST_ABSENT: f64 = 0.01;
 /// The number of rows that are looked for: once to bring filters and pages into memory, and once while reads are
 /// counted. A quick run takes [`QUICK_GETS`].
@@ -33,7 +33,7 @@ fn absent_key(number: u64) -> [u8; 24] {
 
 /// Builds a table of three parts: a level, a level above it with a twelfth of its keys, and files of level 0 with a
 /// hundredth of its keys each. No compaction changes the table, so the table with filters and the table without
-/// differ only in the filters.
+/// filters differ only in the filters.
 fn build(directory: &Path, rows: u64, filters: Filters) -> Result<()> {
     let levels =
         LevelOptions { level0_files: 1000, slow_files: 1000, base_bytes: rows * 20, ..LevelOptions::default() };

@@ -1,9 +1,9 @@
-//! What one more level of index costs. It is the time of a get in a tree of two levels, minus the time in a tree of
-//! one level. All nodes have the same number of children. All pages are in memory.
+//! What one more level of index costs. The cost is the time of a get in a tree of two levels, minus the time of a
+//! get in a tree of one level. All nodes have the same number of children. All pages are in memory.
 //!
 //! Gets in the larger tree go to eight data pages below each of its 32 leaves. Gets in the smaller tree go to all
 //! of its 256 data pages. So both trees touch the same number of data pages. The additional level has 32 nodes.
-//! Together they have 160 KB, so they fit into L2 but not into L1.
+//! Together, these nodes have 160 KB, so they fit into L2 but not into L1.
 
 use super::Line;
 use crate::digits::count;

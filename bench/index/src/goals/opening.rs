@@ -1,4 +1,4 @@
-//! How long a database with many files takes to open, and how much memory it keeps for them.
+//! How long a database with many files takes to open, and how much memory the database keeps for these files.
 //!
 //! The engine makes the 16,000 files on a simulated disk. The manifest and the log are copied to the real disk. The
 //! SSTs are empty files there, so a read of an SST fails.

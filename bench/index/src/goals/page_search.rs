@@ -1,5 +1,5 @@
-//! Measures searches in our pages of 16 KiB. In turns with them, pages of 4 KiB with slots are searched with
-//! memcmp. Both kinds of pages have the same rows.
+//! Measures searches in our pages of 16 KiB. In turns with these searches, pages of 4 KiB with slots are searched
+//! with memcmp. Both kinds of pages have the same rows.
 
 use super::Line;
 use crate::digits::count;

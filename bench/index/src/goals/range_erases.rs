@@ -1,5 +1,6 @@
-//! The cost of many range erases. Their compaction is compared with a compaction of as many rows. Ranges of a table
-//! that has range erases at other keys are compared with ranges of a table without range erases.
+//! The cost of many range erases. The compaction of range erases is compared with a compaction of the same number
+//! of rows. Ranges of a table that has range erases at other keys are compared with ranges of a table without range
+//! erases.
 
 use super::Line;
 use crate::digits::count;
@@ -23,7 +24,7 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// What is written for each of the numbers, in a scattered order.
+/// What is written for each number. The numbers come in a scattered order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Written {
     Nothing,
@@ -33,7 +34,7 @@ enum Written {
     Erases,
 }
 
-/// Makes a table with a row for each of `rows` numbers. Above these rows, it writes what `written` says for each of
+/// Makes a table with a row for each of `rows` numbers. Above these rows, writes what `written` says for each of
 /// `numbers`. All of this lies in files.
 fn table(
     scratch: &Scratch,

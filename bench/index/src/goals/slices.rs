@@ -1,5 +1,5 @@
-//! The cost of removing most of a table, and of cloning a table. Neither writes rows: afterwards, tables see parts
-//! of files.
+//! The cost of removing most of a table, and of cloning a table. Neither operation writes rows: afterwards, tables
+//! see parts of files.
 
 use super::Line;
 use crate::digits::count;
@@ -45,8 +45,8 @@ fn millis(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }
 
-/// Imports a table, clones it, and removes nine tenths of each: first of the clone, which has no older reader, then
-/// of the table itself while a snapshot is open.
+/// Imports a table, clones it, and removes nine tenths of both tables: first of the clone, which has no older
+/// reader, then of the table itself while a snapshot is open.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(10_000_000);
     let (first, end) = (rows / 20, rows / 20 + rows / 10 * 9);
@@ -197,7 +197,8 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// Checks that the rows at both ends of the removed range are gone, and that the rows next to the range are not.
+/// Checks that the rows at both ends of the removed range are gone, and that the rows next to the range are still
+/// there.
 fn check_ends(table: &Table, first: u64, end: u64) -> Result<()> {
     for (number, is_there) in
         [(first - 1, true), (first, false), ((first + end) / 2, false), (end - 1, false), (end, true)]

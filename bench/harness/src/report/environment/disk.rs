@@ -94,7 +94,7 @@ impl Disk {
         folder.map(|folder| Self::in_folder(&folder)).unwrap_or_default()
     }
 
-    /// Reads a disk from a folder of `/sys`, which is the folder of the disk or of a partition below it.
+    /// Reads a disk from a folder of `/sys`. The folder belongs to the disk or to a partition of the disk.
     fn in_folder(folder: &Path) -> Self {
         let folder = match folder.join("partition").exists() {
             true => folder.parent().unwrap_or(folder),
@@ -129,7 +129,8 @@ impl Disk {
     }
 }
 
-/// The word in brackets of `always [madvise] never`. If no word is in brackets, the whole text.
+/// The word in brackets, for example `madvise` in `always [madvise] never`. If no word is in brackets, this is the
+/// whole text.
 pub fn chosen(text: &str) -> String {
     let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     inside.map_or(text.trim(), |(word, _)| word).to_owned()

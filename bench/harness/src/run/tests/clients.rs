@@ -95,8 +95,8 @@ impl<F: Fn(&Request<'_>) -> Result<Outcome, Failure>> Blocking for Answers<'_, F
     }
 }
 
-/// Clients with one operation each. A client repeats its operation until it succeeds. The time between attempts is
-/// given by a function of the client's number.
+/// Clients with one operation each. A client repeats its operation until it succeeds. A function of the client's
+/// number gives the time between attempts.
 pub(super) struct Stubborn {
     pub(super) wait_nanos: fn(usize) -> u64,
 }

@@ -1,4 +1,4 @@
-//! The ways in which runs end: with success, with an error, early, or without a measurement.
+//! Tests the ways in which runs end: with success, with an error, early, or without a measurement.
 
 use super::*;
 

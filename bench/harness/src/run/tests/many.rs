@@ -1,4 +1,4 @@
-//! Many clients on few threads, with sessions that have many requests under way.
+//! Tests many clients on few threads, with sessions that have many requests under way.
 
 use super::*;
 

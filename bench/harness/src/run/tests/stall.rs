@@ -1,4 +1,4 @@
-//! A stall of the store is counted for every operation that should have been served during the stall.
+//! Tests that a stall of the store is counted for every operation that should have been served during the stall.
 
 use super::*;
 use std::time::Instant;

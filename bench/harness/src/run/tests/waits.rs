@@ -1,10 +1,10 @@
-//! Clients that wait before each operation, like users who think.
+//! Tests clients that wait before each operation, like users who think.
 
 use super::*;
 use crate::{Since, Wait};
 
-/// Clients with this number of operations each. Before each operation, a client waits. The time is given by a
-/// function of client and operation.
+/// Clients with this number of operations each. Before each operation, a client waits. A function of client and
+/// operation gives the time.
 pub(super) struct Thinking {
     pub(super) each: u32,
     pub(super) wait: fn(usize, u32) -> Wait,
@@ -168,7 +168,7 @@ fn with_a_slack_those_whose_times_lie_between_two_multiples_begin_together() {
     let waited = measured.kinds[0].waited.as_ref().expect("it is counted").clone();
     assert_eq!((measured.operations, waited.count()), (100, 100));
     // All times lie within 10 ms, so at most one multiple of 20 ms lies between them. Clients whose times are on
-    // the same side of this multiple begin together. If the time of one client is earlier, that client waits longer
-    // by the same amount.
+    // the same side of this multiple begin together. Among these clients, a client whose time is 1 ms earlier waits
+    // 1 ms longer.
     assert!(waited.max() - waited.min() >= 4 * MILLI, "{} to {} ns", waited.min(), waited.max());
 }
