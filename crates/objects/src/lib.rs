@@ -1,5 +1,5 @@
-//! A disk whose files are objects of a store, so that the engine runs on object storage as it runs on a disk. This
-//! crate knows nothing of databases but the ends of file names: `.sst` is a file that is written once.
+//! A disk whose files are objects of a store, so that the engine runs on object storage as it runs on a disk. The
+//! only thing that this crate knows about databases is how file names end: `.sst` is a file that is written once.
 //!
 //! ```text
 //! sst/00000024-9.sst      a file that is written once: an object

@@ -27,7 +27,8 @@ pub const LOG: &str = ".log";
 #[derive(Debug)]
 pub struct LocalLogs {
     machine: Arc<dyn Disk>,
-    /// The same disk, on which the directory that was locked last is used even after it was moved.
+    /// The same disk as `machine`, except that it goes on using the directory that was locked last, even if that
+    /// directory is moved.
     held: Mutex<Arc<dyn Disk>>,
     directory: PathBuf,
     /// The epoch of this writer.
@@ -83,8 +84,8 @@ impl LocalLogs {
         logs.map(|entry| open(entry.name)).collect()
     }
 
-    /// Begins the folder of a writer and removes the folders of all others. It is called once the journal has the
-    /// logs that the earlier writers left on this machine.
+    /// Begins the folder of a writer, and removes the folders of all other writers. It must be called only when the
+    /// journal has the logs that the earlier writers left on this machine.
     pub fn begin(&self, epoch: u64) -> io::Result<()> {
         self.epoch.store(epoch, Ordering::Relaxed);
         let disk = self.disk();

@@ -1,5 +1,5 @@
-//! Puts objects once. If a name is taken, it finds out who has put the object. This module does not know what the
-//! bytes mean.
+//! Puts objects once. This module also finds out who has put the object that has a name. This module does not know
+//! what the bytes mean.
 
 use crate::again::Again;
 use os::Store;
@@ -29,7 +29,7 @@ pub fn put_once(store: &dyn Store, mut again: Again, name: &str, bytes: &[u8]) -
             Err(error) if error.kind() == ErrorKind::AlreadyExists => match store.get(name) {
                 Ok(found) if found == bytes => return Ok(Put::Own),
                 Ok(found) => return Ok(Put::Taken(found)),
-                // The answer may be from a moment before the object was put, and so lack it.
+                // An answer from an earlier moment may not show the object yet.
                 Err(error) => error,
             },
             Err(error) if is_certain(error.kind()) => return Err(error),

@@ -13,9 +13,9 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-/// How long an object can still be read after this database has given it up, as long as its writer lives. Followers
-/// on a store have no leases that would keep an object. A writer that closes the database removes all waiting
-/// objects at once. If a writer dies, the next writer removes these objects after this time.
+/// How long an object can still be read after this database has given it up, as long as the writer of this database
+/// lives. Followers on a store have no leases that would keep an object. A writer that closes the database removes
+/// all waiting objects at once. If a writer dies, the next writer removes these objects after this time.
 pub const REMOVED_AFTER: Duration = Duration::from_secs(600);
 
 /// The files that wait.

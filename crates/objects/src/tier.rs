@@ -43,7 +43,7 @@ const MOST_WAITING_BYTES: u64 = 16 << 20;
 /// kept.
 const KEPT_FOLDER: &str = "sst";
 
-/// Whether the tier keeps blocks of an object. The checksum covers the name of the object, which differs from
+/// Whether the tier keeps blocks of an object. The name of the object, which the checksum covers, differs from
 /// database to database.
 fn is_kept(object: &str) -> bool {
     let folder = object.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -55,7 +55,7 @@ fn is_kept(object: &str) -> bool {
 pub struct TierOptions {
     /// The disk.
     pub disk: Arc<dyn Disk>,
-    /// Reads of that disk, of which many can be under way.
+    /// Makes reads of this disk. Many of them can be under way.
     pub reads: Arc<dyn Reads>,
     /// Where blocks are written.
     pub threads: Arc<dyn Threads>,
@@ -136,7 +136,7 @@ struct TierObject {
 }
 
 impl TierObject {
-    /// FNV-1a: names are short. If two objects have the same hash, the checksum tells them apart.
+    /// FNV-1a is used because names are short. If two objects have the same hash, the checksum tells them apart.
     fn hash(&self) -> u64 {
         let bytes = self.database.to_le_bytes().into_iter().chain(self.name.bytes());
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
@@ -427,7 +427,7 @@ impl TieredStore {
         Ok(TieredStore { store, tier: Arc::new(Tier::open(directory, options)?) })
     }
 
-    /// The object of the read, if the tier keeps blocks of it.
+    /// The object with this name, if the tier keeps blocks of it.
     fn kept_object(&self, name: &str, range: &Range<u64>) -> Option<TierObject> {
         let database = self.tier.database.load(Ordering::Relaxed);
         let is_kept = is_kept(name) && !range.is_empty() && database != 0;

@@ -5,8 +5,8 @@ use os::store::RangeDone;
 use std::io;
 use std::sync::mpsc;
 
-/// How many bytes the first request for an object asks for. If the object gives so many bytes, a second request
-/// asks for the whole object.
+/// How many bytes the first request for an object asks for. If the answer has so many bytes, a second request asks
+/// for the whole object.
 pub const FIRST_BYTES: u64 = 256 << 10;
 
 /// The most reads that one caller has under way. So even ten thousand small objects take no more connections than

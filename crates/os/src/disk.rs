@@ -43,8 +43,8 @@ pub struct DirectoryEntry {
 /// An advisory exclusive lock. The lock is held until this value is dropped. If the process dies, the system
 /// releases the lock.
 pub trait Lock: Send + Sync + Debug {
-    /// A number greater than the number of every earlier holder. It exists where another process may take the lock
-    /// although it is held, as on a store. It is `None` where nobody can take a lock that is held.
+    /// The number of this holder, which is greater than the number of every earlier holder. It exists only where
+    /// another process may take the lock although it is held, as on a store. Elsewhere it is `None`.
     fn holder(&self) -> Option<u64> {
         None
     }
@@ -66,11 +66,11 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// # Errors
     ///
-    /// `NotFound` if no such file exists, `AlreadyExists` for [`Access::Create`] and [`Access::CreateDirect`] if one
-    /// exists, and other errors of the system.
+    /// `NotFound` if no such file exists, `AlreadyExists` for [`Access::Create`] and [`Access::CreateDirect`] if
+    /// the file exists, and other errors of the system.
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn File>>;
-    /// Renames a file within its directory. If a file has the new name, it is replaced in one step. The rename is
-    /// durable only after `sync_dir` of the directory.
+    /// Renames a file within its directory. If another file has the new name, that file is replaced in one step.
+    /// The rename is durable only after `sync_dir` of the directory.
     ///
     /// # Errors
     ///
@@ -109,8 +109,8 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// `NotFound` if no such directory exists, and other errors of the system.
     fn list(&self, directory: &Path) -> io::Result<Vec<DirectoryEntry>>;
-    /// The names in a directory that end with `ending`, sorted. On a disk where a listing costs more the more names
-    /// a directory has, this call may cost less than [`Disk::list`].
+    /// The names in a directory that end with `ending`, sorted. If the cost of a listing grows with the number of
+    /// names, this call may cost less than [`Disk::list`].
     ///
     /// # Errors
     ///
@@ -127,13 +127,13 @@ pub trait Disk: Send + Sync + Debug {
     fn bill(&self) -> Option<Bill> {
         None
     }
-    /// Tells the disk who owns its files: `owner` is a number that no other owner has. It is called before the
+    /// Tells the disk who owns its files: `owner` is a number that no other owner has. This call comes before the
     /// first read of a file that never changes. A disk that caches what it has read needs this number, because the
     /// same name may earlier have stood for another file.
     fn bind(&self, _owner: u64) {}
-    /// Another disk, which is local, and a directory on it. It is given if the files of this disk are far away. The
-    /// directory is for files that one process writes and reads again for a while. It need not exist yet, and
-    /// several processes may use it. `None` if such files should lie beside the other files of this disk.
+    /// A local disk and a directory on it, if the files of this disk are far away. The directory is for files that
+    /// one process writes and reads again for a while. It need not exist yet, and several processes may use it.
+    /// `None` if such files should lie beside the other files of this disk.
     fn scratch(&self) -> Option<(Arc<dyn Disk>, PathBuf)> {
         None
     }
@@ -179,16 +179,16 @@ pub trait Disk: Send + Sync + Debug {
     ///
     /// `WouldBlock` if the lock is held already, and other errors of the system.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Lock>>;
-    /// Gives the same file system with `directory` held: paths in it always mean the directory that has this path
-    /// now. The directory must exist. If the directory is moved later, these paths mean its new place. If another
-    /// directory gets the old path, these paths do not mean that directory. `None` where a directory is only a
-    /// name, as in a store. The caller then goes on with this disk.
+    /// Gives the same file system with `directory` held. On it, paths in `directory` always mean the directory that
+    /// has this path now. The directory must exist. If the directory is moved later, these paths mean its new
+    /// place. If another directory gets the old path, these paths do not mean that directory. `None` where a
+    /// directory is only a name, as in a store. The caller then goes on with this disk.
     ///
     /// Once a lock was taken in the held directory, names in the directory are made, changed and removed only while
     /// the lock file has its name. A sync succeeds only if the lock file still has its name after the sync. So once
     /// another process has taken a lock with this name, this process changes nothing in the directory. If the lock
-    /// file has lost its name, these calls fail with `StaleNetworkFileHandle`. Calls that do not find a file
-    /// because the directory was removed fail with the same error.
+    /// file has lost its name, such changes and syncs fail with `StaleNetworkFileHandle`. Calls that do not find a
+    /// file because the directory was removed fail with the same error.
     ///
     /// # Errors
     ///

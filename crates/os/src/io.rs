@@ -31,15 +31,15 @@ pub trait Reads: Send + Sync + Debug {
         true
     }
     /// Makes a needed read on the calling thread. If no other reads are wanted, this is quicker than handing the
-    /// read to another thread. Submitted reads that no thread waits for leave room for this read, as they do for
-    /// submitted reads that are needed.
+    /// read to another thread. Submitted reads that are not needed leave room for this read, just as they leave
+    /// room for submitted reads that are needed.
     fn make(&self, read: ReadRequest) {
         read.make();
     }
     /// The name of the way in which it reads, for people: `io_uring`, `threads`, `caller`.
     fn name(&self) -> &'static str;
-    /// How long a short read of a distant store takes, as measured lately. It is zero where reads are not from a
-    /// distant store, because those are not measured.
+    /// How long a short read of a distant store takes, as measured lately. It is zero if the reads are not from a
+    /// distant store, because such reads are not measured.
     fn latency(&self) -> Duration {
         Duration::ZERO
     }

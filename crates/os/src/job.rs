@@ -23,7 +23,7 @@ pub trait Job: Send + Sync {
 }
 
 /// A class says which jobs go first when more jobs are ready than threads. No class can take all threads from
-/// another class, see [`crate::real::ThreadPool`].
+/// another class; see [`crate::real::ThreadPool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
     /// Very short work that callers wait for, such as a sync. It does not wait for work of other classes.
@@ -54,7 +54,7 @@ pub trait Worker: Send + Sync + Debug {
     fn drive(&self);
     /// Ends the polling: no poll begins any more. It does not wait for a poll that is running.
     fn stop(&self);
-    /// If a poll is running on another thread, waits until it ends. A thread on which others wait must not call
+    /// If a poll is running on another thread, waits until it ends. A thread that others wait for must not call
     /// this; see [`Duty`].
     fn join(&self);
 }
@@ -75,7 +75,7 @@ pub trait Threads: Send + Sync + Debug {
     ///
     /// The system's, if it refuses the first thread.
     fn start(&self) -> io::Result<()>;
-    /// Gives `work` to one of the threads, which does it once, soon. If no threads exist, this thread does it.
+    /// Gives `work` to one of the threads, which soon does it once. If no threads exist, this thread does it.
     fn hand_over(&self, work: Box<dyn FnOnce() + Send>);
     /// Makes a thread of its own do `work` once; `work` may wait for other work. If the system has no threads, this
     /// thread does it.

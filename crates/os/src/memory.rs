@@ -20,10 +20,10 @@
 //!
 //! A new slab gets huge pages if the limit has room for the whole slab. From then on the whole slab is backed. The
 //! system backs a whole huge page when its first byte is touched. Random accesses to huge pages cost a third less.
-//! All other slabs refuse huge pages, and are backed block by block. Arenas with a limit below [`HUGE_LIMIT_BYTES`]
-//! are too small for steps of a whole slab. When blocks of a slab with huge pages are given back, the system splits
-//! the huge page. From then on it is an ordinary slab. So slabs with huge pages give back blocks only when no other
-//! slab can. A slab without a backed block is unmapped.
+//! All other slabs refuse huge pages, and are backed block by block. In arenas with a limit below
+//! [`HUGE_LIMIT_BYTES`], a step of a whole slab would be too large. When blocks of a slab with huge pages are given
+//! back, the system splits the huge page. From then on it is an ordinary slab. So slabs with huge pages give back
+//! blocks only when no other slab can. A slab without a backed block is unmapped.
 //!
 //! The arena itself takes 144 bytes for each slab (the address, and two bits for each block), 12 bytes for each
 //! slab in the three trees that find slabs, and 8 bytes for each spare run. For 24 GiB (12,288 slabs), this is 1.9
@@ -65,16 +65,16 @@ const SLAB_BYTES: usize = SLAB_BLOCKS * BLOCK_BYTES;
 /// many slabs unused.
 const LONGEST_BLOCKS: usize = SLAB_BLOCKS / 2;
 
-/// Arenas whose limit is at least this use huge pages. It is as much as 16 huge pages. So huge pages that are
-/// partly used are a small part of the arena.
+/// Arenas with this limit or a higher one use huge pages. The limit is 16 huge pages. So huge pages that are partly
+/// used are a small part of the arena.
 pub const HUGE_LIMIT_BYTES: u64 = 32 << 20;
 
 /// How many blocks [`Arena::set_limit`] gives back before it lets other threads take the lock.
 const STEP_BLOCKS: usize = 2 * SLAB_BLOCKS;
 
-/// The bytes that all living arenas have asked the system for and have not given back. All accesses are relaxed: it
-/// is a statistic and orders no other memory access. It is an atomic of `std`, because it must outlive each model
-/// that a model checker runs.
+/// The bytes that all living arenas have asked the system for and have not given back. All accesses are relaxed,
+/// because the number is a statistic and orders no other memory access. It is an atomic of `std`, because it must
+/// outlive each model that a model checker runs.
 static BACKED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// Memory for buffers, up to a limit.
@@ -95,7 +95,7 @@ impl Arena {
     /// Takes a run back.
     ///
     /// # Safety
-    /// The run was given to a buffer in this slab, and the buffer does not use it from now on.
+    /// The run lies in this slab, and was given to a buffer that does not use it from now on.
     pub(crate) unsafe fn release(&self, start: NonNull<u8>, capacity: usize, slab: u32) {
         let first = (start.addr().get() % SLAB_BYTES / BLOCK_BYTES) as u16;
         self.state.lock().release(RunStart { slab, first }, capacity / BLOCK_BYTES);
@@ -407,7 +407,8 @@ impl ArenaState {
         let slab = &mut self.slabs[number];
         let start = slab.start.expect("slabs with free blocks are mapped");
         if slab.huge {
-            // Otherwise the system would one day join the blocks into a huge page again.
+            // From now on this slab refuses huge pages. Otherwise the system would one day join the blocks into a
+            // huge page again.
             // SAFETY: the slab is mapped.
             unsafe { system::advise(start, SLAB_BYTES, HugePages::Refused) };
             slab.huge = false;
@@ -433,7 +434,7 @@ impl ArenaState {
             return;
         }
         let start = slab.start.take().expect("a slab is unmapped once");
-        // SAFETY: `open` mapped it so, and all its blocks are free: no buffer uses it.
+        // SAFETY: `open` mapped the slab in this way. All its blocks are free, so no buffer uses it.
         unsafe { unmap(start, SLAB_BYTES, SLAB_BYTES) };
         slab.free = Blocks::NONE;
         self.vacant.push(number as u32);
@@ -455,7 +456,7 @@ impl Drop for ArenaState {
     fn drop(&mut self) {
         self.set_backed(0);
         for start in self.slabs.iter().filter_map(|slab| slab.start) {
-            // SAFETY: `open` mapped it so, and every buffer keeps the arena, so no buffer is left.
+            // SAFETY: `open` mapped the slab in this way. Every buffer keeps the arena alive, so no buffer is left.
             unsafe { unmap(start, SLAB_BYTES, SLAB_BYTES) };
         }
     }

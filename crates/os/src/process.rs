@@ -1,5 +1,5 @@
-//! What the process uses of the machine: memory and processor time, as the system counts them. It also tells
-//! whether the process was forked. This module does not know what the process does.
+//! What the process uses of the machine: memory and processor time, as the system counts them. This module also
+//! tells whether the process was forked. This module does not know what the process does.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -66,7 +66,7 @@ fn current() -> u64 {
 #[cfg(all(target_os = "linux", not(miri)))]
 fn wiped_on_fork() -> Option<&'static AtomicU64> {
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
-    // SAFETY: a new private mapping, which nothing else refers to. It is never unmapped.
+    // SAFETY: this is a new private mapping, to which nothing else refers. It is never unmapped.
     let page = unsafe {
         let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         let page = mmap_anonymous(std::ptr::null_mut(), crate::BLOCK_BYTES, protection, flags).ok()?;

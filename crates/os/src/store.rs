@@ -8,8 +8,8 @@
 //! client that has to know whether a name is free takes the name itself.
 //!
 //! A request may fail although the store has done what was asked. A store may also do what was asked after the
-//! client has given up. Only if [`is_certain`] is true for its error, a request has done nothing and will do
-//! nothing.
+//! client has given up. A request has certainly done nothing, and will do nothing, only if [`is_certain`] is true
+//! for its error.
 
 mod bill;
 mod folder;

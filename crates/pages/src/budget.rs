@@ -49,8 +49,8 @@ pub(crate) struct Budget {
 #[derive(Debug, Default)]
 struct Tasks {
     is_taken: bool,
-    /// `queued` also counts the tasks in it. The key is the session's number, so that a session that goes away can
-    /// leave the queue.
+    /// `queued` also counts the tasks in this queue. The key is the session's number, so that a session that goes
+    /// away can leave the queue.
     queue: BTreeMap<u64, Waker>,
 }
 

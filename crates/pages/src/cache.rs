@@ -13,7 +13,7 @@
 //! * Once a session has marked a page as in flight, it waits for nothing but the disk until the page has landed.
 //!   Before it marks the page, the session reserves the bytes and, if needed, queues for the turn to overdraw. So
 //!   64 threads make progress in a cache of three pages.
-//! * Contexts of zstd are not part of the budget, see [`Unpacker`]. There are as many contexts as threads that
+//! * Contexts of zstd are not part of the budget; see [`Unpacker`]. There are as many contexts as threads that
 //!   unpack pages at the same time. Contexts that no thread uses take at most a sixteenth of the budget.
 //! * For each page that it evicts, an admission looks at no more than [`LOOK`] pages of each shard.
 //!
@@ -54,13 +54,13 @@ use std::ops::Deref;
 use table::FrameTable;
 pub use usage::{CacheUsage, FilesUsage, ResidentPage};
 
-/// The cache gets one more shard for each so many bytes of its budget. With fewer bytes for each shard, a shard
-/// would have too few pages to choose from.
+/// The cache has about one shard for this many bytes of its budget. With fewer bytes, a shard would have too few
+/// pages to choose from.
 const SHARD_BYTES: u64 = 4 << 20;
 
 const MAX_SHARDS: u64 = 16;
 
-/// The first table gets one chain for each so many bytes of the budget.
+/// The first table has about one chain for this many bytes of the budget.
 const CHAIN_BYTES: u64 = 16 << 10;
 
 /// The cache counts as full when spare memory was asked for so many times in a row, and no read has missed a page

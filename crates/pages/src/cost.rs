@@ -9,15 +9,14 @@ use os::BLOCK_BYTES;
 /// the table 4 to 8, the node of the policy 24, and the entries of the ghost 16. The sum is rounded up.
 pub(crate) const FRAME_BYTES: u64 = 248;
 
-/// A page gets one hint for each so many of its bytes. As a rule, a child and its separator take more bytes than
-/// this.
+/// A page gets one hint for this many of its bytes. As a rule, a child and its separator take more bytes than this.
 const HINTED_BYTES: u64 = 12;
 
 /// Bytes of a hint.
 const HINT_BYTES: u64 = 8;
 
-/// A page is expected to take so many times its stored bytes once it is unpacked. The reservation uses this: LZ4
-/// seldom does better on rows.
+/// The expected ratio of the unpacked length of a page to its stored length. The reservation uses this ratio,
+/// because LZ4 seldom does better on rows.
 const UNPACKED_TIMES: u64 = 4;
 
 impl Address {

@@ -24,7 +24,7 @@ pub enum Reason {
     Statistics,
     /// Checking a file.
     Check,
-    /// Bringing pages to memory that are expected to be wanted.
+    /// Filling memory with pages that are expected to be wanted.
     Warm,
 }
 

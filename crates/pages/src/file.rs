@@ -1,5 +1,5 @@
-//! This module does not know what the pages mean, or which of them are kept in memory. It does not know what its
-//! pages mean, or which of them are kept in memory.
+//! A file whose pages are read by address. This module does not know what the pages mean, or which of them are kept
+//! in memory.
 //!
 //! * Making a `PagedFile` opens nothing. The file is opened when the first read is made, not when the read is asked
 //!   for. The cache limits how many files are open at once. Files that are kept open and files that are being read
@@ -153,7 +153,7 @@ impl PagedFile {
         std::ptr::eq(Weak::as_ptr(&self.home), cache)
     }
 
-    /// The stored bytes of the page at `at`, not verified yet.
+    /// The stored bytes of the page at `at`, which are not verified yet.
     pub(crate) fn read(&self, at: &Address, kind: PageKind) -> Result<StoredPage> {
         verify_address(at).map_err(|why| self.corrupt(kind, at.offset, why))?;
         let start = (at.offset % BLOCK_BYTES as u64) as usize;
@@ -182,7 +182,8 @@ impl PagedFile {
     }
 
     /// The object that this file is, if it is an object. For an object, damage may have happened on the way from
-    /// the store, and a second read may bring undamaged bytes. It is also `None` while too many files are open.
+    /// the store, and a second read may bring undamaged bytes. The result is also `None` while too many files are
+    /// open.
     pub(crate) fn object(self: &Arc<Self>) -> Option<StoreObject> {
         let open = Arc::clone(self).try_open().ok()??;
         open.file().object()

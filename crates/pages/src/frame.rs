@@ -58,8 +58,8 @@ const MAX_USES: u8 = 3;
 /// bytes.
 const FIRST_BYTES: usize = 960;
 
-/// A page in memory, header and payload. Cloning costs one atomic addition. Cloning panics if the page has half a
-/// billion references. This can happen only if references were leaked.
+/// A page in memory, with its header and its payload. Cloning costs one atomic addition. Cloning panics if the page
+/// has half a billion references. This can happen only if references were leaked.
 pub struct PageRef(NonNull<Frame>);
 
 // SAFETY: a frame is shared by references only; its word is atomic, and what it holds is Send + Sync and not changed
@@ -81,7 +81,7 @@ pub(crate) struct Frame {
     /// The page's place in the policy. It is read and written under the lock of the shard.
     place: AtomicU32,
     unit: AtomicU64,
-    /// The number is 0 for a frame that is not in a cache. It is 0 for a frame that is alone.
+    /// The number of this frame. It is 0 for a frame that is alone.
     number: u32,
     uses: AtomicU8,
     /// What readers need of the page in a live frame. The offset in the page's address is the offset in the name.
@@ -122,8 +122,8 @@ impl Face {
 
 type RestCell = UnsafeCell<Option<Rest>>;
 
-/// The rest of what a live frame holds. The fields are dropped in this order: the memory is freed before the budget
-/// is credited, and the frames are dropped last.
+/// What a live frame holds beside its face. The fields are dropped in this order: the memory is freed before the
+/// budget is credited, and the frames are dropped last.
 struct Rest {
     /// The bytes that the face points to.
     buffer: Buffer,
@@ -191,7 +191,7 @@ impl Frame {
         }
     }
 
-    /// Sets the name of the frame, which is not live.
+    /// Sets the name of the frame, which must not be live.
     fn set_name(&self, key: PageKey) {
         self.slot.store(key.slot, Ordering::Relaxed);
         self.unit.store(key.unit, Ordering::Relaxed);
@@ -280,7 +280,7 @@ impl Frame {
     /// the shard.
     pub fn evict(&self) -> Option<Evicted> {
         self.word.compare_exchange(LIVE | CACHED, 0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
-        // SAFETY: the word was set to 0 here, from live.
+        // SAFETY: the word of the live frame was set to 0 here.
         Some(unsafe { self.empty() })
     }
 
@@ -291,7 +291,7 @@ impl Frame {
         loop {
             let next = if word & PINS == 0 { 0 } else { word & !CACHED };
             match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
-                // SAFETY: the word was set to 0 here, from live and no pins.
+                // SAFETY: the word was set to 0 here. Before that, the frame was live and had no pins.
                 Ok(_) => return (next == 0).then(|| unsafe { self.empty() }),
                 Err(changed) => word = changed,
             }
@@ -304,8 +304,8 @@ impl Frame {
     ///
     /// The caller has set the word to 0. Before that, the frame was live and had no pins but one of the caller.
     unsafe fn empty(&self) -> Evicted {
-        // SAFETY: the caller has set the word. So until the frame is in the list, no other thread may reach the
-        // page.
+        // SAFETY: the caller has set the word to 0. So until the frame is in the list, no other thread may reach
+        // the page.
         let page = unsafe { &mut *self.rest.as_ref().get() }.take().expect("a live frame holds a page");
         Evicted { page, number: self.number }
     }
@@ -458,7 +458,7 @@ impl PageRef {
 
     /// # Safety
     ///
-    /// The frame is not live, and no other thread is putting a page into it. It has the name of the page.
+    /// The frame is not live, and no other thread is putting a page into it. The frame has the name of the page.
     unsafe fn begin(
         frame: NonNull<Frame>,
         mut buffer: Buffer,
@@ -660,7 +660,7 @@ impl Drop for PageRef {
                 Err(changed) => word = changed,
             }
         }
-        // SAFETY: the word was set to 0 here, from live and this pin.
+        // SAFETY: the word was set to 0 here. Before that, the frame was live and had only this pin.
         let evicted = unsafe { frame.empty() };
         if evicted.page.frames.is_none() {
             // SAFETY: a frame that is alone was leaked from a box when the page was put in, and so was its rest.

@@ -3,9 +3,9 @@
 //!
 //! * A page counts once in a step, however often the step runs again or asks for the page. If the cache drops a
 //!   page between two runs, the page is first found and then read, and counts both as found and as read.
-//! * If a page was brought for this reader, its first use is not a hit, even if this use comes some steps later,
-//!   because the page was read for this use.
-//! * The notes have the same numbers of pages, bytes and rounds read as the session's own counts.
+//! * If a page was brought for this reader, its first use is not a hit, even some steps later: the page was read
+//!   for this use.
+//! * For pages, bytes and rounds that were read, the notes have the same numbers as the session's own counts.
 //! * The notes keep a few numbers for each file that was touched, the first [`MAX_VISITS`] visits, the pages of the
 //!   current step, and up to 16,384 pages that were brought and not asked for since.
 
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// long scan.
 pub const MAX_VISITS: usize = 1000;
 
-/// How many pages that were read ahead are remembered until they are used. These are 256 MiB of pages. If more were
+/// How many pages that were read ahead are remembered until they are used. These pages take 256 MiB. If more were
 /// read ahead, the others count as hits when they are used.
 const MAX_UNUSED: usize = 16 << 10;
 
@@ -60,7 +60,7 @@ pub struct Visit {
     pub level: u8,
     /// How it was found.
     pub found: PageFound,
-    /// How many rounds the reader had waited before it was given.
+    /// How many rounds the reader had waited before the page was given.
     pub round: u64,
 }
 

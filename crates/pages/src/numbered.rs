@@ -128,7 +128,7 @@ pub fn accept(_: PageKind, _: &[u8]) -> Result<(), String> {
 /// A function that is called before each read.
 type Hook = Arc<dyn Fn() + Send + Sync>;
 
-/// Passes reads on to a simulated disk, but reports each read before.
+/// Passes reads on to a simulated disk, but reports each read first.
 struct Watched<T: ?Sized> {
     watched: Arc<T>,
     before_read: Hook,

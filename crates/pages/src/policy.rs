@@ -21,8 +21,8 @@
 //!   evicted. The owner limits the kept pages to a share of the cache.
 //! * The policy looks at a page when the page is the oldest of its line. So each look moves a page to the end of a
 //!   line or ends the search. [`Policy::evict`] looks at no more pages than its caller allows. If none of these
-//!   pages deserves to go, the page goes that is nearest to deserving it. If all of them were pinned, the result is
-//!   `None`.
+//!   pages deserves to go, it evicts the page that comes nearest to deserving it. If all of them were pinned, the
+//!   result is `None`.
 //! * A pinned page is passed over and keeps its standing. The search goes on in another line, so that pinned pages in
 //!   one line do not hide pages of other lines that could go.
 //! * However long a scan is, its pages stay among the newcomers. So they push out only newcomers. A scan uses its
@@ -139,8 +139,8 @@ enum Standing {
     Ahead,
     /// A newcomer. All its uses may belong to one step.
     Asked,
-    /// An index page that has stayed for a while, so that its uses belong to a later step. Or a data page that was
-    /// read ahead and had not been used when the policy looked at it.
+    /// An index page that has stayed for a while, so that its uses belong to a later step. It may also be a data
+    /// page that was read ahead and had not been used when the policy looked at it.
     Stayed,
     Proven,
     /// The owner wants it to stay.

@@ -56,7 +56,7 @@ impl<'a> PageAt<'a> {
         page.is(&self.address, self.kind)
     }
 
-    /// The error if another page was found under this name than the page that is asked for.
+    /// The error if the page that was found under this name is not the page that is asked for.
     pub(crate) fn is_another(&self, page: &PageRef) -> Error {
         let Self { address, kind, .. } = self;
         self.corrupt(format!("asked for as a {} page at {address:?}, read before as {page:?}", kind.name()))

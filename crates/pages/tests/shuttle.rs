@@ -134,7 +134,7 @@ impl Flying {
         session
     }
 
-    /// A task on a thread of its own. It makes `steps`, and asks for a page ahead after each step. At last it is
+    /// A task on a thread of its own. It makes `steps`, and asks for a page ahead after each step. In the end it is
     /// dropped in the middle of a step.
     fn task(&self, admit: Admit, steps: Vec<Vec<usize>>) -> thread::JoinHandle<Result<()>> {
         let (this, reads) = (self.numbered.clone(), Arc::clone(&self.reads));
@@ -176,7 +176,7 @@ fn check_schedules(test: impl Fn() + Send + Sync + Copy + 'static) {
     check_some_schedules(test, 10_000);
 }
 
-/// Runs a test whose schedules are long on this number of schedules.
+/// Runs `test` on `schedules` schedules. It is for tests whose schedules are long.
 fn check_some_schedules(test: impl Fn() + Send + Sync + Copy + 'static, schedules: usize) {
     shuttle::check_random(test, schedules);
     shuttle::check_pct(test, schedules, 3);

@@ -19,7 +19,7 @@ const DEPTH: usize = 256;
 /// How many bytes the blocks on this machine may take by default.
 const TIER_BYTES: u64 = 4 << 30;
 
-/// What of a database is on this machine as well.
+/// The parts of a database that are also on this machine.
 #[derive(Clone, Debug, Default)]
 pub struct Near {
     /// A directory for logs. In it, each database has a directory of its own. A synced commit is then on this
@@ -27,11 +27,11 @@ pub struct Near {
     /// commits. The commits that it has are the earliest ones, without a gap. Without this directory, a synced
     /// commit is in the store at once.
     pub logs: Option<PathBuf>,
-    /// A directory that keeps blocks which were read from the store, and the most bytes of blocks for each
-    /// database. In it, each database has a directory of its own.
+    /// A directory that keeps blocks which were read from the store, and the most bytes that the blocks of each
+    /// database may take. In it, each database has a directory of its own.
     pub tier: Option<(PathBuf, u64)>,
     /// A directory for temporary data of this process: the sorted runs of imports and of new indexes, and large
-    /// transactions. `None`: the system's directory for temporary files.
+    /// transactions. If it is `None`, the system's directory for temporary files is used.
     pub scratch: Option<PathBuf>,
 }
 
@@ -93,7 +93,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// The system has no threads for the event loop; a directory of `near` cannot be used.
+    /// If the system has no threads for the event loop, or if a directory of `near` cannot be used.
     pub fn of_place(place: Place, patience: Patience, near: &Near) -> io::Result<Connection> {
         let directory = PathBuf::from("/").join(place.prefix.as_ref());
         Connection::new(RemoteStore::new(place, patience)?, &directory, near)
@@ -160,11 +160,11 @@ impl Connection {
             .map_err(|error| self.named(error))
     }
 
-    /// The branches of this database that may need files of this database.
+    /// The branches of this database that may still need its files.
     ///
     /// # Errors
     ///
-    /// `NotFound` if nothing is here; the store's.
+    /// `NotFound` if no database is here; an error of the store.
     pub fn branches(&self) -> io::Result<Vec<BranchInfo>> {
         let prefix = self.store.place().prefix.as_ref();
         objects::branches(&self.objects(), &outside(&self.machine), prefix).map_err(|error| self.named(error))
@@ -175,7 +175,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// `NotFound` if nothing is here; `DirectoryNotEmpty` if branches need files of this database; the store's
+    /// `NotFound` if no database is here; `DirectoryNotEmpty` if branches need files of this database; the store's
     /// errors. If the removal fails after it has begun, the next call continues it.
     pub fn drop_database(&self) -> io::Result<DropReport> {
         let prefix = self.store.place().prefix.as_ref();

@@ -1,5 +1,5 @@
 //! Counts the requests that are really sent by HTTP, every attempt separately, and notes the status of each answer.
-//! It does not know what a request is for, except as far as the method and the query say it.
+//! About the purpose of a request, it knows only what the method and the query say.
 
 use crate::counts::{Counters, Kind};
 use crate::last_answer::LastAnswer;

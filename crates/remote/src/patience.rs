@@ -23,8 +23,8 @@ const SLOWEST_LINE: u64 = 16 << 10;
 /// error.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// As long as the store has never answered, the time from the first attempt to the beginning of the last. This
-    /// time is short, so that a wrong address is reported soon.
+    /// The time from the first attempt to the beginning of the last one, as long as the store has never answered.
+    /// This time is short, so that a wrong address is reported soon.
     pub first: Duration,
     /// The patience for requests that change nothing, and for removals.
     pub reads: Duration,

@@ -82,7 +82,7 @@ impl RemoteStore {
     ///
     /// # Errors
     ///
-    /// The system has no threads for the event loop.
+    /// If the system has no threads for the event loop.
     pub fn new(place: Place, patience: Patience) -> io::Result<RemoteStore> {
         let event_loop = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(LOOP_THREADS)
@@ -251,7 +251,7 @@ fn short_answer(came: usize, expected: u64) -> Error {
 /// The bytes of an answer. Each piece must come within `stall`. Long pieces are not joined, because the caller
 /// copies them to many places.
 async fn pieces_of(got: GetResult, stall: Duration) -> object_store::Result<Vec<Bytes>> {
-    // Otherwise a file would be read in small pieces.
+    // A file is read as a whole here. Otherwise it would be read in small pieces.
     if !matches!(got.payload, GetResultPayload::Stream(_)) {
         return Ok(vec![got.bytes().await?]);
     }

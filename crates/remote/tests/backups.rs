@@ -1,5 +1,5 @@
-//! Backups in a store, made by the command: of a database on this machine, of a database in a store, and by processes
-//! that are killed.
+//! Tests of backups in a store that the command makes: of a database on this machine, of a database in a store, and
+//! by processes that are killed.
 
 #![allow(
     clippy::disallowed_types,
@@ -39,7 +39,7 @@ fn ssts(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Backs up a database in a directory and a database in a store to places below `url`, and restores both. The
-/// restored SSTs are the same, byte by byte.
+/// restored SSTs are the same as the original ones, byte by byte.
 fn check(url: &str, variables: &[(&str, String)]) {
     let directory = tempfile::tempdir().expect("there is room");
     let path = |name: &str| directory.path().join(name).display().to_string();

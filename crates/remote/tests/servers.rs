@@ -123,7 +123,7 @@ fn minio_is_a_store() {
     check(&Server::minio());
 }
 
-/// As many requests are counted as are sent. The URL has the form that users give.
+/// Exactly the requests that are sent are counted. The URL has the form that users give.
 #[test]
 #[ignore = "cargo x remote --check runs it"]
 fn moto_by_url_with_the_environment_of_the_process() {

@@ -7,7 +7,7 @@
 use crate::scanner::{BadText, Scanner};
 use std::fmt;
 
-/// What a field holds. This also says how its values are ordered.
+/// What a field holds. The kind also says how its values are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {

@@ -30,8 +30,8 @@ impl Direction {
         if b >= a { Self::Forward } else { Self::Backward }
     }
 
-    /// Turns a low and a high end into the near and the far end of the walk, and vice versa: swaps them if the walk
-    /// goes backward.
+    /// Turns a low and a high end into the near and the far end of the walk, and vice versa: it swaps the two ends
+    /// if the walk goes backward.
     pub fn near_far<T>(self, (low, high): (T, T)) -> (T, T) {
         match self {
             Self::Forward => (low, high),

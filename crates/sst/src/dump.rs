@@ -35,9 +35,9 @@ pub enum DumpDetail {
     Rows,
 }
 
-/// Prints `sst` to `out`. The pages are read through `source`. It holds at most one page of each level at a time.
-/// In addition, it asks for as many pages ahead as the source keeps, and for the nodes above them. For this, a
-/// session that does not keep pages in the cache is enough.
+/// Prints `sst` to `out`. The pages are read through `source`. The call holds at most one page of each level at a
+/// time. In addition, it asks for as many pages ahead as the source keeps, and for the nodes above them. For this,
+/// a session that does not keep pages in the cache is enough.
 ///
 /// # Errors
 ///
@@ -88,8 +88,8 @@ pub fn read_footer(file: &dyn File, path: &Path) -> Result<Meta> {
     Ok(read_origin(file, path)?.0)
 }
 
-/// Like [`read_footer`], but also returns [where the file comes from](crate::SstBuilder::with_origin). This is
-/// empty if the file does not say it.
+/// Like [`read_footer`], but also returns [where the file comes from](crate::SstBuilder::with_origin). The result
+/// is empty if the file does not say this.
 ///
 /// # Errors
 ///
@@ -365,7 +365,7 @@ impl<L: PageRows> fmt::Display for RowSpan<'_, L> {
     }
 }
 
-/// How many bytes a page has unpacked, if it was packed.
+/// How many bytes a page has when it is unpacked, if it was packed.
 struct Unpacked<'a>(&'a PageHeader);
 
 impl fmt::Display for Unpacked<'_> {

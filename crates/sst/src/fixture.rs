@@ -1,5 +1,5 @@
-//! Files for tests. It makes a file on a simulated disk from rows, and every kind of source through which the file
-//! can be read. It does not know what is tested.
+//! Files for tests. This module makes a file on a simulated disk from rows, and every kind of source through which
+//! the file can be read. It does not know what is tested.
 
 use crate::KeyRange;
 use crate::format::meta::{Meta, PageIndexKind, TreeKind};

@@ -11,7 +11,8 @@ use std::ops::RangeInclusive;
 const MOST_FENCES: usize = 1000;
 
 /// If a writer took over at least so many seconds ago, the sheets that were useless at that time may be removed.
-/// The time is measured with the clock of the writer that took over and with the clock of the writer that ends.
+/// The beginning of this time is taken from the clock of the writer that took over, and its end from the clock of
+/// the writer that ends.
 const SETTLED_SECONDS: u64 = 24 * 3600;
 
 /// The epoch of a sheet that a guest puts. A guest makes a branch. No writer has this epoch.
@@ -62,8 +63,8 @@ pub struct Holder {
 /// The time during which the holder writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Term {
-    /// A number that no sheets have except those with which this holder takes over. It is 0 if the holder took over
-    /// like earlier releases, which had no such number.
+    /// A number that only the sheets of this holder's takeover have. It is 0 if the holder took over like earlier
+    /// releases, which had no such number.
     pub id: u64,
     /// The first sheet with which this holder took over.
     pub sheet: u64,
@@ -78,7 +79,8 @@ pub struct Marks {
     /// if no such sheet exists yet.
     pub sheet: u64,
     pub since: u64,
-    /// The first sheet of a writer that took over at least [`SETTLED_SECONDS`] before the writer of `sheet`.
+    /// The first sheet of a writer that took over at least [`SETTLED_SECONDS`] before the writer of `sheet` took
+    /// over.
     pub settled: u64,
 }
 
@@ -109,7 +111,7 @@ pub struct Branch {
 pub enum Change {
     /// The whole table as it is before the next changes of the sheet.
     Table(Table),
-    /// A writer that has read all earlier sheets takes over. Writers of earlier releases did this.
+    /// A writer that has read all earlier sheets takes over. Writers of earlier releases took over in this way.
     Begin(Holder),
     /// A writer takes over, and may not have read all earlier sheets. The epoch of the new writer is one more than
     /// that of the writer before it, and its term has the number `id`. A second claim by the same holder changes
@@ -136,15 +138,16 @@ pub struct Table {
     /// The term of the holder.
     pub term: Term,
     /// The fences. A fence is a sheet that stops an earlier writer when that writer tries to put its next sheet.
-    /// The value is the time at which that writer was replaced, in seconds since the Unix epoch. Fences stay,
-    /// because a writer that has not said that it ended may still put its next sheet, however late.
+    /// The key is the number of this sheet. The value is the time at which that writer was replaced, in seconds
+    /// since the Unix epoch. Fences stay, because a writer that has not said that it ended may still put its next
+    /// sheet, however late.
     pub fences: BTreeMap<u64, u64>,
     /// Two takeovers that tell which sheets became useless long ago.
     pub marks: Marks,
     /// The branches of this database, by their random numbers.
     pub branches: BTreeMap<u64, Branch>,
-    /// It is not a part of the table in a sheet, because it follows from the number and the writer of the last
-    /// sheet.
+    /// This field is not written to sheets with the rest of the table, because it follows from the number and the
+    /// writer of the last sheet.
     pub last: Last,
 }
 
@@ -163,7 +166,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// The text says which change contradicts the table.
+    /// If a change contradicts the table. The text says which change does.
     pub fn apply(&mut self, sheet: u64, epoch: u64, changes: &[Change]) -> Result<(), String> {
         for change in changes {
             match change {

@@ -43,7 +43,7 @@ fn probe_name() -> String {
 const PROBE: &[u8] =
     b"Put again and again, on the condition that there is none: so a writer learns that the store keeps conditions.\n";
 
-/// The sheet that has a number after this process tried to put a sheet with that number.
+/// What this process found under a number after it had tried to put its own sheet there.
 pub struct Ahead {
     pub read: Read,
     pub is_own: bool,
@@ -51,8 +51,8 @@ pub struct Ahead {
 
 impl Journal {
     /// Takes over as the writer, and returns its epoch. `find_left` gets the epoch of a writer, and gives the files
-    /// that this writer has left on this machine. They replace the files of the same names in the journal. It gives
-    /// `None` if writers leave no files on this machine.
+    /// that this writer has left on this machine. They replace the files of the same names in the journal.
+    /// `find_left` gives `None` if writers leave no files on this machine.
     ///
     /// # Errors
     ///
@@ -77,7 +77,7 @@ impl Journal {
             let mut known: BTreeMap<u64, Read> =
                 ahead.into_iter().map(|(number, ahead)| (number, ahead.read)).collect();
             let first = first.expect("it puts until one is its own");
-            // This process's own sheet is read again, because only what the store has counts.
+            // This process's own sheet is read again, because only the bytes that the store has count.
             let own = known.remove(&first).expect("it was just put");
             let newest = loop {
                 let newest = self.read_newest(&known)?;
@@ -85,7 +85,8 @@ impl Journal {
                 if newest.next > end || newest.first() > end {
                     break newest;
                 }
-                // In a gap before its own sheets, another process could still put a sheet. So the gaps are filled.
+                // In a gap before this process's own sheets, another process could still put a sheet. So the gaps
+                // are filled.
                 let missing = (newest.next..=end).filter(|number| !newest.sheets.contains(number)).collect::<Vec<_>>();
                 let filled = self.put_at(&missing, &claim)?;
                 known.extend(filled.into_iter().map(|(number, ahead)| (number, ahead.read)));
@@ -126,7 +127,7 @@ impl Journal {
             names: newest.table.names.clone(),
             useless: newest.sheets.iter().copied().filter(is_useless).map(|sheet| (sheet, now)).collect(),
             last_table: first,
-            // This value gives the first sheet of a writer a table.
+            // With this value, the first sheet of this writer gets a table.
             small_bytes: FOLDED_BYTES,
             last_list: now,
             took_over: now,
@@ -163,7 +164,7 @@ impl Journal {
         Err(ignores_conditions(&format!("{} was put over, twice", probe_name())))
     }
 
-    /// Tries to put sheets after `last`, with more numbers in each try, until one of its sheets is there. Returns
+    /// Tries to put sheets after `last`, with more numbers in each try, until the store has one of them. Returns
     /// all sheets from the one after `last` to the last number that was tried.
     pub(super) fn put_ahead(&self, last: u64, sheet: &dyn Fn(u64) -> Vec<u8>) -> io::Result<BTreeMap<u64, Ahead>> {
         let (mut ahead, mut taken) = (BTreeMap::new(), Vec::new());

@@ -311,7 +311,7 @@ fn take_over(seed: u64) {
     }
 }
 
-/// `TAKE_OVER_SEED=17` runs this seed alone, and `TAKE_OVER_SEEDS=100000` runs so many seeds from 0 on.
+/// `TAKE_OVER_SEED=17` runs this seed alone, and `TAKE_OVER_SEEDS=100000` runs the seeds from 0 to 99,999.
 #[test]
 fn a_writer_that_takes_over_loses_nothing_and_the_one_before_finds_out() {
     let number = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
@@ -357,8 +357,8 @@ fn processes_that_live_for_seconds_leave_no_growing_number_of_sheets() {
     check_short_processes(20, 400, 1);
 }
 
-/// Expects that processes that live shortly leave few sheets. Each process syncs `syncs` times, and begins `days`
-/// days after the process before it.
+/// Expects that short-lived processes leave few sheets. Each process syncs `syncs` times, and begins `days` days
+/// after the process before it.
 fn check_short_processes(processes: u64, syncs: usize, days: u64) {
     let (store, clock) = calm(7);
     let client = store.client();

@@ -1,4 +1,4 @@
-//! What is left of logs that are first on a machine and later in the store.
+//! Tests of what is left of logs that are first on a machine and later in the store.
 
 use super::LocalLogs;
 use crate::disk::Nearby;
@@ -116,7 +116,8 @@ fn numbers(disk: &dyn Disk) -> io::Result<Vec<u64>> {
         .collect())
 }
 
-/// Takes over, and begins a log with the numbers of the last log, which is durable in the store.
+/// Takes over, and begins a log with the numbers of the last log. After that, these numbers are durable in the
+/// store.
 fn open(process: &mut Process) -> io::Result<Vec<u64>> {
     let lock = process.disk.lock(&path("LOCK"))?;
     let name = format!("{:08}.log", lock.holder().expect("a store has holders"));

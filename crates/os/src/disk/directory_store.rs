@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 const UNFINISHED: &str = ".unfinished";
 
-/// The length of one write. Smaller pieces are collected until there are so many bytes.
+/// The length of one write. Smaller pieces are collected until they have this length.
 const WRITE_BYTES: usize = 1 << 20;
 
 /// Objects as files in a directory.

@@ -66,9 +66,9 @@ pub trait File: ReadSource {
     /// The system's.
     fn set_len(&self, bytes: u64) -> io::Result<()>;
     /// Asks the file system to reserve room for the first `bytes` bytes, so that later writes need not look for
-    /// room. The length of the file stays the same. The call may do nothing. If the disk is nearly full, it does
-    /// nothing. When the file is removed or cut, the file system takes back the room beyond its end. It does so
-    /// even if the file is cut to its current length.
+    /// room. The length of the file stays the same. The call may do nothing. It does nothing if the disk is nearly
+    /// full. When the file is removed or cut, the file system takes back the room beyond its end. It does so even
+    /// if the file is cut to its current length.
     ///
     /// # Errors
     ///

@@ -7,8 +7,8 @@
 //! * bytes under way, for each urgency: few while a thread waits for reads, and more when no thread has waited for
 //!   a while. A read that is larger than its limit begins when no other read of its urgency is under way.
 //!
-//! "A while" is measured by the bytes that reads which no thread waits for have read. So it is longer on a slower
-//! disk, and the same calls always lead to the same order of reads.
+//! "A while" is counted in bytes: only the bytes of reads that no thread waits for count. So a while is longer on a
+//! slower disk, and the same calls always lead to the same order of reads.
 //!
 //! No read waits forever: if [`PATIENCE`] more urgent reads have passed a read that could have begun, this read is
 //! next.
@@ -20,7 +20,7 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 use std::collections::{HashMap, VecDeque};
 
 /// The number of more urgent reads that may pass a read which could begin. So if reads of all urgencies wait and
-/// could begin, about 1 in 33 of the reads that begin has the second urgency, and about 1 in 33 the third.
+/// could begin, about 1 in 33 of the reads that begin has the second urgency. About 1 in 33 has the third.
 const PATIENCE: usize = 32;
 
 /// What waits in a queue.
@@ -67,7 +67,7 @@ pub(crate) struct Queue<T> {
     /// The bytes of all reads that are not needed and have begun since the last needed read.
     unneeded_bytes: usize,
     /// Counts of the reads that are made without the queue, and how many of these reads had begun when the queue
-    /// last looked.
+    /// last looked at the counts.
     elsewhere: Arc<Elsewhere>,
     seen_elsewhere: u64,
     /// How many reads were pushed so far, and how many of them were joined with other reads.
@@ -268,7 +268,7 @@ impl<T: Queued> Queue<T> {
         items
     }
 
-    /// What waits, what is under way, and what has been.
+    /// The reads that wait, the reads that are under way, and the totals so far.
     pub(crate) fn usage(&self) -> Usage {
         Usage {
             under_way: Urgency::ALL.map(|urgency| self.lines[urgency as usize].under_way),

@@ -7,7 +7,7 @@ use std::fmt::{self, Debug};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// How urgent a read is, the most urgent first. Each urgency has its own limit for the bytes under way.
+/// How urgent a read is. The most urgent kind comes first. Each urgency has its own limit for the bytes under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Urgency {
     /// A thread or task waits for it.

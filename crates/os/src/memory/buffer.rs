@@ -16,14 +16,14 @@ use std::ptr::{NonNull, without_provenance_mut};
 use std::slice;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Buffers with this capacity or more are mapped. glibc also maps memory of this size, but once it has freed such
-/// memory, it begins to keep it. The system zeroes mapped pages when they are first filled. This takes 0.5 ms per
-/// MiB, which is about as long as a fast disk takes to read one MiB. So a caller that needs such buffers again and
-/// again should keep them or use an arena.
+/// Buffers with this capacity or more are mapped. glibc maps such buffers, too. But after it has freed the first of
+/// them, it begins to keep the memory of such buffers. The system zeroes mapped pages when they are first filled.
+/// This takes 0.5 ms per MiB, which is about as long as a fast disk takes to read one MiB. So a caller that needs
+/// such buffers again and again should keep them or use an arena.
 pub const MAPPED_BYTES: usize = 128 << 10;
 
-/// The capacity of all living buffers. All accesses are relaxed: it is a statistic and orders no other memory
-/// access. It is an atomic of `std`, because it must outlive each model that a model checker runs.
+/// The capacity of all living buffers. All accesses are relaxed, because the number is a statistic and orders no
+/// other memory access. It is an atomic of `std`, because it must outlive each model that a model checker runs.
 static ALLOCATED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// The capacity of the living buffers that have a mapping of their own. It is accessed like `ALLOCATED_BYTES`.
@@ -68,7 +68,7 @@ impl Buffer {
             (start, Home::Mapping)
         } else {
             let layout = layout(capacity);
-            // SAFETY: the size of the layout is not 0, checked above.
+            // SAFETY: the size of the layout is not 0, as was checked above.
             let start = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| handle_alloc_error(layout));
             (start, Home::Heap)
         };
@@ -137,7 +137,8 @@ impl Drop for Buffer {
             Home::Arena { arena, slab } => unsafe { arena.release(self.start, self.capacity, *slab) },
             Home::Mapping => {
                 MAPPED.fetch_sub(self.capacity, Ordering::Relaxed);
-                // SAFETY: mapped in `zeroed` with this capacity and alignment, and nothing borrows the buffer any more.
+                // SAFETY: the bytes were mapped in `zeroed` with this capacity and alignment, and nothing borrows
+                // the buffer any more.
                 unsafe { unmap(self.start, self.capacity, BLOCK_BYTES) }
             }
             Home::Heap if self.capacity == 0 => {}

@@ -4,8 +4,8 @@
 const LINE_BYTES: usize = 64;
 
 /// Prefetches the lines of `bytes` bytes from `start` on. It is only a hint: the program gets no bytes, and an
-/// address where nothing lies does no harm. Lines that are prefetched together arrive at the same time. Reads that
-/// each need the result of the read before arrive one after the other.
+/// address where nothing lies does no harm. Lines that are prefetched together arrive at the same time. If each
+/// read needs the result of the read before, the lines arrive one after the other.
 #[inline(always)]
 pub fn prefetch(start: usize, bytes: usize) {
     let mut at = start & !(LINE_BYTES - 1);

@@ -92,8 +92,8 @@ fn check_state(state: &ArenaState) {
     assert_eq!((state.backed, state.used + spare), (backed, taken));
 }
 
-/// Buffers of many lengths come and go, and the limit changes. An exact arena refuses a buffer only if it would
-/// exceed the limit.
+/// Buffers of many lengths come and go, and the limit changes. An exact arena refuses a buffer only if the buffer
+/// would exceed the limit.
 fn check_random(seed: u64, limits: Range<u64>, operations: usize, exact: bool) {
     println!("seed {seed}, limits {limits:?}, exact {exact}");
     let mut random = StdRng::seed_from_u64(seed);

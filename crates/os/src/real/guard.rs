@@ -18,7 +18,7 @@ pub(super) struct Guard {
     directory: PathBuf,
     file: Arc<fs::File>,
     /// Whether the file system tells that a removed file has no names. All file systems that we know do this. If a
-    /// file system says this even of a file that has a name, it is not asked.
+    /// file system says this even of a file that has a name, the check is left out.
     counts_names: bool,
 }
 

@@ -11,8 +11,8 @@
 //! rm /data/db/LOCK        the same, although the directory is there: another process can have taken a new lock
 //! ```
 //!
-//! - A name in the directory is looked up relative to the descriptor. So if another directory came to the old path,
-//!   no call reaches it.
+//! - A name in the directory is looked up relative to the descriptor. So if another directory gets the old path, no
+//!   call reaches it.
 //! - The guard must have its name before a name in the directory is made, changed or removed, and before a file is
 //!   opened for writing.
 //! - A sync reports success only if the guard still has a name afterwards. This check costs one call (`fstat`) for

@@ -1,5 +1,6 @@
-//! What a name stands for. It is looked up relative to a directory that is held open, or where the process looks
-//! for it. All system calls that take a name are here. This module does not know who holds a directory, or why.
+//! What a name stands for. It is looked up relative to a directory that is held open, or as the process looks up
+//! any other path. All system calls that take a name are here. This module does not know who holds a directory, or
+//! why.
 //!
 //! ```text
 //! RealDisk           Place { base: the current directory, name: "/data/db/00000031.log" }    the name at the time of the call
@@ -19,7 +20,7 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'p> {
     base: BorrowedFd<'p>,
-    /// Relative to the base, unless it is absolute.
+    /// The name, which is relative to the base unless it is absolute.
     name: &'p Path,
     /// The path as the caller knows it, for messages.
     pub(super) path: &'p Path,

@@ -8,12 +8,13 @@
 //! ```
 //!
 //! * Only one thread polls a job at a time. A wake during a poll causes another poll, so no wake is lost.
-//! * Of the `n` threads, at most `n - 1` poll jobs of high priority, and at most `n - 1` poll jobs of normal and
-//!   low priority together. At most `n - 2`, but at least one, poll jobs of low priority. So short jobs do not wait
-//!   until all long jobs are done, and long jobs do not wait until all short jobs are done.
+//! * A pool has `n` threads. At most `n - 1` of them poll jobs of high priority, and at most `n - 1` poll jobs of
+//!   normal and low priority together. At most `n - 2`, but at least one, poll jobs of low priority. So short jobs
+//!   do not wait until all long jobs are done, and long jobs do not wait until all short jobs are done.
 //! * For urgent jobs the pool has one more thread, which is started when all other threads are busy. So urgent jobs
 //!   wait only for urgent jobs, and no other job waits for them.
-//! * Within a class, jobs take turns, one step each. Jobs that were woken by `wake_first` go before them.
+//! * Within a class, jobs take turns, one step each. Jobs that were woken by `wake_first` go before the other jobs
+//!   of their class.
 //! * A thread is started when more work is ready than threads are idle. A thread ends when it has had nothing to do
 //!   for [`IDLE_TIME`]. While a job waits for a time to pass, one thread stays and keeps the time. The other
 //!   threads need not look at the clock, so when a time has passed, only one thread is woken.
@@ -78,7 +79,7 @@ struct ThreadPoolState {
     threads: usize,
     /// Threads that wait for something to do, except the thread that keeps the time.
     idle: usize,
-    /// Whether a thread keeps the time: it waits until the first job in `due` is to be woken.
+    /// Whether a thread keeps the time. This thread waits until the first job in `due` is to be woken.
     has_timekeeper: bool,
     /// Threads that wait for the end of a poll.
     joining: usize,
@@ -195,8 +196,8 @@ impl Threads for ThreadPool {
 }
 
 impl Drop for ThreadPool {
-    /// Makes each thread end after the poll in which it is. It does not wait for the threads, because it may run on
-    /// one of them.
+    /// Makes each thread end after its current poll. It does not wait for the threads, because it may run on one of
+    /// them.
     fn drop(&mut self) {
         self.shared.state.lock().closed = true;
         self.shared.changed.notify_all();

@@ -27,7 +27,7 @@ pub(super) struct SimContent {
     live: Vec<u8>,
     durable: Vec<u8>,
     unsynced: Vec<Operation>,
-    /// Whether the file keeps nothing for a crash.
+    /// Whether the file keeps no second copy of its bytes for a crash.
     never_crashes: bool,
 }
 
@@ -38,7 +38,7 @@ enum Operation {
 }
 
 impl SimContent {
-    /// An empty file that keeps nothing for a crash.
+    /// An empty file that keeps no second copy of its bytes for a crash.
     pub(super) fn that_never_crashes() -> Self {
         Self { never_crashes: true, ..Self::default() }
     }

@@ -119,9 +119,9 @@ impl SimDisk {
         self.state.lock().faults.fail_looks(one_in, kind);
     }
 
-    /// Makes all attempts fail that make, rename, remove or lock files and directories, or open files for writing.
-    /// So does a read-only file system (`ReadOnlyFilesystem`), or a file system where the process may only read
-    /// (`PermissionDenied`).
+    /// Makes every call fail that makes, renames, removes or locks files and directories, or that opens a file for
+    /// writing. A read-only file system behaves in this way (`ReadOnlyFilesystem`), and so does a file system where
+    /// the process may only read (`PermissionDenied`).
     pub fn fail_changes(&self, kind: ErrorKind) {
         self.state.lock().faults.fail_changes(kind);
     }
@@ -235,7 +235,7 @@ struct Place {
 struct SimHeld {
     state: Arc<Mutex<SimDiskState>>,
     number: u64,
-    /// The number of the start of the machine in which the directory was opened.
+    /// How often the machine had been started when the directory was opened.
     start: u64,
     /// The path that the directory had when it was opened.
     path: PathBuf,

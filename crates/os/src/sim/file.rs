@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct SimFile {
     state: Arc<Mutex<SimDiskState>>,
     id: FileId,
-    /// The number of the start of the machine in which the file was opened.
+    /// How often the machine had been started when the file was opened.
     start: u64,
     access: Access,
     /// The path that the file had when it was opened. It is used in messages only: the file may have been renamed
@@ -141,7 +141,7 @@ fn position(bytes: u64) -> io::Result<usize> {
 pub(super) struct SimLock {
     state: Arc<Mutex<SimDiskState>>,
     id: FileId,
-    /// The number of the start of the machine in which the lock was taken. A later start has released the lock.
+    /// How often the machine had been started when the lock was taken. A later start has released the lock.
     start: u64,
     /// The path of the lock file, for messages. The file may have been removed since.
     path: PathBuf,

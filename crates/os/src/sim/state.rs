@@ -46,7 +46,7 @@ pub(super) struct SimDiskState {
     /// How many machines have had the disk.
     pub(super) machines: u64,
     pub(super) failed_syncs_lose_writes: bool,
-    /// Whether the files of the disk keep nothing for a crash.
+    /// Whether the files of the disk keep no second copy of their bytes for a crash.
     pub(super) never_crashes: bool,
     pub(super) capacity_bytes: u64,
     pub(super) counts: DiskCounts,

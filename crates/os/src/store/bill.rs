@@ -17,7 +17,7 @@ pub struct Requests {
     pub deletes: u64,
 }
 
-/// What a store was asked since it was opened.
+/// The requests to a store since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Requests. If the store is reached by HTTP, every attempt that was sent is counted. If not, every request
@@ -66,7 +66,7 @@ impl Cost {
     }
 }
 
-/// What a store was asked since it was opened, and what that costs.
+/// The requests to a store since it was opened, and what they cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bill {
     /// What it was asked.

@@ -1,6 +1,6 @@
 //! A folder of a store, as a store of its own. This module does not know what the objects hold.
 //!
-//! Several databases of one store lie in different folders of the store. For each database, its own folder is a
+//! Several databases of one store lie in different folders of the store. Each database sees its own folder as a
 //! store, in which names are short. A database names objects of the other databases by names that begin with `/`.
 
 use super::{Bill, PutDone, RangeDone, Store, StoredObject, Upload};

@@ -125,7 +125,7 @@ pub(crate) struct Claim {
 
 /// Which steps find a page that is being read.
 enum Finders {
-    /// Every session finds the page, in the shard, and the cache may keep the page.
+    /// Every session finds the page in the shard, and the cache may keep the page.
     Everyone,
     /// Only the step that reads the page finds it. If the page exceeds the budget, the turn is kept here.
     OneStep { _turn: Option<Arc<Turn>> },

@@ -23,8 +23,8 @@ use os::sync::{Arc, Mutex};
 use std::collections::BTreeMap;
 
 /// How often a session is passed over before it loses its pages for the first time. If an executor polls tasks in
-/// the order in which they were woken, it polls each session before it polls any session twice that was woken
-/// later. The number is larger than this needs, because some executors have several threads.
+/// the order in which they were woken, it polls each session before it polls a later-woken session for the second
+/// time. The number is larger than this needs, because some executors have several threads.
 const PATIENCE: u64 = 32;
 
 /// What a session has while it waits.

@@ -10,7 +10,7 @@ use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use std::task::Context;
 
-/// When the cache shrinks, one shard gives up so many bytes before the next shard does.
+/// When the cache shrinks, each shard in its turn gives up this many bytes.
 const TRIM_BYTES: u64 = 256 << 10;
 
 /// Memory for pages that are going to be read.

@@ -38,7 +38,7 @@ pub(crate) struct Shard {
     kept: Arc<KeptShare>,
 }
 
-/// How many bytes of the cache kept pages may take, and how many they take. All shards share one count.
+/// How many bytes of the cache kept pages may take, and how many bytes they take now. All shards share one count.
 #[derive(Default)]
 pub(crate) struct KeptShare {
     most_bytes: AtomicU64,

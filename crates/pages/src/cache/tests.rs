@@ -371,7 +371,7 @@ fn index_nodes_outlive_data_pages() {
 
 #[test]
 fn index_nodes_read_once_outlive_data_pages_read_once() {
-    // Index pages that nobody has used again may take a tenth of the cache.
+    // Index pages that were used only once may take a tenth of the cache.
     let mut kinds = vec![PageKind::Data; 200];
     kinds[..5].fill(PageKind::Index);
     let numbered = Numbered::of_kinds(&kinds);

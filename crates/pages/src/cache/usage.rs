@@ -28,8 +28,8 @@ pub struct CacheUsage {
     /// not include buffers of more than 1 MiB and buffers beyond the budget, which come from elsewhere.
     pub backed_bytes: u64,
     /// The memory that is needed beside the pages: the frames, the table, and the lists of the arena. A page costs
-    /// more than its buffer. The difference pays for this memory, as long as the cache has no fewer pages than it
-    /// once had.
+    /// more than its buffer. The difference pays for this memory, as long as the cache has as many pages as it had
+    /// at most.
     pub overhead_bytes: u64,
     /// Contexts that unpack pages. They are not part of the budget.
     pub unpacker_bytes: u64,
@@ -48,7 +48,7 @@ impl CacheUsage {
     }
 }
 
-/// A page in the cache at one moment, see [`PageCache::resident_of`].
+/// A page in the cache at one moment; see [`PageCache::resident_of`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResidentPage {
     /// [Slot](crate::PagedFile::slot) of its file.
@@ -61,10 +61,10 @@ pub struct ResidentPage {
     pub heat: PageHeat,
 }
 
-/// The number of different degrees of heat: none, 3 for uses, and 2 + 3 for chances.
+/// The number of different degrees of heat, from 0 to 8: up to 3 for uses, and up to 2 + 3 for chances.
 const RANKS: usize = 9;
 
-/// Pages of some files in the cache at one moment, see [`PageCache::usage_of`].
+/// Pages of some files in the cache at one moment; see [`PageCache::usage_of`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilesUsage {
     /// The bytes of these pages by kind, in the order of [`PageKind::ALL`].

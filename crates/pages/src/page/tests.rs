@@ -63,8 +63,8 @@ fn a_compressed_page_comes_back_as_it_went() {
 fn a_page_is_compressed_only_if_that_saves_an_eighth_of_its_room() {
     for (compression, codec) in [(Compression::Lz4, Codec::Lz4), (Compression::ZSTD, Codec::Zstd)] {
         check_comes_back(&random_bytes(2, 5000), compression, Packing::Tight, 64, 5056);
-        // Pages of 16 KiB that end with zeros, which compression removes. 448 bytes of zeros are not enough to keep
-        // the compressed page, and 4 KiB are.
+        // These pages of 16 KiB end with zeros, which compression removes. With 448 bytes of zeros, the compressed
+        // page is not kept. With 4 KiB of zeros, it is kept.
         for (zeros, codec) in [(448, Codec::None), (4096, codec)] {
             let mut page = page_of(&random_bytes(3, 16384 - HEADER_BYTES));
             page[16384 - zeros..].fill(0);

@@ -1,10 +1,10 @@
 //! Unpacks the payloads of compressed pages. This module knows nothing about a page but its payload.
 //!
 //! zstd works in a context of 96 KiB: tables of symbols and a buffer for literals. The context has the same size,
-//! whatever the header of the page says. A thread takes a context for one page and gives it back. So their number
-//! is the greatest number of threads that ever unpacked at the same moment. Idle contexts are kept for later pages:
-//! always one, and more of them up to a limit. The unpacker frees them when it is dropped. The output goes only
-//! into memory of the caller. LZ4 has no context.
+//! whatever the header of the page says. A thread takes a context for one page and gives it back. So the number of
+//! contexts is the greatest number of threads that ever unpacked at the same moment. Idle contexts are kept for
+//! later pages: always one, and more of them up to a limit. The unpacker frees them when it is dropped. The output
+//! goes only into memory of the caller. LZ4 has no context.
 //!
 //! Thread safe. The lock is held only while a context is taken off the list or put on it.
 

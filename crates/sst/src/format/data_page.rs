@@ -16,7 +16,7 @@
 //! ```
 //!
 //! The key suffix is what follows the prefix in the key. The head has the first four bytes of the key suffix, and
-//! the tail has the rest. The value ends where the next record begins. A value that lies outside is a reference,
+//! the tail has the rest. The value ends where the next record begins. A value that lies outside is a reference;
 //! see [`OutsideValue`].
 
 use super::key::{self, Suffix};

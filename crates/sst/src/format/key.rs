@@ -209,8 +209,9 @@ pub fn equal_heads_in_block(heads: &[[u8; HEAD_BYTES]], blocks: usize, head: u32
     equal_from(heads, below_from(heads, blocks, head), head)
 }
 
-/// The number of heads among which a guess looks. If keys are spread evenly, a head is at most about half the root
-/// of the number of heads away from its guessed place. The mean distance is less: ten for 400 heads.
+/// The number of heads among which a guess looks. If keys are spread evenly, the distance between a head and its
+/// guessed place is at most about half the root of the number of heads. The mean distance is less: ten for 400
+/// heads.
 pub const GUESSED: usize = 3 * BLOCK;
 
 /// Where the heads begin among which `head` is guessed to be. `heads` are sorted. If keys are hashes or counters,

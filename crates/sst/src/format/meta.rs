@@ -296,8 +296,8 @@ pub struct GroupTrees {
 /// The filter of a file: a tree of partitions. Each partition covers consecutive rows of the main tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterTree {
-    /// The tree of the partitions. They are found by key like the pages of the main tree. Its rows are the rows of
-    /// the main tree.
+    /// The tree of the partitions. They are found by key like the pages of the main tree. The rows of this tree are
+    /// the rows of the main tree.
     pub tree: Tree,
     /// The number of rows of each partition. The last partition has the remaining rows.
     pub partition_rows: u32,
@@ -626,7 +626,7 @@ impl Meta {
     }
 
     /// Like [`Meta::from_footer`], but also returns where the file comes from. This is empty if the file does not
-    /// say it.
+    /// say where it comes from.
     ///
     /// # Errors
     ///

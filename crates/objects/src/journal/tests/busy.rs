@@ -1,6 +1,6 @@
 //! Tests beside a busy writer, which puts one sheet after the other, faster than any other process can make a
-//! request. Other processes that read, make a branch or take over still come to an end. Some tests stop a process
-//! between two of its requests, for longer than any limit of time in the journal. This does no harm.
+//! request. Processes that read, make a branch or take over must still finish. Other tests let a process pause
+//! between any two of its requests, for longer than any time limit of the journal. This must do no harm.
 
 use super::{Process, calm, disk, kind, path, read_numbers};
 use crate::journal::sheet::SheetWriter;
@@ -53,8 +53,8 @@ impl Beside {
         self.state.lock().count
     }
 
-    /// Notes a request. `batch` is its kind if it is one of several requests under way together, and `None` if the
-    /// client waits for it alone.
+    /// Notes a request. `batch` is the kind of the request if the client has several such requests under way
+    /// together. It is `None` if the client waits for this request alone.
     fn begin(&self, batch: Option<&'static str>) {
         let count = {
             let state = &mut *self.state.lock();
@@ -298,7 +298,7 @@ fn a_thread_that_commits_back_to_back_keeps_nobody_out() {
     }
 }
 
-/// What other processes do while a process pauses for ten days before one of its requests. They write so long that
+/// What other processes do while a process pauses for ten days before one of its requests. They go on writing until
 /// every removable sheet is removed.
 fn others_write(store: &Arc<SimStore>, clock: &Arc<SimClock>, seed: u64, ends: bool) -> Vec<u64> {
     let mut all = Vec::new();
@@ -471,7 +471,7 @@ fn a_store_that_ignores_conditions_is_refused_before_anything_is_written() {
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("ignores the condition If-None-Match"), "{error}");
     assert!(store.names().iter().all(|name| name == "journal/probe"), "nothing was written: {:?}", store.names());
-    // The store loses the condition only in requests of the second process.
+    // The store ignores the condition only in requests of the second process.
     store.set_ignores_conditions(false);
     let writer = BusyWriter::new(&store, &clock, 1);
     writer.commit(5);

@@ -202,8 +202,8 @@ fn a_sheet_that_was_damaged_on_its_way_is_asked_for_again() {
         let reader = StoreDisk::new(damaging, Path::new("/db"), outside);
         assert_eq!(read_numbers(&*reader).expect("it asks again"), numbers, "damaged {times} times");
     }
-    // A put whose answer was lost finds this process's own sheet, although it first takes it for the sheet of
-    // another.
+    // If the answer to a put was lost, the process finds its own sheet, although it first takes this sheet for that
+    // of another process.
     store.set_trouble(StoreTrouble { lost_responses: 300, ..StoreTrouble::default() });
     let damaging = Arc::new(Damaging { client: store.client(), reads: Mutex::default(), times: 1 });
     let next = StoreDisk::new(damaging, Path::new("/db"), writer.disk.journal().outside.clone());
@@ -214,7 +214,7 @@ fn a_sheet_that_was_damaged_on_its_way_is_asked_for_again() {
     }
 }
 
-/// A journal that the release before wrote: with two writers, a guest, cuts of files, and changed names.
+/// A journal that the previous release wrote, with two writers, a guest, cuts of files, and changed names.
 const BEFORE_TERMS: &[u8] = include_bytes!("../testdata/journal-before-terms");
 
 #[test]

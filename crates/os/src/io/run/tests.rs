@@ -1,4 +1,4 @@
-//! What joined reads promise. A file here is bytes in memory that claims to have a descriptor.
+//! What joined reads promise. A file here is made of bytes in memory, and claims to have a descriptor.
 
 use super::super::{ReadRequest, Urgency};
 use super::{RUN_BYTES, ReadRun, RunPart, join};

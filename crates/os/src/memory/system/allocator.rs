@@ -17,7 +17,7 @@ pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
 /// # Safety
 /// `start` came from [`map`] with the same `bytes` and `align`, and the memory is not used from now on.
 pub unsafe fn unmap(start: NonNull<u8>, bytes: usize, align: usize) {
-    // SAFETY: allocated by `map` with this same layout, as the caller promises.
+    // SAFETY: `map` allocated this memory with the same layout, as the caller promises.
     unsafe { dealloc(start.as_ptr(), layout(bytes, align)) }
 }
 

@@ -29,10 +29,11 @@ pub fn map(bytes: usize, align: usize) -> Option<NonNull<u8>> {
 /// # Safety
 /// `start` came from [`map`] with the same `bytes` and `align`, and the memory is not used from now on.
 pub unsafe fn unmap(start: NonNull<u8>, bytes: usize, _align: usize) {
-    // SAFETY: a mapping of ours that is not used any more, as the caller promises.
+    // SAFETY: the mapping is ours and is not used any more, as the caller promises.
     if unsafe { munmap(start.as_ptr().cast(), bytes) }.is_err() {
         // The system has no room to note that one mapping has become two. The addresses are lost, but the memory is
-        // not. SAFETY: as above, and the mapping has whole blocks.
+        // not.
+        // SAFETY: as above, and the mapping has whole blocks.
         unsafe { discard(start, bytes) };
     }
 }

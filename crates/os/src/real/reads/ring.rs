@@ -245,8 +245,8 @@ impl RingShared {
     }
 }
 
-/// The hands make reads that the kernel could not make as asked, one by one. Once the ring is broken, they make all
-/// reads.
+/// The hands make, one by one, the reads that the kernel could not make as asked. Once the ring is broken, they
+/// make all reads.
 impl HandsWork for RingShared {
     type Job = Begun<ReadRun>;
 

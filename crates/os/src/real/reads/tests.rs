@@ -79,7 +79,7 @@ impl Ends {
     }
 }
 
-/// Every way to read in which `submit` does not wait for the reads, as far as this system has it.
+/// All engines of this system whose `submit` does not wait for the reads.
 fn engines() -> Vec<Arc<RealReads>> {
     let ring = RealReads::alone(ReadsChoice::Ring);
     let mut engines = vec![Arc::new(RealReads::alone(ReadsChoice::Threads))];

@@ -75,7 +75,7 @@ impl Job for AtDoor {
     }
 }
 
-/// A job of several steps, each noted under its name.
+/// A job of several steps. Each step notes the name of the job.
 struct Steps {
     name: &'static str,
     left: AtomicU64,

@@ -172,7 +172,8 @@ fn references_are_to_values_that_a_file_can_hold() {
     // These values are longer than so many chunks, or so many stored bytes, can be, or they are too short for them.
     assert!(!check((1 << 20) + 1, &two[..1]) && !check(64 * 255 + 1, &[at(64, 64)]));
     assert!(!check(u64::MAX, &two) && !check(0, &two[..1]) && !check(1, &two));
-    // These chunks are twice the same, overlap, are out of order, lie at no possible place, or have no bytes.
+    // In these references, chunks are repeated, overlap, are out of order, lie at no possible place, or have no
+    // bytes.
     assert!(!check(9, &[two[0]; 2]) && !check(9, &[at(0, 128), at(64, 128)]) && !check(9, &[two[1], two[0]]));
     assert!(!check(9, &[at(u64::MAX - 63, 64)]) && !check(9, &[at(64, 0)]) && !check(0, &[]));
     let many = vec![two[0]; 400_000];
