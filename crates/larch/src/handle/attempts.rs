@@ -1,9 +1,10 @@
 //! Runs a transaction again and again until it commits. Other modules decide what a transaction conflicts with.
 //!
 //! After a conflict, the transaction waits a random time between zero and a bound. The bound doubles with each
-//! conflict (full jitter: M. Brooker, "Exponential Backoff and Jitter", 2015). After the first conflict the
-//! transaction does not wait, because in most cases the other commit is already done. Each attempt gets more help
-//! than the attempt before it. So the work ends at some point, whatever other writers do and however long it takes:
+//! conflict. This is the full jitter of Brooker's "Exponential Backoff and Jitter" (2015). After the first conflict
+//! the transaction does not wait, because in most cases the other commit is already done. Each attempt gets more
+//! help than the attempt before it. So the work ends at some point, whatever other writers do and however long it
+//! takes:
 //!
 //! 1. Each attempt says which tables the last attempt has used. So the keys of commits to these tables are kept from
 //!    the start of the attempt on.

@@ -42,7 +42,7 @@ const MAX_FAN_IN: usize = 128;
 pub struct RowSorter {
     table: TableHandle,
     runs: Vec<SortedRun>,
-    /// The memory that is needed to know the files of `runs`.
+    /// The memory that the descriptions of the files in `runs` take.
     runs_memory: Holding,
     state: SortPhase,
     user_bytes: u64,
