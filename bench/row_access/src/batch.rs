@@ -11,7 +11,7 @@ pub enum Order {
     Key,
     /// By `scratch`, which is a random number.
     Scratch,
-    /// By an expression of SQL. Only a database that understands SQL can use it.
+    /// By an expression of SQL. Only a database that understands SQL can use such an order.
     Sql(String),
 }
 
@@ -24,7 +24,8 @@ pub struct Row {
     pub scratch: i64,
 }
 
-/// The rows of one transaction. Their keys are `step` apart, so that each batch has keys from all parts of the table.
+/// The rows of one transaction. The keys of these rows are `step` apart, so that each batch has keys from all parts
+/// of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// The least key.
@@ -40,7 +41,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Batch `number` of `count` batches, counted from 1. `keys` are the keys of the whole table.
+    /// Batch `number` of `count` batches. `number` counts from 1. `keys` are the keys of the whole table.
     pub fn new(number: u64, count: u64, keys: &RangeInclusive<i64>, most_scratch: i64, seed: u64) -> Self {
         let first = keys.start() + number as i64 - 1;
         let step = count as i64;
@@ -74,7 +75,7 @@ impl Batch {
     }
 }
 
-/// The failure of a database without SQL that is asked to order by `expression`.
+/// The failure of a database without SQL if it is asked to order by `expression`.
 #[cold]
 pub fn no_sql(expression: &str) -> harness::Failure {
     let text = format!("orderby `{expression}` is an expression of SQL: write scratch, mykey or null");
@@ -93,8 +94,8 @@ pub fn push_filler(key: i64, bytes: usize, text: &mut Vec<u8>) {
     }
 }
 
-/// A number that looks random. Each `number` gives a different one. It is the last step of SplitMix64 (Steele, Lea,
-/// Flood 2014).
+/// A number that looks random. Each `number` gives a different one. This is the last step of SplitMix64 (Steele,
+/// Lea, Flood 2014).
 pub fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -59,7 +59,7 @@ fn parameters(index_as_pk: bool) -> SetupParameters {
     }
 }
 
-/// Checks that the table has the rows that were inserted, and that statements see them.
+/// Checks that the table has the rows that were inserted, and that statements see these rows.
 fn check_table(database: &dyn Database, form: &TableForm) {
     let never = AtomicBool::new(false);
     for _ in 0..2 {
@@ -129,7 +129,7 @@ fn seen(rows: u64, max: u64) -> Seen {
     Seen { rows, max: Some(max as i64) }
 }
 
-/// Checks that each run is written to the table of runs when it begins and when it ends.
+/// Checks that each run is written to the table of runs at the run's beginning and at its end.
 fn check_jobs(database: &dyn Database) {
     let never = AtomicBool::new(false);
     let parameters = RunParameters {

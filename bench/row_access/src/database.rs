@@ -36,9 +36,9 @@ pub enum Opening {
 pub struct TableForm {
     /// Its name.
     pub name: String,
-    /// The number of tablets of the table; 0: the database's own default.
+    /// The number of tablets of the table; 0 means the database's own default.
     pub tablets: u32,
-    /// The number of tablets of the index; 0: the database's own default.
+    /// The number of tablets of the index; 0 means the database's own default.
     pub index_tablets: u32,
     /// Whether `mykey` is the primary key. Then the table has no other index.
     pub index_as_pk: bool,
@@ -80,7 +80,7 @@ pub enum Statement {
     Update,
 }
 
-/// A way to read the rows of a range. It is compared with the way of the database.
+/// A way to read the rows of a range. This way is compared with the database's own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadWay {
     /// The session knows where all rows lie, and looks them up without the index. The engine cannot read scattered
@@ -141,8 +141,8 @@ pub trait Database: Send + Sync {
     /// The engine, and the settings with which it works.
     fn settings(&self) -> Vec<Setting>;
 
-    /// Makes the table and its index, both empty. If the table exists, it is dropped first if `recreate` is set,
-    /// and kept otherwise. Returns a sentence for each wish that the database does not fulfil.
+    /// Makes the table and its index, both empty. If the table exists, `recreate` decides whether it is dropped
+    /// first or kept. Returns a sentence for each wish that the database does not fulfil.
     fn create(&self, form: &TableForm, recreate: bool) -> Result<Vec<String>, Failure>;
 
     /// A loader that inserts rows into a table that was made.
@@ -154,8 +154,8 @@ pub trait Database: Send + Sync {
     /// A session for the calling thread.
     fn session(&self, access: &Access) -> Result<Box<dyn Session + '_>, Failure>;
 
-    /// A session that reads in another way than the database would. Its results are compared with the database's
-    /// own way. It can only read. `None`: the database does not have this way.
+    /// A session that reads in another way than the database would. The results of such a session are compared with
+    /// the results of the database's own way. It can only read. `None`: the database does not have this way.
     fn session_reading(&self, table: &str, way: ReadWay) -> Result<Option<Box<dyn Session + '_>>, Failure> {
         let _ = (table, way);
         Ok(None)
@@ -168,7 +168,7 @@ pub trait Database: Send + Sync {
     fn access_path(&self, access: &Access, statement: Statement, first: i64, last: i64) -> Result<String, Failure>;
 
     /// The number of pages that were read from the disk or the system since the database was opened. `None` if the
-    /// database does not count them.
+    /// database does not count page reads.
     fn page_reads(&self) -> Option<u64>;
 
     /// The processor time and disk bytes that the database has used outside this process. A server must override
@@ -177,7 +177,7 @@ pub trait Database: Send + Sync {
         StoreUse::InProcess
     }
 
-    /// Makes the table of runs if it does not exist. If several processes begin together, one of them calls this
+    /// Makes the table of runs if it does not exist. If several processes begin together, one process calls this
     /// first, because some databases cannot make the same table several times at once.
     fn make_jobs(&self) -> Result<(), Failure> {
         Ok(())

@@ -54,8 +54,8 @@ impl Job {
         Some((100.0 * seen as f64 / all as f64).round() as i64)
     }
 
-    /// How much of the table was read (`  45 %`), or how many times (`  x2.5`). It has six characters, or more if six
-    /// are not enough.
+    /// How much of the table was read (` 45 %`), or how many times (` x2.5`). The text has six characters, or more
+    /// if six are not enough.
     fn coverage(&self) -> Option<String> {
         let (read, all) = (self.num_rows?, self.table_rows.filter(|all| *all > 0)?);
         let text = match read > all {

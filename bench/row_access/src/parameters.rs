@@ -20,9 +20,9 @@ pub struct SetupParameters {
     pub tab_rows: u64,
     /// The number of rows that are inserted together.
     pub batch_size: u64,
-    /// The number of tablets of the table; 0: the database's own default.
+    /// The number of tablets of the table; 0 means the database's own default.
     pub tab_tablets: u32,
-    /// The number of tablets of the index; 0: the database's own default.
+    /// The number of tablets of the index; 0 means the database's own default.
     pub ind_tablets: u32,
     /// Whether `mykey` is the primary key.
     pub index_as_pk: bool,
@@ -112,7 +112,7 @@ impl SetupParameters {
     ///
     /// # Errors
     ///
-    /// Returns an error if no such parameter exists, or if it cannot have this value.
+    /// Returns an error if no such parameter exists, or if the parameter cannot have this value.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), Failure> {
         let value = Value { name, text };
         match name {
@@ -155,7 +155,7 @@ impl SetupParameters {
         self.tab_rows.div_ceil(self.batch_size)
     }
 
-    /// The keys of all rows. In ybio, each batch is full, and the keys begin after the number of batches. With
+    /// The keys of all rows. In ybio, each batch is full, and the least key is the number of batches plus 1. With
     /// `compat`, this function does the same.
     pub fn keys(&self, compat: bool) -> RangeInclusive<i64> {
         let batches = self.batches() as i64;
@@ -185,7 +185,7 @@ impl RunParameters {
     ///
     /// # Errors
     ///
-    /// Returns an error if no such parameter exists, or if it cannot have this value.
+    /// Returns an error if no such parameter exists, or if the parameter cannot have this value.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), Failure> {
         let value = Value { name, text };
         match name {

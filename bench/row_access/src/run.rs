@@ -37,7 +37,7 @@ pub struct Ran {
     pub times: Times,
     /// The number of rows that were updated.
     pub updated: u64,
-    /// How many times a batch was begun again because the database asked for it.
+    /// How many times a batch was begun again because the database asked for this.
     pub repeated: u64,
     /// The number of rows that were in ranges but did not exist.
     pub missing: u64,
@@ -49,7 +49,7 @@ impl Default for Accessed {
     }
 }
 
-/// How often a batch is begun again at most, if another transaction interferes.
+/// How often, at most, a batch is begun again if another transaction interferes.
 const MOST_REPEATS: u64 = 1000;
 
 /// Accesses rows until the time is over or `stop` is set. It accesses at least one batch. `say` receives the lines
@@ -58,7 +58,7 @@ const MOST_REPEATS: u64 = 1000;
 /// # Errors
 ///
 /// Returns the errors of the database. Also returns an error if the rows were counted and the table has fewer rows
-/// than `tab_rows`. After an error, the row of the history has no end.
+/// than `tab_rows`. After an error, the row of the history has no end time.
 pub fn run(
     database: &dyn Database,
     parameters: &RunParameters,
@@ -76,13 +76,13 @@ pub struct BatchDone {
     pub is_update: bool,
     /// The number of its rows.
     pub rows: u64,
-    /// How long it took, in nanoseconds, including the time to draw its range.
+    /// How long the batch took, in nanoseconds, including the time to draw its range.
     pub nanos: u64,
     /// Whether it was the last batch.
     pub is_last: bool,
 }
 
-/// Does the same as [`run`], and calls `each` after every batch. Sessions inside the database do not call it.
+/// Does the same as [`run`], and calls `each` after every batch. Sessions inside the database do not call `each`.
 ///
 /// # Errors
 ///
@@ -230,19 +230,19 @@ pub struct Accessed {
     pub rows: u64,
     /// The number of rows that were updated.
     pub updated: u64,
-    /// How many times a batch was begun again because the database asked for it.
+    /// How many times a batch was begun again because the database asked for this.
     pub repeated: u64,
     /// The number of rows that were in ranges but did not exist.
     pub missing: u64,
     /// The greatest number that a statement has returned.
     pub max: Option<i64>,
-    /// The time from the beginning of the first batch to the end of the last one.
+    /// The time from the beginning of the first batch to the end of the last batch.
     pub nanos: u64,
     times: Histogram<u64>,
 }
 
-/// Is called after each batch. It receives what the session has done so far, what the batch has seen, the range of
-/// the batch, its time in nanoseconds, and whether it was the last batch.
+/// Is called after each batch. The function receives what the session has done so far, what the batch has seen, the
+/// range of the batch, its time in nanoseconds, and whether it was the last batch.
 pub type EachBatch<'e> = &'e mut dyn FnMut(&Accessed, Seen, (i64, i64), u64, bool);
 
 impl Accessed {
@@ -265,7 +265,7 @@ impl Accessed {
     ///
     /// # Errors
     ///
-    /// The errors of the session.
+    /// Returns the errors of the session.
     pub fn access_for(
         &mut self,
         session: &mut dyn Session,

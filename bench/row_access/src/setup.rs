@@ -15,12 +15,13 @@ pub enum Ended {
     Stopped,
 }
 
-/// Makes the table and inserts its rows. `say` receives the lines that ybio prints; it gets a line about the progress
-/// after each hundredth of the rows. `seed` decides the rows. With `compat`, the keys are the same as in ybio.
+/// Makes the table and inserts its rows. `say` receives the lines that ybio prints. After each hundredth of the
+/// rows, it receives a line about the progress. `seed` decides the rows. With `compat`, the keys are the same as in
+/// ybio.
 ///
 /// # Errors
 ///
-/// The errors of the database.
+/// Returns the errors of the database.
 pub fn setup(
     database: &dyn Database,
     parameters: &SetupParameters,

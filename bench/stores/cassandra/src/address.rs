@@ -52,7 +52,7 @@ impl Address {
     ///
     /// # Errors
     ///
-    /// The failure says what is wrong with the target and what it should be.
+    /// The failure says what is wrong with the target and what the target should be.
     pub fn of(target: &Target) -> Result<Self, Failure> {
         let bad = |why: &str| Failure::session("target", format!("target `{}`: {why}", target.shown()));
         let mut options = target.options()?;
@@ -92,7 +92,7 @@ impl Address {
 ///
 /// # Errors
 ///
-/// If `name` is not such a name, the error says what a name looks like.
+/// If `name` cannot be used, the error says what a name looks like.
 pub fn name(name: &str) -> Result<String, &'static str> {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let is_name =

@@ -1,9 +1,9 @@
 //! Compares the key-value driver with cassandra-stress: how much processor time each client uses for an operation.
 //!
 //! Both clients write and read rows of 100 bytes by key, with prepared statements, the same number of requests
-//! under way, one connection and consistency level `one`. They take turns on one server of our own.
-//! cassandra-stress runs in two ways. With a profile, cassandra-stress uses the same table as the driver. Its modes
-//! `write` and `read` need a table of another shape, but they cost cassandra-stress less processor time.
+//! under way, one connection and consistency level `one`. The clients take turns on one server of our own.
+//! cassandra-stress runs in two ways. With a profile, cassandra-stress uses the same table as the driver. The modes
+//! `write` and `read` of cassandra-stress need a table of another shape, but they cost less processor time.
 //!
 //! Processor time is the user and system time of the client, including connecting. The time of a run of a few
 //! operations is subtracted from the time of cassandra-stress, so that its start-up is not compared. The assertions
@@ -28,7 +28,7 @@ mod tests;
 pub struct Options {
     /// Operations of each run.
     pub operations: u64,
-    /// Requests under way: clients of ours, threads of cassandra-stress.
+    /// Requests under way: the number of our clients, and the number of threads of cassandra-stress.
     pub concurrency: u32,
     /// Runs of each kind by each client.
     pub repeats: u32,
@@ -241,7 +241,7 @@ impl<'s> Stress<'s> {
         Ok(this)
     }
 
-    /// The file lies beside the files of the server, and is removed with them.
+    /// The file lies beside the files of the server, and is removed with these files.
     fn file(&self, name: &str) -> PathBuf {
         self.server.directory().join(name)
     }
@@ -337,7 +337,7 @@ impl Done {
     }
 }
 
-/// Makes the comparison of `larch bench kv-client-cost`. With `quick`, it makes one short run of each kind.
+/// Makes the comparison of `larch bench kv-client-cost`. With `quick`, makes one short run of each kind.
 ///
 /// # Errors
 ///

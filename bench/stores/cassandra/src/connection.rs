@@ -105,7 +105,7 @@ impl Connection {
         self.runtime.block_on(self.session.query_unpaged(cql, ())).map_err(failed)
     }
 
-    /// The first value of the first row, as text. None: no such row exists, or this version has no such table.
+    /// The first value of the first row, as text. `None` if no such row exists or this version has no such table.
     pub(crate) fn text(&self, cql: &str) -> Option<String> {
         let rows = self.run(cql).ok()?.into_rows_result().ok()?;
         rows.maybe_first_row::<(Option<String>,)>().ok()??.0

@@ -274,7 +274,7 @@ impl Asks {
     }
 }
 
-/// A counter as it is read: it has no value if nothing was ever added to it.
+/// A counter as it is read. A counter to which nothing was ever added has no value.
 type C = Option<Counter>;
 
 fn counters(read: [C; COUNTERS]) -> [i64; COUNTERS] {
@@ -358,12 +358,12 @@ impl Flights for Session {
     }
 }
 
-/// A timer of the system. It is used because the executor's own timer is exact only to a millisecond.
+/// A timer of the system. This timer is used because the executor's own timer is exact only to a millisecond.
 struct Timer {
     /// The executor waits for the timer as for a pipe. The timer becomes readable when it has gone off.
     timer: Receiver,
-    /// When the timer will go off, by the session's clock. It may go off before the time for which a session waits,
-    /// because setting it for each wait would cost a system call each time.
+    /// When the timer will go off, by the session's clock. The timer may go off before the end of a wait, because
+    /// setting it for each wait would cost a system call each time.
     set: Option<u64>,
 }
 

@@ -2,9 +2,9 @@
 //! of ScyllaDB.
 //!
 //! From the bottom up: `address` is what a target says. `error` says what a failure of the driver means to a
-//! benchmark. `statements` is the CQL of a table. `connection` is a session of the driver with an executor of its
-//! own, and `flights` has many requests under way on it. `store` puts them together. `server` starts a Cassandra of
-//! our own for tests and comparisons; `comparison` compares our client with cassandra-stress.
+//! benchmark. `statements` is the CQL of a table. `connection` is a session of the driver with its own executor,
+//! and `flights` has many requests under way on such a session. `store` puts them together. `server` starts a
+//! Cassandra of our own for tests and comparisons; `comparison` compares our client with cassandra-stress.
 
 #![allow(
     clippy::disallowed_types,

@@ -2,9 +2,9 @@
 //! comparisons and the targets `cassandra:start` and `cassandra:DIR` use it. The server ends when this value is
 //! dropped.
 //!
-//! It also ends when our process ends in any other way. A watchdog ensures both. It is a shell in its own process
-//! group. The watchdog started the server, and waits for the end of a pipe. Only our process holds the other end of
-//! that pipe.
+//! The server also ends when our process ends in any other way. A watchdog ensures both. It is a shell in its own
+//! process group. The watchdog started the server, and waits for the end of a pipe. Only our process holds the
+//! other end of that pipe.
 //!
 //! This module does not know what the server stores.
 
@@ -40,7 +40,7 @@ pub enum StartError {
         /// What was looked for.
         missing: String,
     },
-    /// The machine has no Java on which it runs.
+    /// The machine has no Java that can run the server.
     #[error("Cassandra {VERSION} needs Java 17 ({found}); on Debian: apt-get install openjdk-17-jre-headless")]
     NoJava {
         /// What the machine has instead.
@@ -49,7 +49,7 @@ pub enum StartError {
     /// The directory for the server has something else in it.
     #[error("{} is not empty and has no data of Cassandra: name another directory", .0.display())]
     NotOurs(PathBuf),
-    /// Something went wrong with its directory or its processes.
+    /// Something went wrong with the server's directory or its processes.
     #[error("cannot {what}: {source}")]
     System {
         /// What was tried.
@@ -70,7 +70,7 @@ pub enum StartError {
 /// How to run the server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Where its data are, and stay. None: in a temporary directory that is removed in the end.
+    /// Where its data are, and stay. `None` means a temporary directory that is removed in the end.
     pub directory: Option<PathBuf>,
     /// Memory of its heap, in MiB. It uses about as much beside the heap.
     pub heap_mib: u64,
@@ -114,9 +114,9 @@ impl Place {
     }
 }
 
-/// Starts the server and prints its process number. When the input of this script ends, it ends the server. With
-/// `remove` the server is killed and its directory `$2` removed. With `keep` the server ends in good order; if that
-/// takes longer than a minute, it is killed.
+/// Starts the server and prints its process number. When the input of this script ends, the script ends the server.
+/// With `remove` the server is killed and its directory `$2` removed. With `keep` the server ends in good order. If
+/// that takes longer than a minute, the server is killed.
 const WATCHDOG: &str = r#"
 then=$1 directory=$2
 shift 2
@@ -138,8 +138,8 @@ else
 fi
 "#;
 
-/// How long a start may take. It takes ten seconds on two idle processors, and several times as long while other
-/// programs use them.
+/// How long a start may take. A start takes ten seconds on two idle processors, and several times as long while
+/// other programs use the processors.
 const START_LIMIT: Duration = Duration::from_secs(240);
 
 /// The first line of the server's settings. A directory whose settings begin with this line is one of ours.
@@ -255,7 +255,7 @@ impl Server {
         }
     }
 
-    /// Waits until the server has ended, but no longer than this.
+    /// Waits until the server has ended, but no longer than `limit`.
     fn has_ended_within(&self, limit: Duration) -> Result<bool, StartError> {
         let limit = limit.try_into().expect("it is short");
         match rustix::event::poll(&mut [PollFd::new(&self.process, PollFlags::IN)], Some(&limit)) {
@@ -280,7 +280,7 @@ impl Server {
         self.directory.path()
     }
 
-    /// What it has used of processors and disk, if the system tells.
+    /// What the server has used of processors and disk, if the system tells.
     pub fn used(&self) -> StoreUse {
         harness::cost::processes::used_below(self.watchdog.id()).map_or(StoreUse::Unknown, StoreUse::Server)
     }
@@ -330,8 +330,8 @@ pub fn jars(what: &str) -> Result<PathBuf, StartError> {
     Ok(folder)
 }
 
-/// The program `java` of Java 17. It is taken from JAVA_HOME, from PATH, or from the folders of Java that Debian
-/// keeps beside the usual one.
+/// The program `java` of Java 17. The program is taken from JAVA_HOME, from PATH, or from the folders of Java that
+/// Debian keeps beside the usual one.
 ///
 /// # Errors
 ///

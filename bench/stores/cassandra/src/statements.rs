@@ -99,7 +99,7 @@ impl Statements {
     }
 }
 
-/// `c1`, `c2`, … made into something, with commas.
+/// Makes a text from each of `c1`, `c2`, …, and joins the texts with commas.
 fn counters(make: impl Fn(&str) -> String) -> String {
     (1..=COUNTERS).map(|number| make(&format!("c{number}"))).collect::<Vec<_>>().join(", ")
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// The scheme by which this store is listed with the other stores. Workloads whose rows have no partitions use it to
-/// say why they do not run on this store.
+/// The scheme by which this store is listed with the other stores. Workloads whose rows have no partitions use this
+/// scheme to say why they do not run on this store.
 pub const SCHEME: harness::Scheme = harness::Scheme {
     name: "cassandra",
     form: "cassandra://host:port/keyspace",
@@ -244,8 +244,8 @@ impl Store for Cassandra {
         self.server.as_ref().map_or(StoreUse::Unknown, Server::used)
     }
 
-    /// Waits until no compaction goes on. Rows in memory stay there: only Cassandra's own tools can tell a server to
-    /// write them.
+    /// Waits until no compaction goes on. Rows in memory stay there: only Cassandra's own tools can tell a server
+    /// to write such rows.
     fn settle(&self) -> Result<(), Failure> {
         let control = self.control();
         for _ in 0..SETTLE_LOOKS {
@@ -254,7 +254,7 @@ impl Store for Cassandra {
             if tasks.into_rows_result().map_err(crate::error::answer)?.rows_num() == 0 {
                 return Ok(());
             }
-            // A server does not say when a compaction ends, so it is asked again.
+            // A server does not say when a compaction ends, so the server is asked again.
             control.runtime.block_on(async { tokio::time::sleep(SETTLE_PAUSE).await });
         }
         let minutes = (SETTLE_PAUSE * SETTLE_LOOKS).as_secs() / 60;

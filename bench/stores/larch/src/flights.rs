@@ -241,7 +241,7 @@ impl<T: Task, F: Future<Output = Box<T>>, M: Fn(Box<T>) -> F> Session<F, T, M> {
     /// Polls the request under way in `slot`, and returns whether it was answered.
     fn poll(&mut self, slot: u32, served: &mut dyn FnMut(Served<'_>)) -> bool {
         let this = &mut self.slots[slot as usize];
-        // A slot may be woken after its answer. Then it has nothing under way, or a new request.
+        // A slot may be woken after its answer. Then the slot has nothing under way, or a new request.
         let Some(future) = this.future.as_mut().as_pin_mut() else { return false };
         let Poll::Ready(mut task) = future.poll(&mut Context::from_waker(&this.waker)) else { return false };
         this.future.set(None);

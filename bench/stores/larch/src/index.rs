@@ -46,7 +46,7 @@ pub fn build(table: &Table) -> Result<u64, Failure> {
     Ok(rows)
 }
 
-/// Compares the index with the rows, and drops it. Returns the number of entries in the index.
+/// Compares the index with the rows, and drops the index. Returns the number of entries in the index.
 pub fn check_and_drop(table: &Table) -> Result<u64, Failure> {
     let check = table.index(NAME).map_err(broken)?.check(|_| {}).map_err(broken)?;
     if !check.problems.is_empty() {

@@ -1,7 +1,7 @@
-//! Larch as a store of the benchmarks. It is called as a program that embeds Larch would call it.
+//! Larch as a store of the benchmarks. The engine is called as a program that embeds Larch would call it.
 //!
 //! The directory is an ordinary database, and its table has the name that the workload gives. So the other commands
-//! of `larch` work on it.
+//! of `larch` work on this database.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
@@ -174,7 +174,7 @@ fn is_empty(place: &Path) -> Result<bool, Failure> {
     }
 }
 
-/// Groups that a table of the engine has at most.
+/// The most column groups that a table of the engine can have.
 const MOST_GROUPS: usize = 16;
 
 /// The options of the target for a new table. A table that exists keeps its options.

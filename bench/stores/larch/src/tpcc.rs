@@ -36,7 +36,7 @@ struct Larch {
     write_buffer_bytes: u64,
     /// Transactions under way on each thread.
     depth: usize,
-    /// The tables with their indexes. They are opened when they are first needed.
+    /// The tables with their indexes. The tables are opened when they are first needed.
     tables: Mutex<Option<Tables>>,
 }
 

@@ -1,5 +1,5 @@
 //! Measures what the thread of a client allocates for a get and a put of a row in the cache, without a transaction
-//! and in one.
+//! and inside a transaction.
 
 #![allow(clippy::disallowed_types, reason = "the database is a real one")]
 

@@ -34,8 +34,8 @@ pub const SCHEME: Scheme = Scheme {
     open,
 };
 
-/// The number of rows in a transaction of a bulk load. It is so large that the commit costs next to nothing, and so
-/// small that the pages stay in memory.
+/// The number of rows in a transaction of a bulk load. A transaction is so large that the commit costs next to
+/// nothing, and so small that the pages stay in memory.
 const BULK_ROWS: u64 = 100_000;
 
 /// An open database.
@@ -209,7 +209,7 @@ impl KeyValue for Pairs<'_> {
             return Ok(());
         }
         let transaction = self.env.read_txn().map_err(broken)?;
-        // LMDB has no empty key, not even to start from.
+        // LMDB does not accept an empty key, not even as the start of a scan.
         let start = if start.is_empty() { Bound::Unbounded } else { Bound::Included(start) };
         let range = (start, Bound::Unbounded);
         let mut left = rows;

@@ -16,7 +16,8 @@ use std::path::PathBuf;
 #[cfg(test)]
 mod tests;
 
-/// The most connections of one session. It is more than any server accepts, and small enough to catch typing errors.
+/// The most connections of one session. This is more than any server accepts, and small enough to catch typing
+/// errors.
 const CONNECTIONS_MAX: u32 = 10_000;
 /// Most requests in flight on one connection. Answers wait in the socket while we write, and both sides have buffers
 /// for some hundred kilobytes.
@@ -182,7 +183,7 @@ pub enum Place {
         /// Port.
         port: u16,
     },
-    /// A Unix socket in this directory; the port is part of its name.
+    /// A Unix socket in this directory; the port is part of the socket's name.
     Unix {
         /// The directory.
         directory: PathBuf,
@@ -279,7 +280,8 @@ impl Parts {
         }
         let mut pairs = Vec::new();
         for pair in parameters.split('&').filter(|pair| !pair.is_empty()) {
-            // The unknown part may be a part of a password that was not encoded, so the message does not show it.
+            // The unknown part may be a part of a password that was not encoded, so the message does not show this
+            // part.
             let (name, value) = pair.split_once('=').ok_or("a setting without a value")?;
             pairs.push((decoded(name)?, decoded(value)?));
         }

@@ -1,11 +1,11 @@
 //! Compares point reads with pgbench: how many queries each client does in a second of its own processor time.
 //!
-//! Both clients send the same prepared statement to the same table with random keys. They use the same Unix socket,
-//! the same number of connections and one thread each, and they take turns. First, each connection has one request
-//! at a time. Then requests go out in groups that end with one Sync (`\startpipeline … \endpipeline`). Processor
-//! time is the user and system time of the client, including connecting. For our client it is the time of this
-//! process, including the work of the harness to measure every request. While it is measured, nothing else should
-//! run in this process.
+//! Both clients send the same prepared statement to the same table with random keys. Both clients use the same Unix
+//! socket, the same number of connections and one thread each, and they take turns. First, each connection has one
+//! request at a time. Then requests go out in groups that end with one Sync (`\startpipeline … \endpipeline`).
+//! Processor time is the user and system time of the client, including connecting. For our client, this is the time
+//! of this process, including the work of the harness to measure every request. While our client is measured,
+//! nothing else should run in this process.
 
 use crate::address::Address;
 use crate::error::Error;
@@ -38,7 +38,7 @@ pub struct Options {
     pub run: Duration,
     /// Runs of each kind by each client.
     pub repeats: u32,
-    /// What our keys are drawn from; pgbench draws its own.
+    /// What our keys are drawn from. pgbench draws its own keys.
     pub seed: u64,
 }
 
@@ -88,7 +88,7 @@ impl From<Error> for ComparisonError {
 const VALUE_BYTES: usize = 100;
 const STATEMENT: &str = "SELECT \"field0\" FROM \"usertable\" WHERE ycsb_key = :n";
 
-/// Starts a server, fills a table, and lets both clients read it in turns. `told` hears of each run.
+/// Starts a server, fills a table, and lets both clients read the table in turns. `told` hears of each run.
 ///
 /// # Errors
 ///
@@ -216,7 +216,7 @@ fn pgbench(
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| failed(format!("{error}; on Debian: apt-get install postgresql")))?;
-    // Its output is too short to fill a pipe.
+    // The output of pgbench is too short to fill a pipe.
     let processor = processor_time_at_end(&child).map_err(|error| failed(error.to_string()))?;
     let time = Duration::from_nanos(clock.nanos());
     let output = child.wait_with_output().map_err(|error| failed(error.to_string()))?;
@@ -294,7 +294,7 @@ fn mixed(mut number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// Rows whose keys are numbers as text, in the order of numbers.
+/// Rows whose keys are numbers as text, in the order of these numbers.
 struct Numbers {
     next: u64,
     end: u64,

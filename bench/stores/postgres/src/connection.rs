@@ -84,8 +84,8 @@ impl Connection {
         let failed = |why: String| Error::Tls { place: place.clone(), why };
         self.outbox.extend_from_slice(&tls::REQUEST);
         self.flush()?;
-        // Exactly one byte is read, because bytes that follow it in clear text must not be taken for encrypted
-        // bytes.
+        // Exactly one byte is read, because bytes that follow this byte in clear text must not be taken for
+        // encrypted bytes.
         let mut answer = [0];
         let received = loop {
             match rustix::net::recv(&self.socket, &mut answer, RecvFlags::empty()) {
@@ -121,7 +121,7 @@ impl Connection {
         self.parameters.get(name).map(String::as_str)
     }
 
-    /// Runs statements of SQL, separated by semicolons, and gives the rows of all of them.
+    /// Runs statements of SQL, separated by semicolons, and gives the rows of all statements.
     ///
     /// # Errors
     ///
@@ -159,7 +159,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Returns an error for the first statement that the server refuses. The statements before it stay prepared.
+    /// Returns an error for the first statement that the server refuses. Earlier statements of the call stay
+    /// prepared.
     pub fn prepare<'s>(&mut self, statements: impl IntoIterator<Item = (&'s str, &'s str)>) -> Result<(), Error> {
         for (name, sql) in statements {
             self.put(|out| frontend::parse(name, sql, [], out))?;
@@ -224,7 +225,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends what the socket takes of the outbox, without waiting.
+    /// Sends as much of the outbox as the socket takes, without waiting.
     ///
     /// # Errors
     ///
@@ -453,7 +454,7 @@ impl Connection {
                             (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(end_point))
                         }
                         (_, Binding::Require) => return Err(unbound(address)),
-                        // So the server can notice if somebody between us removed its offer.
+                        // So the server can notice if somebody between us and the server removed its offer.
                         (Some(_), Binding::Prefer) => (SCRAM_SHA_256, ChannelBinding::unrequested()),
                         (_, Binding::Prefer | Binding::Disable) => (SCRAM_SHA_256, ChannelBinding::unsupported()),
                     };
@@ -491,7 +492,8 @@ impl AsFd for Connection {
 }
 
 impl Drop for Connection {
-    /// Tells the server that the session ends, so that it does not log a lost client. Nothing depends on it.
+    /// Tells the server that the session ends, so that the server does not log a lost client. Nothing depends on
+    /// it.
     fn drop(&mut self) {
         self.outbox.clear();
         let mut message = BytesMut::new();

@@ -58,7 +58,7 @@ pub enum Error {
         /// What was seen of it.
         why: String,
     },
-    /// The other side does not speak the protocol, version 3.
+    /// The other side does not speak version 3 of the protocol.
     #[error("the server at {place} does not answer as PostgreSQL does: {what}")]
     Protocol {
         /// Host and port, or the socket's file.
@@ -126,7 +126,7 @@ pub struct ServerError {
 }
 
 impl ServerError {
-    /// Whether the server ended the session with it.
+    /// Whether the server ended the session with this error.
     pub fn ends_session(&self) -> bool {
         matches!(self.severity.as_str(), "FATAL" | "PANIC")
     }
@@ -149,8 +149,8 @@ impl ServerError {
             b"42501" => "grant this user the right, or name another user in the address",
             b"53300" => "lower connections= in the address or raise max_connections of the server",
             b"57P01" | b"57P02" => "the server was stopped",
-            // Statements are prepared once for a session. If a pool gives each transaction another session, a statement
-            // exists there already or is missing.
+            // Statements are prepared once for a session. If a pool gives each transaction another session, a
+            // statement already exists in that session or is missing there.
             b"42P05" | b"26000" => POOLED,
             // PgBouncer has no SQLSTATE of its own for parameters that it refuses.
             b"08P01" if self.message.contains("unsupported startup parameter") => {
@@ -178,7 +178,7 @@ impl fmt::Display for ServerError {
 pub struct SqlState(pub [u8; 5]);
 
 impl SqlState {
-    /// Stands for the code if the server's answer has no code, which does not happen.
+    /// The code that is used if the server's answer has no code, which does not happen.
     pub const UNKNOWN: Self = Self(*b"XX000");
     /// The user may not connect, or not in this way.
     pub const INVALID_AUTHORIZATION: Self = Self(*b"28000");

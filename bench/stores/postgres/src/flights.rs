@@ -1,15 +1,15 @@
-//! A session with many requests under way. It has several connections, several requests on each connection, and one
-//! thread.
+//! A session with many requests under way. The session has several connections, several requests on each
+//! connection, and one thread.
 //!
 //! `sockets` waits for the connections. Buffers are kept, so a request allocates nothing.
 //!
-//! The server works on the messages up to a Sync; then it commits, answers and forgets errors. Each Sync costs the
-//! server a transaction and a send. So reads that go out together share one Sync. They are a *group*. If a read
-//! fails, the server skips the rest of its group, and the session sends the skipped requests again without
-//! reporting it. A write is a group of its own, because a later error in its group would undo it.
+//! The server works on the messages up to a Sync. Then the server commits, answers and forgets errors. Each Sync
+//! costs the server a transaction and a send. So reads that go out together share one Sync. They are a *group*. If
+//! a read fails, the server skips the rest of its group. The session sends the skipped requests again, and does not
+//! report them as failed. A write is a group of its own, because a later error in its group would undo the write.
 //!
-//! An answer is given to the caller when it is complete. The last answer of a group waits until the server says that
-//! the transaction is over: until then the transaction may still fail.
+//! An answer is given to the caller when the answer is complete. The last answer of a group waits until the server
+//! says that the transaction is over: until then the transaction may still fail.
 
 use crate::connection::Connection;
 use crate::error::Error;
@@ -28,11 +28,11 @@ mod tests;
 
 /// The statements by which requests are sent.
 pub trait Requests {
-    /// The form of the answer to `request`, and the key of its row, which the server does not send back. `None`:
+    /// The form of the answer to `request`, and the key of its row, which the server does not send back. `None` if
     /// these statements cannot serve the request.
     fn shape<'r>(&self, request: &Request<'r>) -> Option<(Shape, &'r [u8])>;
 
-    /// Adds the messages of `request` to `out`, without the end that lets the server answer.
+    /// Adds the messages of `request` to `out`, without the Sync that lets the server answer.
     fn put(&self, request: &Request<'_>, out: &mut Vec<u8>);
 }
 
@@ -121,7 +121,7 @@ pub enum Shape {
     Rows,
     /// A row that was added.
     Added,
-    /// A row that was changed or removed, if one was.
+    /// A row that was changed or removed, or no row.
     Changed,
     /// Rows of a partition, or no rows: the clustering key, then the value or the counters.
     Partition,
@@ -161,7 +161,7 @@ impl<'s, S: Requests> Session<'s, S> {
         })
     }
 
-    /// A line for the next request: an idle one, or else one with room.
+    /// A line for the next request: an idle line, or else a line with room.
     #[inline]
     fn line_with_room(&mut self) -> usize {
         if let Some(index) = self.idle.pop() {
@@ -214,7 +214,7 @@ impl<'s, S: Requests> Session<'s, S> {
         Ok(count)
     }
 
-    /// Takes the answers that are here on a line.
+    /// Takes the answers that have arrived on a line.
     fn answers(&mut self, index: usize, served: &mut dyn FnMut(Served<'_>)) -> Result<usize, Error> {
         let now = self.clock.nanos();
         let line = &mut self.lines[index];
@@ -381,7 +381,7 @@ impl Line {
         Ok(true)
     }
 
-    /// Gives an answer away, and is ready for the next.
+    /// Gives an answer away, and is ready for the next answer.
     #[inline]
     fn serve(
         &mut self,
@@ -400,7 +400,7 @@ impl Line {
         self.reply.clear();
     }
 
-    /// The server refused the current request, or failed to commit the group that it answered.
+    /// The server refused the current request, or failed to commit the group whose requests it had answered.
     #[cold]
     fn refuse(
         &mut self,
@@ -432,7 +432,7 @@ impl Line {
         }
     }
 
-    /// Asks again for the requests that the server skips, up to the end of the current group.
+    /// Sends again the requests that the server skips, up to the end of the current group.
     fn ask_again(&mut self, connection: &mut Connection, slots: &[Slot]) {
         while let Some(step @ Step::Answer(slot)) = self.steps.front().copied() {
             self.steps.pop_front();
@@ -457,7 +457,7 @@ impl Slot {
         let key = if self.shape == Shape::Rows { values.value()?.unwrap_or_default() } else { &self.key };
         reply.row_of_fields(key, |record| {
             while values.left() > 0 {
-                // Another program has written a null; here it is an empty value.
+                // Another program has written a null. Here, a null is read as an empty value.
                 record.push(values.value()?.unwrap_or_default());
             }
             Ok(())
@@ -475,7 +475,7 @@ impl Slot {
     }
 }
 
-/// A row of a partition. Its counters, if it has some, are numbers of eight bytes, one after the other.
+/// A row of a partition. The counters of the row, if it has any, are numbers of eight bytes, one after the other.
 fn take_partition_row(mut values: Values<'_>, is_scanned: bool, reply: &mut Reply) -> Result<(), Malformed> {
     let pk = if is_scanned { Some(number(&mut values)?) } else { None };
     let ck = number(&mut values)?;

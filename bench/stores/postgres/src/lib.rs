@@ -1,5 +1,5 @@
-//! PostgreSQL as a store of the benchmark. This crate speaks the wire protocol of PostgreSQL. It makes few system
-//! calls and does little work per request, because the benchmark must not measure the client.
+//! PostgreSQL as a store of the benchmark. This crate speaks the wire protocol of PostgreSQL. The crate makes few
+//! system calls and does little work per request, because the benchmark must not measure the client.
 //!
 //! From the bottom up: `wire` knows the bytes of messages and no socket. `address` is what a target says, and `tls`
 //! encrypts a socket. `connection` is one session with a server: one thread uses it and waits for each answer.

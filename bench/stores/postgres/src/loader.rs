@@ -14,18 +14,18 @@ use crate::statements::Statements;
 use crate::wire;
 use harness::{Blocking, Failure, Outcome, Reply, Request, Rows, Strings};
 
-/// The loader sends rows as soon as it has this many bytes of them. Sending this many bytes takes far longer than a
-/// round trip, and a server has far more memory.
+/// The loader sends rows as soon as the gathered rows have this many bytes. Sending this many bytes takes far
+/// longer than a round trip, and a server has far more memory.
 const BATCH_BYTES: usize = 1 << 20;
 /// The size of the pieces of a COPY that holds the whole table.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 /// What the data begin with.
 pub(crate) const HEADER: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// A session that loads: it gathers rows and writes a batch at a time, each batch in a transaction of its own. While
-/// the server works on a batch, the session gathers the next. If a batch cannot be written, rows are lost that were
-/// already reported as done. A new attempt at one of these rows would not bring back the others, so the session ends
-/// with an error.
+/// A session that loads: it gathers rows and writes a batch at a time, each batch in a transaction of its own.
+/// While the server works on a batch, the session gathers the next batch. If a batch cannot be written, rows are
+/// lost that were already reported as done. A new attempt at one of these rows would not bring back the other rows,
+/// so the session ends with an error.
 pub struct Loader {
     connection: Connection,
     copy: String,

@@ -1,5 +1,6 @@
 //! Rows in partitions on PostgreSQL. The table has a primary key of two numbers, and the index of this key finds
-//! the rows of a partition in order. Requests go out on several connections, many on each (`flights`).
+//! the rows of a partition in order. Requests go out on several connections, many requests on each connection
+//! (`flights`).
 //!
 //! ```text
 //!   values      (pk bigint, ck bigint, v bytea, PRIMARY KEY (pk, ck))
@@ -52,7 +53,7 @@ struct Postgres {
     before: Vec<Counter>,
     /// Whether reads may share a transaction.
     groups: bool,
-    /// The first process of the server, if it is on this machine.
+    /// The first process of the server, if the server runs on this machine.
     server: Option<u32>,
 }
 
@@ -190,7 +191,7 @@ struct Statements {
     content: Content,
     sql: Vec<(String, String)>,
     prepared: Vec<Statement>,
-    /// The least and the greatest partition, once it was looked for.
+    /// The least and the greatest partition, once they were looked up.
     bounds: RwLock<Option<(i64, i64)>>,
 }
 

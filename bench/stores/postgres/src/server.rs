@@ -1,9 +1,10 @@
-//! A PostgreSQL server of our own, for tests and comparisons: a fresh cluster in a temporary directory. It is reached
-//! by a Unix socket in that directory and, if asked for, by a port of the loopback. It is stopped and removed when it
-//! is dropped.
+//! A PostgreSQL server of our own, for tests and comparisons: a fresh cluster in a temporary directory. The server
+//! is reached by a Unix socket in that directory and, if asked for, by a port of the loopback. The server is
+//! stopped and removed when this value is dropped.
 //!
-//! The server is also stopped and removed when our process ends in any other way. A watchdog ensures both: a shell in
-//! a process group of its own, which waits for the end of a pipe. Only our process holds the other end of that pipe.
+//! The server is also stopped and removed when our process ends in any other way. A watchdog ensures both. It is a
+//! shell in its own process group, and waits for the end of a pipe. Only our process holds the other end of that
+//! pipe.
 //!
 //! PostgreSQL refuses to run as root. If we are root, the server runs as the user `postgres`, which the package of
 //! PostgreSQL makes.
@@ -34,7 +35,7 @@ pub enum StartError {
         /// What was looked for.
         missing: String,
     },
-    /// Something went wrong with its directory or its processes.
+    /// Something went wrong with the server's directory or its processes.
     #[error("cannot {what}: {source}")]
     System {
         /// What was tried.
@@ -60,8 +61,8 @@ pub struct ServerOptions {
     /// Also listen on a free port of 127.0.0.1, with this method of authentication: `trust`, `scram-sha-256`, `md5` or
     /// `password`. The Unix socket trusts every user that can open it: root and the server's user.
     pub loopback: Option<&'static str>,
-    /// Files for the server's data directory, by name, that only the server may read: a certificate, or a
-    /// `pg_hba.conf` in place of ours.
+    /// Files for the server's data directory, by name. Only the server may read these files, for example a
+    /// certificate, or a `pg_hba.conf` in place of ours.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
@@ -103,7 +104,8 @@ impl Server {
 
     /// Makes a copy of the data of `primary`, and starts a server on the copy. This server follows the log of
     /// `primary` under the name `name`. Commits of `primary` wait for the replica once the
-    /// `synchronous_standby_names` of `primary` name it. The replica is reached by its own socket, for reads.
+    /// `synchronous_standby_names` of `primary` name the replica. The replica is reached by its own socket, for
+    /// reads.
     ///
     /// # Errors
     ///
@@ -226,7 +228,7 @@ impl Server {
         }
     }
 
-    /// Waits until the server has ended, but no longer than this.
+    /// Waits until the server has ended, but no longer than `limit`.
     fn wait_for_end(&self, limit: Duration) -> Result<(), StartError> {
         let failed = |error: rustix::io::Errno| StartError::System {
             what: "wait for the server".to_owned(),
@@ -262,7 +264,7 @@ impl Server {
         Connection::open(&Address::parse(&self.url("postgres"), |_| None)?)
     }
 
-    /// From now on, commits on this server wait until all of these replicas have them in their logs on disk.
+    /// From now on, commits on this server wait until all of these replicas have the commits in their logs on disk.
     ///
     /// # Errors
     ///
@@ -277,9 +279,9 @@ impl Server {
         while told.value("SHOW synchronous_standby_names")? != all {
             told = self.connect()?;
         }
-        // Sessions wait only after the checkpointer has read the setting and said so in shared memory. It reads
-        // settings between two checkpoints. A first checkpoint may have begun before the change, so two checkpoints
-        // are made.
+        // Sessions wait only after the checkpointer has read the setting and said so in shared memory. The
+        // checkpointer reads settings between two checkpoints. A first checkpoint may have begun before the change,
+        // so two checkpoints are made.
         told.query("CHECKPOINT")?;
         told.query("CHECKPOINT")?;
         Ok(())
@@ -400,7 +402,7 @@ fn run_to_end(program: &'static str, mut command: Command) -> Result<(), StartEr
     }
 }
 
-/// Writes a file that only the server may read: the server refuses a key that others can read.
+/// Writes a file that only the server may read: the server refuses a key that other users can read.
 fn write_for(owner: Option<Owner>, file: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::write(file, bytes)?;
     fs::set_permissions(file, fs::Permissions::from_mode(0o600))?;

@@ -37,7 +37,7 @@ pub(crate) struct Sockets {
 
 struct Socket {
     connection: Connection,
-    /// Whether the socket did not take all bytes, and we asked for a report when it takes more.
+    /// Whether the socket did not take all bytes, and we asked for a report when the socket takes more.
     is_choked: bool,
 }
 
@@ -93,7 +93,7 @@ impl Sockets {
     }
 
     /// Waits until something comes, or for the time `left`; `None`: without an end. [`Sockets::next_arrival`] then
-    /// gives what came; it must be called until it returns nothing.
+    /// gives what came. It must be called until it returns nothing.
     ///
     /// # Errors
     ///

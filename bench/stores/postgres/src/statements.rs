@@ -1,5 +1,5 @@
-//! The SQL of a table and of every request on it. It is simple enough for databases that only speak PostgreSQL's
-//! protocol.
+//! The SQL of a table and of every request on it. The SQL is simple enough for databases that only speak
+//! PostgreSQL's protocol.
 //!
 //! The table has the form of YCSB's own binding for SQL: a key of characters and fields of text. The fields are text,
 //! and not bytes, so that the server does the same work as in results that were measured elsewhere. The server
@@ -84,7 +84,7 @@ impl Statements {
         format!("DROP TABLE IF EXISTS {}", self.table)
     }
 
-    /// Fails unless such a table exists with these fields; gives no row.
+    /// Fails unless such a table exists with these fields. Returns no row.
     pub fn probe(&self) -> String {
         format!("SELECT {KEY}, {} FROM {} LIMIT 0", self.fields.join(", "), self.table)
     }
@@ -109,7 +109,7 @@ impl Statements {
         &self.table
     }
 
-    /// Adds the messages of `request` to `out`, without the end that lets the server answer.
+    /// Adds the messages of `request` to `out`, without the Sync that lets the server answer.
     #[inline]
     pub fn put(&self, request: &Request<'_>, out: &mut Vec<u8>) {
         let of_fields = 1 + self.fields.len();

@@ -51,8 +51,8 @@ pub struct Postgres {
     settings: Vec<Setting>,
     /// Counts when it was opened.
     before: Vec<Counter>,
-    /// Whether reads may share a transaction. They may not if the order of transactions is checked, because then a
-    /// commit of reads may fail after the reads were answered.
+    /// Whether reads may share a transaction. Reads may not share one if the order of transactions is checked,
+    /// because then a commit of reads may fail after the reads were answered.
     groups: bool,
     /// Its first process, if it is on this machine.
     server: Option<u32>,
@@ -195,7 +195,7 @@ pub(crate) fn first_process(control: &mut Connection, address: &Address) -> Opti
     harness::cost::processes::parent_of(ours, "postgres")
 }
 
-/// What the server whose first process this is has used.
+/// What the server has used, given the server's first process.
 pub(crate) fn used(server: Option<u32>) -> StoreUse {
     server.and_then(harness::cost::processes::used_below).map_or(StoreUse::Unknown, StoreUse::Server)
 }
@@ -272,7 +272,7 @@ pub(crate) fn server_settings(control: &mut Connection, isolation: &str) -> Resu
     Ok(settings)
 }
 
-/// The collation of the key's column: if another program made the table, it may differ from ours.
+/// The collation of the key's column. If another program made the table, the collation may differ from ours.
 fn key_order(control: &mut Connection, statements: &Statements) -> Result<String, Error> {
     let sql = format!(
         "SELECT CASE collname WHEN 'default' THEN 'of the database: ' || \

@@ -2,8 +2,8 @@
 //! only one message of PostgreSQL, the one that asks for TLS.
 //!
 //! A session waits for many sockets at once, and is told only once that bytes have come. So [`Tls::receive`] keeps
-//! no decrypted bytes: when it returns, all of them are in the inbox. It also says whether the socket may have
-//! more.
+//! no decrypted bytes: when it returns, all of them are in the inbox. [`Tls::receive`] also says whether the socket
+//! may have more bytes.
 
 use crate::address::{Checked, Encryption, Place, Roots};
 use crate::moved::Moved;
@@ -25,8 +25,8 @@ use std::sync::Arc;
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// Asks a server whether it speaks TLS: a length, and a number that no version of the protocol has. The server
-/// answers with one byte.
+/// Asks a server whether it speaks TLS. The message is a length, and a number that no version of the protocol has.
+/// The server answers with one byte.
 pub const REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 /// The most encrypted bytes that one receive takes.
 const RECEIVE_BYTES: usize = 64 << 10;
@@ -184,7 +184,7 @@ impl Tls {
     }
 }
 
-/// Moves what was decrypted, and returns whether something was.
+/// Moves the decrypted bytes, and returns whether there were any.
 fn hand_over(session: &mut ClientConnection, inbox: &mut Inbox) -> Result<bool, Broken> {
     let mut has_some = false;
     loop {
@@ -267,8 +267,8 @@ impl ServerCertVerifier for Verifier {
         let chain =
             verify_server_cert_signed_by_trust_anchor(&certificate, &trusted.store, intermediates, now, algorithms);
         match chain {
-            // If a server signed its own certificate, this certificate is the certificate of an authority. It was
-            // valid at this time, because the time is checked first.
+            // If a server signed its own certificate, this certificate is the certificate of an authority. The
+            // certificate was valid at this time, because the time is checked first.
             Err(error) if is_authority(&error) && trusted.certificates.iter().any(|known| known == end_entity) => {}
             other => other?,
         }

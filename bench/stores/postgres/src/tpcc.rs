@@ -63,7 +63,7 @@ struct Postgres {
     settings: Vec<Setting>,
     /// Counts when it was opened.
     before: Vec<Counter>,
-    /// The first process of the server, if it is on this machine.
+    /// The first process of the server, if the server runs on this machine.
     server: Option<u32>,
     functions_are_made: Mutex<bool>,
     /// What a simulation was made with.
@@ -95,7 +95,7 @@ fn form_text(form: options::Form) -> &'static str {
 
 impl Postgres {
     fn new(dialect: &'static Dialect, options: Options, setup: &Setup) -> Result<Self, Failure> {
-        // This connection reports settings, and they must be those of transactions.
+        // This connection reports the settings. These must be the settings of transactions.
         let mut control = Connection::open(&options.for_transactions)?;
         control.query("SET client_min_messages = warning")?;
         let connections = setup.connections.unwrap_or(options.address.connections as usize);

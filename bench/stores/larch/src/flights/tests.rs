@@ -2,7 +2,7 @@ use super::*;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// The key of a job, the waker to wake for it, and whether the job is done.
+/// The key of a job, the job's waker, and whether the job is done.
 type Under = (Vec<u8>, Option<Waker>, bool);
 
 /// Jobs that are done when they are told to be.

@@ -50,7 +50,7 @@ struct Transactions<'l> {
     clock: Clock,
     /// The transactions that were carried out, in the order of their commits.
     answered: VecDeque<Answered>,
-    /// The newest commit for which no sync was requested. All older commits become durable before it.
+    /// The newest commit for which no sync was requested. All older commits become durable before this commit.
     newest: Option<Commit>,
     /// The number of commits for which no sync was requested.
     unsynced: usize,
@@ -70,7 +70,7 @@ struct Answered {
     sent: u64,
     served: u64,
     result: Result<Outcome, Failure>,
-    /// It is answered once this version is durable.
+    /// The transaction is answered once this version is durable.
     version: Option<Version>,
     screen: Screen,
 }
@@ -145,7 +145,7 @@ impl Transactions<'_> {
         }
     }
 
-    /// Asks for a sync if at least `least` commits wait for one, unless a sync is running.
+    /// Asks for a sync if at least `least` commits wait for a sync, unless a sync is running.
     fn sync(&mut self, least: usize) {
         if self.unsynced >= least
             && let Some(newest) = self.newest.take()
@@ -157,7 +157,7 @@ impl Transactions<'_> {
         }
     }
 
-    /// Gives the answers to `served` whose transactions are durable or need not be durable. Returns the number of
+    /// Passes to `served` each answer whose transaction is durable or need not be durable. Returns the number of
     /// these answers.
     fn serve(&mut self, served: &mut dyn FnMut(Served<'_>)) -> usize {
         let durable = self.larch.db.durable_version();

@@ -1,4 +1,4 @@
-//! Addresses and what they mean.
+//! Tests what addresses mean.
 
 use super::*;
 

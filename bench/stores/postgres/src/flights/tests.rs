@@ -1,4 +1,4 @@
-//! Many requests under way on a real server.
+//! Tests many requests under way on a real server.
 
 use super::*;
 use crate::address::Address;
@@ -17,8 +17,8 @@ struct Answer {
     served: u64,
 }
 
-/// A table of `fields` fields that only one test uses. It is read over `connections` connections with `pipeline`
-/// requests each.
+/// A table of `fields` fields that only one test uses. The table is read over `connections` connections with
+/// `pipeline` requests each.
 fn open(server: &Server, table: &str, fields: usize, connections: u32, pipeline: u32, more: &str) -> Postgres {
     open_at(&server.url("postgres"), table, fields, connections, pipeline, more)
 }
@@ -304,7 +304,7 @@ fn more_than_a_socket_holds_goes_through_in_pieces() {
         let insert = |at: usize| Request::Insert { key: keys[at].as_bytes(), record: &values[at] };
         let inserts: Vec<Request<'_>> = (0..depth).map(insert).collect();
         assert!(ask(&mut session, &inserts).iter().all(|answer| answer.result.is_ok()));
-        // All answers come at once; an error among them makes the session repeat the other requests.
+        // All answers come at once. If one of them is an error, the session repeats the other requests.
         let read = |at: usize| {
             let key = if at == depth / 2 { b"\0" } else { keys[at].as_bytes() };
             Request::Read { key, fields: Fields::All }

@@ -1,4 +1,4 @@
-//! Rows in partitions against a real server.
+//! Tests rows in partitions against a real server.
 
 use super::*;
 use crate::server::tests::shared;

@@ -1,4 +1,4 @@
-//! Row access against a real server.
+//! Tests row access against a real server.
 
 use super::*;
 use crate::server::tests::shared;

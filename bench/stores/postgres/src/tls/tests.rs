@@ -1,4 +1,4 @@
-//! TLS with a real server, whose certificates are made here.
+//! Tests TLS with a real server, whose certificates are made here.
 
 use super::*;
 use crate::address::Address;
@@ -75,12 +75,12 @@ pub fn encrypted() -> &'static (Server, String) {
     })
 }
 
-/// An address of the server by the loopback, to which parameters can be added.
+/// An address of the server by the loopback. Parameters can be added to this address.
 pub fn url(server: &Server) -> String {
     format!("{}?connect_timeout=10", server.loopback_url("owner:secret", "postgres"))
 }
 
-/// Opens a session; says how it is encrypted.
+/// Opens a session, and returns how the session is encrypted.
 fn open(url: &str) -> Result<String, Error> {
     let mut connection = Connection::open(&Address::parse(url, |_| None)?)?;
     let about = connection.encryption();

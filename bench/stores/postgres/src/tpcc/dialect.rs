@@ -9,7 +9,7 @@ use super::isolation::Isolation;
 pub struct Dialect {
     /// Its name.
     pub name: &'static str,
-    /// The port that is asked when none is named.
+    /// The port that is used if a target names no port.
     pub port: &'static str,
     /// Whether rows lie in the order of their primary key, so that the key must exist before the rows are loaded.
     /// Otherwise the index of the key is made after the load, which is faster.
@@ -35,7 +35,7 @@ pub struct Dialect {
 /// How several sessions see the same moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// One session exports its snapshot, and the others import it.
+    /// One session exports its snapshot, and the other sessions import it.
     ExportedSnapshot,
     /// All sessions read the state as of one time.
     SystemTime,
@@ -102,8 +102,8 @@ const ROWS_BY_KEY: Dialect = Dialect {
 
 impl Dialect {
     /// The statement that makes deliveries of a warehouse wait for each other, if they must. At read committed, a
-    /// delivery that waited for another delivery still sees the orders from before the wait. It would then find no
-    /// order, although there is a next one.
+    /// delivery that waited for another delivery still sees the orders from before the wait. The delivery would
+    /// then find no order, although there is a next order.
     pub fn delivery_lock(&self, isolation: Isolation) -> Option<&'static str> {
         (isolation == Isolation::ReadCommitted).then_some(self.delivery_lock)
     }
