@@ -934,8 +934,8 @@ pub struct InputArgs {
     /// others [default: none, or the table's]
     ///
     /// A group is written NAME:COLUMN,COLUMN…, with columns as in --key. NAME:* is the group of all columns that no
-    /// other group names. Without such a group, every column must be named. Separate groups with a ; or give
-    /// --groups several times.
+    /// other group names. Without such a group, every column must be named. Separate groups with a ; or
+    /// give --groups several times.
     #[arg(long, value_name = "GROUP[;GROUP…]", value_delimiter = ';')]
     pub groups: Vec<GroupSpec>,
 }

@@ -141,7 +141,7 @@ pub fn layout_to_write(table: &Table, types: &KeyTypes) -> Result<Layout> {
     Ok(layout)
 }
 
-/// The parts of a row that contain the groups with the names `asked`. If no name is given, all parts.
+/// The parts of a row that contain the groups with the names `asked`. If no name is given, it is all parts.
 pub fn parts(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
     let groups = table.options().groups;
     if groups.is_empty() && asked.is_empty() {

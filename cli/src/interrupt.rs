@@ -14,8 +14,8 @@ use std::time::Duration;
 /// The exit code of a process that ^C ended.
 pub const EXIT_CODE: u8 = 130;
 
-/// At each page or row, work checks whether it must end. If work takes longer than this to end, it is waiting for
-/// something outside of the process.
+/// At each page or row, work checks whether it must end. If work takes longer than this time to end, it is waiting
+/// for something outside of the process.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whether the user wants long work to end. All clones share this state.

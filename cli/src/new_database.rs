@@ -97,8 +97,8 @@ impl NewDirectory {
         Some(Self { disk, directory, names, missing })
     }
 
-    /// The content of the file that names the manifest. It changes when another process opens the database for
-    /// writing.
+    /// The content of the file that names the manifest. The content changes when another process opens the database
+    /// for writing.
     fn current(&self) -> Option<Vec<u8>> {
         self.disk.read_all(&self.directory.join(CURRENT)).ok()
     }

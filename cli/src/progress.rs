@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Work that ends sooner than after this time shows no bar.
+/// Work that ends within this time shows no bar.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// The progress of one piece of work. It is shown only if stderr is a terminal, and removed when this value is

@@ -200,8 +200,8 @@ pub struct YcsbArgs {
 }
 
 impl YcsbArgs {
-    /// Threads that the clients share. If `--workers` is a number, it is this number of threads. The option meant
-    /// this before it could name other processes.
+    /// Threads that the clients share. If `--workers` is a number, the clients share this number of threads. The
+    /// option meant this before it could name other processes.
     ///
     /// # Errors
     ///

@@ -204,7 +204,7 @@ fn unused(scheme: &Scheme, name: &str) -> Option<&'static str> {
 
 fn plan(args: &KvArgs, options: &Options, setup: &Setup) -> Plan {
     let time = (!args.duration.is_zero()).then_some(args.duration);
-    // These workloads end by themselves, and all others do not.
+    // The workloads `sequential` and `scan` end by themselves, and all others do not.
     let has_end = matches!(options.workload, Workload::Sequential | Workload::Scan);
     let (length, limit) = match (args.operations, time) {
         (Some(operations), limit) => (Length::Operations(operations), limit),
@@ -289,7 +289,7 @@ fn missing(options: &Options, measured: &Measured) -> (Option<String>, Option<St
     }
 }
 
-/// To measure the client's own cost, values of at most this many bytes in all are used.
+/// The most bytes of values with which the client's own cost is measured.
 const NOOP_BYTES: u64 = 64 << 20;
 const NOOP_OPERATIONS: u64 = 500_000;
 

@@ -16,7 +16,8 @@ use std::time::Duration;
 /// A run's measurements are kept in at least this many intervals, and an interval lasts at most a second.
 const INTERVALS: u32 = 20;
 
-/// The file of a result. The next two lines are the directory of TPC-C's database and the number of its warehouses.
+/// The file of a result. The next two constants are the directory of TPC-C's database and the number of its
+/// warehouses.
 const RESULT: &str = "result.json";
 const TPCC: &str = "tpcc";
 const TPCC_WAREHOUSES: &str = "2";

@@ -80,7 +80,7 @@ fn numbers(first: u32, count: u32) -> Result<Vec<u32>, Failure> {
     Ok((first..=last).collect())
 }
 
-/// Runs `each` for each item, on a thread of its own. The results come in the order of the items.
+/// Calls `each` for every item, on a thread of its own for each item. The results come in the order of the items.
 fn beside<I: Sync, T: Send>(items: &[I], each: impl Fn(usize, &I) -> T + Sync) -> Vec<T> {
     thread::scope(|scope| {
         let each = &each;
@@ -98,7 +98,7 @@ fn setup(args: &SetupArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
         .into_iter()
         .map(|tab_num| SetupParameters { tab_num, ..parameters.clone() })
         .collect();
-    // This is checked before a database or a table is made.
+    // The order of rows is checked before a database or a table is made.
     if let (Order::Sql(expression), false) = (&parameters.orderby, find(schemes, &args.at.target)?.1.orders_by_sql) {
         return Err(no_sql(expression));
     }
@@ -165,7 +165,7 @@ fn together(workers: &Workers, stop: &Stop) -> Result<(Report, Option<Failure>),
     let results = workers.results::<Report>(&crate::workers::args_of_process(), stop, &mut |_| {})?;
     let settings = results.settings();
     results.warning().iter().for_each(|warning| say(&format!("larch: {warning}")));
-    // Workers that ended early are no failure if ^C was pressed in this process, because this ended them.
+    // Workers that ended early are no failure if ^C was pressed in this process, because the ^C ended them.
     let early = results.parts.iter().find(|part| part.is_early && !stop.is_pressed());
     let early = early.map(|part| {
         let text = format!("worker {}: it was interrupted, so this is a part of the run", part.address);

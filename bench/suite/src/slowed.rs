@@ -7,8 +7,8 @@ use harness::{Clock, Counter, Failure, Outcome, Reply, Request, Rows, Session, S
 use std::hint::black_box;
 use std::time::Duration;
 
-/// The number of turns of the loop in one timing, which finds out how long a turn takes. They take some hundred
-/// microseconds in all, so most timings are not interrupted.
+/// The number of turns of the loop in one timing, which finds out how long a turn takes. These turns take some
+/// hundred microseconds in all, so most timings are not interrupted.
 const TIMED_TURNS: u64 = 500_000;
 /// How often the loop is timed. The shortest time is used, because everything else that the machine does makes a
 /// time longer.

@@ -106,8 +106,9 @@ fn make(database: &dyn Database, args: &FormArgs) -> Result<Form, Failure> {
     Ok(form)
 }
 
-/// The directory in which an embedded database would be created, if there is no database yet. An impossible
-/// database is refused before it is opened. Therefore the refused command leaves no files in this directory.
+/// The directory in which an embedded database would be created, if there is no database yet. A database that
+/// cannot be created is refused before it is opened. Therefore the refused command leaves no files in this
+/// directory.
 fn new_place(target: &Target, scheme: &Scheme) -> Option<PathBuf> {
     if scheme.name == tpcc::noop::SCHEME.name || target.place.starts_with("//") {
         return None;
@@ -455,8 +456,8 @@ fn measure(open: &Open, args: &TpccRunArgs, process: Process<'_>) -> Result<Ran,
     Ok(Ran { run, is_lost })
 }
 
-/// The warehouses of a share, and the plan for its terminals. These are the terminals that its warehouses have in
-/// the whole run.
+/// The warehouses of a share, and the plan for its terminals. These terminals are the ones that the share's
+/// warehouses have in the whole run.
 fn share_of(share: Share, warehouses: u32, whole: &Plan) -> Result<(RangeInclusive<u32>, Plan), Failure> {
     let own = share.stretch(warehouses as usize);
     let clients = harness::share::dealt(whole.clients as u64, warehouses as usize, &own) as usize;

@@ -1,6 +1,6 @@
 //! Runs that several processes do together. A coordinator divides a run among processes of `larch bench worker`,
-//! lets them begin together, and merges their results into one. The part of the run that one worker does is its
-//! *share*.
+//! lets them begin together, and merges their results into one. A share is the part of the run that one worker
+//! does.
 //!
 //! ```text
 //!   larch bench tpcc run --workers A,B          larch bench worker        (at A, and another one at B)

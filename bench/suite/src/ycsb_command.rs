@@ -281,7 +281,8 @@ impl Measuring<'_> {
         };
         if action == Action::All {
             let lines: Vec<String> = self.done.iter().filter_map(Done::seed_line).collect();
-            // In all formats except the table, a program reads the output, and it could not parse these lines.
+            // In all formats except the table, a program reads the output, and it could not parse the lines for
+            // publication.
             match is_table {
                 true => text.push_str(&format!("\n{}\n", lines.join("\n"))),
                 false => say(&lines.join("\n")),

@@ -195,7 +195,7 @@ fn half_an_hour_is_a_page_below_two_megabytes() {
     let answer = asked("half-an-hour", &html, 1280, false);
     check(&answer, html.matches("class=\"chart\"").count());
     assert!(answer["nodes"].as_u64() < Some(40_000), "{answer}");
-    // This time depends on the machine and on the other programs that run on it.
+    // The time to load and draw the page depends on the machine and on the other programs that run on it.
     eprintln!("half an hour: {} bytes, loaded and drawn in {} ms", html.len(), answer["load_millis"]);
 }
 

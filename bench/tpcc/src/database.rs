@@ -117,8 +117,8 @@ pub trait Database: Store {
     /// Whether the whole part was loaded.
     fn is_loaded(&self, part: &Part) -> Result<bool, Failure>;
 
-    /// Makes what needs all rows to be there, such as secondary indexes. An index that exists already stays as it
-    /// is.
+    /// Makes everything for which all rows must be there, such as secondary indexes. An index that exists already
+    /// stays as it is.
     fn make_indexes(&self) -> Result<(), Failure>;
 
     /// The state of the database at the moment of the call. Any number of threads can read this state.

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 #[cfg(test)]
 mod tests;
 
-/// The approximate number of bytes in a part. A part is larger if a single warehouse has more bytes than this.
+/// The approximate number of bytes in a part. A part is larger if a single warehouse has more bytes.
 const PART_BYTES: u64 = 256 << 20;
 
 /// The parts of a database. The parts with the most bytes come first.
@@ -82,7 +82,8 @@ pub struct Progress {
     pub parts_done: AtomicUsize,
     /// The number of rows that were made.
     pub rows: AtomicU64,
-    /// The number of bytes in these rows. A number has 4 or 8 bytes, and a text has the bytes of its length.
+    /// The number of bytes in these rows. A number counts as 4 or 8 bytes, and a text counts as many bytes as it
+    /// has.
     pub bytes: AtomicU64,
 }
 

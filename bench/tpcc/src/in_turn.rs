@@ -41,7 +41,7 @@ pub trait Engine {
     ///
     /// # Errors
     ///
-    /// Fails if they cannot be written. Then none of these transactions may take effect.
+    /// Fails if the transactions cannot be written. Then none of them may take effect.
     fn make_durable(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -52,7 +52,7 @@ pub fn reads_only(transaction: Transaction) -> bool {
     matches!(transaction, Transaction::OrderStatus | Transaction::StockLevel)
 }
 
-/// A session on `engine` that can have `depth` transactions under way, and at least 1.
+/// A session on `engine` that can have `depth` transactions under way, but at least one.
 pub fn session<'e, E: Engine + 'e>(engine: E, form: &Form, depth: usize, clock: Clock) -> Box<dyn Flights + 'e> {
     Box::new(InTurn {
         engine,

@@ -89,7 +89,7 @@ impl Population {
     pub fn customer(&self, warehouse: u32, district: u32, customer: u32, row: &mut Customer) {
         let stream = &mut self.stream(Table::Customer, warehouse, place(district, customer));
         (row.warehouse, row.district, row.customer) = (warehouse, district, customer);
-        // Each of the first thousand customers has another one of the thousand last names.
+        // Each of the first thousand customers has a different one of the thousand last names.
         let name = match customer {
             1..=1000 => customer - 1,
             _ => stream.skewed(self.constants.last_name_loaded, 0, 999),

@@ -62,7 +62,7 @@ impl Mode {
         self != Self::Ydb
     }
 
-    /// The differences between the specification and a run in the mode. Each difference is a sentence.
+    /// The differences between the specification and a run in this mode. Each difference is a sentence.
     pub fn deviations(self) -> Vec<&'static str> {
         let mut deviations = Vec::new();
         if !self.waits() {

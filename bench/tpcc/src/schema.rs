@@ -1,7 +1,7 @@
 //! The nine tables and their rows (clause 1.3).
 //!
 //! Warehouses, districts, customers, items and orders are numbered from 1. The place of a row in its table is its
-//! position among the rows of its warehouse in key order, from 0.
+//! position among the rows of its warehouse in key order, counted from 0.
 
 use crate::text::Text;
 
@@ -225,7 +225,7 @@ pub struct Stock {
     pub warehouse: u32,
     pub item: u32,
     pub quantity: i32,
-    /// The text that an order line gets, for each district.
+    /// For each district, the text that an order line gets from the stock.
     pub districts: [Text<24>; DISTRICTS as usize],
     pub sold: u64,
     pub orders: u32,

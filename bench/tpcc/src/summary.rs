@@ -13,8 +13,8 @@ mod tests;
 /// (clause 4.1). The efficiency is a percentage of this number.
 pub const MOST_TPMC: f64 = 12.86;
 
-/// The most new orders per minute that a warehouse can have if transactions are drawn from a deck. It is lower,
-/// because new orders are less than 45 % of the cards.
+/// The most new orders per minute that a warehouse can have if transactions are drawn from a deck. This number is
+/// lower than [`MOST_TPMC`], because new orders are less than 45 % of the cards.
 pub const MOST_TPMC_OF_DECK: f64 = 12.61;
 
 /// A result.

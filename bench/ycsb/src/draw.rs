@@ -62,7 +62,7 @@ struct Inserted {
 }
 
 impl Inserted {
-    /// The record to which this process gives `number`.
+    /// The record that has the number `number` in this process.
     #[inline]
     fn record(self, number: i64) -> i64 {
         match number < self.first {
@@ -85,8 +85,8 @@ enum ScanLength {
     Zipfian(Zipfian),
 }
 
-/// Chooses the records that a client asks for. Each client has its own value, because some of these choices have a
-/// state that changes.
+/// Chooses the records that a client asks for. Each client has a `Keys` of its own, because some kinds have a state
+/// that changes.
 #[derive(Clone)]
 enum Keys {
     Uniform(Uniform),

@@ -41,7 +41,7 @@ const BUFFERS_BYTES: usize = 64 << 20;
 const MOST_BUFFER_BYTES: usize = 64 << 10;
 /// Enough for some lines.
 const LEAST_BUFFER_BYTES: usize = 1 << 10;
-/// Every line is shorter than this: it has two names, a prefix, and two numbers of 20 digits.
+/// The most bytes of a line, which has two names, a prefix, and two numbers of 20 digits. Every line is shorter.
 const LINE_BYTES: usize = 128;
 
 thread_local! {

@@ -108,7 +108,7 @@ struct Report<'e> {
     answer: &'static str,
     /// The number of rows that the read returned.
     rows: u64,
-    /// The bytes of these rows' values.
+    /// The bytes of the returned rows' values.
     value_bytes: u64,
     /// The number of memtables that were asked.
     memtables: u64,
@@ -118,7 +118,7 @@ struct Report<'e> {
     rounds: u64,
     /// The number of pages that were read.
     page_reads: u64,
-    /// The bytes of these pages.
+    /// The bytes of the pages that were read.
     read_bytes: u64,
     /// The number of pages that were found in memory.
     page_hits: u64,

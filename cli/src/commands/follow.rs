@@ -22,7 +22,7 @@ struct Shown {
     version: u64,
     tables: usize,
     files: u64,
-    /// The total length of these files.
+    /// The total length of the shown database's files.
     file_bytes: u64,
     /// The memory of rows that are not in files yet.
     memory_bytes: u64,

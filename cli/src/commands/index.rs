@@ -53,7 +53,7 @@ pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
                 args.table
             )));
         }
-        // In which place of a row a column lies depends on the other columns and on the types of the key. So a
+        // The place of a column in a row depends on the other columns and on the types of the key. Therefore a
         // declaration with a number instead of a name could mean another column than the user thinks.
         (Some(declared), Some(schema)) if schema.format != Format::Jsonl && !declared.groups().is_empty() => {
             return Err(Failure::Usage(format!(
@@ -87,7 +87,7 @@ pub fn create(common: &Common, args: &CreateIndex) -> Result<()> {
 pub fn drop_index(common: &Common, args: &DropIndex) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
     let table = database::table(&database, &args.dir, &args.table)?;
-    // This look-up names the index in its error if the index does not exist.
+    // The index is looked up first to name it in the error if it does not exist.
     drop(database::index(&table, &args.name)?);
     table.drop_index(&args.name)?;
     drop(table);

@@ -136,7 +136,7 @@ fn a_csv_row_may_have_any_text_and_does_not_end_the_input() {
 
 #[test]
 fn csv_is_read_alike_in_pieces_of_any_size() {
-    /// A reader that returns this many bytes at a time.
+    /// A reader that returns a given number of bytes at a time.
     struct Pieces<'t>(usize, &'t [u8]);
     impl io::Read for Pieces<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -81,7 +81,7 @@ impl GroupSpec {
     }
 }
 
-/// The groups with the given names, as numbers from 0 and in the order of the names. If no name is given, all
+/// The groups with the given names, as numbers from 0 and in the order of the names. If no name is given, it is all
 /// groups.
 pub fn choose(groups: &[String], asked: &[String]) -> Result<Vec<usize>, String> {
     if asked.is_empty() {

@@ -29,7 +29,7 @@ impl Worker {
         worker
     }
 
-    /// The next line of its output that contains `part`.
+    /// The next line of the worker's output that contains `part`.
     fn line_with(&mut self, part: &str) -> String {
         let mut all = String::new();
         loop {

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 /// More rows than a writer writes before it notices a living worker and has something to compact.
 const MOST_ROWS: u64 = 2_000_000;
 
-/// Starts a worker. Returns it and the lines that it prints.
+/// Starts a worker. Returns the worker and the lines that it prints.
 fn start(session: &Session, args: &[&str]) -> (Child, Receiver<String>) {
     let mut child = session.start(&[&["compaction-worker", "db"], args].concat());
     let lines = BufReader::new(child.stdout.take().expect("it was asked for")).lines();

@@ -15,7 +15,7 @@ fn report(session: &Session, read: &[&str]) -> Value {
     serde_json::from_str(&session.run(&args).ok()).expect("a report is JSON")
 }
 
-/// The number of pages of a kind that were read from all files.
+/// The number of pages of the kind `kind` that were read from all files.
 fn read_of(report: &Value, kind: &str) -> u64 {
     let files = report["files"].as_array().expect("files are a list").iter();
     let pages = files.flat_map(|file| file["pages"].as_array().expect("pages are a list"));

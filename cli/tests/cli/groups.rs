@@ -210,7 +210,8 @@ fn parts_of_another_program_are_shown_and_not_written() {
     for key in ["a", "b", "c"] {
         session.run(&["delete", "db", "t", key]).ok();
     }
-    // This also holds for an empty table of another program: no import has made it, so no import makes it again.
+    // An empty table of another program keeps its groups, too: no import has made the table, so no import makes it
+    // again.
     session
         .import(&["--format", "tsv"], "d\t4\n")
         .fails(3, &["table t holds raw keys and values in groups hot, cold,"]);

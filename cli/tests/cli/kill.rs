@@ -13,8 +13,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::Child;
 
 const KILLS: u32 = 20;
-/// After so many bytes, the import has certainly made its table. This is more than larch reads before that (one
-/// read of at most 64 KiB, the size of a pipe) plus the bytes that wait in the pipe.
+/// The number of bytes after which the import has certainly made its table. It is more than larch reads before that
+/// (one read of at most 64 KiB, the size of a pipe) plus the bytes that wait in the pipe.
 const SURELY_BEGUN: usize = 160 << 10;
 
 /// A random generator for this run, and the seed to repeat the run.

@@ -292,7 +292,7 @@ const TRIED: &[(&str, &str, &str)] = &[
     ("plan --json", "larch plan --rows 1e9 --row-bytes 100 --json", ""),
 ];
 
-/// Options for opening a database, which many commands have. Each comes with a value if it takes one. With
+/// Options for opening a database, which many commands have. Each option comes with a value if it takes one. With
 /// `--verbose`, the engine prints the options with which the database was opened. Other tests check what each
 /// option does.
 const OF_OPENING: &[(&str, &str)] = &[

@@ -17,7 +17,7 @@ fn terminal() -> (File, File) {
     (File::from(ours), theirs)
 }
 
-/// The bar appears after a second of work. This is more rows than can be read before that.
+/// The bar appears after a second of work. These are more rows than can be read in a second.
 const MOST_ROWS: u64 = 100_000_000;
 
 #[test]
@@ -27,7 +27,7 @@ fn long_work_shows_how_far_it_is_on_a_terminal_and_takes_it_away_again() {
     let mut command = session.command(&["import", "db", "t", "-", "--format", "tsv"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(theirs).env("TERM", "xterm");
     let mut child = command.spawn().expect("larch was built");
-    // This drops the test's last copy of the program's end.
+    // Dropping the command drops the test's last copy of the program's end.
     drop(command);
 
     let seen = Arc::new(AtomicBool::new(false));

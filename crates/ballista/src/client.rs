@@ -54,7 +54,7 @@ impl Elsewhere for Cluster {
         // The client only sends plans, so it opens no databases.
         let databases = Databases::new(Arc::new(|place| exec_err!("{place} is not read by the process that asks")));
         let config = here.config().clone().with_ballista_logical_extension_codec(LogicalCodec::new(&databases));
-        // With this, the client notices if an executor stops while it sends rows.
+        // With these keep-alive messages, the client notices if an executor stops while it sends rows.
         let config = config.with_ballista_override_create_grpc_client_endpoint(Arc::new(|endpoint| {
             let alive = endpoint.http2_keep_alive_interval(ALIVE).keep_alive_timeout(ALIVE);
             Ok(alive.keep_alive_while_idle(true).connect_timeout(ALIVE))

@@ -6,8 +6,8 @@
 //! each exchange into a shuffle, and a shuffle keeps no order. When Ballista divides the plan, it also swaps the
 //! sides of joins. In some stages it sorts the rows again, and in others it does not.
 //!
-//! Therefore, for the rules that depend on an order, every order in the plan ends at a [`Cut`]. They add a sort
-//! where one is needed:
+//! Therefore, for the rules that depend on an order, every order in the plan ends at a [`Cut`]. The rules add a
+//! sort where one is needed:
 //!
 //! ```text
 //! as DataFusion plans it                       as its rules see it                    what Ballista gets
@@ -42,16 +42,16 @@ use std::fmt;
 type Plan = Arc<dyn ExecutionPlan>;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
-/// How many times a rule may run. It may have to add exchanges, because an order that made them unnecessary is
+/// How many times a rule may run. A rule may have to add exchanges, because an order that made them unnecessary is
 /// gone. Each exchange is added only once. If more runs are needed, the rules do not agree about the plan.
 const ATTEMPTS: usize = 8;
 
 /// The session in which the scheduler plans a query.
 ///
 /// A query is planned once, before it begins, whatever the client asks for. Ballista 55 has another planner, which
-/// plans the rest of a query again after each stage. It may swap the sides of joins beneath a stage that has ended.
-/// The readers of such a stage then expect the number of partitions in the new plan, and not the number that the
-/// stage has written. As a result, rows are missing in the answer.
+/// plans the rest of a query again after each stage. This planner may swap the sides of joins beneath a stage that
+/// has ended. The readers of such a stage then expect the number of partitions in the new plan, and not the number
+/// that the stage has written. As a result, rows are missing in the answer.
 ///
 /// # Errors
 ///

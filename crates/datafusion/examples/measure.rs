@@ -1,5 +1,6 @@
 //! Measures how long queries take on a table of Larch, and on a Parquet file with the same rows in the same order.
-//! It also counts the pages that Larch reads for them. `cargo x sql --measure` runs it; see `docs/guide/sql.md`.
+//! It also counts the pages that Larch reads for these queries. `cargo x sql --measure` runs it; see
+//! `docs/guide/sql.md`.
 //!
 //! ```text
 //! measure [--rows N] [--repeats N] [--threads N] [--directory DIR] [--only TEXT]
@@ -7,8 +8,8 @@
 //! row:   id u64 | amount i64, price f64 | text of 76 bytes       100 bytes, in three places: key, first group, second group
 //! ```
 //!
-//! With TEXT, only queries whose names contain it are asked. The two sides are asked in turns, and their medians
-//! are compared.
+//! With the argument TEXT, only queries whose names contain TEXT are asked. The two sides are asked in turns, and
+//! their medians are compared.
 //! *Cached*: the query was asked before. *Cold*: the files were removed from the system's memory, and the database
 //! has just been opened.
 

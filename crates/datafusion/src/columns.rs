@@ -33,8 +33,8 @@ const WHOLE_128: DataType = DataType::Decimal256(39, 0);
 /// The most column groups that can be named. No table has so many.
 const MAX_GROUPS: usize = 1 << 16;
 
-/// Where the columns of a table lie in its rows, and their types. They are parsed from text, and `Display` writes
-/// this text.
+/// Where the columns of a table lie in its rows, and their types. The columns are parsed from text, and `Display`
+/// writes the same text.
 ///
 /// ```
 /// use larch_datafusion::Columns;
@@ -52,7 +52,7 @@ pub struct Columns {
 /// A key, or a part of a value, with the columns in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The column group that contains it, or `None` for the key.
+    /// The column group that contains the bytes, or `None` for the key.
     pub group: Option<usize>,
     /// How the bytes consist of fields.
     pub form: Form,
@@ -98,9 +98,9 @@ pub struct Field {
 /// A step of a path from the root of a JSON value to a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// To a member of an object.
+    /// A step to a member of an object.
     Member(String),
-    /// To an element of an array, counted from 0.
+    /// A step to an element of an array, counted from 0.
     Element(usize),
 }
 

@@ -1,5 +1,5 @@
 //! `larch sql`: answers statements about the tables of a database, and prints rows as they come. This module does
-//! not know how a table is read, and in which process.
+//! not know how a table is read, or in which process.
 
 use crate::minus::{self, Minus};
 use crate::{BadColumns, BadRow, BuiltFormat, FORMAT, LarchFactory, LarchTable, MergeJoinFilters, Provide, Unwritable};

@@ -43,7 +43,7 @@ pub struct Filler {
 /// A source, and the fields that a query needs from it.
 struct Wanted {
     form: Form,
-    /// The number of its part among the parts that are read, or `None` for the key.
+    /// The number of the source's part among the parts that are read, or `None` for the key.
     part: Option<usize>,
     /// The fields up to the last one that is needed.
     fields: Vec<Place>,
@@ -58,9 +58,9 @@ struct Wanted {
 #[derive(Clone, Copy)]
 struct Place {
     field_type: FieldType,
-    /// The number of its array, or `None` if the query does not need the field.
+    /// The number of the field's array, or `None` if the query does not need the field.
     array: Option<usize>,
-    /// The number of its column, or `None` if the field is not a column.
+    /// The number of the field's column, or `None` if the field is not a column.
     column: Option<usize>,
     /// The number of bytes that the field has in every tuple, or `None` if this number differs from tuple to tuple,
     /// or if the field is descending.

@@ -1,9 +1,9 @@
 //! Changes filters of outer merge joins, so that they can be evaluated for a row without a partner.
 //!
 //! `SortMergeJoinExec` of DataFusion 55.2 evaluates the filter of an outer join even for rows whose keys have no
-//! match. The columns of the other side are NULL then. It discards the result of this evaluation. But the filter's
-//! schema says that such a column is never NULL, so the query ends with `Column 'y' is declared as non-nullable but
-//! contains null values`:
+//! match. The columns of the other side are NULL then. DataFusion discards the result of this evaluation. But the
+//! filter's schema says that such a column is never NULL, so the query ends with `Column 'y' is declared as
+//! non-nullable but contains null values`:
 //!
 //! ```text
 //! SELECT * FROM a LEFT JOIN b ON a.x = b.x AND a.y < b.y       a: (1, 5)  b: (2, 9)       filter: 5 < NULL

@@ -17,8 +17,9 @@ use larch::{Key, Readable};
 /// not known before the scan.
 const MAX_COUNTED_RANGES: usize = 64;
 
-/// An estimate has a lower and an upper bound. If they differ by at most this number of rows, an exact count
-/// replaces the estimate. Each end of a range that lies within a file adds the rows of one page to this difference.
+/// An estimate has a lower and an upper bound. If the two bounds differ by at most this number of rows, an exact
+/// count replaces the estimate. Each end of a range that lies within a file adds the rows of one page to this
+/// difference.
 const MAX_UNCERTAIN_ROWS: u64 = 4096;
 
 /// The least number of bytes for which another reader is useful.

@@ -1,6 +1,6 @@
-//! The parts of PostgreSQL's protocol (version 3) for requests that are sent a million times: it builds the
-//! messages of a prepared statement, and reads the server's messages in the buffer where they arrived. The crate
-//! `postgres-protocol` is used for the messages at the start of a session, and for the tags and lengths of
+//! The parts of PostgreSQL's protocol (version 3) for requests that are sent a million times. This module builds
+//! the messages of a prepared statement, and reads the server's messages in the buffer where they arrived. The
+//! crate `postgres-protocol` is used for the messages at the start of a session, and for the tags and lengths of
 //! messages. That crate has the other parts as well. But a request costs 165 ns with that crate and 18 ns with this
 //! module. The crate also allocates memory for each message that it parses.
 //!
@@ -67,7 +67,7 @@ impl Inbox {
         Ok(self.next_bytes()?.is_some())
     }
 
-    /// Length of the next message, if all of it is here.
+    /// The length of the next message, or `None` if not all of it has arrived.
     #[inline]
     fn next_bytes(&self) -> Result<Option<usize>, Malformed> {
         let waiting = &self.bytes[self.start..self.end];

@@ -13,8 +13,8 @@ const FILE_BYTES: u64 = 64 << 20;
 /// How many rows are written between two checks of the file's size. A check costs more than writing a row.
 const LOOK_ROWS: u64 = 1024;
 
-/// Takes rows, whose keys must rise, and writes them into as many files as they need. When it is dropped, it
-/// removes the files that RocksDB has not taken in.
+/// Takes rows, whose keys must rise, and writes them into as many files as they need. When a `SortedFiles` is
+/// dropped, it removes the files that RocksDB has not taken in.
 pub struct SortedFiles<'o> {
     options: &'o Options,
     folder: &'o Path,

@@ -28,13 +28,13 @@ type Db = OptimisticTransactionDB<MultiThreaded>;
 /// The column family that every database has.
 const DEFAULT: &str = "default";
 
-/// A table's flushed rows stay in memory until one part in this many of the write buffer has been written after
-/// them. With these rows, a commit can find the keys that were written since its snapshot. With a write buffer of
-/// 256 MiB, the part is 8 MiB, which is thousands of transactions. A transaction that is older than these rows is
-/// tried again.
+/// A table's flushed rows stay in memory until the rows written after them fill a part of the write buffer. The
+/// part is the buffer's size divided by this number. With these rows, a commit can find the keys that were written
+/// since its snapshot. With a write buffer of 256 MiB, the part is 8 MiB, which is thousands of transactions. A
+/// transaction that is older than these rows is tried again.
 const HISTORY_PART: u64 = 32;
 
-/// The filter of a memtable takes at most one part in this many of the memtable. Each column family has such a
+/// A memtable's filter takes at most the memtable's size divided by this number. Each column family has such a
 /// filter, even if the family has no rows.
 const FILTER_PART: u64 = 50;
 

@@ -248,7 +248,7 @@ fn sql_of(access: &Access, statement: Statement) -> String {
     let range = "mykey BETWEEN ?1 AND ?2";
     match (statement, index_only) {
         (Statement::Read, false) => format!("SELECT count(*), max(scratch) FROM {table} WHERE {range}"),
-        // SQLite would look a `max` of an indexed column alone up in the index, without reading the keys.
+        // SQLite would look up a `max` alone in the index, without reading the keys of the range.
         (Statement::Read, true) => format!("SELECT count(*), max(mykey) FROM {table} WHERE {range}"),
         (Statement::Update, false) => {
             format!("UPDATE {table} SET scratch = scratch + 1 WHERE {range} RETURNING scratch")

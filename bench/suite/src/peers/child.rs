@@ -234,7 +234,7 @@ impl Held {
                     properties.push(("hotspotdatafraction", share.to_string()));
                     properties.push(("hotspotopnfraction", "0.95".to_owned()));
                 }
-                // Keys of inserts come after the keys of the load. In a later repeat, they meet rows that an
+                // Keys of inserts come after the keys of the load. In a later repeat, inserts meet rows that an
                 // earlier repeat inserted.
                 let settings = settings(name, &properties)?;
                 run(store, &Run::new(&settings, measure.seed), &plan, stop)

@@ -63,7 +63,7 @@ pub struct Measure {
     pub warmup_millis: u64,
     /// The length of the window.
     pub millis: u64,
-    /// The run ends as soon as this many operations were done.
+    /// The number of operations after which the run ends.
     pub operations: Option<u64>,
     /// Decides every operation.
     pub seed: u64,
@@ -160,9 +160,10 @@ pub enum Deed {
 pub enum Way {
     /// They are not connected by a transaction.
     Apart,
-    /// In a transaction, whose commit checks the rows that it writes.
+    /// The get and the put are in a transaction. Its commit checks the rows that it writes.
     WritesChecked,
-    /// In a transaction, whose commit checks the rows that it writes and the rows that it has read.
+    /// The get and the put are in a transaction. Its commit checks the rows that it writes and the rows that it has
+    /// read.
     AllChecked,
 }
 
@@ -246,10 +247,11 @@ pub struct Sample {
     pub settings: Vec<(String, String)>,
     /// The time that 99 of 100 operations did not exceed.
     pub p99_nanos: u64,
-    /// How many row pages reads of single keys found in the cache, as the store counts them; 0 if the store does
-    /// not.
+    /// How many row pages reads of single keys found in the cache, as the store counts them, or 0 if the store does
+    /// not count them.
     pub point_hits: u64,
-    /// How many row pages reads of single keys had to read, as the store counts them; 0 if the store does not.
+    /// How many row pages reads of single keys had to read, as the store counts them, or 0 if the store does not
+    /// count them.
     pub point_reads: u64,
     /// How often writes were stopped during the order because level 0 was full, as the store counts it; `None` if
     /// the store does not count it.
@@ -267,7 +269,7 @@ pub struct Sample {
 /// What a thread did beside a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkDone {
-    /// The number of rows that it read, or of entries in the index that it built. It is 0 for a compaction.
+    /// The number of rows that the thread read, or of entries in the index that it built. It is 0 for a compaction.
     pub rows: u64,
     /// How long it took.
     pub nanos: u64,

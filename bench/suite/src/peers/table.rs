@@ -84,7 +84,8 @@ impl Row {
         if self.less_is_better { Bound::AtMost(goal.ratio) } else { Bound::AtLeast(goal.ratio) }
     }
 
-    /// Notes that engine `at` failed. Its earlier figures in this row are removed, because they are no result.
+    /// Notes that engine `at` failed. The engine's earlier figures in the row are removed, because they are no
+    /// result.
     pub fn fail(&mut self, at: usize) {
         self.figures[at].clear();
         self.failed.push(at);

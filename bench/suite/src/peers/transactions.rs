@@ -21,7 +21,7 @@ use std::time::Duration;
 /// Larch must come first, because the goals of the first engine are checked.
 const ENGINES: [(&str, &str); 2] = [("larch", "cache=4GiB"), ("rocksdb", "cache=4GiB&transactions=optimistic")];
 
-/// The warm-up is one part in this many of the measured time.
+/// The length of the warm-up is the measured time divided by this number.
 const WARMUP: u32 = 4;
 
 /// Figures of transactions that other commands measure.

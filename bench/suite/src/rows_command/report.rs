@@ -34,7 +34,7 @@ pub struct Report {
     sessions: Vec<SessionReport>,
     /// The number of rows that all sessions accessed.
     rows: u64,
-    /// The seconds from the first begin of a session to the last end.
+    /// The seconds from the moment when the first session began to the moment when the last session ended.
     seconds: f64,
     rows_per_second: f64,
     page_reads: Option<u64>,
@@ -149,8 +149,8 @@ impl Report {
     }
 
     /// Merges the reports of several processes. Each report comes with a name for messages. The result contains all
-    /// sessions. Page reads are counted by the server that all processes use. Therefore the page reads of the
-    /// report with the most are taken.
+    /// sessions. Page reads are counted by the server that all processes use. Therefore the largest number of page
+    /// reads in a report is taken.
     ///
     /// # Errors
     ///
@@ -189,7 +189,7 @@ impl Report {
             cost: Cost::merged(&all().map(|report| &report.cost).collect::<Vec<_>>()),
             ..first.clone()
         };
-        // The begins and ends are not compared, because the clocks of the machines may differ.
+        // The seconds are not computed from begins and ends, because the clocks of the machines may differ.
         let seconds = all().map(|report| report.seconds).fold(0.0, f64::max);
         Ok(Self { seconds, ..merged }.rated())
     }
@@ -205,7 +205,7 @@ impl Report {
         self.rows
     }
 
-    /// The seconds from the first begin of a session to the last end.
+    /// The seconds from the moment when the first session began to the moment when the last session ended.
     pub fn seconds(&self) -> f64 {
         self.seconds
     }

@@ -64,7 +64,7 @@ pub fn beside<T>(
     std::thread::scope(|scope| {
         let checking = scope.spawn(move || {
             let mut checks = Checks::default();
-            // This is an error if the run ended before it called the function.
+            // Receiving fails if the run ends before the checks begin.
             if begun.recv().is_err() {
                 return checks;
             }
@@ -86,8 +86,8 @@ pub fn beside<T>(
     })
 }
 
-/// Ends the checks when it is dropped, even if the run panics. After this, no further check begins, and a thread
-/// that still waits for the begin ends.
+/// When an `Over` is dropped, it ends the checks, even if the run panics. After this, no further check begins, and
+/// a thread that still waits for the begin ends.
 struct Over<'o>(&'o AtomicBool, Sender<()>);
 
 impl Drop for Over<'_> {

@@ -96,7 +96,8 @@ impl Workers {
             }
             let mut course = Course::new(self, writers, events);
             let ended = course.run(args, stop, watch);
-            // This ends the threads that still listen to a worker, and the workers that still work.
+            // Ending the connections ends the threads that still listen to a worker, and the workers that still
+            // work.
             course.writers.iter().for_each(Writer::end);
             ended.and_then(|()| course.results())
         })
@@ -341,7 +342,7 @@ pub struct Results<R> {
     pub parts: Vec<Part<R>>,
     /// Why a worker has no result, or `None` if all workers have one.
     pub lost: Option<Failure>,
-    /// The time between the begin of the first worker and the begin of the last worker.
+    /// How much later the last worker began than the first one.
     apart: Option<Duration>,
 }
 

@@ -71,7 +71,7 @@ pub struct Outcome {
     result: Value,
     /// Whether the worker ended before its run was complete, because something was lost or the run was interrupted.
     pub is_early: bool,
-    /// The machine on which it was measured.
+    /// The machine on which the result was measured.
     pub machine: String,
 }
 
@@ -93,7 +93,7 @@ impl Outcome {
     ///
     /// # Errors
     ///
-    /// Fails if it is a result of another workload.
+    /// Fails if the result belongs to another workload.
     pub fn result<R: DeserializeOwned>(self) -> Result<R, String> {
         serde_json::from_value(self.result).map_err(|error| format!("its result is none that is known here: {error}"))
     }

@@ -1,5 +1,5 @@
 //! A secret that only the coordinator and its workers know. It is never sent. Each side proves that it has the
-//! secret, with a keyed hash (HMAC-SHA256) of two random numbers; each side has drawn one of them for this
+//! secret, with a keyed hash (HMAC-SHA256) of two random numbers. Each side has drawn one of these numbers for this
 //! connection. The hash also contains a text that differs between the sides, so that neither side can send back
 //! what it received.
 

@@ -61,7 +61,7 @@ fn a_run_by_hand_is_consistent() {
     rows.pay((1, 1), (2, 10, 3000), 100);
     rows.pay((1, 1), (2, 10, 3000), 200);
     rows.pay((2, 5), (1, 10, 1), 500_000);
-    // After this many deliveries, order 3001 is delivered, too.
+    // After 901 deliveries, order 3001 is delivered, too.
     for _ in 0..901 {
         rows.deliver(1, 3);
     }
@@ -580,7 +580,7 @@ fn findings_beyond_the_first_hundred_are_counted() {
 
 #[test]
 fn a_check_ends_when_it_is_told_to_stop() {
-    /// A view that counts the customer rows of warehouse 2, and sets `stop` after this number of them.
+    /// A view that counts the customer rows of warehouse 2, and sets `stop` after a given number of them.
     struct Stopping<'t> {
         rows: Rows,
         after: u32,

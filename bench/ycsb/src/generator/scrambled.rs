@@ -1,8 +1,9 @@
 //! Draws numbers, some of which are much likelier than others. The likely numbers are spread over the range:
 //! `ScrambledZipfianGenerator`.
 //!
-//! It draws a zipfian number among 10^10 items, hashes this number, and maps the hash to the range by a remainder.
-//! Therefore the likelihoods do not depend on the length of the range, and no constant has to be computed for it.
+//! The generator draws a zipfian number among 10^10 items, hashes this number, and maps the hash to the range by a
+//! remainder. Therefore the likelihoods do not depend on the length of the range, and no constant has to be
+//! computed for it.
 
 use super::Zipfian;
 use crate::key::fnv;

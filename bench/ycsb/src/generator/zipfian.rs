@@ -1,11 +1,11 @@
 //! Draws numbers. A small number is likelier than a large number: `ZipfianGenerator`, after Gray, Sundaresan,
 //! Englert, Baclawski and Weinberger, "Quickly generating billion-record synthetic databases", SIGMOD 1994.
 //!
-//! `zetan` is the sum of `1 / i^theta`, for `i` from 1 to the number of items. `zetan` is the sum of `1 / i^theta`
-//! over all items. When the number of items grows, the new terms are added to this sum. The original computes a
-//! power for each item. Here, a power is computed only for the first [`TERMS`] items, so the sum of these terms
-//! equals the original's sum to the last bit. The terms of all later items are computed in one step. Therefore a
-//! range of any length is ready in a fraction of a second.
+//! The constant theta is 0.99. `zetan` is the sum of `1 / i^theta`, for `i` from 1 to the number of items. When the
+//! number of items grows, the new terms are added to this sum. The original computes a power for each item. Here, a
+//! power is computed only for the first [`TERMS`] items, so the sum of these terms equals the original's sum to the
+//! last bit. The terms of all later items are computed in one step. Therefore a range of any length is ready in a
+//! fraction of a second.
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +24,8 @@ pub struct Zipfian {
     items: i64,
     base: i64,
     alpha: f64,
-    /// `1 + 0.5^theta`. If the scaled random number is at least 1 and less than this, the second item is drawn.
+    /// `1 + 0.5^theta`. If the scaled random number is at least 1 and less than this constant, the second item is
+    /// drawn.
     second: f64,
     zeta2theta: f64,
     constants: Constants,

@@ -112,8 +112,8 @@ impl Lines<'_> {
         self.push(metric, measurement, Value::Real(value));
     }
 
-    /// The number of requests of a metric. It includes requests without a time, because they were written together
-    /// with others.
+    /// The number of requests of a metric. It includes requests that have no time because they were written
+    /// together with others.
     fn operations(&mut self, name: &str, times: &Times, returns: &[(String, u64)]) {
         let batched = returns.iter().filter(|(status, _)| status == BATCHED).map(|(_, count)| count).sum::<u64>();
         self.whole(name, "Operations", times.count() + batched);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::schema::groups::GroupSpec;
 
-/// In the tables below, the key and the groups name this number of columns.
+/// The number of columns that the key and the groups name in the tables below.
 const NAMED: usize = 4;
 
 /// How the columns of a table are split. The code under test does not see this, only the result of

@@ -96,7 +96,7 @@ fn two_executors_answer_as_one_process_does() {
 #[test]
 fn each_executor_reads_only_its_partitions() {
     let (_scratch, directory) = filled("ballista-reads");
-    // These are the pages that a single process reads for all rows.
+    // The pages that a single process reads for all rows.
     let database = Database::builder(&directory).read_only(true).cache_bytes(256 << 20).open().expect("it is there");
     let orders = database.existing_table("orders").expect("it can be asked").expect("it is there");
     let all = orders.select(["main", "note"]).expect("it has them").iter();

@@ -105,11 +105,11 @@ fn queries() -> Vec<Query> {
             // These queries return the joined rows and not sums of them.
             "SELECT a.id, b.id, b.half FROM middle a LEFT JOIN small b ON a.few = b.few",
             "SELECT a.id, a.half, b.half FROM small a FULL JOIN middle b ON a.id = b.id WHERE b.id IS NULL OR b.id < 300",
-            // These join a table with itself, once and twice.
+            // These queries join a table with itself, once and twice.
             "SELECT count(*), sum(a.many + b.many) FROM large a JOIN large b ON a.id = b.id",
             "SELECT a.few, count(*), sum(b.id) FROM middle a JOIN middle b ON a.few = b.few GROUP BY a.few",
             "SELECT count(*), sum(c.id) FROM middle a JOIN middle b ON a.id = b.many JOIN middle c ON b.id = c.many",
-            // These have several joins: a chain of tables, and joins whose sides are joins.
+            // These queries have several joins: a chain of tables, and joins whose sides are joins.
             "SELECT count(*), sum(l.many) FROM large l, middle m, small s WHERE l.few = m.many AND m.few = s.few",
             "SELECT s.few, count(*) FROM large l JOIN middle m ON l.many = m.id JOIN small s ON m.half = s.half GROUP BY s.few",
             "SELECT count(*), sum(x.i), sum(y.i) FROM (SELECT l.id i, s.few f FROM large l JOIN small s ON l.few = s.many) x \
@@ -126,7 +126,7 @@ fn queries() -> Vec<Query> {
             "SELECT count(*), sum(id) FROM large l WHERE NOT EXISTS (SELECT 1 FROM small s WHERE s.many = l.many)",
             "SELECT count(*), sum(id) FROM large l WHERE many > (SELECT avg(many) FROM middle m WHERE m.few = l.few)",
             "SELECT count(*), sum(id) FROM large WHERE id > (SELECT max(id) FROM middle)",
-            // These have no equality, or a side without rows.
+            // These queries have no equality, or a side without rows.
             "SELECT count(*), sum(a.id * b.id) FROM small a, small b",
             "SELECT count(*), sum(a.id) FROM middle a JOIN small b ON a.many < b.many",
             "SELECT count(*), sum(a.id), sum(b.id) FROM middle a LEFT JOIN small b ON a.many < b.many AND b.few = 3",

@@ -29,11 +29,11 @@ pub enum Builder {
     Whole128(Decimal256Builder, Kind),
     F32(Float32Builder),
     F64(Float64Builder),
-    /// The number is the bytes of content so far.
+    /// The number counts the bytes of content so far.
     String(StringViewBuilder, usize),
-    /// The number is the bytes of content so far.
+    /// The number counts the bytes of content so far.
     Bytes(BinaryViewBuilder, usize),
-    /// The number is the bytes of each value.
+    /// The number is the size of each value in bytes.
     Fixed(FixedSizeBinaryBuilder, usize),
 }
 

@@ -20,7 +20,7 @@ pub struct Copying {
     connection: Connection,
     part: Part,
     columns: [u8; 2],
-    /// The offset in the outbox of the length field of the message that is being filled.
+    /// Where the length field of the current message lies in the outbox.
     length_at: usize,
 }
 

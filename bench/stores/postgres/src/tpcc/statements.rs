@@ -2,8 +2,8 @@
 //! which of them are sent together.
 //!
 //! A statement does all the work for which the server needs no further message from the client. Therefore a
-//! transaction takes one round trip, and only a new order takes two. If a value depends on other values, the
-//! statement that writes it also computes it. This is correct at every isolation level: at read committed, a
+//! transaction takes one round trip, and only a new order takes two. If a value depends on other values, the server
+//! computes it in the statement that writes it. This is correct at every isolation level: at read committed, a
 //! statement that waited for a row sees the newest version of this row.
 //!
 //! ```text
@@ -246,7 +246,7 @@ const PAYMENT_RESULTS: &[(&str, &str)] = &[
     ("int4", "500"),
     ("int8", "-1000"),
     ("text", "NULL"),
-    // These values are shown by a terminal, but screens do not keep them.
+    // A terminal shows the following values, but our screens do not contain them.
     ("varchar", "'a street of it'"),
     ("bpchar", "'WA'"),
     ("varchar", "'a street of it'"),

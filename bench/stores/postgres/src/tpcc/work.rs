@@ -33,7 +33,7 @@ struct State {
     is_last: bool,
     /// Whether the server has rolled the new order back. It must do so if an item is missing.
     is_rolled_back: bool,
-    /// How many rows came from the statement whose rows must not be missing.
+    /// The number of rows that have come from the statement that must return rows.
     rows: u32,
     order: Entered,
     /// The order lines in the order in which their stocks are locked. All orders use the same order of stocks, so

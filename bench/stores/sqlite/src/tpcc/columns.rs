@@ -1,5 +1,5 @@
-//! The nine tables in SQL: the statements that create them, the way from rows to parameters of statements, and the
-//! way from results to rows. Money is in cents, rates are in ten-thousandths, and times are in microseconds, so all
+//! The nine tables in SQL: the statements that create them, how rows become parameters of statements, and how
+//! results become rows. Money is in cents, rates are in ten-thousandths, and times are in microseconds, so all
 //! numbers are integers.
 //!
 //! If the key of a table has several columns, the table is a tree of its rows in the order of this key (`WITHOUT

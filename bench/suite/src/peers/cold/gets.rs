@@ -40,8 +40,8 @@ pub fn measure(ground: &mut Ground) -> Table {
     table
 }
 
-/// Measures uniform gets by a number of clients. They fill three rows of the table: the rate, and the reads and the
-/// processor time of a get.
+/// Measures uniform gets by a number of clients. The results fill three rows of the table: the rate, and the reads
+/// and the processor time of a get.
 pub fn uniform(
     ground: &Ground,
     peers: &mut [crate::peers::herd::Peer],
@@ -100,7 +100,7 @@ pub fn table(engines: &[ColdEngine], disk: &'static str) -> Table {
     for (_, names) in THREADS {
         let mut goals: Vec<Goal> =
             ["rocksdb 16K", "rocksdb parts 16K", "fjall"].into_iter().map(|name| beside(name, 0.95)).collect();
-        // The engines of the next two goals have pages of 4 KiB on both sides.
+        // In the next two goals, both engines have pages of 4 KiB.
         goals.extend([small("redb", 0.95), small("lmdb", 1.0)]);
         table.add(Row::new(names[0], "K/s", goals));
         let goals = vec![figure(1.02), Goal { against: Against::FigureOf("larch 16K, 16 MiB"), ratio: 1.05 }];

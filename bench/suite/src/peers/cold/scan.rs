@@ -12,7 +12,7 @@ const DISK: &str = "fio";
 const RATE: &str = "read from disk";
 const ROWS: &str = "rows";
 
-/// A scan reads ahead at most one part in this many of the cache.
+/// A scan reads ahead at most the size of the cache divided by this number.
 const AHEAD_SHARE: u64 = 8;
 
 /// Measures the scan. Each process has the memory limit.
