@@ -1,5 +1,5 @@
 //! Inspects a database: counters, checks, dumps, and explanations of reads. Nothing in this folder changes what a
-//! read returns. It does not know how data is written.
+//! read returns. This module does not know how data is written.
 
 pub mod check;
 pub mod dump;

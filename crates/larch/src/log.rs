@@ -1,5 +1,5 @@
 //! The write-ahead log: one record for each commit, in commit order, and the protocol that makes these records
-//! durable. It does not know what tables are, or where commits are applied.
+//! durable. This module does not know what tables are, or where commits are applied.
 //!
 //! ```text
 //! payload of a record:   version u64 | op count u32 | ops (see `batch`)

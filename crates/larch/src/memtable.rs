@@ -1,5 +1,5 @@
-//! Rows of one table in memory, ordered by key and version. It does not know which versions a reader should see,
-//! which commits are durable, or when the memtable is flushed.
+//! Rows of one table in memory, ordered by key and version. This module does not know which versions a reader
+//! should see, which commits are durable, or when the memtable is flushed.
 //!
 //! Rows are in a skip list in an arena (decision 47). They are ordered by key, and for each key from the newest
 //! version to the oldest. So one search finds "the newest version at or before `at`". Range erases are kept beside
@@ -125,8 +125,8 @@ impl Memtable {
         (before, fragments.memory_bytes())
     }
 
-    /// As [`Memtable::get`], but `at` must be a visible version: the filter may not know a row yet that is still
-    /// being applied.
+    /// The same as [`Memtable::get`], but `at` must be a visible version: the filter may not know a row yet that is
+    /// still being applied.
     #[inline]
     pub fn look_up(&self, key: &SoughtKey<'_>, at: Version) -> Option<MemRow> {
         let is_denied = self.filter.as_ref().is_some_and(|filter| !filter.may_have(key.hash()));

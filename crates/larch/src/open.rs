@@ -1,5 +1,5 @@
 //! Opens a database: reads the manifest, recovers commits from logs, and begins the background work. It reads no
-//! page of any SST. It does not know how a log is read.
+//! page of any SST. This module does not know how a log is read.
 
 mod begin;
 pub mod idle;

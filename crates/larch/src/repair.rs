@@ -1,5 +1,6 @@
 //! Saves everything that can be read of a damaged database into a new database. The damaged database is only read:
-//! the repair takes no lock there, and writes and removes no files there. It does not know how pages are read.
+//! the repair takes no lock there, and writes and removes no files there. This module does not know how pages are
+//! read.
 //!
 //! The information comes from three places. The manifest says which files belong to the database, to which table
 //! each file belongs, which part of it the table sees, and where imports stand in the order of commits. The
@@ -64,7 +65,7 @@ pub fn repair<G: GoOn>(
     repair_on(&Machine::real(), damaged.as_ref(), new.as_ref(), watch)
 }
 
-/// As [`repair`], on any machine, for example a simulated one.
+/// The same as [`repair`], on any machine, for example a simulated one.
 ///
 /// # Errors
 ///

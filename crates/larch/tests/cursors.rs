@@ -84,8 +84,8 @@ fn thousands_of_idle_ranges_keep_a_quarter_of_the_cache_and_go_on_from_their_key
         check_usage(&db);
         assert!(db.metrics().cache.cursor_bytes > 0, "it is counted");
 
-        // Other reads find room in the cache. The pages that they load stay, which they would not if the budget
-        // were exceeded.
+        // Other reads find room in the cache. The pages that they load stay in the cache. If the budget were
+        // exceeded, these pages would be evicted.
         for i in (0..ROWS).step_by(997) {
             assert_eq!(table.get(key(i)).expect("the disk works").as_deref(), Some(&value(i)[..]));
             let reads = db.metrics().page_reads;

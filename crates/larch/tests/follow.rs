@@ -49,7 +49,7 @@ fn rows_at(db: &Database, snapshot: &Snapshot) -> Rows {
     all
 }
 
-/// Of the `rows` of `version`, those in tables that were not dropped since.
+/// Those `rows` of `version` that are in tables which were not dropped since.
 fn known(dropped: &BTreeMap<String, Version>, rows: Rows, version: Version) -> Rows {
     let is_there = |name: &str| dropped.get(name).is_none_or(|dropped| *dropped < version);
     rows.into_iter().filter(|((name, _), _)| is_there(name)).collect()

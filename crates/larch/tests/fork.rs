@@ -46,7 +46,8 @@ fn a_forked_child_is_refused_and_leaves_the_database_as_it_is() {
             refused &= is_refused(db.drop_table("t").map(drop));
             refused &= is_refused(table.alter(|options| options.metadata = vec![1]));
             refused &= is_refused(table.clone_as("v").map(drop));
-            // None of these drops writes, removes a file, or waits for a thread that does not exist in the child.
+            // When these values are dropped, nothing is written, no file is removed, and nothing waits for a thread
+            // that does not exist in the child.
             drop((import, table, db, in_temporary, temporary));
             // SAFETY: no code of the parent may run when the child ends.
             unsafe { nix::libc::_exit(i32::from(!refused)) }

@@ -43,7 +43,7 @@ fn an_idle_database_costs_no_thread_two_descriptors_and_16_kib() {
     let scratch = Scratch::new("idle");
     let directory = scratch.path();
     let cache = Cache::with_open_files(8 << 20, OPEN_FILES);
-    // After this, the process has everything that it needs only once.
+    // After this, the process has allocated everything that it allocates only once.
     drop(open(directory, &cache, DATABASES));
     let before = Process::live_bytes();
     let (descriptors_before, threads_before) = (descriptors(), threads());

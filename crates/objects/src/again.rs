@@ -1,4 +1,5 @@
-//! Asks a store again if its answer may be different in another attempt. It does not know what the request is.
+//! Asks a store again if its answer may be different in another attempt. This module does not know what the request
+//! is.
 
 use os::Clock;
 use os::store::is_certain;

@@ -1,5 +1,5 @@
-//! Knows which SSTs of a database its branches may need. The writer of the database does not remove these SSTs. It
-//! does not know how a branch is made.
+//! Knows which SSTs of a database its branches may need. The writer of the database does not remove these SSTs.
+//! This module does not know how a branch is made.
 //!
 //! A branch says in its own journal (`PARENTS`) which files it needs. Over time it needs fewer of them, and never
 //! others. So an old list of these files always includes the files that the branch needs now. If the list keeps a
@@ -156,7 +156,7 @@ impl Branches {
             if !self.has_read.swap(false, Ordering::Relaxed) {
                 return Ok((free, kept));
             }
-            // With this sheet, branches may become known that were not known before.
+            // This put may show branches that were not known before.
             self.journal.put_now()?;
         }
     }

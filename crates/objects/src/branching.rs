@@ -1,5 +1,5 @@
 //! Makes a branch of a database. A branch is a second database in the same store, and it shares the SSTs of the
-//! first database. It does not know which SSTs a database has. Its caller knows that.
+//! first database. This module does not know which SSTs a database has. Its caller knows that.
 //!
 //! ```text
 //! 1  the journal of the branch is looked at: it has no files, and ends before sheet n

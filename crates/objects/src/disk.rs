@@ -1,4 +1,4 @@
-//! The disk of a database in a store. It does not know how sheets are put, nor how objects are read.
+//! The disk of a database in a store. This module does not know how sheets are put, nor how objects are read.
 //!
 //! The disk has one directory and directories within it. Those have no directories. Files whose names end with
 //! `.sst` are objects. They are written once and are durable when they are synced. Reads do not check first whether

@@ -1,5 +1,5 @@
-//! The journal: the sequence of sheets in a store, and the one writer that may add to it. It does not know the
-//! meaning of the files.
+//! The journal: the sequence of sheets in a store, and the one writer that may add to it. This module does not know
+//! the meaning of the files.
 //!
 //! ```text
 //! writer 1    31  32  33  34                            35: there is one already, and it is not mine: I am fenced

@@ -1,4 +1,5 @@
-//! Makes sorted runs of files part of a table. One commit takes in all runs. It does not know who wrote the files.
+//! Makes sorted runs of files part of a table. One commit takes in all runs. This module does not know who wrote
+//! the files.
 //!
 //! The rows of the files have version 0. Each run gets a version of its own, and later runs get greater versions.
 //! So if several runs have a row with the same key, the row of the latest run counts
@@ -16,8 +17,8 @@ use os::sync::Arc;
 use sst::{KeyBounds, Version};
 
 /// Makes the files of `runs` part of the table. From then on, reads see all files at once, and the files are
-/// durable. Returns the first version at which reads see the files; `None` if the runs have no files. `work` is the
-/// name of this work in the error about indexes.
+/// durable. Returns the first version at which reads see the files; `None` if the runs have no files. If the table
+/// has indexes, the error calls this work `work`.
 ///
 /// # Errors
 ///

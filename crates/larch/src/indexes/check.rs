@@ -1,4 +1,4 @@
-//! Compares an index with its table. It does not know the files in which index and table are stored.
+//! Compares an index with its table. This module does not know the files in which index and table are stored.
 //!
 //! First the entries of every row are looked up, many at a time. If the index has all these entries and no others,
 //! index and table agree, and the check is over. Otherwise the check also looks up the row of every entry in the

@@ -1,4 +1,4 @@
-//! The bytes of an entry of an index. It knows no rows.
+//! The bytes of an entry of an index. This module knows no rows.
 //!
 //! ```text
 //! key of the entry:    index key, in which 00 is written as 00 FF | 00 00 | key of the row

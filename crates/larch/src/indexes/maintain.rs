@@ -1,4 +1,4 @@
-//! Finds what a write to a table changes in the indexes of the table. It does not know how the changes are
+//! Finds what a write to a table changes in the indexes of the table. This module does not know how the changes are
 //! committed.
 //!
 //! A write to a table with indexes is always part of a transaction. The transaction reads the old row as it sees
@@ -49,8 +49,8 @@ struct Changes {
     put: Vec<(usize, Vec<u8>)>,
 }
 
-/// An erase of a range takes at most this many rows at a time. After each time, the transaction checks how much
-/// memory its writes take. It takes fewer rows if they have [`ERASED_BYTES`] bytes together.
+/// An erase of a range erases the entries of at most this many rows before the transaction checks how much memory
+/// its writes take. If the rows have [`ERASED_BYTES`] bytes together, it takes fewer rows.
 const ERASED_TOGETHER: usize = 256;
 const ERASED_BYTES: usize = 64 << 10;
 
@@ -108,7 +108,7 @@ impl IndexedWrites<'_> {
         Reader::new(&handle, Some(self.pin), indexes.parts(table)).multi_get_some(keys)
     }
 
-    /// As [`IndexedWrites::rows_before`], but as a future, and for all rows of `keys`.
+    /// The same as [`IndexedWrites::rows_before`], but as a future, and for all rows of `keys`.
     ///
     /// # Errors
     ///
@@ -315,11 +315,11 @@ impl IndexedWrites<'_> {
         Ok(())
     }
 
-    /// As [`IndexedWrites::check_unique`], as a future.
+    /// The same as [`IndexedWrites::check_unique`], as a future.
     ///
     /// # Errors
     ///
-    /// As [`IndexedWrites::check_unique`].
+    /// The errors of [`IndexedWrites::check_unique`].
     pub async fn check_unique_async(&self, doubtful: &ReadSet) -> Result<()> {
         for (info, entries) in self.entries_in_doubt(doubtful) {
             let (mut last, mut entries) = (None, Scan::from(entries));

@@ -1,5 +1,5 @@
-//! Reads by an index: the entries of the index, and rows in the order of the index. It does not know who reads, nor
-//! where entries and rows are stored.
+//! Reads by an index: the entries of the index, and rows in the order of the index. This module does not know who
+//! reads, nor where entries and rows are stored.
 //!
 //! A range over the table of entries gives the entries. Rows are fetched in rounds. A round gathers the keys of the
 //! next entries, and then looks up all their rows together. The first rounds are small, because a reader may need
@@ -47,7 +47,7 @@ impl EntryTable {
         range.next_with(direction, entry_of).map(|entry| self.checked(entry?))
     }
 
-    /// As [`EntryTable::next`], as a future.
+    /// The same as [`EntryTable::next`], as a future.
     async fn next_async(&self, scan: &mut Scan, direction: Direction) -> Option<Result<IndexEntry>> {
         scan.next_with(direction, entry_of).await.map(|entry| self.checked(entry?))
     }
@@ -78,7 +78,8 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// The entries of `index` whose keys are within `keys`. They are read in the same way as `rows` reads.
+    /// The entries of `index` whose keys are within `keys`. The entries are read at the same version and with the
+    /// same own writes as `rows`.
     pub(crate) fn new<V>(rows: &Reader<'_, V>, index: &TableHandle, keys: bounds::Owned) -> Self {
         let entry_table = EntryTable::new(rows.handle(), index);
         Self { range: rows.of(index).range_within(entry::bounds_of(&keys)), entry_table }
@@ -117,7 +118,7 @@ struct End<V> {
     entries: VecDeque<IndexEntry>,
     /// The rows of the first entries in `entries`. It is `None` if an entry has no row.
     rows: VecDeque<Option<V>>,
-    /// How many bytes the keys of the entries have whose rows are not fetched yet.
+    /// The total length of the keys of all entries whose rows are not fetched yet, in bytes.
     gathered_bytes: usize,
 }
 

@@ -1,5 +1,5 @@
 //! Checks a database. It reads every byte of every file, compares the files with the manifest, and verifies the
-//! order of files within levels. It does not know how the bytes of a file are laid out.
+//! order of files within levels. This module does not know how the bytes of a file are laid out.
 
 use crate::base::error::{Error, Result};
 use crate::base::table::TableInfo;

@@ -1,5 +1,5 @@
-//! Prints SSTs, logs and manifests as text for people: one file, or all SSTs of a table. It changes nothing. It
-//! does not know how an SST is printed.
+//! Prints SSTs, logs and manifests as text for people: one file, or all SSTs of a table. It changes nothing. This
+//! module does not know how an SST is printed.
 
 use crate::base::error::{Error, Result};
 use crate::base::ops::Op;
@@ -48,11 +48,11 @@ pub fn dump(path: impl AsRef<Path>, detail: DumpDetail, out: &mut dyn Write) -> 
     dump_on(&Machine::real(), path.as_ref(), detail, out)
 }
 
-/// As [`dump`], on any machine, for example a simulated one.
+/// The same as [`dump`], on any machine, for example a simulated one.
 ///
 /// # Errors
 ///
-/// As [`dump`].
+/// The errors of [`dump`].
 pub fn dump_on(machine: &Machine, path: &Path, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     let file = machine.disk.open(path, Access::Read).map_err(|error| Error::io("open", path, error))?;
     let mut magic = [0; 8];
@@ -97,7 +97,7 @@ fn one_time_session(cache: &Arc<PageCache>) -> Session {
 ///
 /// # Errors
 ///
-/// A file that cannot be read or is damaged, or `out` that cannot be written.
+/// A file cannot be read or is damaged, or `out` cannot be written.
 pub fn dump_table(files: &TableFiles, cache: &Arc<PageCache>, detail: DumpDetail, out: &mut dyn Write) -> Result<()> {
     let groups = &files.info.options.groups;
     if !groups.is_empty() {

@@ -1,7 +1,7 @@
 //! The background scrub: reads every page of every file from disk, again and again, at a given rate, and verifies
-//! its checksum. It also reads pages that are in memory from disk, so that damage on disk is found before the pages
-//! are needed from there. It reads through the cache only the pages that tell which pages are below them, and the
-//! cache does not admit these pages. It does not compare pages with each other; `check` does that.
+//! its checksum. It reads a page from disk even if the page is in memory, so that damage on disk is found before
+//! the page is needed from there. It reads through the cache only the pages that tell which pages are below them,
+//! and the cache does not admit these pages. It does not compare pages with each other; `check` does that.
 //!
 //! A round goes through the files in the order of their numbers, and through all trees of each file. At most one
 //! round begins in an hour. The job works in small pieces. Between two pieces, it does not run and occupies no

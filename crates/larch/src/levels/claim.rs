@@ -1,5 +1,5 @@
 //! A compaction claims a range of levels and a range of keys. Compactions whose claims do not overlap may run at
-//! the same time and be installed in any order. It does not know how a compaction is chosen.
+//! the same time and be installed in any order. This module does not know how a compaction is chosen.
 //!
 //! ```text
 //!            a         h         p         z
@@ -28,7 +28,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// What a compaction changes that merges `inputs` into the level `to`; `None` without inputs. `inputs` has the
+    /// The claim of a compaction that merges `inputs` into the level `to`; `None` without inputs. `inputs` has the
     /// level and the number of each file of `table`.
     pub fn of(table: &TableFiles, inputs: &[(usize, u64)], to: usize) -> Option<Self> {
         let is_input = |(level, file): &(usize, &Arc<DbFile>)| inputs.contains(&(*level, file.number));

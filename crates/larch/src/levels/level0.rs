@@ -1,5 +1,5 @@
 //! Watches level 0 of each table: when the newest file came, and how often reads have looked into files since level
-//! 0 was compacted. It does not know what is compacted as a result.
+//! 0 was compacted. This module does not know what is compacted as a result.
 //!
 //! A *look* is one read that asks one file for one key: it ends at a filter or at a page with rows. A table is *at
 //! rest* if no file came to its level 0 for some seconds (decision 61).
@@ -71,7 +71,7 @@ struct Level0 {
     /// The number of the oldest file, and the greatest number that the newest file has had so far.
     oldest: Option<u64>,
     newest: Option<u64>,
-    /// When the newest file was first seen, and how long after the file before it.
+    /// When the newest file was first seen, and the time that had passed since the file before it.
     grew_at: Duration,
     interval: Duration,
     looks_before: u64,

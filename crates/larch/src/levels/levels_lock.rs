@@ -1,5 +1,6 @@
 //! The lock of levels: any number of compactions share it, and a change that depends on whole levels has the lock
-//! alone. It does not know what its holders change. Claims decide which compactions may run at the same time.
+//! alone. This module does not know what its holders change. Claims decide which compactions may run at the same
+//! time.
 //!
 //! Thread safe. No compaction begins while a change waits for the lock, so the change waits only for compactions
 //! that already run.

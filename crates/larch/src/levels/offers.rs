@@ -1,5 +1,5 @@
 //! The compactions that a writer has offered to workers, and what is known of the workers. It decides what becomes
-//! of an offer. It does not know how an offer is made, nor how a result is installed.
+//! of an offer. This module does not know how an offer is made, nor how a result is installed.
 //!
 //! An offer ends
 //! - when its owner writes a result, or dies;
@@ -44,8 +44,8 @@ const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 /// passed.
 const REMEMBERED: Duration = Duration::from_secs(120);
 
-/// After some time of silence, a worker counts as dead. If no worker does anything for this many times that time,
-/// an offer that nobody owns ends.
+/// After some time of silence, a worker counts as dead. If no worker does anything for this many times as long, an
+/// offer that nobody owns ends.
 const UNOWNED_TIMES: u32 = 10;
 
 /// The offers of one open database.

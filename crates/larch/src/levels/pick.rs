@@ -1,5 +1,5 @@
 //! Picks what to compact next. This is a pure function of a table's files, the options, the oldest version that a
-//! reader may read at, and how level 0 is used. It does not know how a compaction is done.
+//! reader may read at, and how level 0 is used. This module does not know how a compaction is done.
 //!
 //! The sizes of levels follow the data: the target of the deepest level is the size of the largest level. Above the
 //! deepest level, the table has as few levels as `growth` allows. Each level is smaller than the next deeper level
@@ -134,13 +134,13 @@ pub fn file_bytes(level: usize, base: usize, options: &LevelOptions) -> u64 {
     options.file_bytes << level.saturating_sub(base).min(2)
 }
 
-/// When a read looks into a file, this costs as much as merging this many bytes. A look takes 0.1 to 0.3 us of the
-/// time of the reading thread. A merge of 100 bytes takes 0.6 us of the time of another thread.
+/// One look of a read into a file costs as much as merging this many bytes. A look takes 0.1 to 0.3 us of the time
+/// of the reading thread. A merge of 100 bytes takes 0.6 us of the time of another thread.
 const LOOK_BYTES: u64 = 100;
 
 /// Whether level 0 is to be merged into the base. While only writes come, level 0 waits for `level0_files` files,
 /// because one merge of all of them rewrites the base only once. If the table is at rest, level 0 does not wait.
-/// Reads look into every file of level 0. It does not wait any longer once their looks have cost as much as the
+/// Reads look into every file of level 0. Level 0 does not wait any longer once the looks have cost as much as the
 /// merge.
 fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0: Level0Use) -> bool {
     let files = &table.levels[0];

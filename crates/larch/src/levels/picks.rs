@@ -1,6 +1,6 @@
 //! Knows which tables a compaction has to examine: the tables that changed since they were examined last. So its
 //! work does not grow with the number of tables. It remembers what was picked for each table and which compactions
-//! are under way. It does not know why something was picked.
+//! are under way. This module does not know why something was picked.
 //!
 //! Thread safe. Installs may note tables at any time, and compactions may end at any time. The thread that chooses
 //! the next compaction makes all other calls, see [`Picks::try_choose`].

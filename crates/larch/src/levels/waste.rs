@@ -1,6 +1,6 @@
 //! Finds files that hold much more than readers see of them, and picks the compaction that gives this space back.
 //! It is a pure function of a table's files and the oldest version that a reader may read at. It is for tables at
-//! rest, where no other compaction would give the space back. It does not know how a compaction is done.
+//! rest, where no other compaction would give the space back. This module does not know how a compaction is done.
 //!
 //! These things count as wasted in a file:
 //!

@@ -1,5 +1,5 @@
 //! A merge of files that is to be done, as a value. It has the inputs, and everything that decides how the outputs
-//! are made. It does not know why the merge was picked, nor which process does it.
+//! are made. This module does not know why the merge was picked, nor which process does it.
 
 use super::pick;
 use crate::base::event::CompactionReason;

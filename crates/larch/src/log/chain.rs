@@ -1,5 +1,5 @@
-//! Finds which logs of a database may hold commits, and in which order they follow each other. It does not know
-//! where the files are.
+//! Finds which logs of a database may hold commits, and in which order they follow each other. This module does not
+//! know where the files are.
 
 use super::LogReader;
 use crate::base::record::{KnownEnd, LogError, Previous, Result};

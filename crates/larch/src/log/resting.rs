@@ -1,5 +1,5 @@
 //! Files that are closed while nothing is written to them. So the log and the manifest of an idle database use no
-//! file descriptor. It does not know what the files contain.
+//! file descriptor. This module does not know what the files contain.
 //!
 //! ```text
 //! create ──► open ──► (rest) ──► synced, closed

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The thread or worker that runs a sync *leads*. A sync makes everything durable that was appended before it
-//! began. When the sync ends, all waiters are woken whose versions are durable. One of the remaining waiters leads
+//! began. When the sync ends, it wakes all waiters whose versions are durable. One of the remaining waiters leads
 //! the next sync: a thread if one waits, otherwise the worker. So each thread is woken only once, and a hundred
 //! commits that wait together cost two syncs. Wakers and callbacks are code of the program. So only the
 //! [worker](SyncPoint::serve) calls them, and it holds no lock meanwhile.
@@ -383,8 +383,8 @@ impl SyncPoint {
     ///
     /// # Errors
     ///
-    /// The sync that this call led failed. The caller has to call this again, and also after a panic. The next call
-    /// wakes the tasks that waited for the sync.
+    /// The sync that this call led failed. After such an error, as after a panic, the caller has to call this
+    /// again. The next call wakes the tasks that waited for the sync.
     pub fn serve(&self) -> Result<Polled> {
         let leads = {
             let mut queue = self.queue.lock();

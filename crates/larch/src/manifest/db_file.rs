@@ -1,5 +1,5 @@
 //! A file of the database as one table sees it, and how the file is opened. Opening a file registers its name and
-//! reads nothing. It does not know the level of the file.
+//! reads nothing. This module does not know the level of the file.
 
 use super::directory::leftovers::Leftovers;
 use super::edit::NewFile;

@@ -1,4 +1,4 @@
-//! One change of the file set, and its bytes. It does not know the file set that it changes.
+//! One change of the file set, and its bytes. This module does not know the file set that it changes.
 //!
 //! ```text
 //! edit:  tag u8 | bytes varint | fields, varints unless said otherwise | extension

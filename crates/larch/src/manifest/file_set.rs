@@ -1,4 +1,5 @@
-//! The files of all tables at one moment, as an immutable value. It does not know how it is stored on disk.
+//! The files of all tables at one moment, as an immutable value. This module does not know how it is stored on
+//! disk.
 //!
 //! Invariants: the files of level 0 are ordered from newest to oldest and may overlap. The files of every other
 //! level are ordered by key and do not overlap, except where their bounds were cut to the same bytes. For each key,
@@ -342,8 +343,8 @@ impl FileSet {
         self.change(table, |files| {
             let files = files.level_mut(level);
             let at = files.partition_point(place);
-            // Two files with the same number would have no order. This finds the file only if it is the neighbour.
-            // A file with this number elsewhere in the level is not found.
+            // Two files with the same number would have no order. Only the neighbour is compared, so a file with
+            // this number elsewhere in the level is not found.
             if files.get(at).is_some_and(|other| other.number == file.number) {
                 return Err(format!("file {} is in level {level} of table {} already", file.number, table.0).into());
             }

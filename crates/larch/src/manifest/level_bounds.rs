@@ -1,7 +1,7 @@
 //! The bounds of the files of a level, in a form that can be searched fast for one key. The prefix that all bounds
-//! have in common is stored once. The heads of what follows the prefix lie side by side, and those of a whole level
-//! take a few cache lines. The full bounds are stored with each file, and three pointers lead to them. It is not
-//! for a level whose files overlap.
+//! have in common is stored once. After this prefix, only the heads of the bounds are kept here, side by side. The
+//! heads of a whole level take a few cache lines. The full bounds are stored with each file, and three pointers
+//! lead to them. It is not for a level whose files overlap.
 
 use super::db_file::DbFile;
 use crate::base::key_head::head;

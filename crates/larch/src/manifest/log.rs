@@ -1,5 +1,5 @@
-//! The manifest on disk: a log of edits, and the file `CURRENT`, which names this log. It does not know what edits
-//! mean.
+//! The manifest on disk: a log of edits, and the file `CURRENT`, which names this log. This module does not know
+//! what edits mean.
 //!
 //! Every open for writing starts a new manifest, whose first records hold the whole file set. A manifest that has
 //! grown to twice its first length is also replaced by a new one. So no manifest grows without limit. If the disk

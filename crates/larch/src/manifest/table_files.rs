@@ -1,4 +1,4 @@
-//! The files of a table, by level. It does not know other tables.
+//! The files of a table, by level. This module does not know other tables.
 
 use super::db_file::DbFile;
 use super::level_bounds::LevelBounds;

@@ -1,6 +1,6 @@
 //! The tables of a file set, by id and by name. File sets share the parts in which they do not differ. A copy of
 //! this value costs a few reference counts. The cost of changing one table grows with the logarithm of the number
-//! of tables. It does not know edits.
+//! of tables. This module does not know edits.
 //!
 //! Invariant: `names`, `indexes` and `level0` agree with `tables`.
 

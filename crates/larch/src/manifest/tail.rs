@@ -1,6 +1,6 @@
 //! The file set of a database to which another process may be writing at the same time. It is read from the newest
-//! manifest. Later it follows the edits that are appended, and the manifests that replace the first manifest. It
-//! does not know what the edits mean.
+//! manifest. Later it follows the edits that are appended, and the manifests that replace the first manifest. This
+//! module does not know what the edits mean.
 //!
 //! A tail belongs to one thread at a time.
 

@@ -1,4 +1,4 @@
-//! Memory that is handed out in pieces and freed as a whole. It does not know what lies in a piece.
+//! Memory that is handed out in pieces and freed as a whole. This module does not know what lies in a piece.
 //!
 //! ```text
 //! chunk    4 KiB | 4 KiB | … | an eighth of what there is | … | 1 MiB | 1 MiB      and one for each large piece

@@ -1,5 +1,5 @@
 //! Finds what was written to a memtable after a version. From this, a transaction learns whether the rows that it
-//! has read are unchanged. It does not know transactions.
+//! has read are unchanged. This module does not know transactions.
 
 use super::Memtable;
 use super::node::Node;

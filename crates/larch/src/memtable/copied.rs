@@ -1,5 +1,5 @@
 //! Copies of some rows of a memtable. A range takes these rows one after the other, and does not keep the memtable
-//! in memory. It does not know the other sources of the range.
+//! in memory. This module does not know the other sources of the range.
 //!
 //! If a range is idle between two rows, it must not keep the memory of a write buffer. So it copies some rows
 //! instead. It copies only a few small rows, because rows in memory are mostly far apart, with many rows of files
@@ -111,8 +111,8 @@ impl CopiedRows {
         self.rows.is_empty()
     }
 
-    /// Whether the memtable has no row after the last copied row that belongs to the walk. If not, it may have more
-    /// such rows.
+    /// Whether the walk has no more rows in the memtable after the last copied row. If not, it may have more such
+    /// rows.
     pub fn is_cut(&self) -> bool {
         self.is_cut
     }

@@ -1,5 +1,6 @@
 //! Walks through the keys of a memtable as of a version, in both directions. It does not hide erased keys, because
-//! the merge above needs them. It does not know range erases, because the merge asks the memtable for them.
+//! the merge above needs them. This module does not know range erases, because the merge asks the memtable for
+//! them.
 //!
 //! The cursor keeps its memtable in memory and stands on a row of the skip list. A step forward follows the links
 //! of the lowest level. A step back costs two searches, because the skip list is linked in only one direction.

@@ -1,5 +1,5 @@
-//! The range erases of a memtable, cut at each other's ends, so that each key is in at most one fragment. It does
-//! not know rows.
+//! The range erases of a memtable, cut at each other's ends, so that each key is in at most one fragment. This
+//! module does not know rows.
 //!
 //! ```text
 //! erase @5       a ──────────── m

@@ -1,4 +1,4 @@
-//! The layout of a row in the arena. It does not know the order of rows, or which rows are linked.
+//! The layout of a row in the arena. This module does not know the order of rows, or which rows are linked.
 //!
 //! ```text
 //! link n-1 | … | link 1 | link 0 | version u64 | value bytes u32 | key bytes, height, kind u32 | key | value
@@ -8,9 +8,7 @@
 //! The *head* is the first eight bytes of the key as a number. Most comparisons on the way down a skip list need
 //! only the head. Such a comparison reads one number, which is 16 bytes after the lowest link. For this reason, a
 //! key of fewer than eight bytes is padded with zeros. A node takes 24 bytes plus the key and the value, rounded up
-//! to a multiple of 8 bytes. Each link after the first adds 8 bytes; an average node has a third of such a link.
-//! Each link after the first adds 8 bytes; an average node has a third of such a link. The sum is rounded up to a
-//! multiple of 8.
+//! to a multiple of 8 bytes. Each link after the first adds 8 bytes. On average, a node has a third of such a link.
 //!
 //! Invariants: after a node was written, nothing in it changes except its links. A link is null or leads to a node
 //! of the same arena. That node was written before the link was set.

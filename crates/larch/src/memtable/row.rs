@@ -1,4 +1,4 @@
-//! A row of a memtable that a reader holds. It does not know which rows are visible.
+//! A row of a memtable that a reader holds. This module does not know which rows are visible.
 
 use super::arena::Arena;
 use super::node::{Header, Node};

@@ -1,5 +1,5 @@
 //! The memory for the rows of one database. It gives chunks to arenas, and counts the memory that only values keep.
-//! It does not know rows.
+//! This module does not know rows.
 //!
 //! Large chunks come from a pool on huge pages. After a flush, the pool takes chunks back and gives them to the
 //! next memtables, so the system need not zero their memory again. (A search follows about 25 pointers to as many

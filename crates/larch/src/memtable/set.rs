@@ -1,4 +1,4 @@
-//! The memtables of all tables that belong to one log. It does not know how the log is written.
+//! The memtables of all tables that belong to one log. This module does not know how the log is written.
 //!
 //! The rows of all memtables are in one arena. So the memory of a set is known exactly, and the rows of ten
 //! thousand tables take no more memory than the same rows in one table. If look-ups ask the set, one filter knows
@@ -23,7 +23,7 @@ use sst::Version;
 pub struct MemSet {
     /// The number of the log that holds the same rows.
     pub log: u64,
-    /// The numbers of older logs that also hold rows of this set. There are some after a recovery, which reads
+    /// The numbers of older logs that also hold rows of this set. A recovery makes such a set, because it reads
     /// several logs into one set.
     pub older_logs: Vec<u64>,
     arena: Arc<Arena>,
@@ -32,7 +32,7 @@ pub struct MemSet {
     tables: OnceLock<Box<TableNode>>,
     /// The memory of the memtables outside the arena, in bytes: the tree and the range erases.
     other_bytes: AtomicU64,
-    /// The bytes that commits will take that are still being applied.
+    /// The bytes that are reserved for commits that are still being applied.
     reserved_bytes: AtomicU64,
     /// The oldest version in any memtable.
     oldest: AtomicU64,

@@ -1,5 +1,5 @@
 //! Denies most keys that have no row in a memory set, so that a look-up need not search the memtables for these
-//! keys. It does not know the rows.
+//! keys. This module does not know the rows.
 //!
 //! ```text
 //! part           0       | 1       | 2       | …  6        | 7        | …       each is made when the first key is noted in it
@@ -23,11 +23,11 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use os::sync::{Arc, OnceLock};
 
 const FIRST_BYTES: usize = size_of::<Block>();
-/// How many times as large as the part before it a part is.
+/// Each part is this many times as large as the part before it.
 const GROWTH: usize = 4;
 /// How many bytes of rows stand behind one byte of a part.
 const ROW_BYTES_EACH: u64 = 64;
-/// The number of parts. The last part has 16 MiB, and takes all further keys when the rows have 340 MiB.
+/// The number of parts. The last part has 16 MiB. When the rows have 340 MiB, all further keys go into this part.
 const PARTS: usize = 10;
 /// A key sets this many bits in a word.
 const WORD_BITS: u32 = 3;

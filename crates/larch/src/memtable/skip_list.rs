@@ -1,5 +1,5 @@
-//! A skip list of rows in an arena: sorted by key, then from the newest to the oldest version. It does not know which
-//! versions a reader should see.
+//! A skip list of rows in an arena: sorted by key, then from the newest to the oldest version. This module does not
+//! know which versions a reader should see.
 //!
 //! ```text
 //! level 2    head ─────────────────────▶ d@3 ───────────────────────▶ null

@@ -355,7 +355,7 @@ fn a_read_allocates_nothing() {
     assert_eq!(Thread::so_far().count - before.count, 0);
 }
 
-/// A row of 20 and 100 bytes takes the following in addition to its own bytes: a header, a link, and a third of a
+/// In addition to its key of 20 bytes and its value of 100 bytes, a row takes a header, a link, and a third of a
 /// link on average.
 #[test]
 fn a_row_takes_less_than_40_bytes_besides_its_own() {

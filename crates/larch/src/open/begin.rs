@@ -1,5 +1,5 @@
-//! Begins the manifest and the log of a writer, and shows what was recovered from older logs. It does not know how a
-//! log is read.
+//! Begins the manifest and the log of a writer, and shows what was recovered from older logs. This module does not
+//! know how a log is read.
 //!
 //! An open needs little room on the disk, and none if the disk is full:
 //!

@@ -1,7 +1,7 @@
 //! The job of a database that is idle. It closes the log and the manifest, and releases buffers. It freezes
 //! memtables that have many erased rows, or that may hide much of the files. A flush and a compaction can then give
-//! this space back. It also removes files that no follower reads any more. It does not know how these things are
-//! done, and never waits for a lock.
+//! this space back. It also removes files that no follower reads any more. This module does not know how these
+//! things are done, and never waits for a lock.
 
 use crate::base::error::Error;
 use crate::core::{Core, StopOnPanic};

@@ -1,4 +1,4 @@
-//! Begins the jobs of a database. It is the only file that knows all jobs. It does not know what they do.
+//! Begins the jobs of a database. It is the only file that knows all jobs. This module does not know what they do.
 
 use super::idle::{IDLE_TIME, IdleJob};
 use crate::compact::CompactJob;

@@ -1,4 +1,4 @@
-//! What a repair reports. It does not know how things are read.
+//! What a repair reports. This module does not know how things are read.
 
 use std::path::PathBuf;
 

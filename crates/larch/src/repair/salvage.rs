@@ -1,5 +1,5 @@
 //! Returns the readable rows of one file in key order. If a page cannot be read, it is noted and skipped together
-//! with the rows below it. It does not know other files.
+//! with the rows below it. This module does not know other files.
 
 use super::report::Loss;
 use crate::manifest::DbFile;

@@ -1,5 +1,6 @@
 //! Saves the rows of one damaged table into a table of the new database. It merges the rows of files and logs by
-//! key, takes the newest version of each row, and imports it. It does not know where the files and logs were found.
+//! key, takes the newest version of each row, and imports it. This module does not know where the files and logs
+//! were found.
 
 use super::damaged::DamagedTable;
 use super::report::{Loss, RepairReport};

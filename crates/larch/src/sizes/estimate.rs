@@ -124,7 +124,7 @@ pub fn range_stats(session: &Session, table: TableView<'_>, span: &KeyRange) -> 
     Ok(stats)
 }
 
-/// As [`count`], for a range that was already cut into stretches.
+/// The same as [`count`], for a range that was already cut into stretches.
 fn count_in(session: &Session, table: TableView<'_>, stretches: &Stretches<'_>) -> Result<Estimate> {
     let in_memory = in_memory(table, stretches);
     let mut questions = Questions::default();

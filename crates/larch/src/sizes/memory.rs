@@ -125,7 +125,7 @@ pub fn runs(memtable: &Memtable, span: &KeyRange, rows: u64, bytes: u64) -> Vec<
     runs
 }
 
-/// Among the keys in a memtable that are at or after `start`, the key number `n`, counted from 0.
+/// The key number `n`, counted from 0, among the keys of a memtable that are at or after `start`.
 pub fn nth_key(memtable: &Memtable, start: &[u8], n: u64) -> Option<Vec<u8>> {
     let mut left = n;
     let mut last: Option<MemRow> = None;

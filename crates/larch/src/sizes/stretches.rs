@@ -163,8 +163,8 @@ fn cut(span: &KeyRange, files: &[Placed<'_>], covers: &[Cover]) -> Vec<Stretch> 
     edges.dedup();
     edges.retain(|edge| span.start.as_slice() <= *edge && span.ends_after(edge));
 
-    // Files and covers are taken in the order of their starts. While the walk goes from edge to edge, it keeps
-    // those that overlap the present stretch.
+    // Files and covers are taken in the order of their starts. While the walk goes from edge to edge, it keeps the
+    // files and covers that overlap the present stretch.
     let mut files_to_come = by_start(files, |placed| &placed.span);
     let mut covers_to_come = by_start(covers, |cover| &cover.span);
     let (mut files_here, mut covers_here) = (Vec::new(), Vec::new());

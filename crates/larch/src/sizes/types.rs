@@ -8,8 +8,8 @@ use sst::stats::Estimate;
 pub struct RangeStats {
     /// The number of rows that a reader sees.
     pub rows: Estimate,
-    /// The number of rows in files, each with its newest version only. If a key is in several files, it counts in
-    /// each of them.
+    /// The number of rows in files. For each row in a file, only the newest version counts. If a key is in several
+    /// files, it counts in each of them.
     pub stored_rows: Estimate,
     /// How many of the stored rows are erases.
     pub erased_rows: Estimate,

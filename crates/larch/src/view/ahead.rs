@@ -43,7 +43,7 @@ fn ahead_bytes(cache: &PageCache, latency: Duration) -> u64 {
     widened(latency, near_bytes(cache), cache.budget_bytes() / 4)
 }
 
-/// As [`ahead_bytes`], for reads with no latency.
+/// The same as [`ahead_bytes`], for reads with no latency.
 pub(crate) fn near_bytes(cache: &PageCache) -> u64 {
     MAX_AHEAD_BYTES.min(cache.budget_bytes() / 8)
 }

@@ -140,8 +140,8 @@ impl MergeCovers {
         self.through.get(source).copied().flatten()
     }
 
-    /// Up to where newer sources have erased the keys of the source with the number `source`. This end is at the
-    /// edge or after it. `None` if these sources erased nothing at this place.
+    /// The bound up to which newer sources have erased the keys of the source with the number `source`. This end is
+    /// at the edge or after it. `None` if these sources erased nothing at this place.
     pub fn hidden_until(&self, source: usize) -> Option<&Bound<Vec<u8>>> {
         let newer = self.erased.iter().take_while(|erased| erased.source < source);
         let covers = newer.filter_map(|erased| erased.here.as_ref()).filter(|here| here.cover.is_some());
@@ -165,7 +165,7 @@ impl Erases {
 }
 
 impl FileErases {
-    /// As [`Erases::around`]. It does not open a file for keys beyond the bounds of the file.
+    /// The same as [`Erases::around`]. It does not open a file for keys beyond the bounds of the file.
     fn around<S: PageSource + ?Sized>(
         &mut self,
         reader: &S,

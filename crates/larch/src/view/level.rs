@@ -46,8 +46,8 @@ pub fn files_between(files: &[Arc<DbFile>], low: Bound<&[u8]>, high: Bound<&[u8]
     start..end
 }
 
-/// As [`files_between`], but without files at both ends that are known to have no such key. It reads nothing from
-/// disk to find this out. A file is kept if its range erases may cover some of the keys.
+/// The same as [`files_between`], but without files at both ends that are known to have no such key. It reads
+/// nothing from disk to find this out. A file is kept if its range erases may cover some of the keys.
 pub fn files_asked_between<S: PageSource + ?Sized>(
     source: &S,
     files: &[Arc<DbFile>],

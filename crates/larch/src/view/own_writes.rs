@@ -297,7 +297,7 @@ impl OwnWrites {
         self.tables.iter().any(|written| written.id == table) && !self.is_empty()
     }
 
-    /// As [`OwnWrites::rows`], but only for a read of `key`.
+    /// The same as [`OwnWrites::rows`], but only for a read of `key`.
     #[inline]
     pub fn rows_for(&self, table: TableId, key: &[u8]) -> Option<OwnRows> {
         if self.spilled.is_none()
@@ -312,7 +312,7 @@ impl OwnWrites {
         }
     }
 
-    /// As [`OwnWrites::rows_for`]. The memtable of `table` gets no operation after `kept`. So it can still be used
+    /// The same as [`OwnWrites::rows_for`]. The memtable of `table` gets no operation after `kept`. So it can still be used
     /// if the transaction goes back to `kept`.
     #[cold]
     fn rows_kept_for(&self, kept: &BatchMark, table: TableId, key: &[u8]) -> Option<OwnRows> {

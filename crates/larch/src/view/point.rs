@@ -169,8 +169,8 @@ pub fn ask_memory<'v, S: PageSource + ?Sized>(
     }
 }
 
-/// As [`ask_memory`], in a transaction that has written to the table. It is never inlined, because most reads have
-/// no transaction.
+/// The same as [`ask_memory`], in a transaction that has written to the table. It is never inlined, because most
+/// reads have no transaction.
 #[inline(never)]
 fn ask_own<'v, S: PageSource + ?Sized>(
     source: &S,

@@ -1,6 +1,6 @@
 //! The outputs of a compaction inherit the heat of its inputs. If pages of the inputs were in memory, the pages of
-//! the outputs with the same keys are loaded before readers see the new files, index nodes first. It does not know
-//! what a compaction merges.
+//! the outputs with the same keys are loaded before readers see the new files, index nodes first. This module does
+//! not know what a compaction merges.
 //!
 //! ```text
 //!   inputs   [ hot ][     ][  hot   ][ ]          pages in memory and how much they were used, by keys
@@ -340,7 +340,7 @@ fn top_of(file: &DbFile, tree: TreeKind) -> Option<Branch> {
     Some(Branch { keys: KeyRange { start: bounds.low.clone(), end }, ..file.sst.top(tree)? })
 }
 
-/// Loads those nodes of one tree in all files that have inherited heat. It goes level by level, and takes the
+/// Loads nodes of one tree, in all files, if the nodes have inherited heat. It goes level by level, and takes the
 /// hottest nodes of a level first. Returns the data pages below the loaded nodes, each with the heat that it
 /// inherits. For the main tree, it also notes the keys of the rows of each file. The trees of groups need these
 /// keys later.

@@ -1,5 +1,5 @@
 //! Installs new files, and loads those of their pages that readers expect to be in memory. Each flush and each
-//! compaction ends with this call. It does not know how the files were written.
+//! compaction ends with this call. This module does not know how the files were written.
 //!
 //! ```text
 //!   before the install   loads index nodes, and the hottest data pages that have room; readers still use the old files.

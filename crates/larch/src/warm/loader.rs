@@ -1,6 +1,6 @@
 //! Loads pages into the cache, some at a time. It loads index nodes first, then the pages below them, up to a limit
-//! in bytes. It pins a page only until the pages that are read together with it have arrived. It does not know
-//! which pages are worth loading.
+//! in bytes. It pins a page only until the pages that are read together with it have arrived. This module does not
+//! know which pages are worth loading.
 //!
 //! A page that was loaded here stays in memory like a page that has proved useful, until the eviction policy finds
 //! that it was not used.
@@ -16,8 +16,8 @@ use sst::{Branch, KeyRange, Sst, TreeKind};
 use std::ops::Range;
 
 /// The most memory, in bytes, of pages that are read together. They are pinned until all of them have arrived. In a
-/// small cache, it is only a sixteenth of the budget. If reads take long, it is more, up to an eighth of the
-/// budget, because the loader waits once for each piece.
+/// small cache, the limit is only a sixteenth of the budget. If reads take long, the limit is higher, up to an
+/// eighth of the budget, because the loader waits once for each piece.
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// Which pages below a node are wanted.

@@ -1,6 +1,6 @@
 //! The warm state: which pages were in memory when the database was closed. The close writes it, and the next open
 //! uses it. The open loads as many of these pages as have room. It contains addresses and no bytes of pages, see
-//! `docs/format/warm.md`. It does not know the content of the pages.
+//! `docs/format/warm.md`. This module does not know the content of the pages.
 //!
 //! * If the warm state is lost, this only costs time. So it is not synced. If it is torn or belongs to another
 //!   database, it is removed and counted in a metric. Nothing fails if it does not exist.

@@ -1,5 +1,5 @@
 //! A change of whole tables that is one commit. All calls that create, drop or share tables use it, and so do
-//! imports and large batches. It does not know what is changed.
+//! imports and large batches. This module does not know what is changed.
 //!
 //! It holds the lock of the writer, so that no commit comes between its steps. If the change depends on levels, it
 //! also holds the lock of levels. The locks are taken in the same order as in [`writes`](crate::core::writes):
@@ -135,8 +135,9 @@ impl<'c> TableChange<'c> {
         self.commit_versions(1, edits, fresh).map(drop)
     }
 
-    /// As [`TableChange::commit`], but with `count` versions. The first of them is [`TableChange::version`]. Reads
-    /// see all of them at once, when they see the last version. Returns the last of these versions.
+    /// The same as [`TableChange::commit`], but with `count` versions. The first of them is
+    /// [`TableChange::version`]. Reads see all of them at once, when they see the last version. Returns the last of
+    /// these versions.
     ///
     /// # Errors
     ///

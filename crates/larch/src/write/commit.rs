@@ -1,5 +1,5 @@
 //! Commits a batch: gives it a version, a record in the log and rows in the memtables. If the caller asks for it,
-//! waits until the commit is durable. It does not know how rows get into files.
+//! waits until the commit is durable. This module does not know how rows get into files.
 //!
 //! One lock, the lock of the writer, orders commits. It is held only briefly. Under this lock, a batch gets its
 //! version and is appended to the log. So versions and log have the same order. After the lock is released, the
@@ -75,8 +75,8 @@ pub fn commit(
     Ok(version)
 }
 
-/// As [`commit`], but it does not sync. Reads see the returned version, but this version may not be durable yet.
-/// Without ops, it returns the newest version.
+/// The same as [`commit`], but it does not sync. Reads see the returned version, but this version may not be
+/// durable yet. Without ops, it returns the newest version.
 ///
 /// # Errors
 ///
@@ -94,9 +94,9 @@ pub fn work_if_simulated(core: &Core) {
     }
 }
 
-/// As [`submit`], but as a future, and only for `ops` that are not [large](is_large). While the commit is slowed or
-/// has no room, other tasks run. The caller has already waited for keys that others have reserved. If the future is
-/// dropped before it is ready, nothing was committed.
+/// The same as [`submit`], but as a future, and only for `ops` that are not [large](is_large). While the commit is
+/// slowed or has no room, other tasks run. The caller has already waited for keys that others have reserved. If the
+/// future is dropped before it is ready, nothing was committed.
 ///
 /// # Errors
 ///
@@ -113,7 +113,7 @@ pub async fn submit_async(
     apply_async(core, ops, (tables, Indexed::Not), None).await
 }
 
-/// As [`newest`], but as a future: while another thread has the writer, other tasks run.
+/// The same as [`newest`], but as a future: while another thread has the writer, other tasks run.
 async fn newest_async(core: &Core) -> Result<Version> {
     loop {
         let newest = core.writes.writer.try_lock().map(|writer| writer.as_ref().map(|writer| writer.last_version()));
@@ -126,8 +126,8 @@ async fn newest_async(core: &Core) -> Result<Version> {
     }
 }
 
-/// As [`submit`], but only if it need not wait. `ops` must not be empty, and must not be [large](is_large). If it
-/// would have to wait, it does nothing and returns `None`.
+/// The same as [`submit`], but only if it need not wait. `ops` must not be empty, and must not be
+/// [large](is_large). If it would have to wait, it does nothing and returns `None`.
 ///
 /// # Errors
 ///
@@ -165,7 +165,7 @@ fn apply_ops(core: &Arc<Core>, ops: &mut BatchOps, tables: &[Arc<TableInfo>]) ->
     apply_valid(core, ops, (tables, Indexed::Not), None)
 }
 
-/// As [`submit`], but only if no commit contradicts `validation`. `ops` must not be empty.
+/// The same as [`submit`], but only if no commit contradicts `validation`. `ops` must not be empty.
 ///
 /// # Errors
 ///
@@ -186,8 +186,8 @@ pub fn is_large(core: &Core, ops: &BatchOps) -> bool {
     memory_bytes(ops) > core.env.options.write_buffer_bytes / 2
 }
 
-/// As [`submit_valid`], but as a future, and only for `ops` that are not [large](is_large). While the commit is
-/// slowed or has no room, other tasks run.
+/// The same as [`submit_valid`], but as a future, and only for `ops` that are not [large](is_large). While the
+/// commit is slowed or has no room, other tasks run.
 ///
 /// # Errors
 ///

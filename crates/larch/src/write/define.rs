@@ -1,5 +1,5 @@
-//! Creates, alters and drops tables. It decides which tables exist and how they are stored. It does not know the
-//! rows of tables.
+//! Creates, alters and drops tables. It decides which tables exist and how they are stored. This module does not
+//! know the rows of tables.
 
 use super::change::TableChange;
 use crate::base::error::{Error, Result};

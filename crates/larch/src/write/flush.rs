@@ -1,5 +1,5 @@
-//! Flushes: writes memtables to files of level 0 and removes the logs of these memtables. It does not know deeper
-//! levels.
+//! Flushes: writes memtables to files of level 0 and removes the logs of these memtables. This module does not know
+//! deeper levels.
 //!
 //! The flush job flushes one memory set at a time, the oldest set. Other threads only wait for the job. If a flush
 //! has found the disk full, all frozen sets are flushed as if they were one set. Then rows of older sets that newer
@@ -159,7 +159,7 @@ pub fn write_files(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version]) ->
     write_files_to(core, memory, boundaries, &core.env.place())
 }
 
-/// As [`write_files`], but the files go to `place`.
+/// The same as [`write_files`], but the files go to `place`.
 ///
 /// # Errors
 ///
@@ -173,8 +173,8 @@ pub fn write_files_to(core: &Arc<Core>, memory: &MemSet, boundaries: &[Version],
     )
 }
 
-/// As [`write_files`], but the files go to `place`. It writes only what a reader at the version `at` sees of the
-/// tables in `files`. All commits up to this version must have been applied. Meanwhile, later commits may be
+/// The same as [`write_files`], but the files go to `place`. It writes only what a reader at the version `at` sees
+/// of the tables in `files`. All commits up to this version must have been applied. Meanwhile, later commits may be
 /// applied and tables may be dropped.
 ///
 /// # Errors
@@ -194,7 +194,8 @@ pub fn write_version_to(
     )
 }
 
-/// As [`write_files`], but it writes the rows of a transaction that has not committed. They go to `target`.
+/// The same as [`write_files`], but it writes the rows of a transaction that has not committed. They go to
+/// `target`.
 ///
 /// # Errors
 ///

@@ -1,5 +1,6 @@
 //! The rows and range erases of several memtables of one table, as if they were one memtable. All versions in a
-//! memtable are newer than all versions in the memtable after it. It does not know what the rows are used for.
+//! memtable are newer than all versions in the memtable after it. This module does not know what the rows are used
+//! for.
 
 use crate::memtable::{MemRow, Memtable};
 use os::sync::Arc;

@@ -22,8 +22,8 @@ use crate::memtable::set::MemSet;
 use os::sync::Arc;
 use sst::Version;
 
-/// The version of the rows in the files. The install gives an offset to the files, and this makes it the version of
-/// the commit.
+/// The version of the rows in the files. The install adds an offset to it, so that the rows get the version of the
+/// commit.
 pub const FILE_VERSION: Version = Version(0);
 
 /// Commits `ops` on `tables`, if no commit contradicts `validation`. The ops must have been resolved. When this

@@ -98,9 +98,9 @@ pub fn replay(core: &Arc<Core>, directory: &Path, listed: &[ListedFile], place: 
         .map(|recovered| recovered.with(|sink| sink.files))
 }
 
-/// As [`replay`], but the rows stay in memory. They take as much memory as they did when they were written. This
-/// was at most the write buffer of that time. All rows are in one set. So when this set is flushed, rows of older
-/// logs that newer logs erase are not written.
+/// The same as [`replay`], but the rows stay in memory. They take as much memory as they did when they were
+/// written. This was at most the write buffer of that time. All rows are in one set. So when this set is flushed,
+/// rows of older logs that newer logs erase are not written.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
 //! Room for commits. It decides when memtables are frozen and a new log begins, and what commits and flushes wait
-//! for. It does not know how a flush or a compaction is done.
+//! for. This module does not know how a flush or a compaction is done.
 //!
 //! If a function takes a [`Writer`], it must be called under the lock of the writer.
 

@@ -1,5 +1,5 @@
 //! The job that makes commits durable for tasks and callbacks, and wakes them. They cannot run a sync themselves.
-//! It does not know who waits.
+//! This module does not know who waits.
 //!
 //! It also runs after writes were refused, so that every waiter learns what became of its commit. It has its own
 //! priority, so that no flush and no compaction delays it.

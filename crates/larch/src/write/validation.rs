@@ -1,5 +1,5 @@
-//! Compares what a transaction depends on with all commits since the transaction began. It does not know how a
-//! commit gets its version.
+//! Compares what a transaction depends on with all commits since the transaction began. This module does not know
+//! how a commit gets its version.
 //!
 //! It compares twice. First, without a lock, it compares with the commits that are visible by then. Then it
 //! compares with the few commits that came since. It does this under the lock that orders commits, so that no
@@ -68,8 +68,8 @@ impl<'t> Validation<'t> {
         keys
     }
 
-    /// Whether, according to `commits`, some commit up to `to` that was not compared yet may have changed one of
-    /// `keys`. If not, all commits up to `to` count as compared.
+    /// Whether a commit up to `to` that was not compared yet may have changed one of `keys`. `commits` tells this.
+    /// If not, all commits up to `to` count as compared.
     pub fn may_be_changed(&mut self, commits: &LatestKeys, keys: Signature, to: Version) -> bool {
         let may_be = commits.may_have(keys, self.compared, to);
         if !may_be {

@@ -331,8 +331,8 @@ fn damage_of_any_file_is_found_and_refused() {
     }
 }
 
-/// Checks that a verification names `path`. Restores of the backups that it names must be refused, and all others
-/// are restored.
+/// Checks that a verification names `path`. The backups that it names cannot be restored, and all other backups
+/// can.
 fn expect_found(machine: &Machine, path: &str, made: &[Rows]) {
     let report = backups(machine).verify(|_| {}).expect("damage is no error");
     let [problem] = &report.problems[..] else { panic!("one file is damaged: {:?}", report.problems) };

@@ -1,5 +1,5 @@
 //! Files on this machine that the previous writer has left. When the next writer takes over, these files replace
-//! the files of the journal. It does not know the content of these files, nor where they are.
+//! the files of the journal. This module does not know the content of these files, nor where they are.
 //!
 //! Short files are in the first sheet that the next writer puts after it has taken over. Long files come in later
 //! sheets, under other names. The last of these sheets gives all files their final names at once:

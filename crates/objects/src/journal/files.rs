@@ -1,5 +1,5 @@
-//! The files of a journal: how the writer changes them, and how all processes read them. It does not know when a
-//! sheet is put.
+//! The files of a journal: how the writer changes them, and how all processes read them. This module does not know
+//! when a sheet is put.
 
 use super::bringing::is_passing;
 use super::newest::{READS_OF_DAMAGED, corrupt};

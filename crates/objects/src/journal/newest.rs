@@ -23,15 +23,15 @@ use std::time::Duration;
 /// removed.
 pub const ATTEMPTS: u32 = 5;
 
-/// If a reader finds no next sheet, it looks at the list of all sheets after this time: its next sheet may have
-/// been removed while it slept.
+/// A reader that finds no next sheet looks at the list of all sheets once in this time, because its next sheet may
+/// have been removed while it slept.
 pub const ASKS_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 /// How often a sheet that seems damaged is read. The damage may have happened during the transfer.
 pub const READS_OF_DAMAGED: u32 = 4;
 
-/// At first, this many of the last sheets are read at once. If none of them has a table, the number of sheets
-/// between two tables is read at once.
+/// At first, this many of the last sheets are read at once. If none of them has a table, it reads as many sheets at
+/// once as lie between two tables.
 const FIRST_READS: usize = 8;
 
 /// How many sheets a reader asks for in each request, when it continues from where it was. If all of them exist, it
@@ -149,7 +149,7 @@ impl Journal {
         unreachable!("it begins again, or ends")
     }
 
-    /// As [`Journal::read_newest`]; `None` if a needed sheet is not there.
+    /// The same as [`Journal::read_newest`]; `None` if a needed sheet is not there.
     fn read_listed(&self, sheets: BTreeSet<u64>, known: &BTreeMap<u64, Read>) -> io::Result<Option<Newest>> {
         let (mut found, mut first) = (BTreeMap::new(), None);
         let (mut left, mut many) = (sheets.iter().rev().copied().peekable(), FIRST_READS);

@@ -1,5 +1,5 @@
 //! How the writer puts sheets until another process takes over, and how it removes sheets that are not needed any
-//! more. It does not know the meaning of the files.
+//! more. This module does not know the meaning of the files.
 
 use super::folding::{FOLDED_BYTES, SMALL_BYTES};
 use super::newest::ASKS_AGAIN_AFTER;

@@ -1,4 +1,4 @@
-//! The bytes of sheets that were put or read lately. It does not know the content of the sheets.
+//! The bytes of sheets that were put or read lately. This module does not know the content of the sheets.
 
 use super::table::Extent;
 use os::sync::Arc;

@@ -1,4 +1,5 @@
-//! The bytes of a sheet, as `docs/format/store.md` describes them. It does not know where sheets are stored.
+//! The bytes of a sheet, as `docs/format/store.md` describes them. This module does not know where sheets are
+//! stored.
 //!
 //! ```text
 //! magic 8 bytes | number u64 | epoch u64 | token u64 u64 | changes u32 | changes | crc32c u32 of all before it

@@ -1,4 +1,4 @@
-//! The names of the objects that are sheets. It does not know the content of a sheet.
+//! The names of the objects that are sheets. This module does not know the content of a sheet.
 
 /// The folder of the objects that are sheets.
 pub const FOLDER: &str = "journal";

@@ -1,5 +1,5 @@
-//! The state that a journal has in memory, in addition to the objects in its store. It does not know how sheets are
-//! put, nor who reads them.
+//! The state that a journal has in memory, in addition to the objects in its store. This module does not know how
+//! sheets are put, nor who reads them.
 
 use super::recent::Recent;
 use super::table::{Extent, Table};
@@ -17,7 +17,7 @@ pub const NO_NEXT: u64 = u64::MAX;
 /// How the content of a journal is divided into sheets.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuts {
-    /// Among this number of sheets, one has a table.
+    /// One in this many sheets has a table.
     pub tables_every: u64,
     /// A writer may have left files elsewhere. This is the most bytes of these files that go into one sheet. The
     /// limit is needed because a store does not accept puts of any length.

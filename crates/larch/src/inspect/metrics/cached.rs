@@ -1,4 +1,4 @@
-//! The memory that pages take, split by what the pages are for. It does not know where the pages are.
+//! The memory that pages take, split by what the pages are for. This module does not know where the pages are.
 
 use pages::PageKind;
 

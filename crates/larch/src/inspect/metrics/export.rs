@@ -1,5 +1,5 @@
 //! Metrics as text for other programs: JSON, and the exposition format of Prometheus. It knows the names of
-//! metrics. It does not know how anything is counted.
+//! metrics. This module does not know how anything is counted.
 //!
 //! Both texts are written from the same list, so they agree. An element of the list has a name, a description and
 //! its values. If it has several values, labels tell the values apart.
@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 /// A metric with its values. Labels tell several values apart.
 struct Family {
-    /// Its name, without `larch_` before it and `_total` after it.
+    /// The name of the metric, without `larch_` before it and `_total` after it.
     name: &'static str,
     help: &'static str,
     kind: MetricKind,

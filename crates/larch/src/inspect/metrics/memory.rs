@@ -1,6 +1,6 @@
 //! Memory by owner. All memory that the engine uses has one owner. So the sum over all owners says by how much the
-//! process has grown since the database was opened. Only things that always take just a few KiB are not counted. It
-//! does not know how the memory is used.
+//! process has grown since the database was opened. Only things that always take just a few KiB are not counted.
+//! This module does not know how the memory is used.
 
 use super::cached::Cached;
 use crate::core::Core;
@@ -34,7 +34,7 @@ pub struct Memory {
     pub cache_spare_bytes: u64,
     /// Memory for the states that decompress pages compressed by zstd. It is not part of the budget of the cache.
     /// It takes 96 KiB for each thread that decompressed at the same time as other threads. While no thread
-    /// decompresses, at most a sixteenth of the budget is kept in such states, but always one state.
+    /// decompresses, such states take at most a sixteenth of the budget, but one state is always kept.
     pub unpacker_bytes: u64,
     /// Memory of rows that are not in files yet, with the lists that hold them. It includes rows that are in files
     /// already but are kept in memory by values, and memory that is ready for further rows.
@@ -92,7 +92,7 @@ impl Memory {
 
     /// Every owner with its bytes. The owners have the same names as in
     /// [`Metrics::to_json`](super::Metrics::to_json) and [`Metrics::to_prometheus`](super::Metrics::to_prometheus).
-    /// All memory counts for at most one owner.
+    /// Memory never counts for two owners.
     pub fn owners(&self) -> [(&'static str, u64); 14] {
         [
             ("cached_index", self.cached_index_bytes),

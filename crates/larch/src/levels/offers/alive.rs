@@ -51,7 +51,7 @@ impl Alive {
         self.workers.values().filter(|seen| seen.lives(now, dead)).count()
     }
 
-    /// Whether no worker was seen that lives or may turn out to live.
+    /// Whether no worker lives and no worker may turn out to live.
     pub fn is_empty(&self) -> bool {
         self.workers.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The files in the directory `workers`, and their names. It does not know what the files contain.
+//! The files in the directory `workers`, and their names. This module does not know what the files contain.
 //!
 //! ```text
 //! 3f2a00c41be7d905-0000000000000031.beat   worker, count
@@ -18,7 +18,7 @@ const JOB: &str = "job";
 const OWNER: &str = "owner";
 const RESULT: &str = "result";
 
-/// The number that stands for the owner if no worker is to do a job any more.
+/// This number stands in place of the owner's number if no worker is to do the job any more.
 pub const NOBODY: u64 = 0;
 
 /// The name of a job: the first number of its files, and the epoch of the writer that offers it. No two jobs have

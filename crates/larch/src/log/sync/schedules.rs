@@ -23,7 +23,7 @@ struct Syncs {
     failing: u64,
 }
 
-/// A file that keeps only where its end is, and no bytes. A sync takes two steps. Bytes that are written between
+/// A file that stores no bytes, but only where its end is. A sync takes two steps. Bytes that are written between
 /// the two steps do not become durable.
 #[derive(Debug)]
 struct SyncEnds {

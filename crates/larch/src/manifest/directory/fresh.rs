@@ -1,4 +1,5 @@
-//! Files that no manifest names yet. They are removed after an error. It does not know what the files contain.
+//! Files that no manifest names yet. They are removed after an error. This module does not know what the files
+//! contain.
 
 use super::leftovers::Leftovers;
 use os::sync::Arc;

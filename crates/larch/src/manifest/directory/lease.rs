@@ -48,9 +48,10 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Makes a lease in the directory of a database. Until it says more, the lease keeps all files. `None` if this
-    /// process cannot make a file there: the file system is read-only or full, or the process has no right to
-    /// write. The writer does not know a follower without a lease, and may remove files that this follower reads.
+    /// Makes a lease in the directory of a database. Until [`Lease::say`] is called, the lease keeps all files.
+    /// `None` if this process cannot make a file there: the file system is read-only or full, or the process has no
+    /// right to write. The writer does not know a follower without a lease, and may remove files that this follower
+    /// reads.
     ///
     /// # Errors
     ///
@@ -169,7 +170,7 @@ pub fn newest_log(disk: &dyn Disk, directory: &Path) -> Result<NewestLog> {
         }
         read => read.map_err(|error| Error::io("read", &path, error))?,
     };
-    // An incomplete text is just being written.
+    // If the text is incomplete, the writer is just writing it.
     let number = std::str::from_utf8(&text).ok().and_then(|text| text.strip_suffix('\n')?.parse().ok());
     Ok(number.filter(|number| *number > 0).map_or(NewestLog::NotSaid, NewestLog::Is))
 }

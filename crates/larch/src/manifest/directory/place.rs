@@ -1,4 +1,4 @@
-//! The place where new files are written. It does not know what kind of files they are.
+//! The place where new files are written. This module does not know what kind of files they are.
 
 use super::leftovers::Leftovers;
 use os::Disk;

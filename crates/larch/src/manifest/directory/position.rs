@@ -1,5 +1,5 @@
-//! A place in the sequence of all edits of a database. Leases hold such places. It does not know what the edits
-//! are.
+//! A place in the sequence of all edits of a database. Leases hold such places. This module does not know what the
+//! edits are.
 
 use std::fmt;
 

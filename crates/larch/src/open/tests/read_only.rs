@@ -9,8 +9,7 @@ use std::io;
 use std::io::ErrorKind::ReadOnlyFilesystem;
 use std::path::Path;
 
-/// A file system as one process sees it that can only read it, and the number of times that something was to be
-/// written.
+/// A file system that one process can only read. It counts how often something was to be written to it.
 #[derive(Debug)]
 struct ReadOnlyDisk(Arc<SimDisk>, AtomicU64);
 
