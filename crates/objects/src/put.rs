@@ -1,5 +1,5 @@
-//! Puts objects once. This module also finds out who has put the object that has a name. This module does not know
-//! what the bytes mean.
+//! Puts objects once. If the name of an object is taken, this module also finds out who has put that object. This
+//! module does not know what the bytes mean.
 
 use crate::again::Again;
 use os::Store;

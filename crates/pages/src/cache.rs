@@ -1,6 +1,6 @@
 //! Pages in memory within a budget. The cache finds pages by file and offset, admits them and evicts them. The
-//! cache does not know which sessions read, in which order they read, or what the pages mean. A function that the
-//! format layer supplies checks the structure of a page.
+//! cache does not know which sessions read, in which order they read, or what the pages mean. The format layer
+//! supplies a function that checks the structure of a page.
 //!
 //! * The used bytes are the resident, pinned and in-flight pages, each with [its cost](PageRef::cost_bytes), and
 //!   the hints of nodes. They stay within the budget, with two exceptions. First, one step of a thread and one step

@@ -36,7 +36,7 @@ impl Hash for PageKey {
     }
 }
 
-/// Passes on the one number a [`PageKey`] writes.
+/// Passes on the single number that a [`PageKey`] writes.
 #[derive(Default)]
 pub(crate) struct KeyHasher(u64);
 

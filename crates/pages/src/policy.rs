@@ -36,8 +36,8 @@
 //!   unused when the policy looks at them.
 //! * Memory: each page takes a node of 20 bytes and the owner's name for the page, which is together 24 bytes for a
 //!   `u32`. At most a fifth of this memory is spare. The policy also takes 8 bytes for each page that it remembers
-//!   after the page went. It remembers as many pages as are resident, with a quarter to spare. At worst, this makes
-//!   40 bytes for each page. The memory grows in steps, and is given back when the policy is dropped.
+//!   although the page has gone. It remembers as many pages as are resident, with a quarter to spare. At worst,
+//!   this makes 40 bytes for each page. The memory grows in steps, and is given back when the policy is dropped.
 //!
 //! Not thread safe: the cache has a lock around the policy.
 

@@ -15,7 +15,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The stores that the command uses. If it copies from one store to another, these are two.
+/// The stores that the command uses. A copy from one store to another uses two.
 static STORES: OnceLock<Mutex<Vec<Arc<RemoteStore>>>> = OnceLock::new();
 
 /// The prices that the environment names.

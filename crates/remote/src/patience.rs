@@ -29,7 +29,7 @@ pub struct Patience {
     /// The patience for requests that change nothing, and for removals.
     pub reads: Duration,
     /// The patience for writes. `None` means that a write waits without end. While the store does not answer,
-    /// writers wait, with as much in memory as they may have. They go on when the store answers again.
+    /// writers wait, and keep as many bytes in memory as they may. They go on when the store answers again.
     pub writes: Option<Duration>,
     /// The time of one attempt, without the time for its bytes. It includes the attempts that `object_store` makes
     /// by itself within this attempt.

@@ -117,7 +117,7 @@ enum Show {
     Addresses,
 }
 
-/// The index that a walk goes down, and its tree.
+/// The index that a walk goes down, and the tree of this index.
 #[derive(Clone, Copy)]
 struct Index {
     tree: TreeKind,

@@ -131,7 +131,7 @@ fn begin(shared: &Arc<StoreReadsShared>) {
     state.is_beginning = false;
 }
 
-/// Begins one run. Its reads are of an object, or of a file that is not an object.
+/// Begins one run. It reads an object, or a file that is not an object.
 fn begin_one(shared: &Arc<StoreReadsShared>, begun: Begun<ReadRun>) {
     // The source is closed at once, because reading an object needs nothing that is open.
     let object = begun.item.open().map(|open| open.file().object());

@@ -22,7 +22,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A disk in memory. Thread safe, but repeatable only if one thread uses it.
+/// A disk in memory. It is thread safe, but its choices are repeatable only if a single thread uses it.
 pub struct SimDisk {
     state: Arc<Mutex<SimDiskState>>,
     /// The directories that are held, the newest first.

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::Path;
 
-/// The faults that were asked for. Each waits for a certain count of operations.
+/// The faults that were asked for. Each fault waits until a certain number of operations was counted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Faults {
     operations: u64,

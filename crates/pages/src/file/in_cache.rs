@@ -32,8 +32,8 @@ impl PageCache {
     }
 
     /// The pages of `files` that are in the cache now. Each file counts once. Pages that the cache does not keep
-    /// are not counted. These are pages of sessions that pass pages through or exceed the budget, and pages of dead
-    /// files.
+    /// are not counted. These are pages of sessions that only pass pages through or that exceed the budget, and
+    /// pages of dead files.
     ///
     /// This is for statistics and not for hot paths: its cost grows with the number of pages in the whole cache,
     /// not only of these files. Each shard is locked while its pages are looked at.

@@ -195,7 +195,7 @@ fn get_rows(table: &Table, seed: u64, gets: u32, under_way: usize) {
     runtime().block_on(futures_util::stream::iter(rows).map(one).buffer_unordered(under_way).for_each(|()| async {}));
 }
 
-/// A scan of all rows, which looks up each value.
+/// Scans all rows, and looks up each value.
 fn bytes_of_values(table: &Table) -> u64 {
     let (mut rows, mut bytes) = (table.range(..), 0);
     while let Some(batch) = rows.next_batch(usize::MAX).expect("the store works") {

@@ -301,7 +301,7 @@ pub struct FilterTree {
     pub tree: Tree,
     /// The number of rows of each partition. The last partition has the remaining rows.
     pub partition_rows: u32,
-    /// The length of the key prefixes that are also in the filter; 0 if it has no prefixes.
+    /// The length of the key prefixes that are also in the filter; 0 if the filter has no prefixes.
     pub prefix_bytes: u16,
     /// The form of the partitions, as the features say.
     pub form: FilterForm,

@@ -51,7 +51,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// A read that reports its end to this value.
+    /// A read that reports its end to `self`.
     fn read(
         self: &Arc<Self>,
         file: &Arc<dyn File>,
