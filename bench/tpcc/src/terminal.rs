@@ -114,9 +114,9 @@ impl Terminal<'_> {
         stream
     }
 
-    /// Picks a random moment in the life of a terminal, and returns the rest of its wait at this moment and the
-    /// transaction after this wait. Therefore terminals do not begin together. From the start, they are spread in
-    /// the same way as later in the run.
+    /// Picks a random moment in the life of a terminal. Returns how long the terminal still waits at this moment,
+    /// and the transaction after this wait. Therefore terminals do not begin together. From the start, they are
+    /// spread in the same way as later in the run.
     fn first_wait(&mut self) -> Wait {
         let mut stream = self.stream();
         let mut left = if self.rules.mode.waits() { stream.word() % FIRST_NANOS } else { 0 };

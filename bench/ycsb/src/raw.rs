@@ -217,7 +217,8 @@ impl Log {
     /// The window. The first call determines the window, from the time `sent` of its request.
     fn window(&self, sent: u64) -> &Range<u64> {
         self.window.get_or_init(|| {
-            // Without a warm-up nothing is left out, even if another thread sent its first request before this one.
+            // Without a warm-up the window begins at time 0. Then it also contains requests that another thread
+            // sent before `sent`.
             let start = if self.skip_nanos == 0 { 0 } else { sent.saturating_add(self.skip_nanos) };
             start..sent.saturating_add(self.skip_nanos).saturating_add(self.length_nanos)
         })

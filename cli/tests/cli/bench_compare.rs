@@ -128,7 +128,7 @@ fn a_baseline_is_stored_and_compared_with() {
     ] {
         assert!(text.contains(workload), "{workload} is not in {text}");
     }
-    // Runs of another length cannot be compared with this baseline.
+    // Runs with 2000 records cannot be compared with a baseline of 1000 records.
     let args = ["--base", "kept", "--records", "2000"];
     let other: Vec<&str> = SMALL[2..].iter().chain(&args).copied().collect();
     let other = session.run(&[&["bench", "regress", "--rounds", "1"], &other[..]].concat());

@@ -155,7 +155,7 @@ fn index_counts_reads_and_instructions_of_all_arms() {
     for arm in ["both, flat read", "both, tree read", "tree alone"] {
         let counted = &result["cells"][format!("instructions of a get, cache 4x, {arm}")];
         let is_counted = counted["each"].as_f64().is_some_and(|each| each > 100.0);
-        // If there is no valgrind, the result says so.
+        // If there is no valgrind, the result gives this as the reason for the missing number.
         assert!(is_counted || counted["why_not"].as_str().is_some_and(|why| why.contains("valgrind")), "{counted}");
     }
 }

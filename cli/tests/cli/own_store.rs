@@ -31,7 +31,7 @@ fn commands() -> Vec<&'static str> {
 
 #[test]
 fn the_guide_adds_a_store_and_a_workload_outside_the_workspace() {
-    // The directory is always the same, so that cargo replaces what it built the last time.
+    // Each run of the test uses the same directory, so that cargo replaces what it built in the run before.
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own-store");
     match fs::remove_dir_all(&place) {
         Err(error) if error.kind() != ErrorKind::NotFound => panic!("{}: {error}", place.display()),

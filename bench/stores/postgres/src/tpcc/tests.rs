@@ -171,7 +171,7 @@ fn tables_of_others_stay_and_those_of_ours_are_removed_after_a_crash_too() {
 
     database.create(&FORM).expect("nothing is in its way");
     assert_eq!(kind_of(database.create(&FORM)), "other_tables");
-    // An interrupted clean leaves the tables in this state.
+    // If a clean is interrupted, some of the tables are already gone.
     other.query("DROP TABLE warehouse; DROP TABLE stock").expect("it is SQL");
     assert_eq!(database.form().expect("it can be asked"), Some(FORM));
     database.clean().expect("what is left can be removed");
