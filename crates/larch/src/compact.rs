@@ -28,7 +28,7 @@ use os::{Job, Polled};
 /// The name of the work in the error about a cancelled compaction.
 pub const WORK: &str = "the compaction";
 
-/// The job that runs compactions as long as there is something to compact.
+/// The job that runs compactions as long as anything can be compacted.
 #[derive(Debug)]
 pub struct CompactJob(pub Weak<Core>);
 
@@ -80,15 +80,15 @@ fn has_lost_readers(core: &Core) -> bool {
 /// What one call of [`compact_once`] has done.
 enum Compacted {
     Something,
-    /// There is nothing to compact, or the database is closing.
+    /// Nothing can be compacted, or the database is closing.
     Nothing,
     /// Another thread is choosing. That thread wakes the jobs when it has chosen.
     ChosenElsewhere,
 }
 
-/// Does one compaction, or offers it to a worker. Of the tables that `may` be compacted, it takes the pick with the
-/// highest score that does not overlap with a compaction under way. If `levels` is `None`, a caller asked for the
-/// compaction and holds the lock of levels exclusively. Then the compaction does not wait until level 0 has more
+/// Does one compaction, or offers it to a worker. Among the tables that `may` be compacted, it takes the pick with
+/// the highest score that does not overlap with a compaction under way. If `levels` is `None`, a caller asked for
+/// the compaction and holds the lock of levels exclusively. Then the compaction does not wait until level 0 has more
 /// files, and it is not left to a worker. An error names the table whose files could not be compacted.
 fn compact_once(
     core: &Arc<Core>,

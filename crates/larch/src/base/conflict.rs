@@ -24,8 +24,8 @@ pub enum Conflict {
         table: String,
     },
     /// The transaction cannot be compared with all commits since it began, because it began before the oldest commit
-    /// that the engine remembers. There are three causes. The transaction took long while others wrote much to the
-    /// tables that it uses. Such a table got an import, or a batch larger than the write buffer. Some table was
+    /// that the engine remembers. This has one of three causes. The transaction took long while others wrote much to
+    /// the tables that it uses. Such a table got an import, or a batch larger than the write buffer. Some table was
     /// cloned, split, renamed or dropped meanwhile.
     TooOld {
         /// The version at which the transaction began.

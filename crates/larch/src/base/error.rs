@@ -555,9 +555,9 @@ impl Error {
         }
     }
 
-    /// Whether the same call may succeed later, although nobody changes the program or opens the database again.
-    /// There are five causes after which a call may succeed later: there was no room, a store was not reachable,
-    /// other transactions conflicted, another process was using something, or a writer replaced the files of a read.
+    /// Whether the same call may succeed later, although nobody changes the program or opens the database again. A
+    /// call may succeed later after five causes: the disk had no room, a store was not reachable, other transactions
+    /// conflicted, another process was using something, or a writer replaced the files of a read.
     pub fn is_retryable(&self) -> bool {
         self.is_disk_full()
             || matches!(self.kind(), os::store::UNAVAILABLE | ErrorKind::TimedOut)

@@ -170,8 +170,8 @@ impl BatchOps {
         self.begin(ERASE, table, key);
     }
 
-    /// Appends an erase of all keys in `start..end`. An empty `end` means that there is no end: the op erases all
-    /// keys from `start` on.
+    /// Appends an erase of all keys in `start..end`. An empty `end` means that the range has no end: the op erases
+    /// all keys from `start` on.
     pub fn range_erase(&mut self, table: u32, start: &[u8], end: &[u8]) {
         self.is_unresolved |= self.count > 0;
         self.range_erases += 1;

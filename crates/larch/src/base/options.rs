@@ -253,8 +253,8 @@ pub struct TableOptions {
     /// Bytes that the application stores with the table; the engine does not interpret them.
     pub metadata: Vec<u8>,
     /// Names of the column groups into which the values of the table are split, in order. Empty if values are not
-    /// split. There are at most 16 names. A name has 1 to 64 characters: letters, digits, `_`, `-` and `.` of ASCII.
-    /// The names cannot be changed later.
+    /// split. A table has at most 16 column groups. A name has 1 to 64 characters: letters, digits, `_`, `-` and `.`
+    /// of ASCII. The names cannot be changed later.
     pub groups: Vec<String>,
     /// Which filters over keys the files get. The default is 20 bits a key in upper files, and 12 in the deepest
     /// files.
@@ -454,7 +454,7 @@ fn take_numbers<const N: usize>(bytes: &mut &[u8]) -> Option<[u64; N]> {
     Some(numbers)
 }
 
-/// The level of zstd that this number stands for, or `None` if there is no such level.
+/// The level of zstd that this number stands for, or `None` if no such level exists.
 fn zstd(number: u64) -> Option<Compression> {
     let zstd = Compression::Zstd { level: u8::try_from(number >> 4).ok()? };
     (number & 15 == 2 && zstd.check().is_ok()).then_some(zstd)

@@ -230,7 +230,7 @@ fn cut_off(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_it: 
     Ok((if is_new { Remainder::Part(slice) } else { Remainder::All }, hidden_bytes))
 }
 
-/// A string that is not less than `key` and short enough for a bound, or `None` if there is none.
+/// A string that is not less than `key` and short enough for a bound, or `None` if no such string exists.
 fn outward(key: &[u8]) -> Option<Vec<u8>> {
     if key.len() <= MAX_BOUND_BYTES { Some(key.to_vec()) } else { successor(&key[..MAX_BOUND_BYTES]) }
 }
@@ -247,8 +247,8 @@ fn is_worth_it(before: &RowRanges, slice: &Slice, gone: u64) -> bool {
     gone > 0 && (bytes >= WORTH_BYTES || gone.saturating_mul(WORTH_SHARE) >= before.count())
 }
 
-/// A lower and an upper bound on the number of rows in `region` that the table sees. Only index nodes are read. If
-/// there are many regions, most are small, and this function reads no data page for a small region.
+/// A lower and an upper bound on the number of rows in `region` that the table sees. Only index nodes are read. Many
+/// regions are mostly small regions, and this function reads no data page for a small region.
 fn rows_in(session: &Session, file: &DbFile, region: &KeyRange) -> Result<Estimate> {
     Ok(retry(session, || file.sst.totals_between(session, region.low(), region.high()))?.rows)
 }

@@ -21,7 +21,7 @@ use sst::Version;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Executes `pick`. Returns whether levels changed. Levels do not change if there is nothing to do, or if `go_on`
+/// Executes `pick`. Returns whether levels changed. Levels do not change if `pick` has nothing to do, or if `go_on`
 /// returns false. `go_on` is called with the number of bytes read so far and the number of bytes to read in all, and
 /// says whether to go on.
 ///

@@ -88,7 +88,7 @@ pub fn next_merger(core: &Core) -> Merger {
     }
     let (offers, now, pauses) = (&core.writes.offers, core.env.machine.clock.now(), pauses(core));
     if !offers.is_watched() {
-        // If there are workers, the merge after this one can be left to them.
+        // If workers exist, the merge after this one can be left to them.
         core.background.wake_offers_after(Duration::ZERO);
     }
     if !offers.are_taken(now, pauses) {
@@ -298,7 +298,7 @@ fn check_footers(core: &Core, new: &NewFiles) -> Result<()> {
     Ok(())
 }
 
-/// Takes an offer back. If there is an `error`, the worker has failed.
+/// Takes an offer back. An `error` means that the worker has failed.
 fn withdraw(core: &Core, name: JobName, why: Withdrawal, error: Option<&Error>) {
     let offers = &core.writes.offers;
     let Some(Offered { job, work, owner, claimed, levels, .. }) = offers.take(name) else { return };

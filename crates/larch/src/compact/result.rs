@@ -1,5 +1,5 @@
-//! The result of a worker's compaction, as the worker tells it to the writer: the new files, or why there are none.
-//! This module does not read or write files.
+//! The result of a worker's compaction, as the worker tells it to the writer: the new files, or why it has made
+//! none. This module does not read or write files.
 
 use crate::base::sealed::{seal, unseal};
 use crate::compact::execute::kept_files;

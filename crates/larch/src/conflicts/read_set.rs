@@ -98,7 +98,7 @@ impl ReadSet {
 
     /// Ends the reading of the range with this number. The keys between the bounds `left` were not read.
     fn close(&mut self, number: usize, left: Option<bounds::Borrowed<'_>>) {
-        // There is no range if a transaction is being committed, because the commit has taken the open ranges.
+        // While a transaction is being committed the range is missing, because the commit has taken the open ranges.
         let Some((table, range)) = self.open.get_mut(number).and_then(Option::take) else { return };
         self.free.push(number);
         let Some((low, high)) = left else { return self.add_range(table, range) };

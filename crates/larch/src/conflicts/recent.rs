@@ -283,8 +283,8 @@ impl Recent {
 /// is halved at most this many times.
 const HALVINGS: usize = 4;
 
-/// Returns some version, and the keys of a table of `memory` that were written after this version, if there are any.
-/// The version is `oldest`, or a newer one if the keys after `oldest` take more than `most_bytes`. Returns `None` if
+/// Returns some version, and the keys of a table of `memory` that were written after this version, if any were. The
+/// version is `oldest`, or a newer one if the keys after `oldest` take more than `most_bytes`. Returns `None` if
 /// even the newest keys take too much.
 fn newest_keys(
     memory: &MemSet,

@@ -72,7 +72,7 @@ struct NewBackup<'s> {
     store: &'s Store,
     lock: &'s dyn Lock,
     number: u64,
-    /// The database that the earlier backups belong to, if there are any.
+    /// The database that the earlier backups belong to, if any exist.
     database: Option<u64>,
     /// The files of earlier backups, and the files copied for this backup. For each identity, the map says where the
     /// file is and what it contains.

@@ -143,9 +143,9 @@ impl Backups {
     }
 
     /// Keeps the newest `count` whole backups. Removes all older backups, and the files that only the removed
-    /// backups have. Returns the numbers of the removed backups. If there are fewer than `count` whole backups,
-    /// nothing is removed. A backup made by a newer release is never removed. If the process crashes during this
-    /// call, each backup is either whole or removed.
+    /// backups have. Returns the numbers of the removed backups. If fewer than `count` whole backups exist, nothing
+    /// is removed. A backup made by a newer release is never removed. If the process crashes during this call, each
+    /// backup is either whole or removed.
     ///
     /// # Errors
     ///

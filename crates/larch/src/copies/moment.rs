@@ -72,8 +72,8 @@ impl Moment {
             let view = core.views.newest();
             let visible = core.views.visible();
             // If the view is still the newest, it has all commits up to this version, and its files have none after
-            // it. There is one exception: an import or a large batch first shows its files and then its version,
-            // which is the next one.
+            // it. An import or a large batch is an exception: it first shows its files and then its version, which
+            // is the next one.
             if core.views.generation() == view.generation {
                 let version = visible.max(view.files.last_version);
                 let rest = Rest::Memory(view.memory.clone(), version);

@@ -264,8 +264,8 @@ impl Store {
         self.disk.rename(&new, &path).map_err(|error| Error::io("rename", &new, error))?;
         let synced = self.sync_dir(&directory);
         if synced.is_err() {
-            // The list gets its temporary name back. So there is no backup, and the returned error is true. If this
-            // rename fails, too, the next backup sees which of the two names the list has.
+            // The list gets its temporary name back. So the backup does not exist, and the returned error is true.
+            // If this rename fails, too, the next backup sees which of the two names the list has.
             self.disk.rename(&path, &new).ok();
         }
         synced
@@ -315,6 +315,6 @@ impl Store {
 /// The number in the directory name of a backup.
 fn number_of(name: &str) -> Option<u64> {
     let number: u64 = name.strip_prefix(BACKUP)?.parse().ok()?;
-    // The greatest number is refused, so that there is always a number for the next backup.
+    // The greatest number is refused, so that the next backup always has a greater number.
     (number < u64::MAX && format!("{BACKUP}{number}") == name).then_some(number)
 }

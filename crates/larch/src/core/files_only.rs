@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 /// A machine like `machine`, whose disk keeps using the directory that is at the path `directory` now. If that
 /// directory is moved, the disk finds it at its new path. If another directory is later put at the path, the disk
-/// does not use it. If there is no directory at the path, returns a copy of `machine`.
+/// does not use it. If the path has no directory, returns a copy of `machine`.
 ///
 /// # Errors
 ///

@@ -9,7 +9,7 @@
 //! write buffer. So memtables are frozen when the free part of the write buffer is twice as large as what commits
 //! write during a flush. The free part is twice as large because commits are slowed down when half of it is used,
 //! see [`super::pace`]. Memtables always get at least half of the write buffer, so that the largest batch has room.
-//! Memtables get at most three quarters, so that there is also room if many commits come at once after a quiet time.
+//! Memtables get at most three quarters, so that room is left if many commits come at once after a quiet time.
 //!
 //! This module is thread-safe. The numbers are hints, and a commit may see a number late.
 

@@ -49,7 +49,7 @@ struct TailedLog {
 }
 
 impl TailedLog {
-    /// `end` is the end of this log as the next log states it, if there is a next log.
+    /// `end` is the end of this log as the next log states it, if a next log exists.
     fn open(
         disk: &dyn Disk,
         directory: &Path,

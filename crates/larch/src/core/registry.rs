@@ -136,7 +136,7 @@ impl Registry {
         self.abandoned.lock().push(id);
     }
 
-    /// One of the indexes that should be dropped, if there are any.
+    /// One of the indexes that should be dropped, if any should.
     pub fn abandoned(&self) -> Option<TableId> {
         self.abandoned.lock().last().copied()
     }

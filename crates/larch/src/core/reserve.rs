@@ -23,7 +23,7 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// A reserve of `bytes`; if `bytes` is 0, there is no reserve. This call does not look for the file yet.
+    /// A reserve of `bytes`; 0 means no reserve. This call does not look for the file yet.
     pub fn new(disk: Arc<dyn Disk>, directory: &Path, bytes: u64) -> Self {
         Self { disk, path: directory.join(RESERVE), bytes, is_full: AtomicBool::new(bytes == 0) }
     }

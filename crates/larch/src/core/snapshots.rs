@@ -91,9 +91,9 @@ impl Snapshots {
         self.gone.set(Box::new(gone)).ok();
     }
 
-    /// Begins to watch the readers at `oldest` and older versions. `None` ends the watch. If there are no such
-    /// readers now, `gone` will not be called for them. So the caller must look at [`Snapshots::boundaries`] once
-    /// more after this call.
+    /// Begins to watch the readers at `oldest` and older versions. `None` ends the watch. If no such readers exist
+    /// now, `gone` will not be called for them. So the caller must look at [`Snapshots::boundaries`] once more after
+    /// this call.
     pub fn watch(&self, oldest: Option<Version>) {
         let mut pinned = self.pinned.lock();
         let first = pinned.versions().next();

@@ -89,7 +89,7 @@ impl Visible {
         self.newest.fetch_max(version.0, Ordering::AcqRel);
     }
 
-    /// Waits until there is a free slot for `version`, which is the next version.
+    /// Waits until `version`, which is the next version, has a free slot.
     ///
     /// # Errors
     ///
@@ -123,7 +123,7 @@ impl Visible {
     fn sleep(&self, version: Version) -> Result<(), Broken> {
         let mut sleeping = self.sleeping.lock();
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        // After this fence, there are two possibilities: a thread that makes a version visible sees that this thread
+        // After this fence, one of two things is true: a thread that makes a version visible sees that this thread
         // waits, or this thread sees the version.
         fence(Ordering::SeqCst);
         let outcome = loop {

@@ -35,8 +35,7 @@ pub struct Writes {
     next_number: AtomicU64,
     /// All file numbers must be smaller than this.
     numbers_end: AtomicU64,
-    /// An alter holds this lock from reading the options to changing them, so that there is only one alter at a
-    /// time.
+    /// An alter holds this lock from reading the options to changing them, so that only one alter runs at a time.
     pub altering: Mutex<()>,
     /// A thread shares this lock while it takes a number for a new file and reads the options for this file. An
     /// alter takes a number that separates the files with old options from the files with new options. The alter

@@ -106,7 +106,7 @@ impl<'s> EraseMerge<'s> {
         Ok(Some(RangeErase { keys: KeyRange { start, end }, versions }))
     }
 
-    /// Opens the next file of `to_come`. Returns false if there is none.
+    /// Opens the next file of `to_come`. Returns false if no file is left.
     fn open_next(&mut self) -> Result<bool> {
         let Some(file) = self.to_come.pop() else { return Ok(false) };
         let bytes = file.sst.meta.range_erases.tree().map_or(0, |tree| tree.totals.bytes);
@@ -123,7 +123,7 @@ impl<'s> EraseMerge<'s> {
 }
 
 impl OpenErases {
-    /// Goes to the next range erase of the file. Returns false if there is none.
+    /// Goes to the next range erase of the file. Returns false if no range erase is left.
     fn step(&mut self, session: &Session) -> Result<bool> {
         let Some(next) = retry(session, || self.cursor.next(session))? else { return Ok(false) };
         if self.rest.keys.ends_after(&next.keys.start) {
@@ -163,8 +163,8 @@ impl<N: FnMut() -> Result<Option<RangeErase>>> CoverStream<N> {
     }
 
     /// If the current range erase ends before or at `key`, goes to the next range erase and returns it. Returns
-    /// `None` as soon as the position is right for `key`, or the stream has ended. If there is no `key`, the call
-    /// always goes to the next range erase.
+    /// `None` as soon as the position is right for `key`, or the stream has ended. Without a `key`, the call always
+    /// goes to the next range erase.
     ///
     /// # Errors
     ///

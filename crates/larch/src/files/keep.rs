@@ -44,7 +44,7 @@ impl KeyFilter {
         if self.last.replace(stripe_here) == Some(stripe_here) {
             return false;
         }
-        // Of all covers newer than the version, the oldest one was the first to hide it.
+        // Among all covers newer than the version, the oldest one was the first to hide it.
         let hidden_by = covers.iter().rev().find(|&&cover| cover > version);
         hidden_by.is_none_or(|&cover| stripe(boundaries, cover) != stripe_here)
     }

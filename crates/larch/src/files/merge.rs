@@ -402,7 +402,7 @@ impl VersionMerge {
         Ok(Place::Key(newest))
     }
 
-    /// The page at which input `i` stands, if it can be copied as a whole. There are three conditions: the input
+    /// The page at which input `i` stands, if it can be copied as a whole. Three conditions must hold: the input
     /// stands at the first row of the page, no other input has a key up to the last key of the page, and the output
     /// can take the page as it is. Sets `last` to the last key of the page.
     fn page_alone(&mut self, i: usize, last: &mut Vec<u8>) -> Option<CopiedPage> {

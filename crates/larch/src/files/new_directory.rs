@@ -96,7 +96,7 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something. After an error, the directory is as it was before. There is one
+    /// Fails if the disk refuses something. After an error, the directory is as it was before. One case is an
     /// exception: if the last sync fails and the rename cannot be undone, the directory may be complete and valid
     /// after a crash.
     pub fn finish_as(mut self, name: &str, bytes: &[u8]) -> Result<()> {
@@ -161,8 +161,8 @@ fn clear(disk: &dyn Disk, directory: &Path) -> Result<()> {
     if names.is_empty() {
         return Ok(());
     }
-    // The files are removed below. Before that, it must be durable that there is no `CURRENT`: otherwise a crash
-    // could bring back a `CURRENT` whose rename was undone.
+    // The files are removed below. Before that, the renaming of `CURRENT` back to `UNFINISHED` must be durable:
+    // otherwise a crash could bring back a `CURRENT` without its files.
     disk.sync_dir(directory).map_err(io("sync"))?;
     let remove = |name: &str| {
         let path = directory.join(name);

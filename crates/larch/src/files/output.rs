@@ -48,7 +48,7 @@ impl OneFile {
         Arc::new(Self { place: place.clone(), begun: Mutex::default() })
     }
 
-    /// Makes all parts durable, so that others can read them. Does nothing if there are no parts.
+    /// Makes all parts durable, so that others can read them. Does nothing if no part was begun.
     ///
     /// # Errors
     ///
@@ -298,7 +298,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Writes all of the range erase in `erase`, if there is one.
+    /// If `erase` has a range erase, writes all of it.
     fn write_erase(&mut self) -> Result<()> {
         let Some(RangeErase { keys, versions }) = self.erase.take() else { return Ok(()) };
         Ok(self.builder_at(&keys.start)?.add_range_erase(&keys, &versions)?)

@@ -41,7 +41,7 @@ const LOOKS: u32 = 8;
 pub struct Seen {
     /// Whether readers now see more than before the look.
     pub has_more: bool,
-    /// Whether there is a file set that should be shown.
+    /// Whether a file set waits to be shown.
     pub has_files: bool,
 }
 

@@ -21,8 +21,8 @@ use crate::write::{commit, limits};
 use os::sync::Arc;
 use sst::{KeyRange, Version};
 
-/// Commits `ops`, which write to `tables`, and returns when reads see them. While there is no room for the
-/// operations, other tasks run.
+/// Commits `ops`, which write to `tables`, and returns when reads see them. While the operations have no room, other
+/// tasks run.
 ///
 /// # Errors
 ///

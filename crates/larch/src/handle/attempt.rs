@@ -1,9 +1,9 @@
 //! A transaction that is lent by value to a future. The transaction is given back when the future drops it. This
 //! module does not know what is done with the transaction.
 //!
-//! There is a reason for lending by value. If a closure borrows its transaction, its future has a different type for
-//! each lifetime. No bound can state that the futures of all these types can be sent to another thread. If a closure
-//! gets its transaction by value, its futures all have one type. Such a future can be sent to another thread if
+//! Lending by value has a reason. If a closure borrows its transaction, its future has a different type for each
+//! lifetime. No bound can state that the futures of all these types can be sent to another thread. If a closure gets
+//! its transaction by value, its futures all have one type. Such a future can be sent to another thread if
 //! everything that it holds can be.
 
 use super::readable::Readable;

@@ -147,7 +147,7 @@ impl<'h> Attempts<'h> {
             (Help::Holds(time), Some(clock)) => {
                 core.writes.reserved.hold_writer(&mut self.reservation, time, clock);
             }
-            // On a machine without threads, no other commit can run during a wait, so there is no wait.
+            // On a machine without threads, no other commit can run during a wait, so this does not wait.
             (Help::Holds(_) | Help::Reserves, _) => {}
         }
         self.next_begins();

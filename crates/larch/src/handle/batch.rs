@@ -219,8 +219,8 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// After an error, none of the writes has taken effect. There is one exception, [`Error::OutcomeUnknown`]: a
-    /// sync has failed, and only opening the database again shows whether the writes have taken effect.
+    /// After an error, none of the writes has taken effect. [`Error::OutcomeUnknown`] is an exception: a sync has
+    /// failed, and only opening the database again shows whether the writes have taken effect.
     ///
     /// * [`Error::ForeignTable`] if a table belongs to another database.
     /// * [`Error::KeyTooLong`], [`Error::ValueTooLong`], [`Error::Grouped`] or [`Error::PartCount`] for the first row

@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 /// A commit that reads already see and that becomes durable later. [`Batch::submit`](crate::Batch::submit) returns
 /// this handle.
 ///
-/// The commit becomes durable soon if somebody asks for its durability. There are three ways to ask.
+/// The commit becomes durable soon if somebody asks for its durability. A program can ask in three ways.
 /// [`Commit::wait`] waits on this thread, `.await` waits in a task of any executor, and [`Commit::on_durable`]
 /// registers a callback. One sync makes all commits durable that were applied before the sync. So a thread can have
 /// thousands of commits in flight that cost only a few syncs. If nobody asks for its durability, the commit becomes

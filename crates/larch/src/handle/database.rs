@@ -367,8 +367,8 @@ impl Builder {
         self
     }
 
-    /// Calls `hook` with each [`Event`]. There are events for flushes, compactions, waiting commits, errors, retries
-    /// and recovery.
+    /// Calls `hook` with each [`Event`]. Events report flushes, compactions, waiting commits, errors, retries and
+    /// recovery.
     ///
     /// The thread that does the work calls the hook, and it may hold locks of the database. So the hook must return
     /// soon and must not use the database. If the hook panics, the panic is caught, the event is lost, and the
@@ -388,7 +388,7 @@ impl Builder {
     }
 
     /// Registers the extractors, which make the keys of indexes. `make` gets the declaration of an index. `make`
-    /// returns the extractor of this index, or an error that says why there is none. `make` is called when the
+    /// returns the extractor of this index, or an error that says why it has none. `make` is called when the
     /// database is opened and when an index is created.
     ///
     /// If `make` returns an error for an index, the database opens nevertheless. Then all tables and indexes can be
@@ -646,7 +646,7 @@ impl Database {
         Ok(Table::new(self.handle.clone(), info))
     }
 
-    /// The table `name`, or `None` if there is no such table.
+    /// The table `name`, or `None` if no such table exists.
     ///
     /// # Errors
     ///
@@ -670,8 +670,8 @@ impl Database {
     }
 
     /// Drops the table `name` with all its rows and indexes. Snapshots no longer show these rows, either. Returns
-    /// false if there is no such table. The disk space of the dropped files is freed when no read and no clone of
-    /// the table uses them any more.
+    /// false if no such table exists. The disk space of the dropped files is freed when no read and no clone of the
+    /// table uses them any more.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -945,13 +945,13 @@ impl Database {
     /// they are written. Opening a checkpoint reads no log.
     ///
     /// The checkpoint is durable when the call returns. A checkpoint is a separate database: writes to one of the
-    /// two databases do not change the other. If the call ends with an error or a crash, there is no checkpoint in
-    /// `directory`. If a crash leaves files in `directory`, no open uses them, and the next checkpoint in the same
+    /// two databases do not change the other. If the call ends with an error or a crash, `directory` has no
+    /// checkpoint. If a crash leaves files in `directory`, no open uses them, and the next checkpoint in the same
     /// directory removes them.
     ///
     /// If this database is [read-only](Builder::read_only), the checkpoint has all commits that the operating system
-    /// had when the call began, whether or not there is a writer. So the checkpoint may have commits that reads of
-    /// this database do not see because the commits are only in the log.
+    /// had when the call began, whether or not a writer runs. So the checkpoint may have commits that reads of this
+    /// database do not see because the commits are only in the log.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -184,8 +184,8 @@ fn fill(
     let options = TransactionOptions {
         isolation: Isolation::Snapshot,
         durability: Some(Durability::Buffered),
-        // There is no other limit, because `watch` can end the build. Each attempt takes fewer rows than the one
-        // before, and after many conflicts their keys are reserved.
+        // The number of attempts is not limited, because `watch` can end the build. Each attempt takes fewer rows
+        // than the one before, and after many conflicts their keys are reserved.
         attempts: u32::MAX,
     };
     let reader = TableHandle::new(handle.clone(), table.clone());
@@ -250,7 +250,7 @@ pub fn named(core: &Core, table: &TableInfo, name: &str) -> Option<Arc<TableInfo
     view.files.tables.indexes_of(table.id).find(is_named).map(|files| files.info.clone())
 }
 
-/// Drops the index `name` of `table`. Returns false if there is no such index.
+/// Drops the index `name` of `table`. Returns false if no such index exists.
 ///
 /// # Errors
 ///

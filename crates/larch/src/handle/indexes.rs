@@ -99,7 +99,7 @@ impl Table {
     }
 
     /// The index `name`. The closure `keys` makes the keys of the index from the key and the value of each row.
-    /// `keys` passes each index key to its last argument. If there is no such index, this creates it as
+    /// `keys` passes each index key to its last argument. If no such index exists, this creates it as
     /// [`Table::create_index`] does, and returns when it has the entries of all rows.
     ///
     /// The database stores the fact that a closure makes the keys, but it cannot store the closure itself. So a
@@ -126,7 +126,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// * [`Error::IndexExists`] if there is an index of this name that has a declaration or is unique.
+    /// * [`Error::IndexExists`] if an index of this name has a declaration or is unique.
     /// * [`Error::Grouped`] if the values of the table are split into several column groups.
     /// * [`Error::IndexNotReady`] while another thread is creating the index; [`Error::TableDropped`].
     /// * If the index is created, also the errors of [`Table::create_index`].
@@ -171,7 +171,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchIndex`] if there is no such index; [`Error::IndexNotReady`] if the index is still being built;
+    /// [`Error::NoSuchIndex`] if no such index exists; [`Error::IndexNotReady`] if the index is still being built;
     /// [`Error::TableDropped`].
     pub fn index(&self, name: &str) -> Result<Index> {
         self.core().views.newest().files_of(self.identity())?;
@@ -203,8 +203,8 @@ impl Table {
         Ok(names)
     }
 
-    /// Drops the index `name`. Reads of snapshots cannot use the dropped index any more, either. Returns false if
-    /// there is no such index. Reads by this index that are under way fail with [`Error::TableDropped`].
+    /// Drops the index `name`. Reads of snapshots cannot use the dropped index any more, either. Returns false if no
+    /// such index exists. Reads by this index that are under way fail with [`Error::TableDropped`].
     ///
     /// # Errors
     ///

@@ -151,7 +151,7 @@ impl<V: Content> Reader<'_, V> {
     ///
     /// The histogram counts stored rows: if a key is in several files, or in memory and in a file, each of these
     /// rows counts. Erases count, too. In each file, only the nodes that are needed for the ends of buckets are
-    /// read. If the caller chooses the number of buckets, there are at most 65,536.
+    /// read. If the caller chooses the number of buckets, it is at most 65,536.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -179,9 +179,10 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, nothing, |session, table, span| shape::histogram(session, table, span, metric, resolution))
     }
 
-    /// Points at which to cut `range` into `parts` parts with about equally many bytes. There are at most `parts -
-    /// 1` cut points, all within the range, in ascending order. If the range has too few data pages, there are fewer
-    /// cut points. The key of a cut point belongs to the part after the point. It need not be the key of a row.
+    /// Points at which to cut `range` into `parts` parts with about equally many bytes. The result has at most
+    /// `parts - 1` cut points, all within the range, in ascending order. If the range has too few data pages, the
+    /// result has fewer cut points. The key of a cut point belongs to the part after the point. It need not be the
+    /// key of a row.
     ///
     /// # Errors
     ///

@@ -395,8 +395,7 @@ impl Table {
     }
 
     /// Prints all trees, column groups and histories of the table's files to `out`, as text for people. With
-    /// [`DumpDetail::Loaded`], nothing is read from the disk. Of pages that are not in memory, only the names are
-    /// printed.
+    /// [`DumpDetail::Loaded`], nothing is read from the disk. If a page is not in memory, only its name is printed.
     ///
     /// # Errors
     ///

@@ -195,7 +195,7 @@ const READS_SHARE: u64 = 64;
 /// The writes of a transaction may take the size of the write buffer divided by this number in memory.
 const WRITES_SHARE: u64 = 4;
 
-/// A transaction keeps at most this many range erases in memory. There is a limit because each fragment has one
+/// A transaction keeps at most this many range erases in memory. The number is limited because each fragment has one
 /// version for each range erase that covers it.
 const MOST_RANGE_ERASES: u32 = 512;
 
@@ -589,9 +589,9 @@ impl Transaction {
         Ok(())
     }
 
-    /// Commits all writes. If there is a conflict, the inner result is an error that describes it. A transaction
-    /// without writes never conflicts. If the transaction is to be durable ([`Durability::Synced`]), the call also
-    /// waits until all commits that the transaction has read are durable.
+    /// Commits all writes. A conflict is reported as an error of the inner result. A transaction without writes
+    /// never conflicts. If the transaction is to be durable ([`Durability::Synced`]), the call also waits until all
+    /// commits that the transaction has read are durable.
     ///
     /// The call costs as much as the commit of a [`Batch`](crate::Batch). If others have committed since the
     /// transaction began, the call also looks up in memory each key that the transaction has read.

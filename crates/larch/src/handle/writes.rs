@@ -111,8 +111,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::PartCount`](crate::Error::PartCount) if there are more or fewer parts than groups; otherwise fails
-    /// as [`Table::insert`] does.
+    /// [`Error::PartCount`](crate::Error::PartCount) if the value has more or fewer parts than the table has groups;
+    /// otherwise fails as [`Table::insert`] does.
     pub fn insert_parts(&self, key: impl AsRef<[u8]>, parts: &[impl AsRef<[u8]>]) -> Result<()> {
         let key = key.as_ref();
         self.check_parts(key, parts)?;

@@ -1,5 +1,5 @@
-//! Files that are built without a database, and how a table ingests them. This folder knows which files there are,
-//! but not how rows are sorted.
+//! Files that are built without a database, and how a table ingests them. This folder knows which files exist, but
+//! not how rows are sorted.
 //!
 //! ```text
 //! rows ──▶ sorted files ──▶ a directory, which counts once it has a list of its files      build-files, on any machine

@@ -136,8 +136,8 @@ impl RowSorter {
     ///
     /// # Errors
     ///
-    /// [`Error::PartCount`] if there are more or fewer parts than groups; otherwise fails as [`RowSorter::add`]
-    /// does.
+    /// [`Error::PartCount`] if the value has more or fewer parts than the table has groups; otherwise fails as
+    /// [`RowSorter::add`] does.
     pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         limits::check_parts(&self.core().env.options, &self.table.identity, key, parts)?;
         self.user_bytes += (key.len() + parts::bytes(parts)) as u64;
@@ -242,7 +242,7 @@ impl RowSorter {
         while !are_all_here(&runs) || (runs.len() > 1 && !in_order(&mut runs)) {
             let excess = (runs.len() + 1).saturating_sub(MAX_FAN_IN);
             let count = if excess > 1 { excess.min(MAX_FAN_IN) } else { runs.len() };
-            // Of all groups of `count` neighbouring runs, the one with the fewest bytes is merged.
+            // Among all groups of `count` neighbouring runs, the one with the fewest bytes is merged.
             let bytes = |runs: &[SortedRun]| runs.iter().map(SortedRun::bytes).sum::<u64>();
             let first = (0..=runs.len() - count).min_by_key(|&first| bytes(&runs[first..first + count])).unwrap_or(0);
             let group: Vec<SortedRun> = runs.drain(first..first + count).collect();

@@ -235,9 +235,9 @@ impl RecordReader {
         if file_bytes < self.offset {
             return Err(LogError::corrupt(&self.path, file_bytes, "the file became shorter than what was read of it"));
         }
-        // After torn bytes there are two cases. The record was just being written at the last look, and may be whole
-        // now. Or it could not be written whole and was cut off, and the next record is written at its place. In
-        // either case the file may have the same length as at the last look. In the second case it may also be
+        // After torn bytes, two cases are possible. The record was just being written at the last look, and may be
+        // whole now. Or it could not be written whole and was cut off, and the next record is written at its place.
+        // In either case the file may have the same length as at the last look. In the second case it may also be
         // shorter.
         if file_bytes != self.limit || matches!(self.log_end, Some(LogEnd::Torn(_))) {
             self.limit = file_bytes;
@@ -247,7 +247,7 @@ impl RecordReader {
         Ok(())
     }
 
-    /// Reads the record at `offset` and moves to the next one. If there is no next record, returns how the log ends.
+    /// Reads the record at `offset` and moves to the next one. If no record is left, returns how the log ends.
     fn step(&mut self) -> Result<Result<(u64, Range<usize>), LogEnd>> {
         let offset = self.offset;
         if offset == self.limit {

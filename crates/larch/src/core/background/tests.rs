@@ -37,7 +37,7 @@ impl Default for HeldReads {
 }
 
 impl HeldReads {
-    /// Waits until there are reads of this urgency, and takes them.
+    /// Waits until reads of this urgency have come, and takes them.
     fn take(&self, urgency: Urgency) -> Vec<ReadRequest> {
         let mut reads = self.reads.lock();
         loop {

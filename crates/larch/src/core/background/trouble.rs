@@ -35,7 +35,7 @@ pub struct Trouble {
     pub cause: Error,
     /// How many tries have failed in a row.
     pub attempts: u32,
-    /// The time until the next try, or `None` if there is no next try because a file is corrupt.
+    /// The time until the next try, or `None` if the work is not tried again because a file is corrupt.
     pub retry_in: Option<Duration>,
 }
 
@@ -65,7 +65,7 @@ pub struct Troubles {
 struct WorkFailure {
     cause: Error,
     attempts: u32,
-    /// The time of the next try, on the clock of the machine, or `None` if there is no next try.
+    /// The time of the next try, on the clock of the machine, or `None` if the work is not tried again.
     next: Option<Duration>,
 }
 

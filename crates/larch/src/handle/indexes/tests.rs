@@ -23,7 +23,7 @@ use std::ops::ControlFlow;
 pub(super) enum Extractor {
     /// `words` makes a key from each word of the value.
     Words,
-    /// `first` makes a key from the first word of the value, if there is a word.
+    /// `first` makes a key from the first word of the value, if the value has a word.
     First,
     /// `length` makes a key from the length of the value, and refuses values with an `!`.
     Length,

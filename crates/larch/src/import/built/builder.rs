@@ -69,8 +69,8 @@ impl FileBuilder {
     ///
     /// # Errors
     ///
-    /// [`Error::PartCount`] if there are more or fewer parts than groups; otherwise fails as [`FileBuilder::add`]
-    /// does.
+    /// [`Error::PartCount`] if the value has more or fewer parts than the table has groups; otherwise fails as
+    /// [`FileBuilder::add`] does.
     pub fn add_parts(&mut self, key: &[u8], parts: &[impl AsRef<[u8]>]) -> Result<()> {
         self.sorter.add_parts(key, parts)
     }
