@@ -1,4 +1,5 @@
-//! Takes any bytes as a manifest. Reading them gives an error, or a file set that can be written and read again.
+//! Takes any bytes as a manifest. Reading these bytes gives an error, or a file set that can be written and read
+//! again.
 #![no_main]
 
 use larch::fuzz::{

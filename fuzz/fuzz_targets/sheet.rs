@@ -1,6 +1,6 @@
-//! If bytes decode to a sheet of a journal, the sheet is applied or refused. If it is applied, the table that it
-//! makes is the same after writing and reading it. The target first gives the bytes the right checksum, so that the
-//! fuzzer reaches the code behind the checksum.
+//! If bytes decode to a sheet of a journal, the sheet is applied or refused. If the sheet is applied, it makes a
+//! table. Writing and reading this table gives the same table. The target first gives the bytes the right checksum,
+//! so that the fuzzer reaches the code behind the checksum.
 #![no_main]
 
 use larch_fuzz::Input;

@@ -129,8 +129,8 @@ fn seal_page(file: &mut [u8], id: u64, at: Address, height: u8, left: &mut usize
     *left = left.checked_sub(1)?;
     let start = usize::try_from(at.offset).ok()?;
     let range = start..start.checked_add(at.bytes as usize).filter(|&end| end <= file.len())?;
-    // Only if the stored bytes are a valid page do they say where its children are. The stored bytes of a compressed
-    // page are mostly not a valid page.
+    // The stored bytes say where the children are only if these bytes are a valid page. The stored bytes of a
+    // compressed page are mostly not a valid page.
     let memory_bytes = u32::from_le_bytes(*file[range.clone()].get(4..)?.first_chunk()?) as usize;
     let page = file[range.clone()].get(..memory_bytes).unwrap_or_default().to_vec();
     let mut children: Vec<(usize, Address, u8)> = Vec::new();
@@ -274,7 +274,7 @@ fn statistics(sst: &Arc<Sst>, source: &Resident) {
             drop(retry(source, || sst.exact_between(source, low, high)));
             drop(retry(source, || sst.rows_between(source, low, high)));
             // A histogram looks at everything that is heavier than its resolution. If a file claims to have more
-            // rows, that would take too long.
+            // rows, a histogram with a small resolution would take too long.
             let total = sst.meta.main.map_or(0, |tree| tree.totals.rows);
             for (metric, resolution) in [(Metric::Rows, total / 50 + 1), (Metric::Bytes, 4096)] {
                 let found = stats::histogram(source, &[HistogramSource::File(sst)], low, high, metric, resolution);

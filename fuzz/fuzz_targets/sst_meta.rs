@@ -127,8 +127,8 @@ fn extension(input: &mut Input<'_>) -> Vec<u8> {
     extension
 }
 
-/// A tree of `rows` rows. Either it has one page, which is also its root, or it has a B-tree, a flat list or both
-/// above its pages.
+/// A tree of `rows` rows. The tree either has one page, which is also its root, or it has a B-tree, a flat list or
+/// both above its pages.
 fn tree(input: &mut Input<'_>, rows: u64) -> Tree {
     let data_pages = input.number();
     tree_of(input, rows, data_pages)

@@ -1,5 +1,5 @@
-//! Code that all targets share. It takes values from the fuzzer's bytes, and changes other bytes as the fuzzer's
-//! bytes say. This crate knows no format.
+//! Code that all targets share. The crate takes values from the fuzzer's bytes, and changes other bytes as the
+//! fuzzer's bytes say. This crate knows no format.
 
 /// The fuzzer's bytes. Values are taken from the front. When the bytes run out, every value is 0, so a short input
 /// gives a simple test.
@@ -40,7 +40,7 @@ impl<'a> Input<'a> {
         choices[self.below(choices.len())]
     }
 
-    /// Takes a number. It is small, or near the upper end of its type, or arbitrary.
+    /// Takes a number. The number is small, or near the upper end of its type, or arbitrary.
     pub fn number(&mut self) -> u64 {
         match self.byte() {
             small @ 0..0xc0 => u64::from(small),

@@ -2,8 +2,8 @@
 //! goals are reached.
 //!
 //! `index` is a separate program; everything else is `larch bench …`. Other engines are not in the default build. If
-//! `--with` names engines, they are built from the workspace `bench/engines`. Its output goes to `engines` in the
-//! target folder.
+//! `--with` names engines, they are built from the workspace `bench/engines`. The output of this workspace goes to
+//! `engines` in the target folder.
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +13,7 @@ use crate::tools::{cargo, ends_as, target_of};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// The engines that `--with` can name. Each is a feature of `bench/engines` and a folder of `bench/stores`.
+/// The engines that `--with` can name. Each engine is a feature of `bench/engines` and a folder of `bench/stores`.
 const ENGINES: [&str; 6] = ["rocksdb", "fjall", "redb", "lmdb", "sqlite", "cassandra"];
 
 /// The words after `larch bench`. An unknown word is refused here, before minutes of compiling.

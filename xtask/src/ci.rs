@@ -42,8 +42,8 @@ const STEPS: [Step; 11] = [
     Step { name: "versions", variable: None, arguments: "x semver" },
 ];
 
-/// The fuzz targets are a separate workspace. They are checked as the fuzzer would build them, except for two parts:
-/// the flags that need a nightly compiler, and libFuzzer, a default feature that needs a C++ compiler.
+/// The fuzz targets are a separate workspace. They are checked as the fuzzer would build them, with two differences.
+/// The flags that need a nightly compiler are left out. So is libFuzzer, a default feature that needs a C++ compiler.
 const FUZZ: [Step; 2] = [
     Step { name: "format of fuzz targets", variable: None, arguments: "fmt --check --manifest-path fuzz/Cargo.toml" },
     Step {
@@ -53,8 +53,8 @@ const FUZZ: [Step; 2] = [
     },
 ];
 
-/// The stores of other engines are a separate workspace, too. They are not checked here. The engines take minutes to
-/// build, and one of them is fetched; `cargo x bench --with all --check` checks them, with lints and tests.
+/// The stores of other engines are a separate workspace, too. Only their format is checked here. The engines take
+/// minutes to build, and one of them is fetched; `cargo x bench --with all --check` runs their lints and tests.
 const ENGINES: [Step; 1] = [Step {
     name: "format of other engines",
     variable: None,
@@ -64,7 +64,7 @@ const ENGINES: [Step; 1] = [Step {
 }];
 
 /// The query engine is two workspaces: one for a single process, and one for several processes. Only their format is
-/// checked here. `cargo x sql --check` and `cargo x sql --ballista --check` run its lints and tests.
+/// checked here. `cargo x sql --check` and `cargo x sql --ballista --check` run their lints and tests.
 const SQL: [Step; 2] = [
     Step {
         name: "format of the query engine",

@@ -62,7 +62,7 @@ fn write_golden(root: &Path, release: &str) -> Result<String, String> {
     let specimen = Programs::build_in(root, &root.join("target"), &["larch-testkit"], &[])?.join("specimen");
     fs::create_dir_all(root.join(GOLDEN)).map_err(|error| format!("cannot create {GOLDEN}: {error}"))?;
     output(Command::new(specimen).arg("write").arg(&folder).arg(release))?;
-    // The lock file is only held by a process that has the database open. It contains nothing.
+    // Only a process that has the database open holds the lock file. It contains nothing.
     fs::remove_file(folder.join("db/LOCK")).map_err(|error| format!("cannot remove the lock: {error}"))?;
     Ok(format!("{} is written; add it to the commit", folder.display()))
 }
@@ -109,8 +109,8 @@ impl Programs {
         }
     }
 
-    /// Writes a specimen with this tree's program. Both programs then open and check it in turn, twice. Returns the
-    /// number of tables that were compared.
+    /// Writes a specimen with this tree's program. Both programs then open and check this specimen in turn, twice.
+    /// Returns the number of tables that were compared.
     fn go_back_and_forth(&self, specimen: &Path, databases: &Path) -> Result<usize, String> {
         output(Command::new(specimen).arg("write").arg(databases.join("written")).arg(&self.release))?;
         let db = databases.join("written/db");

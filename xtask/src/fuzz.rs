@@ -1,5 +1,5 @@
-//! `cargo x fuzz`: gives arbitrary bytes to the decoders and to the database. It finds the targets by their file
-//! names.
+//! `cargo x fuzz`: gives arbitrary bytes to the decoders and to the database. The command finds the targets by their
+//! file names.
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,5 @@
-//! The project's own commands, `cargo x …`. They know the layout of the repository, and nothing about the engine.
+//! The project's own commands, `cargo x …`. These commands know the layout of the repository, and nothing about the
+//! engine.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a tool for developers, never simulated")]
 

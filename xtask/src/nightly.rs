@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Checks that cargo's subcommand `tool` is installed. If it is not, the error says how to install it. `install` is
-/// the command that installs the tool itself.
+/// Checks that cargo's subcommand `tool` is installed. If the tool is not installed, the error says how to install
+/// it. `install` is the command that installs the tool itself.
 pub fn check(tool: &str, install: &str) -> Result<(), String> {
     if !is_silent_success(&["rustc", "--version"]) {
         return Err("it needs nightly Rust: rustup toolchain install nightly".to_owned());

@@ -3,14 +3,14 @@
 //!
 //! `cargo package` can build the packages itself. But if a package needs another of our packages, cargo treats that
 //! one as a package of the registry, which never changes. So after a change of the sources, a second run would build
-//! the old sources. So this command unpacks the packages and checks them in a separate workspace.
+//! the old sources. Therefore this command unpacks the packages and checks them in a separate workspace.
 
 use crate::history::output;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// The packages. Each one comes after the packages that it needs.
+/// The packages. Each package comes after the packages that it needs.
 const PACKAGES: [&str; 5] = ["larch-os", "larch-pages", "larch-sst", "larch-db", "larch-rows"];
 
 /// Packs and checks all packages.

@@ -4,7 +4,7 @@
 use std::env;
 use std::process::Command;
 
-/// Installs the Debian package `name` with apt-get, unless `is_here` returns true. It can do this only as root.
+/// Installs the Debian package `name` with apt-get, unless `is_here` returns true. Installing works only as root.
 ///
 /// # Errors
 ///

@@ -2,8 +2,8 @@
 //! of this tree allows such changes. The two interfaces are compared in the output of rustdoc, so the package may
 //! have had another name in the release.
 //!
-//! Only items that `crates/larch` itself defines are compared. If it re-exports a type of a lower crate, this type is
-//! not examined.
+//! Only items that `crates/larch` itself defines are compared. If `crates/larch` re-exports a type of a lower crate,
+//! this type is not examined.
 
 use crate::history;
 use crate::tools::Tool;
@@ -123,8 +123,8 @@ fn version(manifest: &str) -> Option<&str> {
     Some(line.trim_matches('"'))
 }
 
-/// Whether `version` may break a program that was written for `release`. It may if the first numbers differ or,
-/// before 1.0, if the second numbers differ.
+/// Whether `version` may break a program that was written for `release`. The version may do so if the first numbers
+/// differ or, before 1.0, if the second numbers differ.
 fn may_break(release: &str, version: &str) -> bool {
     let kept = |version: &str| {
         let mut numbers = version.split('.').map(str::to_owned);

@@ -1,5 +1,5 @@
-//! `cargo x stress` and `cargo x tsan`: test the whole public API with real threads and executors. The first runs in
-//! release mode. The second runs under ThreadSanitizer, which detects data races.
+//! `cargo x stress` and `cargo x tsan`: test the whole public API with real threads and executors. `cargo x stress`
+//! runs in release mode. `cargo x tsan` runs under ThreadSanitizer, which detects data races.
 
 use crate::nightly;
 use std::path::Path;

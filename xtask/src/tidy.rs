@@ -1,8 +1,8 @@
-//! `cargo x tidy`: checks facts about the tree that no compiler checks. It does not judge style and does not count
-//! lines.
+//! `cargo x tidy`: checks facts about the tree that no compiler checks. The command does not judge style and does not
+//! count lines.
 //!
-//! A rule is a function from the tree to findings. It does not read the disk, so its tests can use small trees that
-//! are written as text.
+//! A rule is a function from the tree to findings. A rule does not read the disk, so its tests can use small trees
+//! that are written as text.
 
 mod circles;
 mod decisions;
@@ -58,8 +58,8 @@ const RULES: [Rule; 15] = [
     measured::pages_name_their_commit,
 ];
 
-/// Applies every rule to the tree at `root` and prints the findings. It also warns of old results of benchmarks, and
-/// of words that are hard to read.
+/// Applies every rule to the tree at `root` and prints the findings. The command also warns of old results of
+/// benchmarks, and of words that are hard to read.
 pub fn run(root: &Path) -> ExitCode {
     let tree = match Tree::read(root) {
         Ok(tree) => tree,
@@ -86,8 +86,8 @@ pub fn run(root: &Path) -> ExitCode {
     }
 }
 
-/// Prints figures about the rooms of all crates. For a crate that `places` names, it prints which file imports what
-/// from where.
+/// Prints figures about the rooms of all crates. If `places` names a crate, it prints which file of this crate
+/// imports what from where.
 pub fn house(root: &Path, places: &[&str]) -> ExitCode {
     match Tree::read(root).map_err(|error| error.to_string()).and_then(|tree| house::shown(&tree, places)) {
         Ok(text) => {

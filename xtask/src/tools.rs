@@ -1,6 +1,7 @@
-//! Installs the cargo subcommands that the checks need, each at a fixed version. They are installed in `target/tools`
-//! and not in the user's cargo home. So two trees with different versions do not replace each other's subcommands.
-//! This module also runs cargo itself, for separate workspaces. This module does not know what the tools check.
+//! Installs the cargo subcommands that the checks need, each at a fixed version. The subcommands are installed in
+//! `target/tools` and not in the user's cargo home. So two trees with different versions do not replace each other's
+//! subcommands. This module also runs cargo itself, for separate workspaces. This module does not know what the tools
+//! check.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,7 +20,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// The path of the binary. If it is missing or has another version, it is installed first.
+    /// The path of the binary. If the binary is missing or has another version, it is installed first.
     ///
     /// # Errors
     ///

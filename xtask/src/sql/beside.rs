@@ -70,7 +70,7 @@ impl<'a> Beside<'a> {
     }
 
     /// Makes both runs with the program `larch`, which must have a query engine, and prints the work of the
-    /// terminals. `queries` is a file with the SQL statements.
+    /// terminals. `queries` is the folder with the SQL statements.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! Finds files and folders of a crate that import each other in a circle. None of them can be read or tested without
-//! the others.
+//! Finds files and folders of a crate that import each other in a circle. Files in a circle cannot be read or tested
+//! without each other.
 //!
 //! A folder and the file of the same name count as one, for example `read/` and `read.rs`. In the engine's own
 //! crates, this file must also not be in a circle with files of its folder. In other crates, this file may hold what
@@ -10,11 +10,11 @@ use super::imports::{Crate, Names};
 use super::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Crates with a stricter rule: if a file has a folder of the same name, it may import from that folder or be
+/// Crates with a stricter rule. If a file has a folder of the same name, the file may import from that folder or be
 /// imported by it, but not both.
 const STRICT: [&str; 6] = ["crates/larch", "crates/objects", "crates/os", "crates/pages", "crates/rows", "crates/sst"];
 
-/// For each file or folder, those that it imports.
+/// For each file or folder, the files or folders that it imports.
 pub type Edges<T> = BTreeMap<T, BTreeSet<T>>;
 
 /// In every crate, no files and no folders import each other in a circle.
@@ -71,8 +71,8 @@ fn edges_in<'n>(folder: &[String], files: &Edges<&'n Names>) -> Edges<&'n [Strin
     edges
 }
 
-/// Returns circles such that each thing that is in a circle is in one of them. A thing starts a search for its
-/// shortest circle only if no earlier circle contains it.
+/// Returns circles. Each file or folder that is in a circle is in at least one of them. From each one that no earlier
+/// circle contains, the shortest circle through it is taken.
 fn circles<T: Ord + Copy>(edges: &Edges<T>) -> Vec<Vec<T>> {
     let mut done = BTreeSet::new();
     let mut circles = Vec::new();
@@ -110,7 +110,7 @@ fn shortest_circle<T: Ord + Copy>(start: T, edges: &Edges<T>) -> Option<Vec<T>> 
     None
 }
 
-/// The largest sets of two or more things in which each thing reaches each other thing.
+/// The largest sets of two or more files or folders in which each one reaches all others.
 pub fn knots<T: Ord + Copy>(edges: &Edges<T>) -> Vec<Vec<T>> {
     let reached = |start: T| {
         let (mut reached, mut queue) = (BTreeSet::new(), vec![start]);

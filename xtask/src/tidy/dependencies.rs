@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 /// The crates from the lowest to the highest. A crate may depend only on crates before it in this list, and the same
 /// holds for its tests: a test that needs more belongs in a higher crate. Benchmarks use the engine from outside.
-/// They stand above it, and only the command line may run them. `bench/kit` is shared by the benchmarks and by tests
-/// of every crate. It depends on no crate and stands below all of them.
+/// Benchmarks stand above the engine, and only the command line may run them. `bench/kit` is shared by the benchmarks
+/// and by tests of every crate. `bench/kit` depends on no crate and stands below all of them.
 const ORDER: [&str; 34] = [
     "bench/kit",
     "bench/page",

@@ -1,5 +1,5 @@
-//! Shows the crates as a house. It prints figures about rooms, floors and upward imports, or the imports of some
-//! crates, file by file.
+//! Shows the crates as a house. The module prints figures about rooms, floors and upward imports. It can also print
+//! the imports of some crates, file by file.
 
 use super::circles::{self, Edges};
 use super::imports::{Crate, Imports, Names};
@@ -75,8 +75,8 @@ fn rooms<'c>(imports: &Imports<'c>) -> Edges<&'c str> {
     edges
 }
 
-/// The number of floors that the rooms need, counting only rooms that are in no circle: a room stands above
-/// everything that it imports.
+/// The number of floors that the rooms need. A room stands above everything that it imports, and rooms in a circle
+/// are not counted.
 fn floors(edges: &Edges<&str>) -> usize {
     fn floor<'n>(room: &'n str, edges: &Edges<&'n str>, known: &mut BTreeMap<&'n str, usize>) -> usize {
         if let Some(&floor) = known.get(room) {

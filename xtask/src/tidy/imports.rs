@@ -49,7 +49,8 @@ impl Crate {
         Reader { crate_: self, module }.visit_file(file);
     }
 
-    /// The number of names that the root re-exports or defines for other crates, including public modules.
+    /// The number of names that other crates can import from the root. The root defines or re-exports them; public
+    /// modules count, too.
     pub fn public_at_root(&self) -> usize {
         self.public_at_root
     }
@@ -99,14 +100,14 @@ impl Reader<'_> {
             "self" => self.module.clone(),
             "super" => {
                 let outer = Reader { crate_: &mut Crate::default(), module: self.module.split_last()?.1.to_vec() };
-                // Each further `super` goes up one more module.
+                // Each further `super` in a path goes up one more module.
                 let rest: Names = std::iter::once("self".to_owned()).chain(rest.iter().cloned()).collect();
                 return match rest.get(1).map(String::as_str) {
                     Some("super") => outer.rooted(&rest[1..]),
                     _ => outer.rooted(&rest),
                 };
             }
-            // The first name is a module that is declared here, or a name that is imported here.
+            // Here the first name is a module that is declared in this module, or a name that it imports.
             _ => self.module.iter().chain([first]).cloned().collect(),
         };
         names.extend(rest.iter().cloned());
@@ -141,7 +142,7 @@ impl Reader<'_> {
         match bound {
             Some(bound) if self.rooted(std::slice::from_ref(&bound)).as_ref() != Some(&names) => {
                 self.crate_.imported.insert((self.module.clone(), bound.clone()), names.clone());
-                // A re-export does not use the name here, and importing a module does not use it yet.
+                // A re-export does not use the name in this module, and importing a module does not use it yet.
                 if !is_public && !self.crate_.files.contains_key(&names) && bound.starts_with(char::is_uppercase) {
                     self.crate_.named.push((self.module.clone(), names));
                 }

@@ -1,4 +1,4 @@
-//! Checks that the files exist that Markdown pages refer to.
+//! Checks that Markdown pages refer only to files that exist.
 
 use super::Finding;
 use super::tree::{Tree, folder, join};

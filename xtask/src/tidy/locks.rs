@@ -58,7 +58,8 @@ fn differences(package: &Locked<'_>, manifest: &Manifest<'_>, workspace: &str, a
     {
         found.push(format!("`{name}` has version {version}, and here {}", package.version));
     }
-    // A lock file has the dependencies of a package's tests only if the package belongs to the workspace itself.
+    // A lock file lists the dependencies of a package's tests only if the package belongs to the workspace of the
+    // lock file.
     let is_member = workspace.is_empty() || workspace == manifest.folder;
     let dependencies: Vec<&Entry<'_>> = manifest.entries.iter().filter(|entry| entry.is_dependency()).collect();
     for entry in &dependencies {
@@ -95,7 +96,7 @@ impl<'t> Manifest<'t> {
         Some((name, this))
     }
 
-    /// The entries of the nearest manifest in a folder above that describes a workspace.
+    /// The entries of the workspace manifest in the nearest folder above.
     fn workspace_of(tree: &'t Tree, at: &str) -> Vec<Entry<'t>> {
         let mut at = at;
         while !at.is_empty() {
@@ -172,7 +173,7 @@ fn requirement(asked: &str) -> Option<&str> {
     version.chars().all(|c| c.is_ascii_digit() || c == '.').then_some(version)
 }
 
-/// Whether `version` is at least the version that is asked for, and differs from it by no breaking change.
+/// Whether `version` is at least as new as the version that is asked for, without a breaking change between the two.
 fn fits(asked: &str, version: &str) -> bool {
     let numbers = |version: &str| {
         let plain = version.split(['-', '+']).next().expect("split gives one part at least");

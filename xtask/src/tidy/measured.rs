@@ -21,7 +21,7 @@ const START: &str = "Measured at commit ";
 /// Results count as old when more commits than this have changed the measured folders.
 const FEW: u64 = 5;
 
-/// A line that says at which commit results were measured, and of which folders.
+/// A line that says at which commit results were measured, and which folders were measured.
 struct Measured<'t> {
     page: &'t str,
     line: usize,
@@ -55,8 +55,8 @@ pub fn pages_name_their_commit(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Lines whose folders were changed since then by more than a few commits. Lines for which `changes` knows no number
-/// are left out.
+/// Lines whose folders were changed by more than a few commits after the commit of the line. Lines for which
+/// `changes` knows no number are left out.
 pub fn old_results(tree: &Tree, changes: &dyn Fn(&str, &[&str]) -> Option<u64>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for measured in all(tree).into_iter().filter_map(|(.., measured)| measured) {

@@ -1,4 +1,4 @@
-//! Finds files that no `mod` declaration leads to. They look as if they were used, but are never compiled.
+//! Finds files that no `mod` declaration leads to. Such files look as if they were used, but are never compiled.
 
 use super::source::Source;
 use super::tree::{Tree, folder, join};
@@ -57,7 +57,7 @@ fn children(path: &str, is_root: bool, text: &str) -> Vec<String> {
     let home = if is_root || name == "mod.rs" { here.to_owned() } else { path.trim_end_matches(".rs").to_owned() };
 
     let mut children = Vec::new();
-    // The inline modules around the current place. Each has the depth of braces outside it.
+    // The inline modules around the current place. For each module, the depth of braces outside it.
     let mut inline: Vec<(usize, &str)> = Vec::new();
     let mut depth = 0_usize;
     let mut named_path: Option<String> = None;

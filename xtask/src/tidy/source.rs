@@ -69,8 +69,7 @@ fn next_piece(text: &str, at: usize) -> (Kind, usize) {
     }
 }
 
-/// Whether the `r` at `at` can open a raw string. It can if only the prefix `b` or `c` belongs to the same word
-/// before it.
+/// Whether the `r` at `at` can open a raw string. It can if the word before it has nothing but the prefix `b` or `c`.
 fn starts_word(text: &str, at: usize) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let before = text[..at].strip_suffix(['b', 'c']).unwrap_or(&text[..at]);

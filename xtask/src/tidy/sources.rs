@@ -102,7 +102,7 @@ fn words<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> {
     text.match_indices(word).map(|(at, _)| at).filter(move |at| !is_inside(*at))
 }
 
-/// Whether the next word after `before` names an attribute. It does after `#[`, and inside `#[cfg_attr(…, `.
+/// Whether the next word after `before` names an attribute. This is so after `#[`, and inside `#[cfg_attr(…, `.
 fn is_attribute(before: &str) -> bool {
     let before = before.trim_end();
     let opened = before.rsplit_once("#[").map(|(_, inside)| inside);

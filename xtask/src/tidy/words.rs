@@ -1,6 +1,6 @@
 //! Finds comments and pages that are hard to read: lines that are too wide, and sentences that do not begin with a
-//! subject. The rule only warns and never fails, because its patterns also find good sentences. It counts separately
-//! for each crate, and does not analyse grammar.
+//! subject. The rule only warns and never fails, because its patterns also find good sentences. The rule counts
+//! separately for each crate, and does not analyse grammar.
 //!
 //! Blocks of code are not examined. Rows of tables may be of any width.
 
@@ -112,7 +112,7 @@ fn of_source(text: &str) -> Vec<Prose<'_>> {
             fenced = false;
             continue;
         }
-        // `comments` has the same bytes as the text at the same offsets.
+        // Each byte of `comments` stands at the same offset as in the text.
         let words = &whole[comment.len() - comment.trim_start().len()..];
         let words = words.trim_start_matches('/').trim_start_matches('!').trim();
         let is_fence = words.starts_with("```");
@@ -125,7 +125,7 @@ fn of_source(text: &str) -> Vec<Prose<'_>> {
 }
 
 /// Whether a line of text is too wide. Some lines cannot be broken: rows of tables, tags of HTML, and lines that a
-/// tool reads. They never count as too wide.
+/// tool reads. Such lines never count as too wide.
 fn is_wide(prose: &Prose<'_>) -> bool {
     let is_text = prose.words.len() == prose.whole.trim().len() || prose.whole.trim_start().starts_with("//");
     let is_whole = prose.words.starts_with(['|', '<']) || prose.words.starts_with("Measured at commit ");
