@@ -214,7 +214,7 @@ fn drop_unfinished_indexes(files: &mut FileSet, opener: &FileOpener) -> Vec<(Tab
     };
     let mut dropped = Vec::new();
     while let Some((table, names)) = unfinished(files) {
-        // Their files are removed later as orphans.
+        // The files of the index are removed later as orphans.
         let outcome = files.apply(&Edit::DropTable(table), opener, &mut Vec::new());
         outcome.expect("the index is there, and has no index itself");
         dropped.push((table, names));

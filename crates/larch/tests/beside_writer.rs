@@ -235,7 +235,7 @@ fn check_rows(rng: &mut StdRng, open: &mut Option<Open<'_>>, newest: Version, co
     counts.went_on += u32::from(open.is_some());
 }
 
-/// Reads some rows of the snapshot from the end, and checks them or the error.
+/// Reads some rows of the snapshot from the end. Checks these rows, or the error.
 fn check_snapshot_range(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table), model: &Model, newest: Version) {
     let count = rng.random_range(0..20);
     let mut expected = model.iter().rev();
@@ -249,7 +249,7 @@ fn check_snapshot_range(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table)
     }
 }
 
-/// Reads some rows around a key with a cursor, and checks them or the error.
+/// Reads some rows around a key with a cursor. Checks these rows, or the error.
 fn check_snapshot_cursor(rng: &mut StdRng, (snapshot, table): (&Snapshot, &Table), model: &Model, newest: Version) {
     let (mut cursor, from) = (snapshot.cursor(table), key(rng.random_range(0..600)));
     let mut expected = model.range(from.clone()..);

@@ -43,7 +43,7 @@ pub type SstsOf<'f> = &'f dyn Fn(&Arc<StoreDisk>) -> io::Result<Vec<DirectoryEnt
 /// What a new branch consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BranchReport {
-    /// The number of SSTs that it shares with the origin.
+    /// The number of SSTs that the branch shares with the origin.
     pub files: u64,
     /// The bytes of these SSTs.
     pub bytes: u64,
@@ -249,9 +249,9 @@ pub fn drop_database(store: &Arc<dyn Store>, outside: &Outside, at: &str) -> io:
             let branches = journal.branches();
             refuse_if_needed(store, outside, at, &branches, "the database is dropped, but its files stay: ")?;
             let objects = objects_of(&journal)?;
-            // After this sheet, all branches are known that were added before they were read. The listed objects
-            // belong to this database: if another database had been made in its place before the listing, it would
-            // have put a sheet, and this put would have met that sheet.
+            // After this sheet, all branches are known that were added before the branches were read. The listed
+            // objects belong to this database: if another database had been made in its place before the listing,
+            // it would have put a sheet, and this put would have met that sheet.
             journal.put_now()?;
             if journal.branches() == branches {
                 break objects;

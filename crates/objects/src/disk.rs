@@ -35,9 +35,9 @@ const DATABASE: &str = "CURRENT";
 pub struct Local {
     /// The disk.
     pub disk: Arc<dyn Disk>,
-    /// The directory of the logs. It belongs to one database. A synced commit is in this directory. About two puts
-    /// later it is also in the store. If another machine takes over, the last commits are missing there: it has a
-    /// prefix of all commits.
+    /// The directory of the logs. It belongs to one database. A synced commit is in the files of this directory.
+    /// About two puts later, the commit is also in the store. If another machine takes over, it does not have the
+    /// last commits: it has a prefix of all commits.
     pub logs: Option<PathBuf>,
     /// The directory for data that a process writes and reads again soon, see [`Disk::scratch`].
     pub scratch: Option<PathBuf>,
@@ -379,7 +379,7 @@ impl Disk for StoreDisk {
 
     fn remove_dir(&self, directory: &Path) -> io::Result<()> {
         if self.is_exchange(directory) {
-            // A folder needs no creation and no removal: it exists as long as it has an object.
+            // A folder is never created or removed: it exists as long as it has an object.
             return Ok(());
         }
         let name = self.directory_name("remove directory", directory)?;

@@ -86,8 +86,7 @@ impl fmt::Display for IndexProblem {
 const MOST_PROBLEMS: usize = 100;
 const TOGETHER: usize = 128;
 
-/// The most bytes of keys for one comparison: it takes no more rows or entries when their keys have this many
-/// bytes.
+/// Rows and entries are gathered for one comparison until their keys have this many bytes.
 const MOST_PENDING_BYTES: usize = 1 << 20;
 
 /// The name of this work in the error that says that the work was cancelled.

@@ -272,10 +272,10 @@ pub struct TableStats {
 pub struct GroupStats {
     /// Its name.
     pub name: String,
-    /// Stored bytes of its pages with newest versions. For the main group, these are the data pages, which also
-    /// have the keys.
+    /// Stored bytes of the group's pages with newest versions. For the main group, these are the data pages, which
+    /// also have the keys.
     pub data_bytes: u64,
-    /// Stored bytes of its pages with older versions.
+    /// Stored bytes of the group's pages with older versions.
     pub history_bytes: u64,
 }
 

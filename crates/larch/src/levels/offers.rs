@@ -104,7 +104,8 @@ struct Ended {
     job: OfferedJob,
     /// When the job is forgotten.
     until: Duration,
-    /// Whether its result was installed, so that files with its numbers belong to the database.
+    /// Whether the result of this job was installed. If so, files with the numbers of this job belong to the
+    /// database.
     is_installed: bool,
 }
 
@@ -145,8 +146,8 @@ impl Offers {
         self.state.lock().alive.is_silent_for(worker, FORGOTTEN_AFTER, now)
     }
 
-    /// Whether the directory has to be looked at: because workers may live, offers are out, or ended offers have
-    /// left files.
+    /// Whether somebody has to look at the directory: workers may live, offers are out, or ended offers have left
+    /// files.
     pub fn is_watched(&self) -> bool {
         let state = self.state.lock();
         !state.alive.is_empty() || !state.out.is_empty() || !state.ended.is_empty()

@@ -22,7 +22,7 @@ use std::ops::RangeInclusive;
 /// What to do next with the files of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pick {
-    /// Nothing: the levels have the right sizes.
+    /// Nothing has to be done: the levels have the right sizes.
     Nothing,
     /// A file can go to a deeper level as it is, because no file in the levels on the way overlaps it.
     Move {
@@ -156,9 +156,9 @@ fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0
 /// The best next compaction of `table`. It may run at the same time as the compactions that have claimed
 /// `under_way`. `oldest` is the oldest version that a reader may read at, and `level0` says how level 0 is used.
 ///
-/// If several levels are too large, it takes the level whose compaction writes the fewest bytes for each byte that
-/// it moves down. As a level grows, compactions out of it become cheaper, and compactions into it become more
-/// expensive. So no level waits forever.
+/// If several levels are too large, the pick is for the level whose compaction writes the fewest bytes for each
+/// byte that it moves down. As a level grows, compactions out of it become cheaper, and compactions into it become
+/// more expensive. So no level waits forever.
 ///
 /// A merge of level 0 may be due while its claim overlaps the claims of compactions under way. Then no other
 /// compaction is picked whose claim overlaps the claim of the merge. So the merge can begin when the compactions

@@ -37,7 +37,8 @@ const SHARE: u64 = 5;
 struct Waste<'t> {
     table: &'t TableFiles,
     oldest: Version,
-    /// For each file that lies under newer rows, by the number of the file: how many rows lie over it.
+    /// For each file that lies under newer rows, the number of rows that lie over it. The key is the number of the
+    /// file.
     rows_above: HashMap<u64, u64>,
 }
 
@@ -67,7 +68,7 @@ impl<'t> Waste<'t> {
         Self { table, oldest, rows_above }
     }
 
-    /// About how many bytes of `file` no reader needs.
+    /// About how many bytes of `file` are not needed by any reader.
     fn bytes(&self, level: usize, file: &DbFile) -> u64 {
         let (seen_bytes, rows) = (file.sst.visible_bytes(), file.sst.rows().count());
         let above = self.rows_above.get(&file.number).map_or(0, |above| (*above).min(rows));

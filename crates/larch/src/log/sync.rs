@@ -51,7 +51,7 @@ pub struct SyncPoint {
     worker: OnceLock<Arc<dyn Worker>>,
 }
 
-/// Called when its commit is durable or a sync has failed.
+/// A callback. It is called when its commit is durable or a sync has failed.
 pub type Callback = Box<dyn FnOnce() + Send>;
 
 /// The place of a task in the queue of waiting tasks.
@@ -229,7 +229,7 @@ impl SyncPoint {
     ///
     /// # Errors
     ///
-    /// A sync has failed, now or before, so it is not known whether they are durable.
+    /// A sync has failed, now or before, so it is not known whether these commits are durable.
     pub fn wait(&self, version: Version) -> Result<()> {
         assert!(version.0 <= self.appended.load(Ordering::Acquire), "only what was appended can become durable");
         let outcome = || self.outcome(version);

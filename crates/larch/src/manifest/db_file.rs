@@ -37,8 +37,8 @@ pub struct DbFile {
     pub epoch: u64,
     /// The part of the file that the table sees.
     pub sst: Arc<Sst>,
-    /// Range erases of this file with versions up to this one were treated already: the files whose rows they hide
-    /// got slices, if that was worth it.
+    /// The range erases of this file up to this version were treated already: files whose rows they hide got
+    /// slices, if that was worth it.
     pub cut_through: AtomicU64,
     /// About how many bytes of this file are hidden by range erases in newer files and are not left out by a slice.
     pub hidden_bytes: AtomicU64,

@@ -57,11 +57,12 @@ pub struct ManifestLog {
 /// Whether the manifest contains the edits of a commit.
 #[derive(Debug)]
 pub enum EditsOutcome {
-    /// The manifest contains them, and they are durable.
+    /// The manifest contains the edits, and the edits are durable.
     Durable,
-    /// The manifest does not contain them. It is as it was before the commit.
+    /// The manifest does not contain the edits. It is as it was before the commit.
     Not(LogError),
-    /// The edits were appended, but the sync failed. The next open finds out whether the manifest contains them.
+    /// The edits were appended, but the sync failed. The next open finds out whether the manifest contains the
+    /// edits.
     Unknown(LogError),
 }
 

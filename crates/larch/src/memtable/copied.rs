@@ -148,7 +148,7 @@ impl CopiedRows {
         self.next += 1;
     }
 
-    /// Whether it has gone past at least one row.
+    /// Whether at least one copied row was passed.
     pub fn has_advanced(&self) -> bool {
         self.next > 0
     }

@@ -50,7 +50,7 @@ pub struct Begun {
 pub struct Beginning<'c> {
     /// The database. Its view has its file set.
     pub core: &'c Arc<Core>,
-    /// The files that were found in its directory.
+    /// The files that were found in the directory of the database.
     pub listed: &'c [ListedFile],
     /// The unfinished indexes that this open has dropped from the file set.
     pub dropped: &'c [TableId],

@@ -20,8 +20,8 @@ pub struct IdleJob {
     core: Weak<Core>,
     /// How often the files had been used at the last poll.
     seen: AtomicU64,
-    /// If freezing memtables failed, this was the next version at that time. Freezing is not tried again until
-    /// there is a new commit.
+    /// If freezing memtables failed, this is the version that came next at that time. Freezing is not tried again
+    /// until there is a new commit.
     failed_at: AtomicU64,
 }
 
@@ -52,7 +52,7 @@ impl Job for IdleJob {
             return Polled::Idle;
         }
         if let Err(error) = core.env.log_disk.rest() {
-            // As after every failed sync of a log, the writes before it may be lost.
+            // As after every failed sync of a log, the writes before the sync may be lost.
             core.stop_writes(Error::io("sync the log or manifest of", &core.env.directory, error));
         }
         Polled::Idle

@@ -2,11 +2,12 @@
 //! manifest for files that are completely in the range, and from index nodes for all other files. No data page is
 //! read.
 //!
-//! If only one source has keys, a reader sees its rows except erases. If several sources have keys, a reader sees
-//! at most the puts of all of them together. It sees at least those puts of any single source that newer sources do
-//! not erase. Both limits are true for a whole cluster of stretches, and also for each single stretch. Where
-//! sources only touch, the single stretches give better limits. Where sources overlap, the whole cluster gives
-//! better limits. The reason is that each cut falls into a page and makes the rows of this page uncertain.
+//! If only one source has keys, a reader sees the rows of this source, except erases. If several sources have keys,
+//! a reader sees at most the puts of all of them together. It sees at least those puts of any single source that
+//! newer sources do not erase. Both limits are true for a whole cluster of stretches, and also for each single
+//! stretch. Where sources only touch, the single stretches give better limits. Where sources overlap, the whole
+//! cluster gives better limits. The reason is that each cut falls into a page and makes the rows of this page
+//! uncertain.
 
 use super::memory::{self, MemoryRows};
 use super::stretches::{MEMORY, Placed, Sight, Stretches, files_in};
@@ -19,8 +20,8 @@ use sst::stats::{Estimate, RangeTotals};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// If a cluster has more stretches than this, they are not looked at one by one. Each stretch may cost a descent in
-/// the index of every file.
+/// If a cluster has more stretches than this, the stretches are not looked at one by one. Each stretch may cost a
+/// descent in the index of every file.
 const MAX_STRETCHES: usize = 32;
 
 /// The number of descents that are made together, so that their missing pages are read in one round. Meanwhile
@@ -65,7 +66,8 @@ impl Questions {
 struct Sum {
     /// The stretches that this sum is about: a cluster or a part of it.
     stretches: Range<usize>,
-    /// The terms of the sum. Each has a file, how the rows of this file are seen, and the number of the question.
+    /// The terms of the sum. Each term has a file, how the rows of this file are seen, and the number of the
+    /// question.
     terms: Vec<(usize, Sight, usize)>,
 }
 

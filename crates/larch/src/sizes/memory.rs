@@ -30,7 +30,7 @@ pub fn erased(table: TableView<'_>, span: &KeyRange) -> Vec<KeyRange> {
     joined
 }
 
-/// The keys in memory in order. For each key, it knows what memory says about it.
+/// The keys in memory in order. For each key, it also has what memory says about the key.
 #[derive(Debug)]
 pub struct MemoryRows {
     cursors: Vec<(MemCursor, Arc<Memtable>)>,
@@ -57,8 +57,8 @@ impl MemoryRows {
         last.max()
     }
 
-    /// The next row before the end of `span`, and whether a reader sees it. If a reader does not see the row, it is
-    /// an erase, or it was erased.
+    /// The next row before the end of `span`, and whether a reader sees it. If a reader does not see the row, the
+    /// row is an erase, or it was erased.
     pub fn next_in(&mut self, span: &KeyRange) -> Option<(MemRow, bool)> {
         let nearest = self.cursors.iter().filter_map(|(cursor, _)| cursor.key()).min()?;
         if !span.ends_after(nearest) {

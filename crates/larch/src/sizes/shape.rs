@@ -177,7 +177,7 @@ pub fn nth_between(
 /// The sorted keys of at most `count` rows that a reader sees, without duplicates. All stored rows are divided into
 /// `count` equal pieces, and one row is drawn at random from each piece.
 pub fn sample(session: &Session, table: TableView<'_>, span: &KeyRange, count: u64, seed: u64) -> Result<Vec<Key>> {
-    /// For each piece, it draws at most this many rows until it finds a key that a reader sees.
+    /// For each piece, at most this many rows are drawn until one of them is a row that a reader sees.
     const DRAWS: u64 = 4;
     let files = files_in(table, span);
     let memtables: Vec<_> = table.memtables().collect();

@@ -7,7 +7,7 @@
 //!                      ├─────── place ──────▶│edge
 //! ```
 //!
-//! For each source that has range erases, it keeps the fragment or the gap around the place. The nearest end of
+//! For each source that has range erases, the fragment or the gap around the place is kept. The nearest end of
 //! these fragments and gaps is the edge. Up to the edge, no source has to be asked. A row is hidden if it is older
 //! than the newest erase of its own source and of the newer sources. So each row costs one comparison with the
 //! edge. An index is read only where a fragment begins or ends.

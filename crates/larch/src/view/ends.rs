@@ -46,7 +46,7 @@ impl RangeEnds {
     pub fn begin(&mut self, generation: u64) -> Vec<End> {
         let goes_on = std::mem::take(&mut self.is_asked);
         self.is_used = true;
-        // A place is large, so it is not moved until it is known to be old.
+        // Moving a place costs time, because it is large. So no place is moved until it is known to be old.
         let is_old = |end: &Option<End>| end.as_ref().is_some_and(|end| end.generation < generation);
         if goes_on || !is_old(&self.front) && !is_old(&self.back) {
             return Vec::new();
@@ -54,7 +54,7 @@ impl RangeEnds {
         self.take_old(generation).collect()
     }
 
-    /// Lets the merge continue after rows that were taken from a page without it.
+    /// Lets the merge continue after rows that were taken from a page without the merge.
     pub fn resume(&mut self, following: &Following) {
         let end = match following.direction() {
             Direction::Forward => &mut self.front,
@@ -91,7 +91,7 @@ pub struct End {
     pub precharge: Option<Precharge>,
     /// The bytes of the cache that the merge pins.
     pub pins: Holding,
-    /// After this number of rows, the pins are counted again.
+    /// How many more rows may be given until the pins are counted again.
     uncounted: u8,
 }
 

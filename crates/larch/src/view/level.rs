@@ -9,8 +9,8 @@ use sst::{Direction, Groups, Readahead, Row, RowPlace, Seek, SstCursor, StoredVa
 use std::collections::VecDeque;
 use std::ops::{Bound, Range};
 
-/// A place in a level whose files do not overlap. To walk through a file of level 0, a level that has only this
-/// file is made.
+/// A place in a level whose files do not overlap. A file of level 0 is walked through as a level of its own, which
+/// has only this file.
 #[derive(Debug)]
 pub struct LevelCursor {
     files: Level,
@@ -357,8 +357,8 @@ impl LevelCursor {
         self.cursor.as_mut().expect("the last move found a row").load_ahead(source, groups, place, Some(at));
     }
 
-    /// The rows from the present row on that are in its page, as of `at`, with their parts in `groups`. Rows older
-    /// than `erased` are left out. The cursor does not move.
+    /// The rows that are in the page of the present row, from the present row on, as of `at`. They have their parts
+    /// in `groups`. Rows older than `erased` are left out. The cursor does not move.
     pub fn streak(
         &self,
         start: StreakStart,

@@ -61,9 +61,9 @@ pub struct SourceStreak {
 /// The place of the next rows of a source.
 #[derive(Debug)]
 pub enum StreakRows {
-    /// They are in the page in which the source stands.
+    /// The rows are in the page in which the source stands.
     Page(Streak),
-    /// They were copied from memory.
+    /// The rows were copied from memory.
     Copied(CopiedRows),
 }
 
@@ -319,8 +319,8 @@ impl Merge {
         levels.sum()
     }
 
-    /// Whether it is worth looking for [streaks](Self::streaks). If the next rows are all in memory, it is not
-    /// worth it.
+    /// Whether a look for [streaks](Self::streaks) is worth its time. If the next rows are all in memory, it is
+    /// not.
     pub fn expects_streaks(&self) -> bool {
         self.expects_streaks
     }
@@ -408,8 +408,8 @@ impl Merge {
         Some(copies.into_iter().chain(pages).collect())
     }
 
-    /// The rows of `source` from its next row on that need no step and are before `far`. `None` if the next row
-    /// needs a step.
+    /// Those rows of `source` that need no step and are before `far`, beginning with its next row. `None` if the
+    /// next row needs a step.
     fn streak_of(&self, source: usize, far: Bound<&[u8]>, groups: Groups) -> Option<Streak> {
         let MergeSource { cursor: Cursor::Level(cursor), at, .. } = self.sources.cursor(source) else { return None };
         let shown = (*at, self.covers.over(source));

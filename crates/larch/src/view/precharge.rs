@@ -23,7 +23,7 @@ use std::ops::Bound;
 pub struct Prefetched {
     /// Pages that were read from disk.
     pub page_reads: u64,
-    /// How often it waited for a round of reads from the disk.
+    /// How often the precharge waited for a round of reads from the disk.
     pub rounds: u64,
 }
 
@@ -64,8 +64,8 @@ impl Precharge {
         Self { runs, share_bytes, passes }
     }
 
-    /// Asks for all pages of which it is known that they are needed. It faults while some of these pages are
-    /// missing, or while not all needed pages are known. This is a step.
+    /// Asks for all pages that are known to be needed. It faults while some of these pages are missing, or while
+    /// not all needed pages are known. This is a step.
     pub fn pass(&mut self, session: &Session, reading: &ReadPlan<'_>) -> Result<(), Stop> {
         self.passes.next(|asked| {
             let mut sum = Pass::default();

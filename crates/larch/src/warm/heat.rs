@@ -363,8 +363,8 @@ fn load_nodes(
     }
     while !level.is_empty() {
         level.retain(|(.., heat)| *heat > 0.0);
-        // It selects the hottest nodes as far as they have room. Then it loads them in the order in which they lie
-        // in the files.
+        // This selects the hottest nodes as far as they have room. Then it loads them in the order in which they
+        // lie in the files.
         level.sort_by(|(.., a), (.., b)| b.total_cmp(a));
         let mut left_bytes = loader.most_bytes.saturating_sub(loader.bytes);
         let mut nodes = Vec::new();

@@ -50,11 +50,11 @@ pub struct PageLoader<'p> {
     session: Session,
     loaded: Loaded,
     piece_bytes: u64,
-    /// The most memory, in bytes, of pages that it may load or find in memory.
+    /// The most memory, in bytes, of pages that this loader may load or find in memory.
     pub most_bytes: u64,
-    /// Memory of the pages that it has loaded or found so far, in bytes.
+    /// Memory of the pages that this loader has loaded or found so far, in bytes.
     pub bytes: u64,
-    /// Whether it has skipped pages that are too large.
+    /// Whether this loader has skipped pages that are too large.
     pub has_skipped: bool,
     progress: Progress<'p>,
 }
@@ -271,7 +271,7 @@ impl<'p> PageLoader<'p> {
         Ok(())
     }
 
-    /// The number of pages that it has read from disk so far.
+    /// The number of pages that this loader has read from disk so far.
     pub fn page_reads(&self) -> u64 {
         self.session.page_reads()
     }

@@ -183,7 +183,7 @@ fn what_is_warmed_stays_within_its_limit_and_begins_with_the_index() {
     // The caller can end the work when it has enough.
     let warmed = table.warm_with(.., u64::MAX, |_| ControlFlow::Break(()));
     assert!(matches!(warmed, Err(Error::Cancelled("loading pages"))), "{warmed:?}");
-    // Without a limit from the caller, it takes half of the cache.
+    // Without a limit from the caller, `warm` takes half of the cache.
     let warmed = table.warm(..).expect("the disk works");
     assert!(!warmed.is_whole && warmed.bytes <= 512 << 10, "{warmed:?}");
 }

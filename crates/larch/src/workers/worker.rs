@@ -175,7 +175,7 @@ impl CompactionWorker {
         }
     }
 
-    /// Goes on under another number, so that the owner of its old jobs counts as dead.
+    /// Goes on under another number. So the owner of this worker's old jobs counts as dead.
     fn begin_anew(&mut self) {
         self.id = new_id(&self.machine);
         self.beats = Beats::begin(&self.machine, self.directory.clone(), self.id);

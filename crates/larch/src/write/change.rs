@@ -1,9 +1,9 @@
 //! A change of whole tables that is one commit. All calls that create, drop or share tables use it, and so do
 //! imports and large batches. This module does not know what is changed.
 //!
-//! It holds the lock of the writer, so that no commit comes between its steps. If the change depends on levels, it
-//! also holds the lock of levels. The locks are taken in the same order as in [`writes`](crate::core::writes):
-//! levels, writer, manifest.
+//! A change holds the lock of the writer, so that no commit comes between its steps. If the change depends on
+//! levels, it also holds the lock of levels. The locks are taken in the same order as in
+//! [`writes`](crate::core::writes): levels, writer, manifest.
 
 use crate::base::error::{Error, Result};
 use crate::base::table::{TableId, TableInfo};

@@ -67,7 +67,7 @@ pub fn attempt(core: &Arc<Core>) -> Polled {
         core.writes.reserve.give_back();
     }
     let flushed = flush(core, &sets);
-    // The memory of these sets is given back before commits that wait for it are woken below.
+    // Commits that wait for the memory of these sets are woken below, so the memory is given back first.
     drop(sets);
     match flushed {
         Ok(()) => {

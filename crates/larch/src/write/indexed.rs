@@ -8,9 +8,9 @@ use os::sync::Arc;
 /// Whether the ops of a commit include the changes that they cause in indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexed {
-    /// They include no changes of indexes. So they are complete only for tables without indexes.
+    /// The ops include no changes of indexes. So they are complete only for tables without indexes.
     Not,
-    /// They include the changes for all indexes that existed at this [generation](Registry::generation).
+    /// The ops include the changes for all indexes that existed at this [generation](Registry::generation).
     As(u64),
 }
 

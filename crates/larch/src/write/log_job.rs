@@ -1,4 +1,4 @@
-//! Does the slow parts of a rotation before or after the rotation, because commits wait for it. While a log grows,
+//! Does the slow parts of a rotation before or after it, because commits wait during a rotation. While a log grows,
 //! the job makes the appended bytes durable piece by piece, creates the file of the next log, and allocates disk
 //! space for it. Otherwise, the file system would look for free space while the log is synced. To find space, it
 //! would read its maps from a busy disk, and an append would wait. When the next log has begun, the job makes the
@@ -88,8 +88,8 @@ impl Job for LogJob {
             return Polled::Idle;
         }
         // The job does not wait for the lock, because the holder of the lock may be waiting for background work. If
-        // the holder is a commit, its own record serves as the same proof. If it is not a commit, the job of an
-        // idle database tries again later. If the note cannot be written, no commit is lost.
+        // a commit holds the lock, its own record serves as the same proof. If no commit holds the lock, the job of
+        // an idle database tries again later. If the note cannot be written, no commit is lost.
         if let Some(writer) = core.writes.writer.try_lock().as_deref_mut().and_then(Option::as_mut) {
             writer.prove_begin().ok();
         }

@@ -1,8 +1,8 @@
 //! The job that makes commits durable for tasks and callbacks, and wakes them. They cannot run a sync themselves.
 //! This module does not know who waits.
 //!
-//! It also runs after writes were refused, so that every waiter learns what became of its commit. It has its own
-//! priority, so that no flush and no compaction delays it.
+//! The job also runs after writes were refused, so that every waiter learns what became of its commit. It has its
+//! own priority, so that no flush and no compaction delays it.
 
 use crate::core::{Core, StopOnPanic};
 use os::sync::Weak;

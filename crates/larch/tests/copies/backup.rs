@@ -141,7 +141,7 @@ fn a_backup_that_cannot_be_read_is_removed_only_if_enough_newer_ones_are_whole()
     disk.flip_bit("kept/backup-1/LIST", 30, 1);
     assert_eq!(backups(&machine).keep(3).expect("the disk works"), [0; 0], "two are whole");
     assert_eq!(backups(&machine).keep(2).expect("the disk works"), [1]);
-    // The bit makes it a format version that only a newer release writes.
+    // With this bit, the list has a format version that only a newer release writes.
     disk.flip_bit("kept/backup-2/LIST", 8, 1);
     db.backup(KEPT).expect("the disk works");
     assert_eq!(backups(&machine).keep(1).expect("the disk works"), [3], "a newer release made backup 2");

@@ -11,11 +11,11 @@
 //! sheet  99   00000031.log.brought becomes 00000031.log; bringing-7 is gone
 //! ```
 //!
-//! The files belong to the last writer that has put a sheet after its takeover. A writer with logs on its machine
-//! puts such a sheet before it promises anything. So if a writer dies before that sheet, it does not hide the
-//! commits of others. As long as the name `bringing-7` exists, each process that takes over looks for the files of
-//! writer 7. It does not look for the files of later writers, because they have promised nothing. If a writer finds
-//! no such files, because it is on another machine, it uses the journal as it is.
+//! The files that are brought belong to the last writer that has put a sheet after its takeover. A writer with logs
+//! on its machine puts such a sheet before it promises anything. So if a writer dies before that sheet, it does not
+//! hide the commits of others. As long as the name `bringing-7` exists, each process that takes over looks for the
+//! files of writer 7. It does not look for the files of later writers, because they have promised nothing. If a
+//! writer finds no such files, because it is on another machine, it uses the journal as it is.
 
 use super::state::{Journal, State};
 use super::table::Table;

@@ -109,7 +109,7 @@ impl Journal {
             if self.read_newest(&known)?.table.branches.contains_key(&id) {
                 return Ok(table);
             }
-            // The sheets of this guest are in a gap that a removal has left, so it begins again.
+            // The sheets of this guest are in a gap that a removal has left, so the guest begins again.
         }
         let why = format!("sheets were removed while they were read, {ATTEMPTS} times");
         Err(io::Error::new(ErrorKind::TimedOut, why))

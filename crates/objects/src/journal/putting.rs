@@ -235,7 +235,8 @@ impl Journal {
 
     /// Returns the sheets that can be removed now, and notes the sheets that have become useless.
     fn take_useless(&self, state: &mut State) -> Vec<u64> {
-        // Sheets become useless only through a table. So this looks for them only right after a sheet with a table.
+        // Sheets become useless only through a table. So useless sheets are looked for only right after a sheet
+        // with a table.
         if state.last_table + 1 != state.next {
             return Vec::new();
         }

@@ -1,4 +1,4 @@
-//! Finds out from their beats which workers live. It reads no clock and no disk.
+//! Finds out which workers live. The beats of the workers tell this. It reads no clock and no disk.
 //!
 //! A worker lives if the count in its beat has grown lately. A beat that exists at the first look proves nothing,
 //! because its worker may have died long ago.

@@ -60,8 +60,8 @@ fn build(options: BuildOptions, history: bool, prefer_flat: bool) -> Vec<Arc<DbF
 
 type Asked = BTreeSet<(PageKind, u64, u64)>;
 
-/// A page source in which a page is in memory once it came in a round. It remembers which pages were asked for, and
-/// which pages were looked at.
+/// A page source for tests. A page is in memory as soon as it came in a round. It remembers which pages were asked
+/// for, and which pages were looked at.
 struct Touch {
     pages: Resident,
     loaded: RefCell<BTreeSet<(u64, u64)>>,
