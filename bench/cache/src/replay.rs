@@ -17,7 +17,7 @@ pub struct Tally {
     pub hits: [u64; 2],
     /// The number of data pages that reads of one key needed, and how many of these pages had stayed in memory.
     pub points: [u64; 2],
-    /// The number of pages that were read, either because a client needed them or ahead of that.
+    /// The number of pages that were read, because a client needed them or because they were read ahead.
     pub reads: [u64; 2],
     /// The bytes of the pages that were read.
     pub read_bytes: u64,

@@ -10,8 +10,8 @@
 #[cfg(test)]
 mod tests;
 
-/// The least number of batches for an estimate. With fewer batches, an estimate is very rough, and the bias of
-/// shorter batches does less harm.
+/// The least number of batches for an estimate. With fewer batches, an estimate is so rough that it does more harm
+/// than the bias of shorter batches.
 const LEAST_BATCHES: usize = 8;
 
 /// The greatest correlation that is used for the correction. If a few batches show a greater correlation, their
@@ -33,7 +33,7 @@ pub fn uncertainty(series: &[f64]) -> Option<Uncertainty> {
     let mut best = of_batches(series)?;
     let mut batches = series.to_vec();
     while batches.len() / 2 >= LEAST_BATCHES {
-        // If the number of values is odd, the last one is in no batch.
+        // If the number of values is odd, the last value is in no batch.
         batches = batches.chunks_exact(2).map(|pair| f64::midpoint(pair[0], pair[1])).collect();
         if let Some(longer) = of_batches(&batches).filter(|longer| longer.variance > best.variance) {
             best = longer;

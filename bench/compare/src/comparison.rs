@@ -81,7 +81,7 @@ pub struct Row {
     pub difference: Option<f64>,
     /// The interval that contains the difference with certainty 1 - level, if no other row is looked at.
     pub interval: Option<(f64, f64)>,
-    /// By how much the new side may be worse: the end of the interval in the bad direction. This is the part by
+    /// By how much the new side may be worse: the end of the interval in the bad direction, given as the part by
     /// which times are longer.
     pub may_be_worse_by: Option<f64>,
     /// The probability of a difference this large if the sides do not differ and no other row is looked at.

@@ -174,7 +174,7 @@ fn measure(place: &Path, databases: u64, size: &Size, stop: &Stop) -> Result<Mea
     }
     let million = meter.million(gets, StoreUse::InProcess, None);
     let get_nanos = clock.nanos() as f64 / f64::from(gets as u32).max(1.0);
-    // The metrics of the cache that all of them share.
+    // The metrics of the cache that all databases share.
     let metrics = opened[0].metrics();
     let (page_reads, cache_bytes) = (metrics.page_reads, metrics.cache.used_bytes);
     drop(tables);

@@ -57,7 +57,7 @@ struct Cell {
 }
 
 impl Ground {
-    /// Opens the ground of experiment `name`. Its databases take at most `most_bytes` bytes.
+    /// Opens the ground of experiment `name`. The databases of the experiment take at most `most_bytes` bytes.
     ///
     /// # Errors
     ///

@@ -128,7 +128,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
 ///
 /// # Errors
 ///
-/// Returns an error if the system refuses this.
+/// Returns an error if the system refuses to remove the directory.
 pub fn remove(place: &Path) -> Result<(), Failure> {
     match fs::remove_dir_all(place) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(failure(&error, "remove", place)),

@@ -19,7 +19,7 @@ pub const FIELDS: u64 = 10;
 pub const FIELD_BYTES: u64 = 100;
 
 /// Makes the settings of the official workload `name` on `records` records. The values of these records can be
-/// checked. Keys are written with 20 digits, so that their order is the order of their hashes. `more` names the
+/// checked. Keys are written with 20 digits, so that keys sort in the order of their hashes. `more` names the
 /// properties that differ from the official properties.
 pub fn settings(name: &str, records: u64, more: &[(&str, &str)]) -> Settings {
     let mut properties: Properties = ycsb::built_in(name).expect("it is one of the six");
@@ -62,9 +62,9 @@ pub struct Cell {
     pub index_page_reads: u64,
     /// Bytes of these pages.
     pub read_bytes: u64,
-    /// How many bytes of log, flushes and compactions belong to the requests of the window. Such bytes are counted
+    /// How many bytes of log, flushes and compactions belong to the requests of the window. The bytes are counted
     /// from the start of the run until the store came to rest after the run. The requests of the window get their
-    /// share of the sum.
+    /// share of this sum.
     pub written_bytes: u64,
     /// Bytes that the system read from disks for each byte that the store counted. Both numbers include the
     /// warm-up.

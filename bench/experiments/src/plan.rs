@@ -1,8 +1,8 @@
-//! Calculates what a table takes and what a get from it costs. The calculation uses only the table's sizes. It
-//! gives files, height, bytes of index and filters, reads per get, and memory. The calculation is arithmetic about
-//! the layout in `docs/format/sst.md`. This module reads nothing and knows no database, so it also works for tables
-//! that no machine here holds. `larch plan` prints the result, and the experiment `scale` compares the result with
-//! real tables.
+//! Calculates what a table takes and what a get from it costs. The calculation uses only the table's sizes. The
+//! calculation gives files, height, bytes of index and filters, reads per get, and memory. The calculation is
+//! arithmetic about the layout in `docs/format/sst.md`. This module reads nothing and knows no database, so it also
+//! works for tables that no machine here holds. `larch plan` prints the result, and the experiment `scale` compares
+//! the result with real tables.
 //!
 //! The calculation assumes that the table was compacted or imported: each row is stored once, in files of one
 //! level. Rows have one size, values lie in their pages, pages are not compressed, and all rows are read equally
@@ -234,7 +234,7 @@ impl Sizes {
     /// evenly.
     fn common_bytes(&self, pieces: f64) -> u64 {
         match self.separator_bytes {
-            // Neighbouring keys differ within the last four bytes of the separator, or before them.
+            // Neighbouring keys differ within the last four bytes of the separator, or earlier.
             Some(bytes) => bytes.saturating_sub(HEAD_BYTES as u64).min(self.key_bytes.saturating_sub(1)),
             None => (pieces.max(1.0).log2() / 8.0).floor() as u64,
         }

@@ -136,7 +136,7 @@ struct Measured {
     cached_micros: f64,
     /// The number of index pages that were asked for. A list counts as one page.
     pages: u64,
-    /// The bytes of these pages. The first histogram reads them from the disk.
+    /// The bytes of these pages. The first histogram reads these pages from the disk.
     bytes: u64,
     buckets: u64,
     /// The largest distance between a bucket's value and the truth, divided by the size of a bucket.
@@ -248,7 +248,7 @@ fn rows_of(group: u64) -> std::ops::Range<u64> {
 }
 
 /// Makes a database with both indexes. Files that lie apart are imported. Overlapping files are flushed. An import
-/// would go below level 0 if it finds room there, and its file would then be merged.
+/// would go below level 0 if it finds room there, and the imported file would then be merged.
 fn load(place: &Path, size: &Size, (files, lying): (u64, Lying), stop: &Stop) -> Result<Shape, Failure> {
     // No compaction is wanted: files stay as they are.
     let levels = LevelOptions {

@@ -18,7 +18,7 @@ pub trait Workload: Sync {
     /// The type of its clients.
     type Client: Client;
 
-    /// Names of what is measured: `READ`, `UPDATE`, … A [`Kind`] is an index into it.
+    /// Names of what is measured: `READ`, `UPDATE`, … A [`Kind`] is an index into this list.
     fn kinds(&self) -> &'static [&'static str];
 
     /// The names of what the clients count with [`Extra::count`], in addition to their requests.
@@ -35,9 +35,9 @@ pub trait Client: Send {
     /// Goes on to the next operation. Returns `false` if no operation is left.
     fn begin(&mut self) -> bool;
 
-    /// How long the client waits before the first request of the operation that it has just begun. This is the time
-    /// that a user thinks and types. This method is called once after each [`Client::begin`] that returned `true`.
-    /// In an open loop, this method is not called, because the schedule decides.
+    /// How long the client waits before the first request of the operation that it has just begun. A wait is the
+    /// time that a user thinks and types. This method is called once after each [`Client::begin`] that returned
+    /// `true`. In an open loop, this method is not called, because the schedule decides.
     fn wait(&mut self) -> Wait {
         Wait::NONE
     }
@@ -65,8 +65,8 @@ pub struct Wait {
 pub enum Since {
     /// When the client's last request was served.
     Served,
-    /// When the client's last request should have been sent. This models a user who goes on thinking while the
-    /// request is carried out. Even so, the next operation begins only after the answer.
+    /// When the client's last request should have been sent. This choice models a user who goes on thinking while
+    /// the request is carried out. Even so, the next operation begins only after the answer.
     Due,
 }
 

@@ -182,7 +182,7 @@ pub(crate) struct Snapshot {
     written_bytes: Option<u64>,
 }
 
-/// The names of client threads begin with this.
+/// The names of client threads begin with this text.
 pub(crate) const CLIENT: &str = "client ";
 
 impl Snapshot {
@@ -225,7 +225,7 @@ fn bytes_in(status: &str, name: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// All threads except the calling thread and the client threads. Empty if the system does not report them.
+/// All threads except the calling thread and the client threads. Empty if the system does not report threads.
 fn threads() -> BTreeMap<String, (String, u64)> {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return BTreeMap::new() };
     let this = rustix::thread::gettid().as_raw_nonzero().to_string();

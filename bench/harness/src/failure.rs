@@ -18,7 +18,7 @@ pub struct Failure {
 pub enum Harm {
     /// The same request may succeed if it is made again: a conflict, a deadlock.
     Again,
-    /// This request failed, but others may succeed.
+    /// This request failed, but other requests may succeed.
     Request,
     /// The session, or the whole store, can no longer be used.
     Session,

@@ -12,7 +12,7 @@ pub struct Reply {
     bytes: u64,
     key: Vec<u8>,
     record: Strings,
-    /// Clustering keys of the rows of a partition. The values of those rows are all in `record`.
+    /// Clustering keys of the rows of a partition. The values of all these rows are in `record`.
     cks: Vec<i64>,
     kept: Option<Vec<(Vec<u8>, Strings)>>,
 }
@@ -72,7 +72,7 @@ impl Reply {
         }
     }
 
-    /// Takes a row of a partition. If a request reads several rows of a partition, all of them stay.
+    /// Takes a row of a partition. If a request reads several rows of a partition, all these rows stay.
     #[inline]
     pub fn partition_row(&mut self, ck: i64, value: &[u8]) {
         self.cks.push(ck);

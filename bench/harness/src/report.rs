@@ -1,8 +1,8 @@
 //! Results as files: what was run, on which machine, and with which result. With such a file, others can judge and
 //! repeat the run.
 //!
-//! [`Report`] holds everything, as JSON; `csv`, `hdr_log` and `text` are views of it. The format is described in
-//! `docs/format/bench-result.md`.
+//! [`Report`] holds everything, as JSON; `csv`, `hdr_log` and `text` are views of the report. The format is
+//! described in `docs/format/bench-result.md`.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "results are files of the machine")]
 

@@ -4,10 +4,10 @@
 //! client thread is *pausing* while it waits for a time of its schedule or before a new attempt. The processor time
 //! of pausing is part of the client's own cost (decision 44).
 //!
-//! Each thread counts in its own memory. Once an interval, the calling thread gathers what the threads hand over, and
-//! shows it. It also ends the run. If sessions block, every client has a thread, and a run has at most
-//! [`MOST_THREADS`] threads. If one session can have many requests under way, a few threads drive all clients, and a
-//! client takes no more memory than its state.
+//! Each thread counts in its own memory. Once an interval, the calling thread gathers what the threads hand over,
+//! and shows these counts. It also ends the run. If sessions block, every client has a thread, and a run has at
+//! most [`MOST_THREADS`] threads. If one session can have many requests under way, a few threads drive all clients,
+//! and a client takes no more memory than its state.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -36,7 +36,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, SystemTime};
 use timeline::Timeline;
 
-/// Why a run has no result, or has a result that must not be taken for a good one.
+/// Why a run has no result, or has a result that must not be taken for a good result.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The workload cannot be run with this plan.
@@ -132,7 +132,7 @@ pub fn run<W: Workload>(
 }
 
 /// Does the same as [`run()`], but the clients begin when `begin` returns. `begin` is called when all clients have
-/// their sessions, so that it can wait for clients of other processes.
+/// their sessions, so that `begin` can wait for clients of other processes.
 pub fn run_from<W: Workload>(
     store: &dyn Store,
     workload: &W,

@@ -93,7 +93,7 @@ pub trait Blocking {
     /// Does what `request` asks. `reply` is empty, and takes the rows. Only the engine may allocate in this call.
     fn call(&mut self, request: &Request<'_>, reply: &mut Reply) -> Result<Outcome, Failure>;
 
-    /// Writes what was gathered. This is called once, after the last request.
+    /// Writes what was gathered. This method is called once, after the last request.
     fn finish(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -105,7 +105,7 @@ pub trait Flights {
     fn depth(&self) -> usize;
 
     /// Takes a request, and copies its bytes before it returns. `slot` is less than the depth, and no request is
-    /// under way in it. The request need not be sent before [`Flights::wait`].
+    /// under way in this slot. The request need not be sent before [`Flights::wait`].
     fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure>;
 
     /// Sends the requests that were taken, and gives each answer to `served`, one for each slot. The call returns
@@ -114,7 +114,7 @@ pub trait Flights {
     /// the session and all requests under way are lost.
     fn wait(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure>;
 
-    /// Writes what was gathered. This is called once, when no request is under way.
+    /// Writes what was gathered. This method is called once, when no request is under way.
     fn finish(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -169,7 +169,8 @@ pub struct Counter {
     pub name: &'static str,
     /// Its value since the store was opened.
     pub value: u64,
-    /// Whether the value goes up and down, like memory in use. Then the difference of two values has no meaning.
+    /// Whether the value goes up and down, like memory in use. The difference of two values of a gauge has no
+    /// meaning.
     pub gauge: bool,
 }
 

@@ -25,7 +25,7 @@ pub struct Effort {
 pub struct Timed {
     /// Median of the turns, nanoseconds for one operation.
     pub nanos: f64,
-    /// Upper less lower quartile of the turns, as a part of the median.
+    /// The upper quartile minus the lower quartile of the turns, as a part of the median.
     pub spread: f64,
 }
 

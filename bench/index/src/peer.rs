@@ -10,7 +10,7 @@
 const SLOTS_AT: usize = 2;
 const RECORD_HEAD_BYTES: usize = 4;
 
-/// A page that is being filled. It has `BYTES` bytes: at most 64 KiB minus one.
+/// A page that is being filled. The page has `BYTES` bytes: at most 64 KiB minus one byte.
 pub struct SlotPageBuilder<const BYTES: usize> {
     page: Box<[u8; BYTES]>,
     rows: usize,

@@ -1,5 +1,5 @@
-//! The expected instructions of the hot paths. They are stored in a file of this folder. This module does not know
-//! how instructions are counted.
+//! The expected instructions of the hot paths. The counts are stored in a file of this folder. This module does not
+//! know how instructions are counted.
 
 use crate::Result;
 use std::collections::BTreeMap;

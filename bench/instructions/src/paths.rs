@@ -29,7 +29,8 @@ pub struct Path {
     /// How often its operation is run.
     pub operations: u64,
     run: fn(&Tables) -> Result<u64>,
-    /// Whether the path leaves everything unchanged, so that it can run once before it is counted.
+    /// Whether the path leaves everything unchanged, so that the path can run once before its instructions are
+    /// counted.
     repeats: bool,
 }
 
@@ -155,7 +156,7 @@ pub fn run_all() -> Result<()> {
         db: db.clone(),
     };
     load(&tables.one)?;
-    // This also warms the filter, which a machine without threads does not read by itself.
+    // This call also warms the filter, which a machine without threads does not read by itself.
     tables.one.warm(..)?;
     for part in 0..4 {
         for i in 0..OVERLAPPING_ROWS {

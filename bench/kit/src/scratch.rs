@@ -80,7 +80,7 @@ impl Scratch {
     ///
     /// # Errors
     ///
-    /// Returns an error if the system refused this.
+    /// Returns an error if the system refused to remove something.
     pub fn clear(&self) -> io::Result<()> {
         fs::remove_dir_all(&self.path)?;
         fs::create_dir(&self.path)
@@ -90,7 +90,7 @@ impl Scratch {
     ///
     /// # Errors
     ///
-    /// Returns an error if the system refused this.
+    /// Returns an error if the system refused to remove the directory.
     pub fn remove(self) -> io::Result<()> {
         fs::remove_dir_all(&self.path)
     }

@@ -13,8 +13,8 @@ use std::time::Duration;
 pub struct Scheme {
     /// The text before the colon of a target.
     pub name: &'static str,
-    /// Whether the database runs in another process. Then the client's processor time does not include the
-    /// database's.
+    /// Whether the database runs in another process. If so, the client's processor time does not include the
+    /// database's processor time.
     pub networked: bool,
     /// Options of the driver that have no meaning for this database, by their names (`consistency-level`). Each comes
     /// with the reason as a clause: `Larch has one copy of the data`.
@@ -128,20 +128,20 @@ pub fn not_written(table: &str, place: impl fmt::Display) -> Failure {
 ///   repeats the request. If the session cannot be used any more, the failure has
 ///   [`Harm::Session`](harness::Harm::Session), and the run ends.
 ///
-/// [`Store::settings`] names engine, durability, cache and copies. [`Store::is_empty`] and [`Store::counters`] refer
-/// to the table. [`crate::conformance::check`] checks all of this.
+/// [`Store::settings`] names engine, durability, cache and copies. [`Store::is_empty`] and [`Store::counters`]
+/// refer to the table. [`crate::conformance::check`] checks all these promises.
 pub trait Database: Store {
     /// Removes all rows of the table.
     ///
     /// # Errors
     ///
-    /// Returns an error if the database cannot do this.
+    /// Returns an error if the database cannot remove all rows.
     fn truncate(&self) -> Result<(), Failure>;
 
     /// Removes the table. After this, only [`Store::close`] is called.
     ///
     /// # Errors
     ///
-    /// Returns an error if the database cannot do this.
+    /// Returns an error if the database cannot remove the table.
     fn drop_table(&self) -> Result<(), Failure>;
 }

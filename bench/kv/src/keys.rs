@@ -302,8 +302,8 @@ impl Distribution {
     fn draw(self, random: &mut Random, bound: i64) -> i64 {
         match self {
             Self::Uniform => below_signed(random, bound),
-            // Newer rows have greater numbers and are likelier. This is half of a normal distribution, cut at four
-            // deviations.
+            // Newer rows have greater numbers and are likelier. The distribution is half of a normal distribution,
+            // cut at four deviations.
             Self::HalfNormal => {
                 let from_top = normal(random).abs().min(4.0) / 4.0;
                 ((bound as f64 * (1.0 - from_top)) as i64).min(bound - 1)

@@ -97,11 +97,11 @@ pub enum Distribution {
 /// The rows of a partition that a read asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restriction {
-    /// This number of rows, from a given row on.
+    /// Reads this number of rows, from a given row on.
     LowerBound,
-    /// This number of rows, from the first row on.
+    /// Reads this number of rows, from the first row on.
     NoLowerBound,
-    /// The rows from a given row on, up to a key that is greater by this number.
+    /// Reads the rows from a given row on, up to a key that is greater by this number.
     UpperBound,
     /// This number of single rows.
     In,
@@ -208,7 +208,7 @@ pub struct Options {
     pub clustering_row_count: i64,
     /// The number of bytes in a row's value.
     pub clustering_row_size: RowSize,
-    /// What values are made of. With [`Filler::Checked`], they are checked when they are read.
+    /// What values are made of. With [`Filler::Checked`], values are checked when they are read.
     pub filler: Filler,
     /// The number of rows in a request.
     pub rows_per_request: u64,

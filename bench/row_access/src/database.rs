@@ -65,7 +65,7 @@ pub fn index_of(table: &str) -> String {
 pub struct Access {
     /// The table.
     pub table: String,
-    /// Whether statements are prepared once. This only matters for stores that have statements.
+    /// Whether statements are prepared once. The setting only matters for stores that have statements.
     pub prepared: bool,
     /// Whether only the index is read, and not the rows.
     pub index_only: bool,
@@ -83,10 +83,11 @@ pub enum Statement {
 /// A way to read the rows of a range. This way is compared with the database's own way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadWay {
-    /// The session knows where all rows lie, and looks them up without the index. The engine cannot read scattered
-    /// rows faster.
+    /// The session knows where all rows lie, and looks these rows up without the index. The engine cannot read
+    /// scattered rows faster.
     KnownIds,
-    /// The session looks up one row after the other, as the index names them. This is the slowest way.
+    /// The session looks up one row after the other, in the order in which the index names the rows. This is the
+    /// slowest way.
     OneByOne,
 }
 

@@ -10,7 +10,7 @@ mod tests;
 /// has died.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// Its number; 0 before the number is given.
+    /// The job's number; 0 before the job has a number.
     pub job_id: i64,
     /// When the session began.
     pub start_time: Timestamp,

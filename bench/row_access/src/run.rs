@@ -152,7 +152,7 @@ fn run_inside(
     Ok(Ran { job, times: Times::default(), updated, repeated: 0, missing })
 }
 
-/// Writes the session's row of the history, and returns it.
+/// Writes the session's row of the history, and returns this row.
 fn begun(database: &dyn Database, parameters: &RunParameters) -> Result<Job, Failure> {
     let table_name = parameters.table();
     let counted = parameters.initial_count.then(|| database.count(&table_name)).transpose()?;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub enum Ended {
     /// All rows were inserted.
     Loaded,
-    /// It was stopped before all rows were inserted.
+    /// The setup was stopped before all rows were inserted.
     Stopped,
 }
 

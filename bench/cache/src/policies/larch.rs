@@ -1,4 +1,4 @@
-//! Runs the policy of Larch's own cache. The policy is called here as the cache calls it.
+//! Runs the policy of Larch's own cache. This module calls the policy in the same way as the cache calls it.
 
 use super::bytes_of;
 use crate::policy;

@@ -49,7 +49,7 @@ struct Ended {
 }
 
 impl LateReads {
-    /// Makes `reads` report each of their reads `delay` late.
+    /// Makes the reads with `reads`, and reports each read `delay` late.
     pub fn new(reads: Arc<dyn Reads>, clock: Arc<dyn Clock>, delay: Duration) -> Self {
         let (ended, received) = channel();
         let of_thread = clock.clone();

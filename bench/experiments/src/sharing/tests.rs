@@ -45,8 +45,8 @@ fn a_private_read_takes_every_page_of_its_way_and_a_shared_one_a_page_of_rows() 
                 1 => assert_eq!((after.data_reads, after.waits), (2000, 2000 + after.index_reads)),
                 _ => assert!(after.data_reads <= 2000 && after.waits <= 2000 + 8 * levels.max(after.index_reads)),
             }
-            // A reader that waits for another reader's read makes no read of its own. So instead of two reads per
-            // row, there is at most one.
+            // A reader that waits for another reader's read makes no read of its own. Instead of two reads per row,
+            // at most one read is left.
             assert!(after.page_reads <= 2000 + after.index_reads, "{after:?}");
         }
     }

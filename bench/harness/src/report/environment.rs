@@ -14,7 +14,7 @@ use std::process::Command;
 pub struct Environment {
     /// The version of Larch.
     pub version: String,
-    /// The commit of the program, if it is known. `+changes` follows if files differed from the commit.
+    /// The commit of the program, if it is known. `+changes` is appended if files differed from the commit.
     pub commit: Option<String>,
     /// Whether the program was built without optimisation, so that the numbers mean nothing.
     pub debug_build: bool,
@@ -57,7 +57,8 @@ pub struct Machine {
     #[serde(default)]
     pub huge_pages: String,
     /// The governor that decides the clock rate of the processors: `performance`, `schedutil`, … It is empty if no
-    /// governor of the kernel decides, as in most virtual machines. It has several names if processors differ.
+    /// governor of the kernel decides, as in most virtual machines. The text has several names if processors
+    /// differ.
     #[serde(default)]
     pub governor: String,
 }

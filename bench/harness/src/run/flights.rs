@@ -4,7 +4,7 @@
 //! is ready and waits for a slot; its request is under way; or it has no operation left. The time for which a
 //! client waits for a slot is counted as waiting.
 //!
-//! Each client has a [`Seat`], and a run may have a million of them. So state that only some runs need, or only few
+//! Each client has a [`Seat`], and a run may have a million clients. So state that only some runs need, or only few
 //! clients at a time, is stored outside the seats: schedules, the number of operations left, operations of several
 //! requests, and the requests under way.
 
@@ -46,7 +46,7 @@ impl<C> Waiter for Seat<C> {
     }
 }
 
-/// An operation that goes on: its latest request was answered, and it has another request.
+/// An operation that goes on: its latest request was answered, but more requests follow.
 #[derive(Clone, Copy)]
 struct Operation {
     begun: Begun,
@@ -134,8 +134,8 @@ impl<C: Client> Seats<C> {
         self.first + index as usize * self.stride
     }
 
-    /// Lets client `index` go on to its next operation, if it has one. Its last request was served at `served`. The
-    /// operation begins at once, or, if it is due after `now`, when it is due.
+    /// Lets client `index` go on to its next operation, if the client has one. Its last request was served at
+    /// `served`. The operation begins at once. If it is due after `now`, it begins when it is due.
     fn begin(&mut self, index: u32, served: u64, now: u64) {
         let at = index as usize;
         let seat = &mut self.seats[at];

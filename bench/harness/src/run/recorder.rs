@@ -1,4 +1,4 @@
-//! The counts of one thread of a run. The thread hands them over once an interval.
+//! The counts of one thread of a run. The thread hands its counts over once an interval.
 //!
 //! A thread counts in its own memory. When a thread sees a time past the end of its interval, the thread puts its
 //! counts on the [`Desk`] and takes empty tallies from there. So it takes one lock per interval.
@@ -68,7 +68,7 @@ impl KindTally {
         }
     }
 
-    /// Counts what the client itself noted. If `queued`, counts its response time, too.
+    /// Counts what the client itself noted. If `queued`, also counts the response time.
     fn note(&mut self, queued: bool, nanos: u64, result: Result<Outcome, &'static str>) {
         match result {
             Ok(outcome) => {
@@ -267,7 +267,7 @@ impl Desk {
         self.state().ended.push(end);
     }
 
-    /// Takes tallies back. The next thread that needs tallies gets them.
+    /// Takes tallies back. The next thread that needs tallies takes these tallies.
     pub(crate) fn give_back(&self, mut tallies: Tallies) {
         tallies.clear();
         self.state().spare.push(tallies);
@@ -315,8 +315,8 @@ pub(crate) struct Answer {
 /// When the current operation began, and how late it began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Begun {
-    /// When the operation should have begun. For an operation without such a time, when it really began. This time
-    /// decides whether the operation counts.
+    /// When the operation should have begun. For an operation without such a time, this is when the operation
+    /// really began. This time decides whether the operation counts.
     pub(crate) at: u64,
     /// When its first request was sent.
     pub(crate) sent: u64,
@@ -516,7 +516,8 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// Ends an operation. Returns whether the operation began in the window, so that the run has to measure it.
+    /// Ends an operation. Returns whether the operation began in the window, so that the run has to measure the
+    /// operation.
     #[inline]
     fn operation(&mut self, begun: Begun, done: bool) -> bool {
         if begun.at < self.floor {

@@ -174,7 +174,7 @@ fn ours(store: &Cassandra, mode: Mode, options: &Options, repeat: u32) -> Result
 enum Way {
     /// By a profile, on our table.
     Profile,
-    /// In its modes `write` and `read`, on a table of its own.
+    /// cassandra-stress uses its modes `write` and `read`, on a table of its own.
     Mode,
 }
 

@@ -15,7 +15,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 
-/// A session and its executor. The session's own work goes on only while a thread waits for it.
+/// A session and its executor. The session's own work goes on only while a thread waits for the session.
 pub(crate) struct Connection {
     // Ends before the executor.
     pub(crate) session: Session,

@@ -1,6 +1,6 @@
 //! A Cassandra server of our own: one node on free ports of the loopback, from the jars that `fetch` brings. Tests,
-//! comparisons and the targets `cassandra:start` and `cassandra:DIR` use it. The server ends when this value is
-//! dropped.
+//! comparisons and the targets `cassandra:start` and `cassandra:DIR` use such a server. The server ends when this
+//! value is dropped.
 //!
 //! The server also ends when our process ends in any other way. A watchdog ensures both. It is a shell in its own
 //! process group. The watchdog started the server, and waits for the end of a pipe. Only our process holds the

@@ -59,7 +59,7 @@ impl Statements {
         format!("TRUNCATE TABLE {}", self.table)
     }
 
-    /// Reads a row, if the table has one; fails if the table does not exist or is not ours.
+    /// Reads a row if the table has one. Fails if the table does not exist or is not ours.
     pub fn probe(&self) -> String {
         format!("SELECT pk, ck, {} FROM {} LIMIT 1", self.selected(), self.table)
     }

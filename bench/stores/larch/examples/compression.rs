@@ -6,8 +6,8 @@
 //!
 //! Each table, and all lines of a file as keys, become data pages of 16 KiB. A row of the output has the compressed
 //! size of a table as a part of its size without compression. The row also has the times to compress and to read,
-//! as multiples of LZ4's times. Reading is what a cache does with a page that came from the disk: it compares the
-//! checksum, unpacks the page and copies it.
+//! as multiples of LZ4's times. Reading is what a cache does with a page that came from the disk: the cache
+//! compares the checksum, unpacks the page and copies it.
 
 #![allow(
     clippy::disallowed_types,

@@ -195,7 +195,7 @@ impl ::tpcc::Database for Larch {
             }
         }
         // The form is stored first. If a crash leaves only some tables, the form shows that they are ours, and
-        // `clean` removes them.
+        // `clean` removes these tables.
         self.about.insert(about::form_key(), about::encode_form(form)).map_err(broken)?;
         self.db.sync().map_err(broken)?;
         for table in Table::ALL {

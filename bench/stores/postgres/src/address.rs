@@ -32,7 +32,7 @@ pub struct Address {
     pub place: Place,
     /// Who asks.
     pub user: String,
-    /// With which password, if the server wants one.
+    /// The password, if the server wants a password.
     pub password: Option<String>,
     /// The database in which the table is.
     pub database: String,
@@ -56,7 +56,7 @@ pub struct Encryption {
     pub mode: Mode,
     /// `sslrootcert`: who is trusted.
     pub roots: Roots,
-    /// Whether `sslrootcert` was given or its default file exists. Then `require` checks the certificate, too.
+    /// Whether `sslrootcert` was given or its default file exists. If so, `require` checks the certificate, too.
     pub has_roots: bool,
     /// `channel_binding`.
     pub binding: Binding,

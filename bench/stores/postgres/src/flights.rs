@@ -70,7 +70,7 @@ pub struct Session<'s, S = Statements> {
     roomy: Vec<usize>,
     /// Lines with something to send.
     dirty: Vec<usize>,
-    /// Their connections, under the same numbers.
+    /// The connections of the lines, under the same numbers.
     sockets: Sockets,
     under_way: usize,
     /// Why nothing can be asked any more.

@@ -25,7 +25,7 @@ struct Postgres {
     control: Mutex<Connection>,
     /// Pages that the server had read before.
     page_reads_before: u64,
-    /// Its first process, if it is on this machine.
+    /// The first process of the server, if the server runs on this machine.
     server: Option<u32>,
 }
 

@@ -2,9 +2,9 @@
 //! is reached by a Unix socket in that directory and, if asked for, by a port of the loopback. The server is
 //! stopped and removed when this value is dropped.
 //!
-//! The server is also stopped and removed when our process ends in any other way. A watchdog ensures both. It is a
-//! shell in its own process group, and waits for the end of a pipe. Only our process holds the other end of that
-//! pipe.
+//! The server is also stopped and removed when our process ends in any other way. A watchdog ensures both. The
+//! watchdog is a shell in its own process group, and waits for the end of a pipe. Only our process holds the other
+//! end of that pipe.
 //!
 //! PostgreSQL refuses to run as root. If we are root, the server runs as the user `postgres`, which the package of
 //! PostgreSQL makes.

@@ -1,7 +1,7 @@
 //! The connections of a session, and one wait for all of them. This module knows no statement and no answer.
 //!
-//! A request costs a send and a receive. Waiting for many connections is one call, which returns all connections that
-//! are ready. A single connection needs no such call: its receive waits. One thread uses it.
+//! A request costs a send and a receive. Waiting for many connections is one call, which returns all connections
+//! that are ready. A single connection needs no such call, because its receive waits. One thread uses it.
 
 use crate::connection::Connection;
 use crate::error::Error;
@@ -93,7 +93,7 @@ impl Sockets {
     }
 
     /// Waits until something comes, or for the time `left`; `None`: without an end. [`Sockets::next_arrival`] then
-    /// gives what came. It must be called until it returns nothing.
+    /// gives what came. [`Sockets::next_arrival`] must be called until it returns nothing.
     ///
     /// # Errors
     ///

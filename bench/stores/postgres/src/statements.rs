@@ -14,7 +14,7 @@ mod tests;
 /// Name of the column of keys, as YCSB calls it.
 const KEY: &str = "ycsb_key";
 
-/// The prepared statements of a table. Each session prepares all of them under their numbers.
+/// The prepared statements of a table. Each session prepares all these statements under their numbers.
 pub struct Statements {
     sql: Vec<String>,
     prepared: Vec<Statement>,

@@ -54,7 +54,7 @@ pub struct Postgres {
     /// Whether reads may share a transaction. Reads may not share one if the order of transactions is checked,
     /// because then a commit of reads may fail after the reads were answered.
     groups: bool,
-    /// Its first process, if it is on this machine.
+    /// The first process of the server, if the server runs on this machine.
     server: Option<u32>,
 }
 
@@ -182,7 +182,8 @@ impl Store for Postgres {
     }
 }
 
-/// The first process of the server, which starts all its other processes, if the server is on this machine.
+/// The first process of the server, if the server runs on this machine. This process starts all other processes of
+/// the server.
 pub(crate) fn first_process(control: &mut Connection, address: &Address) -> Option<u32> {
     let here = match &address.place {
         Place::Unix { .. } => true,

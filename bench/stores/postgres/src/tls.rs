@@ -2,7 +2,7 @@
 //! only one message of PostgreSQL, the one that asks for TLS.
 //!
 //! A session waits for many sockets at once, and is told only once that bytes have come. So [`Tls::receive`] keeps
-//! no decrypted bytes: when it returns, all of them are in the inbox. [`Tls::receive`] also says whether the socket
+//! no decrypted bytes: when it returns, all bytes are in the inbox. [`Tls::receive`] also says whether the socket
 //! may have more bytes.
 
 use crate::address::{Checked, Encryption, Place, Roots};

@@ -95,7 +95,7 @@ fn form_text(form: options::Form) -> &'static str {
 
 impl Postgres {
     fn new(dialect: &'static Dialect, options: Options, setup: &Setup) -> Result<Self, Failure> {
-        // This connection reports the settings. These must be the settings of transactions.
+        // This connection reports the settings, which must be the settings of transactions.
         let mut control = Connection::open(&options.for_transactions)?;
         control.query("SET client_min_messages = warning")?;
         let connections = setup.connections.unwrap_or(options.address.connections as usize);

@@ -296,7 +296,7 @@ impl<F: Fn(&[u8]) -> Result<Outcome, Failure>> Flights for Shuffles<'_, F> {
     }
 }
 
-/// A store whose loaders gather inserts, and need this time to write them.
+/// A store whose loaders gather inserts, and need this time to write the gathered rows.
 pub(super) struct Gathering {
     pub(super) fails: bool,
     pub(super) finish_nanos: u64,

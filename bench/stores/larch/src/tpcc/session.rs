@@ -228,7 +228,7 @@ impl Flights for Transactions<'_> {
     }
 }
 
-/// The rows as a transaction of Larch sees them.
+/// The rows of a database as a transaction of Larch sees them.
 struct OfTransaction<'t> {
     tx: Transaction,
     tables: &'t Tables,
