@@ -45,7 +45,7 @@ pub type SstsOf<'f> = &'f dyn Fn(&Arc<StoreDisk>) -> io::Result<Vec<DirectoryEnt
 pub struct BranchReport {
     /// The number of SSTs that the branch shares with the origin.
     pub files: u64,
-    /// The bytes of these SSTs.
+    /// The bytes of the SSTs that the branch shares.
     pub bytes: u64,
     /// The bytes of the manifest and of the logs, which were copied.
     pub copied_bytes: u64,
@@ -68,7 +68,7 @@ pub struct BranchInfo {
 pub struct DropReport {
     /// The number of SSTs that belonged only to this database.
     pub files: u64,
-    /// The bytes of these SSTs.
+    /// The bytes of the SSTs that belonged only to this database.
     pub bytes: u64,
 }
 

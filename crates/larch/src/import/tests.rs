@@ -1,4 +1,4 @@
-//! Rows that are given several times.
+//! Imports of rows of which some are given several times.
 
 use crate::options::{FilterKind, Filters, LevelOptions};
 use crate::{Database, TableOptions};

@@ -49,14 +49,14 @@ pub enum IndexProblem {
     },
     /// A row in the table of entries cannot be read as an entry.
     NoEntry {
-        /// Its key.
+        /// The key of this row.
         key: Key,
     },
     /// A row does not fit the declaration of the index.
     BadRow {
         /// The key of the row.
         row: Key,
-        /// Why.
+        /// Why the row does not fit.
         why: String,
     },
 }

@@ -117,7 +117,7 @@ pub struct Metrics {
     pub pinned_versions: usize,
     /// Files of all tables.
     pub files: u64,
-    /// The length of these files, in bytes.
+    /// The length of the files of all tables, in bytes.
     pub file_bytes: u64,
     /// The requests to the store since it was opened, and their costs if the prices are known. It is set only if
     /// the database is in a store that counts requests.
@@ -209,7 +209,7 @@ impl Metrics {
 pub struct TableStats {
     /// Rows in files. Older versions are not counted.
     pub rows: u64,
-    /// Erases among these rows.
+    /// The number of erases among the rows in files.
     pub erased_rows: u64,
     /// About how many bytes of the files belong to rows that the table does not see. It does not see them because a
     /// removed range has cut them off, or because another table has them. A compaction does not copy these rows.
@@ -245,7 +245,7 @@ pub struct TableStats {
     pub user_bytes: u64,
     /// Files of the table.
     pub files: u64,
-    /// The length of these files, in bytes.
+    /// The length of the files of the table, in bytes.
     pub file_bytes: u64,
     /// The levels that have files, from level 0 down.
     pub levels: Vec<LevelStats>,
@@ -253,7 +253,7 @@ pub struct TableStats {
     pub index_height: u8,
     /// Rows that are not in files yet. All versions of a row count.
     pub memtable_rows: u64,
-    /// The memory of these rows, in bytes.
+    /// The memory of the rows that are not in files yet, in bytes.
     pub memtable_bytes: u64,
     /// Memory of index nodes and flat indexes, in bytes. This and the next three sizes together count all pages of
     /// the table's files that are in memory.
@@ -270,7 +270,7 @@ pub struct TableStats {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GroupStats {
-    /// Its name.
+    /// The name of the column group.
     pub name: String,
     /// Stored bytes of the group's pages with newest versions. For the main group, these are the data pages, which
     /// also have the keys.
@@ -285,11 +285,11 @@ pub struct GroupStats {
 pub struct LevelStats {
     /// The number of the level.
     pub level: usize,
-    /// Files in it.
+    /// The number of files in the level.
     pub files: u64,
-    /// The length of these files, in bytes.
+    /// The length of the files in the level, in bytes.
     pub bytes: u64,
-    /// Rows in these files.
+    /// The number of rows in the files of the level.
     pub rows: u64,
 }
 

@@ -112,7 +112,7 @@ struct Ended {
 /// Why an offer ends without a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withdrawal {
-    /// Its owner has died.
+    /// The owner of the job has died.
     OwnerDied,
     /// The worker has failed.
     Failed,

@@ -18,11 +18,11 @@ use crate::base::record::{Header, KnownEnd, LogError, LogKind, Previous, RecordR
 /// One commit.
 #[derive(Clone, Copy, Debug)]
 pub struct Commit<'a> {
-    /// The offset at which its record starts.
+    /// The offset at which the record of the commit starts.
     pub offset: u64,
-    /// The version of all its rows.
+    /// The version of all rows of the commit.
     pub version: Version,
-    /// Its operations.
+    /// The operations of the commit.
     pub ops: &'a BatchOps,
 }
 

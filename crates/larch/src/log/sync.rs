@@ -98,7 +98,7 @@ struct WaitingThread {
 /// What a thread has to do next.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
-    /// It leads the next sync.
+    /// The thread leads the next sync.
     Lead,
     /// What the thread waited for has happened.
     Over,

@@ -33,7 +33,7 @@ impl Drop for DiskFile {
 pub struct DbFile {
     /// The number of the file. A file that was created later has a larger number.
     pub number: u64,
-    /// The epoch of the writer that created it.
+    /// The epoch of the writer that created the file.
     pub epoch: u64,
     /// The part of the file that the table sees.
     pub sst: Arc<Sst>,

@@ -13,7 +13,7 @@ pub type Level = Arc<Vec<Arc<DbFile>>>;
 pub struct TableFiles {
     /// The table.
     pub info: Arc<TableInfo>,
-    /// Its levels.
+    /// The levels of the table.
     pub levels: [Level; LEVELS],
     /// The bounds of the files in each level except level 0. The first read that needs them makes them.
     bounds: [OnceLock<Arc<LevelBounds>>; LEVELS],

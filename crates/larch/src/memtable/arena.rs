@@ -51,7 +51,7 @@ struct Chunk {
     capacity: usize,
     /// How many bytes were asked for so far. It is more than `capacity` when the chunk is full.
     asked: AtomicUsize,
-    /// It keeps the memory. Nobody touches this field while the chunk lives.
+    /// The buffer keeps the memory of the chunk. Nobody touches this field while the chunk lives.
     #[expect(dead_code, reason = "it frees the memory when it is dropped")]
     buffer: Buffer,
 }

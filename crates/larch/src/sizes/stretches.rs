@@ -33,7 +33,7 @@ pub const MEMORY: usize = 0;
 /// A file that may have keys in the range.
 #[derive(Debug)]
 pub struct Placed<'v> {
-    /// The number of its source.
+    /// The number of the source of this file.
     pub source: usize,
     /// The level of the file.
     pub level: usize,

@@ -35,16 +35,17 @@ pub struct RangeStats {
 /// What a range contains of a column group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeGroup {
-    /// Its name.
+    /// The name of the column group.
     pub name: String,
-    /// Stored bytes of its newest versions. For the first group these are the data pages, which also have the keys.
+    /// Stored bytes of the newest versions in this group. For the first group these are the data pages, which also
+    /// have the keys.
     pub bytes: Estimate,
 }
 
 /// What a range contains of a level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeLevel {
-    /// Its number.
+    /// The number of the level.
     pub level: usize,
     /// The number of files that may have keys in the range.
     pub files: u64,

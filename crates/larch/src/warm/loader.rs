@@ -86,7 +86,7 @@ impl<'p> PageLoader<'p> {
     ///
     /// # Errors
     ///
-    /// A page that cannot be read.
+    /// A page cannot be read.
     pub fn files(&mut self, files: &[Arc<DbFile>], keys: &KeyRange) -> Result<bool> {
         for part in [TreePart::Nodes, TreePart::Data] {
             for file in files.iter().filter(|file| file.sst.bounds().meets(keys)) {
@@ -102,7 +102,7 @@ impl<'p> PageLoader<'p> {
     ///
     /// # Errors
     ///
-    /// A node that cannot be read.
+    /// A node cannot be read.
     pub fn nodes(&mut self, files: &[Arc<DbFile>], keys: &KeyRange) -> Result<bool> {
         for file in files {
             if !self.file(&file.sst, keys, TreePart::Nodes)? {
@@ -212,7 +212,7 @@ impl<'p> PageLoader<'p> {
     ///
     /// # Errors
     ///
-    /// A page that cannot be read.
+    /// A page cannot be read.
     pub fn load(
         &mut self,
         file: &Arc<PagedFile>,

@@ -9,7 +9,7 @@
 //! and then makes a durable commit, it waits for a sync that includes the commit that it has read. The reason is
 //! that a sync makes the whole log durable, and the log before it first.
 //!
-//! Any thread may call it.
+//! Any thread may call the functions of this file.
 
 use super::indexed::Indexed;
 use super::not_committed::{Later, NotCommitted};
@@ -245,7 +245,7 @@ const LOCKED_PAUSE: Duration = Duration::from_micros(50);
 /// What happens while a commit has to wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Patience {
-    /// Its thread waits.
+    /// The thread of the commit waits.
     OfThread,
     /// The commit is given up, and its task tries again.
     OfTask,

@@ -1,8 +1,8 @@
 //! Compares what a transaction depends on with all commits since the transaction began. This module does not know
 //! how a commit gets its version.
 //!
-//! It compares twice. First, without a lock, it compares with the commits that are visible by then. Then it
-//! compares with the few commits that came since. It does this under the lock that orders commits, so that no
+//! A validation compares twice. First, without a lock, it compares with the commits that are visible by then. Then
+//! it compares with the few commits that came since. It does this under the lock that orders commits, so that no
 //! commit comes between this comparison and the commit of the transaction. The second comparison does nothing if no
 //! commit came.
 
