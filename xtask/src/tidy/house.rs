@@ -1,5 +1,5 @@
-//! Shows the crates as a house. The module prints figures about rooms, floors and upward imports. It can also print
-//! the imports of some crates, file by file.
+//! Shows the crates as a house. The module prints figures about rooms, floors and upward imports. The module can also
+//! print the imports of some crates, file by file.
 
 use super::circles::{self, Edges};
 use super::imports::{Crate, Imports, Names};
