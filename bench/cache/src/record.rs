@@ -45,7 +45,7 @@ const COURSES: [Course; 9] = [
 /// data has a larger index.
 const PAGE_BYTES: u32 = 4 << 10;
 
-/// No operation accesses more pages than this.
+/// No operation accesses more pages than this number.
 const MOST_ACCESSES_EACH: u64 = 1000;
 
 /// Records every workload. `say` gets a line when something takes long.

@@ -19,15 +19,15 @@ pub struct Difference {
     pub base: Vec<String>,
     /// Its values in the new runs.
     pub new: Vec<String>,
-    /// If the difference forbids the comparison: the reason why these runs do not compare two builds or two
-    /// settings.
+    /// The reason why these runs do not compare two builds or two settings, if the difference forbids the
+    /// comparison.
     pub forbids: Option<&'static str>,
 }
 
 /// The sort of a property, which decides where the property may differ.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sort {
-    /// The effect of such a property is what a comparison shows, so the property may differ between the sides.
+    /// A comparison is made to show the effect of such a property, so the property may differ between the sides.
     Compared,
     /// It must be the same in all runs.
     Ground,

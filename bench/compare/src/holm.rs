@@ -1,4 +1,4 @@
-//! Corrects many comparisons so that the probability of an error in any of them stays at the level (Holm, 1979).
+//! Corrects many comparisons so that the probability of an error in any of them is at most the level (Holm, 1979).
 
 #[cfg(test)]
 mod tests;

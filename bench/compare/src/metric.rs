@@ -55,7 +55,7 @@ impl Metric {
         }
     }
 
-    /// The unit of the metric. Processor time and counters are per operation.
+    /// The unit of the metric. Processor time and counters are given per operation.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Throughput => "1/s",

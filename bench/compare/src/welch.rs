@@ -1,7 +1,7 @@
 //! Decides whether two sets of runs differ in one figure, and by how much.
 //!
 //! The logarithms of figures are compared, so the difference of two logarithms stands for a ratio. Runs of one
-//! build differ more than the seconds within one run: in each run, memory lies in other places, files grow in
+//! build differ more than the seconds within one run. In each run, memory lies in other places, files grow in
 //! another order, and the machine has other neighbours on its host. So a run counts as one value. Welch's test
 //! compares the means of the two sides. The test uses the variance between the runs of each side. With few runs,
 //! this variance can be too low by chance. So the test uses at least the variance that follows from the seconds

@@ -131,7 +131,7 @@ impl Scale {
     }
 }
 
-/// Gets by one of the indexes, whose instructions are counted.
+/// Options for gets by one of the indexes. The instructions of these gets are counted.
 #[derive(Clone, Debug, Args)]
 pub struct Gets {
     /// The database.

@@ -34,7 +34,8 @@ mod tests;
 enum Side {
     /// Larch by its index.
     Larch,
-    /// Larch by known ids, without the index. The index of Larch cannot reach a greater rate than this way.
+    /// Larch by known ids, without the index. The index of Larch cannot reach a greater rate than look-ups by known
+    /// ids.
     LookUps,
     /// PostgreSQL, in the server, as ybio does.
     Procedure,

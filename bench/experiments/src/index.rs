@@ -396,7 +396,7 @@ impl Asked<'_> {
     }
 }
 
-/// Opens a store for rows as `settings` say.
+/// Opens a store for the rows that `settings` describe.
 fn open(target: &str, settings: &Settings, opening: Opening) -> Result<Box<dyn Store>, Failure> {
     (store_larch::SCHEME.open)(&Target::parse(target)?, &settings.table(), opening)
 }

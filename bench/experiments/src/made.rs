@@ -64,7 +64,7 @@ impl Made {
         Ok(Copy { place })
     }
 
-    /// Lengths of its files with rows, in bytes.
+    /// The lengths of the database's files with rows, in bytes.
     ///
     /// # Errors
     ///

@@ -66,8 +66,8 @@ pub struct Cell {
     /// from the start of the run until the store came to rest after the run. The requests of the window get their
     /// share of this sum.
     pub written_bytes: u64,
-    /// Bytes that the system read from disks for each byte that the store counted. Both numbers include the
-    /// warm-up.
+    /// The bytes that the system read from disks, divided by the bytes that the store counted. Both numbers include
+    /// the warm-up.
     pub disk_share: Option<f64>,
     /// Bytes of rows that requests returned.
     pub returned_bytes: u64,

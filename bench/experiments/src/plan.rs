@@ -161,8 +161,8 @@ const FOOTER_BYTES: u64 = 4096;
 const FRAME_BYTES: u64 = 248;
 /// The part of the cache that is reserved for data pages that were just read (decision 18).
 const DATA_SHARE: f64 = 0.05;
-/// The bytes that data pages have in addition to this part. They matter in small caches. Measured: 240 to 270 KiB
-/// in caches of 400 to 768 KiB.
+/// The bytes that data pages have in addition to this part. They matter in small caches. Measurements gave 240 to
+/// 270 KiB in caches of 400 to 768 KiB.
 const LEAST_DATA_BYTES: f64 = (256 << 10) as f64;
 /// The bytes that memory holds about a file with a path of 50 bytes, without the keys that bound the file.
 const FILE_MEMORY_BYTES: u64 = 1096;
@@ -267,7 +267,7 @@ impl Sizes {
         room(least + rest) as u64
     }
 
-    /// The nodes of a level over `children` pages.
+    /// The nodes of a level that has `children` pages below it.
     fn level(&self, children: u64, full: u64) -> (u64, u64) {
         let child = (self.node_bytes - NODE_HEAD_BYTES.min(self.node_bytes / 2)) as f64 / full as f64;
         let bytes = |children: u64, child: f64| {

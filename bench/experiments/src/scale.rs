@@ -2,8 +2,8 @@
 //! height, bytes of index and filters, and the time to open. Each measurement stands beside the prediction of
 //! `plan`. The predictions continue to tables that no machine here can hold.
 //!
-//! YDB's document wants to serve a large amount of cold data without dozens of nodes. An index that must be in memory
-//! as a whole grows with the data; an index that is read on demand does not.
+//! The aim of YDB's document is to serve a large amount of cold data without dozens of nodes. An index that must be
+//! in memory as a whole grows with the data; an index that is read on demand does not.
 
 use crate::WRONG;
 use crate::args::{ExperimentArgs, Scale};

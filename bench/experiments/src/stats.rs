@@ -130,7 +130,7 @@ struct Shape {
 /// One index, one number of files, one resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Measured {
-    /// The first time after the database was opened.
+    /// The time of the first histogram after the database was opened.
     cold_micros: f64,
     /// Median of the times after that.
     cached_micros: f64,

@@ -101,22 +101,22 @@ pub enum Next {
     Failed,
 }
 
-/// Where a client reports what only the client can know, besides the times of its requests.
+/// A client reports here what only the client can know, apart from the times of its requests.
 pub struct Extra<'r> {
     note: &'r mut dyn FnMut(Kind, u64, Result<Outcome, &'static str>),
     retries: &'r mut u64,
-    /// `None`: the client's counts are not kept.
+    /// `None` if the client's counts are not kept.
     counts: Option<&'r mut [u64]>,
     written: u64,
 }
 
 impl<'r> Extra<'r> {
-    /// Notes go to `note`, new attempts are counted in `retries`. What the client counts is not kept.
+    /// Notes go to `note`, and new attempts are counted in `retries`. What the client counts is not kept.
     pub fn new(note: &'r mut dyn FnMut(Kind, u64, Result<Outcome, &'static str>), retries: &'r mut u64) -> Self {
         Self { note, retries, counts: None, written: 0 }
     }
 
-    /// What the client counts is added to `counts`, which has a place for each name of [`Workload::counts`].
+    /// The client's counts are added to `counts`, which has a place for each name of [`Workload::counts`].
     pub fn counting(self, counts: &'r mut [u64]) -> Self {
         Self { counts: Some(counts), ..self }
     }

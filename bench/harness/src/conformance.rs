@@ -157,7 +157,7 @@ struct Test<'t> {
 /// The answer to a request.
 struct Answered {
     outcome: Outcome,
-    /// All rows if the session lets the reply keep them, else only the last one.
+    /// All rows if the session lets the reply keep them, else only the last row.
     rows: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
     count: u64,
 }

@@ -68,8 +68,8 @@ pub struct Cost {
 const BUSY: f64 = 0.7;
 
 impl Cost {
-    /// What was used from `before` to `after`. `clients` says how much of this use is the client threads' use.
-    /// `seen_bytes` is the greatest memory that was seen in use between `before` and `after`.
+    /// What was used from `before` to `after`. `clients` is the part that the client threads used. `seen_bytes` is
+    /// the greatest memory that was seen in use between `before` and `after`.
     pub(crate) fn between(before: &Snapshot, after: &Snapshot, clients: Clients, seen_bytes: u64) -> Self {
         let grown = |of: fn(&Snapshot) -> u64| of(after).saturating_sub(of(before));
         let (user_nanos, system_nanos) = (grown(|at| at.user_nanos), grown(|at| at.system_nanos));
@@ -117,9 +117,10 @@ impl Cost {
     }
 
     /// The client's own mean cost of an operation, in nanoseconds, over `operations` operations. The cost has two
-    /// parts: `noop_nanos`, which is what an operation costs on a store that does nothing, and an equal share of
-    /// the time that was used for waiting. The store used the rest of `client_nanos`. The result is never more than
-    /// the client threads used. `noop_nanos` alone can be more, because it was measured at another time.
+    /// parts. The first is `noop_nanos`, which is what an operation costs on a store that does nothing. The second
+    /// is an equal share of the time that was used for waiting. The store used the rest of `client_nanos`. The
+    /// result is never more than the client threads used. `noop_nanos` alone can be more, because it was measured
+    /// at another time.
     pub fn own_nanos(&self, noop_nanos: f64, operations: u64) -> f64 {
         let operations = operations.max(1) as f64;
         (noop_nanos + self.pausing_nanos as f64 / operations).min(self.client_nanos as f64 / operations)
@@ -255,7 +256,7 @@ pub(crate) fn thread_nanos() -> u64 {
 pub(crate) fn wake_on_time() {
     #[cfg(target_os = "linux")]
     {
-        // If the system refuses this, sleeps end later, and the delay is counted as waiting.
+        // If the system refuses this setting, sleeps end later, and the delay is counted as waiting.
         rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1)).unwrap_or_default();
     }
 }

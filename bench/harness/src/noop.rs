@@ -91,7 +91,7 @@ struct Forget;
 
 impl Blocking for Forget {
     fn call(&mut self, request: &Request<'_>, _: &mut Reply) -> Result<Outcome, Failure> {
-        // Without this the compiler removes work whose result is not used.
+        // Without this call, the compiler removes work whose result is not used.
         black_box(request);
         Ok(Outcome::Ok)
     }

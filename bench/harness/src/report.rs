@@ -66,7 +66,8 @@ pub struct Run {
     /// Processor time of an operation on a store that does nothing, in nanoseconds, if that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noop_nanos: Option<f64>,
-    /// How long the store went on in the background after the run, in nanoseconds, if the program waited for this.
+    /// How long the store kept working in the background after the run, in nanoseconds, if the program waited for
+    /// this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_nanos: Option<u64>,
     /// What an hour of a processor costs, in any currency, if a price was given.
@@ -76,13 +77,13 @@ pub struct Run {
     /// not read from a file.
     #[serde(default, skip_deserializing)]
     million: Million,
-    /// The figures of a TPC-C run by TPC-C's own rules. The program that writes a result computes these figures.
-    /// They are not read from a file.
+    /// The figures of a TPC-C run, computed by TPC-C's own rules. The program that writes a result computes these
+    /// figures. They are not read from a file.
     #[serde(default, skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<serde_json::Value>,
     /// What readers must know before they believe these numbers.
     pub warnings: Vec<String>,
-    /// Why the run ended before it should have, if it did.
+    /// The reason why the run ended too early, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The result.

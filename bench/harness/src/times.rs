@@ -213,12 +213,12 @@ impl Times {
         found.map_or(0, |(bucket, _)| greatest(bucket))
     }
 
-    /// The shortest time, in nanoseconds, as the least time of its bucket. 0 if there are no times.
+    /// The shortest time in nanoseconds, rounded down to the least time of its bucket. 0 if there are no times.
     pub fn min(&self) -> u64 {
         self.buckets().next().map_or(0, |(bucket, _)| least(bucket))
     }
 
-    /// The longest time, in nanoseconds, as the greatest time of its bucket. 0 if there are no times.
+    /// The longest time in nanoseconds, rounded up to the greatest time of its bucket. 0 if there are no times.
     pub fn max(&self) -> u64 {
         self.buckets().last().map_or(0, |(bucket, _)| greatest(bucket))
     }

@@ -80,7 +80,7 @@ pub trait Commits {
     fn finish(&mut self) -> Result<(), Failure>;
 }
 
-/// How often a transaction is tried before the store gives up. Stores without a function of their own for this use
+/// How often a transaction is tried before the store gives up. Stores that have no such function of their own use
 /// this number. Larch's `transact` has the same number.
 pub const MOST_ATTEMPTS: u64 = 100;
 
@@ -88,9 +88,9 @@ pub const MOST_ATTEMPTS: u64 = 100;
 const FIRST_WAIT: Duration = Duration::from_micros(20);
 const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
-/// How long a store waits after `conflicts` conflicts before it tries the transaction again. Stores without a
-/// function of their own for this use this wait. `random` decides. Larch's `transact` waits in the same way, so
-/// that all stores are compared with the same waits. After the first conflict, there is no wait. After each later
+/// How long a store waits after `conflicts` conflicts before it tries the transaction again. Stores that have no
+/// such function of their own use this wait. `random` decides. Larch's `transact` waits in the same way, so that
+/// all stores are compared with the same waits. After the first conflict, there is no wait. After each later
 /// conflict, there is a random wait below a bound that doubles each time.
 pub fn wait_after(conflicts: u64, random: u64) -> Duration {
     let Some(doublings) = conflicts.checked_sub(2) else { return Duration::ZERO };

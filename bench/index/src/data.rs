@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 const TABLE: &str = "t";
 const SHAPE_FILE: &str = "shape.json";
-/// Nothing that is measured here leaves the cache.
+/// The cache is so large that nothing that is measured here leaves it.
 const CACHE_BYTES: u64 = 2 << 30;
 /// All rows of a file wait in memory until they are flushed as one file.
 const WRITE_BUFFER_BYTES: u64 = 4 << 30;

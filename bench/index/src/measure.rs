@@ -33,7 +33,7 @@ pub struct Timed {
 /// found.
 pub type Side<'s, P> = &'s mut dyn FnMut(&[P]) -> Result<u64>;
 
-/// The most operations of a turn, because their inputs are in memory.
+/// The most operations of a turn. The number is limited because the inputs of all operations are in memory.
 const MAX_COUNT: usize = 1 << 18;
 
 /// Times `sides` on the inputs that `inputs` makes from a seed and a count.

@@ -250,7 +250,7 @@ impl<'d> Runner<'d> {
     }
 }
 
-/// Times and counts of everything that can be done with `data`.
+/// Measures the times and the instructions of everything that can be done with `data`.
 pub fn measure(data: &DataSet, counter: &Counter, scratch: &Scratch, size: Size) -> Result<Vec<Part>> {
     let (btree, flat) = (data.open(false)?, data.open(true)?);
     for opened in [&btree, &flat] {

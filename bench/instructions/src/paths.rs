@@ -185,7 +185,7 @@ pub fn run_all() -> Result<()> {
 
 /// `i` among `rows`, in an order that looks random. Different numbers stay different.
 fn scattered(i: u64, rows: u64) -> u64 {
-    // A prime that divides no number of rows here.
+    // The factor is a prime that divides none of the numbers of rows here.
     i * 7_368_787 % rows
 }
 

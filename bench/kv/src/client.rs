@@ -179,7 +179,7 @@ impl Worker {
         self.order = orders[self.operations as usize % orders.len()];
     }
 
-    /// Checks the rows that were read. Returns how many differ from what was written.
+    /// Checks the rows that were read. Returns how many of these rows differ from what was written.
     fn check(&self, reply: &Reply) -> u64 {
         let Place::Partition(pk) = self.place else { return 0 };
         let content = self.shared.options.mode.content();

@@ -117,8 +117,8 @@ pub fn not_written(table: &str, place: impl fmt::Display) -> Failure {
 /// What a session ([`Store::session`]) must do:
 ///
 /// * The session is a [`Flights`](harness::Flights), whose depth is at least [`Setup::requests_a_session`].
-/// * The session answers every [`PartitionRequest`](harness::PartitionRequest). Two cases need not work: `Add` in a
-///   table of values, and `Insert` in a table of counters.
+/// * The session answers every [`PartitionRequest`](harness::PartitionRequest). `Add` need not work in a table of
+///   values, and `Insert` need not work in a table of counters.
 /// * The session gives the rows of a `Read` to [`Reply::partition_row`](harness::Reply::partition_row) or
 ///   [`Reply::partition_counters`](harness::Reply::partition_counters). The session gives the rows of a `Scan` to
 ///   [`Reply::scanned_row`](harness::Reply::scanned_row).
@@ -128,8 +128,8 @@ pub fn not_written(table: &str, place: impl fmt::Display) -> Failure {
 ///   repeats the request. If the session cannot be used any more, the failure has
 ///   [`Harm::Session`](harness::Harm::Session), and the run ends.
 ///
-/// [`Store::settings`] names engine, durability, cache and copies. [`Store::is_empty`] and [`Store::counters`]
-/// refer to the table. [`crate::conformance::check`] checks all these promises.
+/// [`Store::settings`] names engine, durability, cache and copies. [`Store::is_empty`] and [`Store::counters`] are
+/// about the table. [`crate::conformance::check`] checks all these promises.
 pub trait Database: Store {
     /// Removes all rows of the table.
     ///
@@ -138,7 +138,7 @@ pub trait Database: Store {
     /// Returns an error if the database cannot remove all rows.
     fn truncate(&self) -> Result<(), Failure>;
 
-    /// Removes the table. After this, only [`Store::close`] is called.
+    /// Removes the table. After this call, only [`Store::close`] is called.
     ///
     /// # Errors
     ///

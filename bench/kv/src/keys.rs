@@ -29,7 +29,7 @@ pub enum Keys {
     Uniform(Shape),
     /// Any row of a partition that is drawn.
     Zipfian(Shape, Favourites),
-    /// The rows that are written next to a time series.
+    /// The rows that are written to a time series next.
     Written(Series),
     /// The rows that a time series has.
     Seen(Series, Distribution),

@@ -66,7 +66,7 @@ pub enum Workload {
     Uniform,
     /// Rows that become newer and newer.
     Timeseries,
-    /// Any rows, but some partitions much more often than others.
+    /// Any rows, but rows of some partitions much more often than rows of other partitions.
     Zipfian,
     /// The whole table.
     Scan,
@@ -232,7 +232,7 @@ pub struct Options {
     pub error_limit: u64,
     /// Rows per second that each partition of a time series gets. Readers need it.
     pub write_rate: Option<f64>,
-    /// When a time series began: nanoseconds since 1970.
+    /// When a time series began, in nanoseconds since 1970.
     pub start_timestamp: i64,
     /// The distribution with which readers of a time series draw rows.
     pub distribution: Distribution,

@@ -129,7 +129,7 @@ fn put_random(pk: i64, ck: i64, size: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Checks whether [`put`] has made `value` for the row with [`Filler::Checked`].
+/// Checks that `value` is what [`put`] makes for this row with [`Filler::Checked`].
 ///
 /// # Errors
 ///

@@ -34,7 +34,7 @@ pub struct Batch {
     pub step: i64,
     /// The number of rows.
     pub rows: u64,
-    /// The random number of a row is at least 0 and less than this.
+    /// The random number of a row is at least 0 and less than this number.
     pub most_scratch: i64,
     /// The seed of the random numbers.
     pub seed: u64,
@@ -94,8 +94,8 @@ pub fn push_filler(key: i64, bytes: usize, text: &mut Vec<u8>) {
     }
 }
 
-/// A number that looks random. Each `number` gives a different one. This is the last step of SplitMix64 (Steele,
-/// Lea, Flood 2014).
+/// A number that looks random. Each `number` gives a different one. The function is the last step of SplitMix64
+/// (Steele, Lea, Flood 2014).
 pub fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

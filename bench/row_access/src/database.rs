@@ -156,7 +156,8 @@ pub trait Database: Send + Sync {
     fn session(&self, access: &Access) -> Result<Box<dyn Session + '_>, Failure>;
 
     /// A session that reads in another way than the database would. The results of such a session are compared with
-    /// the results of the database's own way. It can only read. `None`: the database does not have this way.
+    /// the results of the database's own way. It can only read. `None` if the database does not have this way to
+    /// read.
     fn session_reading(&self, table: &str, way: ReadWay) -> Result<Option<Box<dyn Session + '_>>, Failure> {
         let _ = (table, way);
         Ok(None)

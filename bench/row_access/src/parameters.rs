@@ -156,7 +156,7 @@ impl SetupParameters {
     }
 
     /// The keys of all rows. In ybio, each batch is full, and the least key is the number of batches plus 1. With
-    /// `compat`, this function does the same.
+    /// `compat`, the keys are the same as in ybio.
     pub fn keys(&self, compat: bool) -> RangeInclusive<i64> {
         let batches = self.batches() as i64;
         match compat {

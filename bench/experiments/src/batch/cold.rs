@@ -1,7 +1,7 @@
 //! Measures the same rows on disk. The cache holds a fiftieth of the rows, so each row costs a disk read. Larch
 //! reads many entries of its index and asks for the pages of all their rows at once. The side `OneByOne` reads one
-//! row after another. The disk alone, without an engine, shows the limit: how much faster many reads under way are
-//! than one read at a time.
+//! row after another. The disk alone, without an engine, shows the limit: how much faster reads are with many under
+//! way than with one at a time.
 
 use super::{TABLE, loaded, whole};
 use crate::args::Scale;
@@ -201,7 +201,7 @@ fn measure(
 /// one.
 const AGAINST_ONE_BY_ONE: (u64, f64) = (100, 4.0);
 
-/// The tables of what was measured, and the goals.
+/// The tables of the measurements, and the goals.
 pub fn outcome(ground: &Ground, size: &Size) -> ([Table; 2], Vec<Goal>) {
     let of = |batch, side| -> Vec<Measured> {
         let cells = (0..size.repeats).filter_map(|repeat| ground.cells().get(&cell_name(repeat, batch, side)));

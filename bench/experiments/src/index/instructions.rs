@@ -53,7 +53,7 @@ pub fn count(arm: Arm, gets: &Gets, scratch: &Path) -> Result<Counted, Failure> 
 }
 
 impl Gets {
-    /// Counts the instructions of a database in `place`.
+    /// The options for gets on the database in `place`.
     pub fn new(place: &Path, memory: u64, rows: u64, groups: u64, gets: u64) -> Self {
         // A leaf of the tree has thousands of rows, so this number of gets reads almost every leaf.
         let warming = (rows / 500).max(200);

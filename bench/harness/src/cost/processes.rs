@@ -1,5 +1,5 @@
-//! Processor time and disk bytes of other processes on this machine, which are the processes of a measured server.
-//! This module does not know which server it is.
+//! The processor time and disk bytes of other processes on this machine. These are the processes of a measured
+//! server. This module does not know which server is measured.
 
 #![allow(clippy::disallowed_methods, reason = "processes are asked of the machine")]
 
@@ -23,7 +23,7 @@ struct Process {
 }
 
 /// What process `root` and all processes below it have used since they began, including processes that have ended.
-/// `None`: no such process exists, or the system does not say.
+/// `None` if no such process exists, or if the system does not say.
 pub fn used_below(root: u32) -> Option<ServerUse> {
     let all: BTreeMap<u32, Process> = std::fs::read_dir("/proc")
         .ok()?

@@ -60,7 +60,7 @@ fn the_peak_of_a_window_is_exact_if_it_is_new_and_otherwise_what_was_seen() {
         let cost = Cost::between(before, after, Clients::default(), seen);
         (cost.peak_bytes, cost.peak_of_window)
     };
-    // The process used 200 before the window, and less in the window.
+    // The process used 200 bytes before the window, and less in the window.
     assert_eq!(peak(&at(50, 200), &at(60, 200), 80), (80, true));
     assert_eq!(peak(&at(90, 200), &at(60, 200), 80), (90, true));
     assert_eq!(peak(&at(50, 200), &at(60, 210), 80), (210, true));

@@ -56,8 +56,8 @@ pub struct Machine {
     /// Whether the kernel gives a process huge pages that it did not ask for: `always`, `madvise`, `never`.
     #[serde(default)]
     pub huge_pages: String,
-    /// The governor that decides the clock rate of the processors: `performance`, `schedutil`, … It is empty if no
-    /// governor of the kernel decides, as in most virtual machines. The text has several names if processors
+    /// The governor that decides the clock rate of the processors: `performance`, `schedutil`, … The text is empty
+    /// if no governor of the kernel decides, as in most virtual machines. The text has several names if processors
     /// differ.
     #[serde(default)]
     pub governor: String,

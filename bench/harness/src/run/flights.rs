@@ -4,9 +4,9 @@
 //! is ready and waits for a slot; its request is under way; or it has no operation left. The time for which a
 //! client waits for a slot is counted as waiting.
 //!
-//! Each client has a [`Seat`], and a run may have a million clients. So state that only some runs need, or only few
-//! clients at a time, is stored outside the seats: schedules, the number of operations left, operations of several
-//! requests, and the requests under way.
+//! Each client has a [`Seat`], and a run may have a million clients. Some state is needed only in some runs, or
+//! only for few clients at a time. Such state is stored outside the seats: schedules, the number of operations
+//! left, operations of several requests, and the requests under way.
 
 use super::recorder::{After, Answer, Begun, Recorder, Why};
 use super::timeline::{Schedule, Timeline};
@@ -91,7 +91,7 @@ pub(crate) struct Seats<C> {
 }
 
 impl<C: Client> Seats<C> {
-    /// Makes the seats of clients number `first`, `first + stride`, … They have no place in a run yet.
+    /// Makes the seats of clients number `first`, `first + stride`, … The seats have no place in a run yet.
     pub(crate) fn new(first: usize, stride: usize, clients: impl Iterator<Item = C>) -> Self {
         Self {
             first,
@@ -135,7 +135,7 @@ impl<C: Client> Seats<C> {
     }
 
     /// Lets client `index` go on to its next operation, if the client has one. Its last request was served at
-    /// `served`. The operation begins at once. If it is due after `now`, it begins when it is due.
+    /// `served`. The operation begins when it is due, or at once if that time has passed at `now`.
     fn begin(&mut self, index: u32, served: u64, now: u64) {
         let at = index as usize;
         let seat = &mut self.seats[at];
@@ -305,7 +305,7 @@ pub(crate) fn drive<C: Client>(
     }
 }
 
-/// Hashes an index with one multiplication. No attacker chooses the indices, so this is enough.
+/// Hashes an index with one multiplication. No attacker chooses the indices, so one multiplication is enough.
 #[derive(Default)]
 struct Spread(u64);
 

@@ -19,8 +19,8 @@ use std::time::Duration;
 /// The "interval" after the end of the window.
 pub(crate) const AFTER: usize = usize::MAX;
 
-/// A thread does not sleep for the last 10 us before a time. A processor needs about this long to put a thread to
-/// sleep and wake it. So waiting costs a client about 14 us of processor time for each operation that is not late
+/// A thread does not sleep for the last 10 us before a time. A processor needs about 10 us to put a thread to sleep
+/// and wake it. So waiting costs a client about 14 us of processor time for each operation that is not late
 /// (example `noop`).
 const SPIN_NANOS: u64 = 10_000;
 
@@ -547,7 +547,7 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// Counts the whole operation, which is done, for `kind`, too.
+    /// The whole operation is done, so this counts it for `kind`, too.
     #[inline]
     fn whole(&mut self, kind: Kind, begun: Begun, served: u64) {
         if begun.at < self.floor {

@@ -61,7 +61,7 @@ fn of_nodes(node_bytes: usize, turns: usize) -> Result<Figures> {
     let addresses = write_nodes(&*disk, node_bytes)?;
     let (stay, come) = addresses.split_at(HELD - ADMISSIONS);
     let register = |cache: &Arc<PageCache>| cache.register(FILE, FILE_ID, disk.clone());
-    // The memory that a page takes in the cache, including the memory around it.
+    // The memory that a page takes in the cache, including the memory that the cache needs around it.
     let wide = PageCache::new(1 << 30, 4, |_, _| Ok(()));
     let resident = register(&wide);
     admit(&wide, &resident, &addresses[..1])?;

@@ -149,7 +149,7 @@ impl Pages {
     }
 }
 
-/// The worst ratio over all shapes of keys and all places counts.
+/// The worst ratio, over all shapes of keys and all places, counts.
 pub fn measure(_: &Scratch, size: Size) -> Result<Vec<Line>> {
     let mut worst: f64 = 0.0;
     let mut notes = Vec::new();

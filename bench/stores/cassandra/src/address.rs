@@ -87,8 +87,8 @@ impl Address {
     }
 }
 
-/// `name` as the name of a keyspace or a table in our CQL. CQL does not quote names here, so upper and lower case
-/// mean the same.
+/// Returns `name` in the form of a name of a keyspace or a table in our CQL. CQL does not quote names here, so
+/// upper and lower case mean the same.
 ///
 /// # Errors
 ///

@@ -251,7 +251,7 @@ impl<'s> Stress<'s> {
         Ok(self.run(Mode::Write, Way::Mode, u64::from(self.concurrency), None)?.processor)
     }
 
-    /// One run; `start` is subtracted from its processor time.
+    /// One run; `start` is subtracted from the processor time of this run.
     fn run(&self, mode: Mode, way: Way, operations: u64, start: Option<Duration>) -> Result<Run, ComparisonError> {
         let failed = |what: String| ComparisonError::Stress(what);
         let (out, log) = (self.file("stress-out"), self.file("stress-logback.xml"));

@@ -142,7 +142,7 @@ fi
 /// other programs use the processors.
 const START_LIMIT: Duration = Duration::from_secs(240);
 
-/// The first line of the server's settings. A directory whose settings begin with this line is one of ours.
+/// The first line of the server's settings. A directory whose settings begin with this line was made by us.
 const MARK: &str = "# Written by larch bench each time that it starts this server.";
 
 /// The internal packages of Java that Cassandra needs; its file `jvm17-server.options` has the same list.
@@ -307,7 +307,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.watchdog.stdin.take());
-        // An error would say that nothing is left to wait for.
+        // An error would only say that no process is left to wait for.
         drop(self.watchdog.wait());
     }
 }

@@ -84,7 +84,7 @@ impl<'s> Grouped<'s> {
         Ok(Outcome::Ok)
     }
 
-    /// Puts the parts of a row that were read for `fields` in `reply`.
+    /// Puts into `reply` the parts of a row that were read for `fields`.
     fn give<'p>(
         &self,
         key: &[u8],

@@ -11,7 +11,7 @@ const NAME: &str = "by_end_of_value";
 /// Bytes of a key of the index.
 const KEY_BYTES: usize = 8;
 
-/// Makes one key of the last bytes of a value.
+/// Makes one key from the last bytes of a value.
 struct EndOfValue;
 
 impl IndexKeys for EndOfValue {

@@ -60,7 +60,8 @@ struct Partitions {
     cuts: Arc<Mutex<Cuts>>,
 }
 
-/// Where the parts of a scan begin. All sessions have the same cuts, so that each row lies in one part.
+/// Where the parts of a scan begin. All sessions cut the table at the same places, so that each row lies in one
+/// part.
 #[derive(Default)]
 struct Cuts {
     parts: u32,

@@ -25,7 +25,7 @@ const PIPELINE_MAX: u32 = 1_000;
 /// Where Debian's packages put the server's socket.
 const SOCKET_DIRECTORY: &str = "/var/run/postgresql";
 
-/// A server, a database in it, and how to ask it.
+/// A server, a database on the server, and how to reach them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     /// Where it listens.
@@ -207,7 +207,7 @@ impl Address {
         })
     }
 
-    /// [`Address::parse`] with the environment of this process.
+    /// Does the same as [`Address::parse`] with the environment of this process.
     ///
     /// # Errors
     ///

@@ -51,7 +51,7 @@ impl Default for Options {
 /// What both clients did.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// One request at a time on each connection.
+    /// The runs with one request at a time on each connection.
     pub single: Sides,
     /// Groups of requests.
     pub grouped: Sides,

@@ -116,7 +116,7 @@ impl Connection {
         self.tls.as_ref().map_or_else(|| "none".to_owned(), |tls| tls.about())
     }
 
-    /// A parameter that the server told at the start, such as `server_version`.
+    /// A parameter that the server reported at the start, such as `server_version`.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
     }
@@ -251,8 +251,9 @@ impl Connection {
         }
     }
 
-    /// Takes the bytes that have come: [`Moved::All`] if none are left, [`Moved::Part`] if there may be more.
-    /// Returns `None` if no bytes have come; with `wait`, this is known only after the socket's time limit.
+    /// Takes the bytes that have come. Returns [`Moved::All`] if no bytes are left, and [`Moved::Part`] if there
+    /// may be more. Returns `None` if no bytes have come; with `wait`, this is known only after the socket's time
+    /// limit.
     ///
     /// # Errors
     ///
@@ -347,7 +348,7 @@ impl Connection {
         self.lost(&io::Error::from(error).to_string())
     }
 
-    /// Adds a message that `postgres-protocol` builds to the outbox.
+    /// Lets `postgres-protocol` build a message, and adds the message to the outbox.
     fn put(&mut self, build: impl FnOnce(&mut BytesMut) -> io::Result<()>) -> Result<(), Error> {
         let mut message = BytesMut::new();
         build(&mut message).map_err(|error| self.protocol(&format!("a message cannot be sent: {error}")))?;

@@ -1,4 +1,5 @@
-//! What can go wrong between us and a PostgreSQL server. Each message names the thing and says what to do about it.
+//! What can go wrong between us and a PostgreSQL server. Each message names what went wrong and says what to do
+//! about it.
 
 #[cfg(test)]
 mod tests;

@@ -32,7 +32,7 @@ struct Postgres {
 fn open(target: &Target, _: Opening) -> Result<Box<dyn Database>, Failure> {
     let address = Address::from_environment(&target.text)?;
     let mut control = Connection::open(&address)?;
-    // Without this, the server would send a notice for each table that is dropped and does not exist.
+    // Without this setting, the server would send a notice for each table that is dropped and does not exist.
     control.query("SET client_min_messages = warning; SET timezone = 'UTC'")?;
     let page_reads_before = page_reads(&mut control).unwrap_or(0);
     let server = first_process(&mut control, &address);
@@ -243,8 +243,8 @@ impl Database for Postgres {
     }
 }
 
-/// A session that runs in the server. Like ybio's session, it has the same statements and a commit after each of
-/// them.
+/// A session that runs in the server. The session has the same statements as ybio's session, and a commit after
+/// each statement.
 const PROCEDURE: &str = "
 CREATE OR REPLACE PROCEDURE larch_rows_run(
     tab text, tab_rows bigint, batch bigint, pct int, index_only boolean, prepared boolean, seconds float8, compat boolean,

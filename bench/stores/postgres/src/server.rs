@@ -110,7 +110,7 @@ impl Server {
     /// # Errors
     ///
     /// [`StartError::NotInstalled`] names the package that is missing. Returns [`StartError::Failed`] if `primary`
-    /// refuses to be copied. A server with [`ServerOptions::loopback`] refuses this.
+    /// refuses to be copied. A server with [`ServerOptions::loopback`] refuses to be copied.
     pub fn start_replica(primary: &Self, name: &str) -> Result<Self, StartError> {
         let owner = if rustix::process::geteuid().is_root() { Some(owner()?) } else { None };
         let directory = make_directory(owner)?;
@@ -255,7 +255,7 @@ impl Server {
         format!("postgres://{who}@127.0.0.1:{}/{database}", self.port)
     }
 
-    /// A session of its superuser in database `postgres`.
+    /// A session of the server's superuser in database `postgres`.
     ///
     /// # Errors
     ///
@@ -287,12 +287,12 @@ impl Server {
         Ok(())
     }
 
-    /// The directory of its socket, for other clients.
+    /// The directory of the server's socket, for other clients.
     pub fn socket_directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The port in the name of its socket, for other clients.
+    /// The port in the name of the server's socket, for other clients.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -325,7 +325,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.watchdog.stdin.take());
-        // Errors would say that nothing is left to wait for.
+        // Errors would only say that no process is left to wait for.
         drop(self.watchdog.wait());
         drop(self.server.wait());
     }
@@ -382,7 +382,7 @@ fn as_owner(mut command: Command, owner: Option<Owner>) -> Command {
     if let Some(Owner { user, group }) = owner {
         command.uid(user).gid(group);
     }
-    // That user may have no access to our current directory.
+    // The server's user may have no access to our current directory.
     command.current_dir("/");
     command
 }

@@ -99,7 +99,7 @@ impl Statements {
         format!("COPY {} ({KEY}, {}) FROM STDIN (FORMAT binary)", self.table, self.fields.join(", "))
     }
 
-    /// Removes dead versions, and looks how values are spread.
+    /// Removes dead versions, and collects statistics of how values are spread.
     pub fn vacuum(&self) -> String {
         format!("VACUUM (ANALYZE) {}", self.table)
     }

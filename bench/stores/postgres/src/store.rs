@@ -51,8 +51,8 @@ pub struct Postgres {
     settings: Vec<Setting>,
     /// Counts when it was opened.
     before: Vec<Counter>,
-    /// Whether reads may share a transaction. Reads may not share one if the order of transactions is checked,
-    /// because then a commit of reads may fail after the reads were answered.
+    /// Whether reads may share a transaction. Reads may not share a transaction if the order of transactions is
+    /// checked, because then a commit of reads may fail after the reads were answered.
     groups: bool,
     /// The first process of the server, if the server runs on this machine.
     server: Option<u32>,

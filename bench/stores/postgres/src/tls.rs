@@ -1,5 +1,5 @@
 //! TLS of a session: the checks of the server's certificate, the handshake, and encrypted bytes. This module knows
-//! only one message of PostgreSQL, the one that asks for TLS.
+//! only one message of PostgreSQL: the message that asks for TLS.
 //!
 //! A session waits for many sockets at once, and is told only once that bytes have come. So [`Tls::receive`] keeps
 //! no decrypted bytes: when it returns, all bytes are in the inbox. [`Tls::receive`] also says whether the socket

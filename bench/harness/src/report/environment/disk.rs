@@ -20,7 +20,7 @@ pub struct FileSystem {
 /// A disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
-    /// Its name in the system: `nvme0n1`. Empty if the file system is on no disk, or on several.
+    /// Its name in the system: `nvme0n1`. Empty if the file system is on no disk, or on several disks.
     pub name: String,
     /// The maker's name for the disk; empty for most virtual disks.
     pub model: String,

@@ -30,7 +30,7 @@ fn an_open_loop_reports_a_stall_as_its_users_would() {
     let measured = run_quietly(&store, &Reads { each: u64::MAX, requests: 1 }, &plan).expect("runs");
     let read = measured.kind("READ").expect("reads");
     let response = read.response.as_ref().expect("an open loop has response times");
-    // One operation in 8,000 was in the store during the stall. 80 more operations should have begun during it,
+    // One operation in 8,000 was in the store during the stall. 80 more operations should have begun in this time,
     // because 100 ms are 1 % of 10 s. An operation that was due t after the stall began is served 100 ms + 0.8 t
     // after the stall began. So each of the 80 operations waits at least 80 ms.
     let (service, response) = (read.service.quantile(0.999), response.quantile(0.999));

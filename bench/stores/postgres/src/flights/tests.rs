@@ -304,7 +304,7 @@ fn more_than_a_socket_holds_goes_through_in_pieces() {
         let insert = |at: usize| Request::Insert { key: keys[at].as_bytes(), record: &values[at] };
         let inserts: Vec<Request<'_>> = (0..depth).map(insert).collect();
         assert!(ask(&mut session, &inserts).iter().all(|answer| answer.result.is_ok()));
-        // All answers come at once. If one of them is an error, the session repeats the other requests.
+        // All answers come at once. If one answer is an error, the session repeats the other requests.
         let read = |at: usize| {
             let key = if at == depth / 2 { b"\0" } else { keys[at].as_bytes() };
             Request::Read { key, fields: Fields::All }

@@ -68,7 +68,7 @@ pub fn encrypted() -> &'static (Server, String) {
     SERVER.get_or_init(|| {
         let authority = Authority::new();
         let server = start(&authority.server("127.0.0.1"));
-        // The file lies beside the server's socket, and is removed with it.
+        // The file lies beside the server's socket, and is removed with the socket.
         let root = server.socket_directory().join("root.crt");
         std::fs::write(&root, authority.0.pem()).expect("the directory is ours");
         (server, root.display().to_string())
@@ -243,7 +243,7 @@ fn a_table_is_loaded_and_read_over_tls() {
 
 #[test]
 fn the_hash_of_a_certificate_is_found_by_its_signature() {
-    // ECDSA with SHA-256, which is what the authority signs with.
+    // The authority signs with ECDSA and SHA-256.
     let authority = Authority::new();
     let certificate = authority.0.der();
     assert_eq!(end_point(certificate), Some(Sha256::digest(certificate).to_vec()));

@@ -16,7 +16,7 @@ use ::tpcc::schema::{
 };
 use ::tpcc::{Row, Text};
 
-/// Microseconds from 1970 to 2000, from which PostgreSQL counts.
+/// The microseconds from 1970 to 2000. PostgreSQL counts its times from 2000.
 pub const MICROS_2000: Micros = 946_684_800_000_000;
 
 /// A column and its type. `name` columns are compared byte by byte.
