@@ -1,9 +1,9 @@
 use super::*;
 use std::fs;
 
-/// Applies `rule` to the tree written in `script` (a line `== path` opens each file) and compares the findings, one a
-/// line. `~` in a script stands for nothing: it cuts words that a search of this repository should not find here.
-/// `ORDER` is the order of the crates.
+/// Applies `rule` to the tree that is written in `script`, and compares the findings with `expected`, which has one a
+/// line. In a script, a line `== path` begins each file. A `~` stands for nothing: it cuts words that a search of this
+/// repository should not find here. `ORDER` stands for the order of the crates.
 #[track_caller]
 fn check(rule: Rule, script: &str, expected: &str) {
     let script = script.replace('~', "");
@@ -222,7 +222,7 @@ sst = { path = "../sst", package = "larch-sst" }
     let right = format!(
         "{manifests}== Cargo.lock\n{}== crates/alone/Cargo.lock\n{}",
         lock(&[&[pages, sst][..], &fetched].concat()),
-        // There only the tests of its own package are built, and no optional dependency is asked for.
+        // In this workspace, only the tests of its own package are built, and no optional dependency is asked for.
         lock(&[
             ("larch-alone", "0.1.0", &["larch-pages", "larch-sst"]),
             ("larch-pages", "0.2.0", &["bytes"]),
@@ -601,7 +601,7 @@ fn results_are_old_once_more_than_a_few_commits_changed_what_they_measured() {
         Some(if is_of_peers { 6 } else { 5 })
     };
     assert_eq!(old(&of_peers), told);
-    // Without git, or without the history of that commit, nothing is said.
+    // Without git, or if git's history does not have the commit, the rule reports nothing.
     assert_eq!(old(&|_, _| None), Vec::<String>::new());
     let nowhere = std::env::temp_dir();
     assert_eq!(measured::changes_since(&nowhere, "0000000", &["crates"]), None);
