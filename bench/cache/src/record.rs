@@ -1,5 +1,5 @@
 //! Records traces of YCSB on Larch. Each trace has its own table on a simulated machine. The table is loaded in key
-//! order, and there is one client.
+//! order, and only one client runs.
 //!
 //! While a trace is recorded, the cache holds a twentieth of the data. So, as in real use, scans read ahead and
 //! steps are run again after page faults. A replay with another cache size treats recorded hits and misses in the

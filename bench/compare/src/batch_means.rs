@@ -2,10 +2,10 @@
 //! the series of a run's seconds.
 //!
 //! The method is called batch means. The means of batches of neighbouring values depend less on each other than the
-//! values do. So the variance of the mean is estimated from batches of 1, 2, 4, … values, as long as there are
-//! enough batches. If the batches depend on each other, the estimate grows with their length (Flyvbjerg and
-//! Petersen, 1989). So the largest estimate is taken. A run of a minute is too short for long batches. So each
-//! estimate is corrected. The correction assumes that each batch keeps a part of the batch before it (AR(1)).
+//! values do. So the variance of the mean is estimated from batches of 1, 2, 4, … values, as long as enough batches
+//! are left. If the batches depend on each other, the estimate grows with their length (Flyvbjerg and Petersen,
+//! 1989). So the largest estimate is taken. A run of a minute is too short for long batches. So each estimate is
+//! corrected. The correction assumes that each batch keeps a part of the batch before it (AR(1)).
 
 #[cfg(test)]
 mod tests;
@@ -27,8 +27,8 @@ pub struct Uncertainty {
     pub degrees: f64,
 }
 
-/// The uncertainty of the mean of `series`. `None` if there are fewer than two values, because one value does not
-/// show any uncertainty.
+/// The uncertainty of the mean of `series`. `None` for fewer than two values, because one value does not show any
+/// uncertainty.
 pub fn uncertainty(series: &[f64]) -> Option<Uncertainty> {
     let mut best = of_batches(series)?;
     let mut batches = series.to_vec();

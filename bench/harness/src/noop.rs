@@ -35,7 +35,7 @@ fn open(target: &Target, _: &Table, _: Opening) -> Result<Box<dyn Store>, Failur
 /// A store that is always empty, and answers that every request succeeded.
 #[derive(Clone, Copy, Debug)]
 pub struct Noop {
-    /// The most requests that a session can have under way. `None` if its calls wait, although there is nothing to
+    /// The most requests that a session can have under way. `None` if its calls wait, although they have nothing to
     /// wait for.
     depth: Option<usize>,
 }

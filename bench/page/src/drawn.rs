@@ -63,8 +63,8 @@ pub fn thinned_by(points: usize) -> Option<usize> {
     (points > MOST_POINTS).then(|| points.div_ceil(MOST_POINTS / 2))
 }
 
-/// Returns all points. If there are too many, returns the least and the greatest point of each group. So peaks stay
-/// visible.
+/// Returns all points. If the points are too many, returns the least and the greatest point of each group. So peaks
+/// stay visible.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let Some(each) = thinned_by(points.len()) else { return points.to_vec() };
     let pair = |part: &[(f64, f64)]| {

@@ -109,8 +109,8 @@ fn table(shown: &Table, out: &mut String) {
 /// would consist mostly of points that a reader skips.
 const MOST_ROWS: usize = 200;
 
-/// The points of all lines. The table has a row for each place on the x axis, or for every n-th place if there are
-/// too many places.
+/// The points of all lines. The table has a row for each place on the x axis, or for every n-th place if the places
+/// are too many.
 fn points(chart: &Chart) -> Table {
     let mut places: Vec<f64> = chart.lines.iter().flat_map(|line| line.points.iter().map(|(x, _)| *x)).collect();
     places.sort_by(f64::total_cmp);

@@ -105,7 +105,7 @@ fn runs_that_hide_a_worsening_are_not_called_alike() {
     let hidden: Vec<&str> = found.deciding(Verdict::CannotTell).map(|(_, row)| row.name.as_str()).collect();
     assert_eq!(hidden, ["throughput"], "{found:#?}");
     assert!(crate::text(&found).contains("CANNOT TELL at 1 %: "), "{}", crate::text(&found));
-    // If the runs lie close together, the text says that there is no significant difference.
+    // If the runs lie close together, the text says that no difference is significant.
     let near = side([20_000, 20_100, 19_900]);
     let found = compare(&near, &near, Options::default()).expect("they can be compared");
     assert_eq!(found.deciding(Verdict::CannotTell).count(), 0);

@@ -37,7 +37,7 @@ const SLOTS: usize = 1 << 15;
 /// The first capacity of the heap: 16 KiB. A thread with 13,000 operations a second has 14 operations in a tick.
 const COMING: usize = 1024;
 
-/// The next client in a list: its index plus one, or `None` if there is no next client. An empty slot is zero, so an
+/// The next client in a list: its index plus one, or `None` if the list ends here. An empty slot is zero, so an
 /// unused wheel touches none of its memory.
 pub(crate) type Link = Option<NonZeroU32>;
 

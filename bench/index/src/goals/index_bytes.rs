@@ -7,8 +7,8 @@ use crate::{Result, Size};
 use kit::Scratch;
 use sst::BuildOptions;
 
-/// Keys have 24 bytes, values have 150 bytes, pages have 16 KiB, and nothing is compressed. There are several kinds
-/// of keys, and the worst kind counts.
+/// Keys have 24 bytes, values have 150 bytes, pages have 16 KiB, and nothing is compressed. Several kinds of keys
+/// are measured, and the worst kind counts.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(2_000_000);
     let mut worst: f64 = 0.0;

@@ -168,7 +168,7 @@ struct Woken {
 }
 
 impl Woken {
-    /// Puts the woken slots into `slots`, which must be empty. Waits until there is at least one woken slot, but no
+    /// Puts the woken slots into `slots`, which must be empty. Waits until at least one slot is woken, but no
     /// longer than `limit`.
     fn take(&self, slots: &mut Vec<u32>, limit: Option<Duration>) {
         let mut woken = self.slots.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
 //! Row access on Larch. A table has its rows under generated ids, which scatter them, and a secondary index on
-//! `mykey`. In another form of the table, the rows lie under `mykey`, and there is no index.
+//! `mykey`. In another form of the table, the rows lie under `mykey`, and the table has no index.
 //!
 //! ```text
 //! key     an id of 16 bytes, or the tuple (mykey)

@@ -184,7 +184,7 @@ impl Tls {
     }
 }
 
-/// Moves the decrypted bytes, and returns whether there were any.
+/// Moves the decrypted bytes, and returns whether it moved any.
 fn hand_over(session: &mut ClientConnection, inbox: &mut Inbox) -> Result<bool, Broken> {
     let mut has_some = false;
     loop {

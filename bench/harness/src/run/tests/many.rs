@@ -72,7 +72,7 @@ fn a_client_that_waits_for_a_new_attempt_holds_up_no_other() {
         if key == 0u64.to_be_bytes() {
             return Err(Failure::again("conflict", "another was first"));
         }
-        // All other clients have to finish, although there are fewer slots than clients.
+        // All other clients have to finish, although the clients outnumber the slots.
         stop.store(others.fetch_add(1, Ordering::SeqCst) == 4, Ordering::SeqCst);
         Ok(Outcome::Ok)
     });

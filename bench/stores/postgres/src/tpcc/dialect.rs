@@ -103,7 +103,7 @@ const ROWS_BY_KEY: Dialect = Dialect {
 impl Dialect {
     /// The statement that makes deliveries of a warehouse wait for each other, if they have to wait. At read
     /// committed, a delivery that waited for another delivery still sees the orders from before the wait. The
-    /// delivery would then find no order, although there is a next order.
+    /// delivery would then find no order, although a next order exists.
     pub fn delivery_lock(&self, isolation: Isolation) -> Option<&'static str> {
         (isolation == Isolation::ReadCommitted).then_some(self.delivery_lock)
     }
