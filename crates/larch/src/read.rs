@@ -2,19 +2,20 @@
 //! replaced. This module knows nothing of writing and compaction.
 
 pub mod again;
-mod content;
+pub mod content;
 mod cursor;
+mod forms;
 pub mod multi;
 pub mod range;
 pub mod reader;
 pub mod row;
 mod row_batch;
 mod scan;
-mod tried;
 pub mod work;
 
 pub use content::Content;
 pub use cursor::Cursor;
+pub use forms::Tried;
 
 pub use range::Range;
 pub(crate) use reader::LaterReader;
@@ -22,7 +23,6 @@ pub use reader::Reader;
 pub use row::RowRef;
 pub use row_batch::{InlineParts, RowBatch};
 pub use scan::Scan;
-pub use tried::Tried;
 
 use crate::view::value::Parts;
 

@@ -10,15 +10,16 @@ use crate::handle::index::Index;
 use crate::indexes::entry::{self, IndexEntry};
 use crate::indexes::read::MOST_IN_ROUND;
 use crate::manifest::{DbFile, TableFiles};
+use crate::read::content::GivesRows;
 use crate::read::multi::AnswerBytes;
 use crate::read::range::RangeRows;
 use crate::read::{Content, Reader, multi};
+use crate::view::TableView;
 use crate::view::found::FoundRow;
 use crate::view::level::files_between;
 use crate::view::part_list::PartList;
 use crate::view::point::{Answer, PointRead, ask_memtable};
 use crate::view::value::Parts;
-use crate::view::{TableView, point};
 use os::sync::Arc;
 use pages::notes::{FileNotes, Notes, Touched};
 use pages::{Admit, PageKind, Reason, Session, retry};
@@ -277,7 +278,8 @@ impl<V: Content> Reader<'_, V> {
             Answer::Gone => (Explained::Erased, 0, Verdict::Erased),
             Answer::Row(found) => {
                 let is_memory = matches!(found, FoundRow::Memory(_));
-                let parts = point::load(&session, cache, found, self.wanted())?;
+                let load = || Parts::load_found(&found, &session, cache, self.wanted());
+                let parts = retry(&session, load)?;
                 let value_bytes = parts.iter().map(|part| part.len() as u64).sum();
                 (Explained::Found { value_bytes }, u64::from(is_memory), Verdict::Row)
             }

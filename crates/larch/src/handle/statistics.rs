@@ -204,7 +204,9 @@ impl<V: Content> Reader<'_, V> {
         self.ask(range, None, |session, table, span| {
             let Some(key) = exact::nth_key(session, table, span, n, self.readahead())? else { return Ok(None) };
             let mut read = PointRead::new(table, &key);
-            let value = retry(session, || V::get(&mut read, session, session.cache(), self.wanted()))?;
+            let value = retry(session, || {
+                read.load(session, V::needs_more, |row| V::load_found(row, session, session.cache(), self.wanted()))
+            })?;
             Ok(value.map(|value| (key.into(), value)))
         })
     }

@@ -7,10 +7,9 @@ use crate::core::handle::TableHandle;
 use crate::manifest::DbFile;
 use crate::view::found::FoundRow;
 use crate::view::part_list::PartList;
-use crate::view::point::PointRead;
 use crate::view::value::{Key, Parts, Value};
 use pages::{PageCache, PageRef, PageSource, Stop};
-use sst::Groups;
+use sst::{Groups, Row};
 use std::ops::Range;
 
 /// The form in which a read gives rows: with their whole [`Value`], or with some [`Parts`] of it. No other type can
@@ -32,13 +31,16 @@ pub trait GivesRows: Sized + Send + 'static {
     /// The column groups that this form needs if `wanted` is read.
     fn groups(table: &TableHandle, wanted: &PartList) -> Groups;
 
-    /// Returns what `read` finds for its key. A step.
-    fn get<S: PageSource + ?Sized>(
-        read: &mut PointRead<'_, '_>,
+    /// Whether the content of a row in a file may lie in other pages than the row.
+    fn needs_more(row: &Row) -> bool;
+
+    /// The wanted content of a row that a look-up has found. A step.
+    fn load_found<S: PageSource + ?Sized>(
+        found: &FoundRow<&DbFile>,
         source: &S,
         cache: &PageCache,
         wanted: &PartList,
-    ) -> Result<Option<Self>, Stop>;
+    ) -> Result<Self, Stop>;
 
     /// The wanted content of a row that was found, if no other page has a part of the content.
     fn of_row(row: &FoundRow<&DbFile>, cache: &PageCache, wanted: &PartList) -> Option<Self>;
@@ -68,13 +70,22 @@ impl GivesRows for Value {
         Groups::first(table.identity.options.groups.len().max(1))
     }
 
-    fn get<S: PageSource + ?Sized>(
-        read: &mut PointRead<'_, '_>,
+    #[inline]
+    fn needs_more(row: &Row) -> bool {
+        row.value.inline().is_none()
+    }
+
+    #[inline]
+    fn load_found<S: PageSource + ?Sized>(
+        found: &FoundRow<&DbFile>,
         source: &S,
         cache: &PageCache,
         _: &PartList,
-    ) -> Result<Option<Self>, Stop> {
-        read.get(source, cache)
+    ) -> Result<Self, Stop> {
+        Ok(match found {
+            FoundRow::Memory(row) => Value::from_memory_whole(row),
+            FoundRow::File(row, file) => Value::from_file(cache, row.value.load(source, &file.sst.file)?),
+        })
     }
 
     #[inline]
@@ -116,13 +127,23 @@ impl GivesRows for Parts {
         wanted.set()
     }
 
-    fn get<S: PageSource + ?Sized>(
-        read: &mut PointRead<'_, '_>,
+    fn needs_more(_: &Row) -> bool {
+        true
+    }
+
+    fn load_found<S: PageSource + ?Sized>(
+        found: &FoundRow<&DbFile>,
         source: &S,
         cache: &PageCache,
         wanted: &PartList,
-    ) -> Result<Option<Self>, Stop> {
-        read.get_parts(source, cache, wanted)
+    ) -> Result<Self, Stop> {
+        match found {
+            FoundRow::Memory(row) => Ok(wanted.of_memory(row)),
+            FoundRow::File(row, DbFile { sst, .. }) => wanted.load(cache, |i| match wanted.group(i) {
+                0 => row.value.load(source, &sst.file),
+                group => sst.part(source, group, row.place)?.load(source, &sst.file),
+            }),
+        }
     }
 
     fn of_row(row: &FoundRow<&DbFile>, cache: &PageCache, wanted: &PartList) -> Option<Self> {

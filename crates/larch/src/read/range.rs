@@ -6,9 +6,9 @@ mod rows;
 pub(crate) use rows::RangeRows;
 
 use super::content::{self, Content};
+use super::forms::Tried;
 use super::row::RowRef;
 use super::row_batch::RowBatch;
-use super::tried::Tried;
 use crate::base::error::{Error, Result};
 use crate::view::value::{Key, Value};
 use pages::Stop;

@@ -2,27 +2,28 @@
 //! some parts of them. Every read of rows goes through a reader, in the form that the caller chose: the read waits
 //! for pages, it never waits, or it is a future.
 
-use super::again::Again;
 use super::content::Content;
 use super::cursor::Cursor;
-use super::multi::{AnswerBytes, MultiRead};
+use super::forms::{ManyKeys, OneKey, Tried};
+use super::multi::AnswerBytes;
 use super::range::{Range, RangeRows};
 use super::scan::Scan;
 use super::work::Work;
-use super::{Tried, multi};
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::Result;
 use crate::conflicts::read_set::ReadSet;
 use crate::core::handle::TableHandle;
 use crate::core::snapshots::PinnedVersion;
+use crate::manifest::DbFile;
+use crate::view::found::FoundRow;
 use crate::view::own_writes::OwnRows;
 use crate::view::part_list::PartList;
 use crate::view::point::PointRead;
+use crate::view::precharge;
 use crate::view::precharge::Prefetched;
 use crate::view::value::{Key, Parts, Value};
-use crate::view::{TableView, precharge};
 use os::sync::{Arc, Mutex};
-use pages::{Reason, Session, Stop, Waits, retry, retry_async};
+use pages::{Reason, Session, Stop};
 use sst::precharge::ReadPlan;
 use sst::{AtMost, Direction, Version};
 use std::fmt;
@@ -211,71 +212,18 @@ impl<'r, V> Reader<'r, V> {
         self.pinned_at().cloned().unwrap_or_else(|| self.table.pin())
     }
 
-    /// A read of `key` begins. Returns the rows that a transaction has written there.
+    /// The question what `read` finds in the row `key`, asked by this reader.
     #[inline]
-    fn own_rows(&self, key: &[u8]) -> Option<OwnRows> {
-        self.work.and_then(|work| work.read_key(self.table.id(), key))
-    }
-
-    /// Runs `read` on the table as it is now, or as it was at the pinned version.
-    pub(crate) fn look<T>(&self, read: impl Fn(TableView<'_>) -> Result<T>) -> Result<T> {
-        let table = &*self.table;
-        let mut again = Again::new(table.core(), self.pinned_at());
-        loop {
-            let (view, at) = again.view();
-            match read(view.table(&table.identity, at)?) {
-                Err(error) => again.after(error, at)?,
-                done => return done,
-            }
-        }
-    }
-
-    /// Looks for `key` with `step`, and waits for pages.
-    fn find<T>(&self, key: &[u8], step: impl Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>) -> Result<T> {
-        let own = self.own_rows(key);
-        self.look(|table| {
-            let table = table.under(own.as_ref());
-            let (session, mut read) = (self.table.session(Reason::Point), PointRead::new(table, key));
-            Ok(retry(&session, || step(&mut read, &session))?)
-        })
-    }
-
-    /// As [`Reader::find`], only with pages that are in memory.
-    fn try_find<T>(
-        &self,
-        key: &[u8],
-        step: impl Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>,
-    ) -> Result<Tried<T>> {
-        let own = self.own_rows(key);
-        self.look(|table| {
-            let session = self.table.session(Reason::Point);
-            session.set_waits(Waits::Never);
-            Tried::of(step(&mut PointRead::new(table.under(own.as_ref()), key), &session))
-        })
-    }
-
-    /// As [`Reader::find`], as a future.
-    async fn find_async<T>(
-        &self,
-        key: &[u8],
-        step: impl Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>,
-    ) -> Result<T> {
-        let own = self.own_rows(key);
-        let mut again = Again::new(self.table.core(), self.pinned_at());
-        loop {
-            let (view, at) = again.view();
-            let mut session = self.table.session(Reason::Point);
-            let mut read = PointRead::new(view.table(&self.table.identity, at)?.under(own.as_ref()), key);
-            match retry_async(&mut session, |session| step(&mut read, session)).await {
-                Ok(found) => return Ok(found),
-                Err(error) => again.after(error.into(), at)?,
-            }
-        }
+    fn of_key<'k, T, F>(&self, key: &'k [u8], read: F) -> OneKey<'k, F>
+    where
+        F: Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>,
+    {
+        OneKey { key, own: self.work.and_then(|work| work.read_key(self.table.id(), key)), read }
     }
 
     /// The version of the row `key`, if it exists.
     pub(crate) fn version_of_key(&self, key: &[u8]) -> Result<Option<Version>> {
-        self.find(key, |read, session| Ok(read.find(session)?.map(|row| row.version())))
+        self.wait(&self.of_key(key, |read, session| Ok(read.find(session)?.map(|row| row.version()))))
     }
 }
 
@@ -313,7 +261,7 @@ impl<V: Content> Reader<'_, V> {
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<V>> {
         V::check(&self.table)?;
-        self.find(key.as_ref(), |read, session| V::get(read, session, session.cache(), &self.wanted))
+        self.wait(&self.value_of(key.as_ref()))
     }
 
     /// As [`Reader::get`], but only with what is in memory: it reads nothing from disk and waits for nothing. If a page
@@ -341,7 +289,7 @@ impl<V: Content> Reader<'_, V> {
     /// As [`Reader::get`].
     pub fn try_get(&self, key: impl AsRef<[u8]>) -> Result<Tried<Option<V>>> {
         V::check(&self.table)?;
-        self.try_find(key.as_ref(), |read, session| V::get(read, session, session.cache(), &self.wanted))
+        self.try_now(&self.value_of(key.as_ref()))
     }
 
     /// As [`Reader::get`], as a future for any executor. While pages are read from disk no thread waits, so one
@@ -366,7 +314,7 @@ impl<V: Content> Reader<'_, V> {
     /// As [`Reader::get`].
     pub async fn get_async(&self, key: impl AsRef<[u8]>) -> Result<Option<V>> {
         V::check(&self.table)?;
-        self.find_async(key.as_ref(), |read, session| V::get(read, session, session.cache(), &self.wanted)).await
+        self.wait_for_key(self.value_of(key.as_ref())).await
     }
 
     /// Whether `key` has a value. It costs what [`Reader::get`] costs, without loading the value. It works for tables
@@ -388,7 +336,7 @@ impl<V: Content> Reader<'_, V> {
     ///
     /// As [`Reader::get`], without [`Error::Grouped`](crate::Error::Grouped).
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.find(key.as_ref(), |read, session| Ok(read.find(session)?.is_some()))
+        self.wait(&self.has(key.as_ref()))
     }
 
     /// As [`Reader::contains_key`], but only with what is in memory, see [`Reader::try_get`].
@@ -397,7 +345,7 @@ impl<V: Content> Reader<'_, V> {
     ///
     /// As [`Reader::contains_key`].
     pub fn try_contains_key(&self, key: impl AsRef<[u8]>) -> Result<Tried<bool>> {
-        self.try_find(key.as_ref(), |read, session| Ok(read.find(session)?.is_some()))
+        self.try_now(&self.has(key.as_ref()))
     }
 
     /// As [`Reader::contains_key`], as a future, see [`Reader::get_async`].
@@ -406,7 +354,7 @@ impl<V: Content> Reader<'_, V> {
     ///
     /// As [`Reader::contains_key`].
     pub async fn contains_key_async(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.find_async(key.as_ref(), |read, session| Ok(read.find(session)?.is_some())).await
+        self.wait_for_key(self.has(key.as_ref())).await
     }
 
     /// The values of `keys`, in the order of the keys, all as of one moment. The keys are looked up together: the
@@ -683,10 +631,7 @@ impl<V: Content> Reader<'_, V> {
         own: Option<&OwnRows>,
     ) -> Result<Vec<Option<V>>> {
         V::check(&self.table)?;
-        self.look(|table| {
-            let session = self.table.session(Reason::Point);
-            multi::get(&session, session.cache(), table.under(own), keys, (&self.wanted, most))
-        })
+        self.wait(&self.of_keys(keys, most, own))
     }
 
     async fn multi_get_under_async<K: AsRef<[u8]>>(
@@ -696,17 +641,33 @@ impl<V: Content> Reader<'_, V> {
         own: Option<&OwnRows>,
     ) -> Result<Vec<Option<V>>> {
         V::check(&self.table)?;
-        let mut again = Again::new(self.table.core(), self.pinned_at());
-        loop {
-            let (view, at) = again.view();
-            let mut session = self.table.session(Reason::Point);
-            let table = view.table(&self.table.identity, at)?.under(own);
-            let mut read = MultiRead::new(table, keys, (&self.wanted, most), session.cache());
-            match retry_async(&mut session, |session| read.get(session, session.cache())).await {
-                Ok(rows) => return Ok(rows),
-                Err(error) => again.after(error.into(), at)?,
-            }
-        }
+        self.wait_for_keys(self.of_keys(keys, most, own)).await
+    }
+
+    /// The question for the wanted contents of the rows of `keys`.
+    fn of_keys<'k, K>(&'k self, keys: &'k [K], most: AnswerBytes, own: Option<&'k OwnRows>) -> ManyKeys<'k, K, V> {
+        ManyKeys { keys, own, wanted: &self.wanted, most, content: PhantomData }
+    }
+
+    /// The question for the wanted content of the row `key`.
+    #[inline]
+    fn value_of<'k>(
+        &'k self,
+        key: &'k [u8],
+    ) -> OneKey<'k, impl Fn(&mut PointRead<'_, '_>, &Session) -> Result<Option<V>, Stop>> {
+        self.of_key(key, |read, session| {
+            let load = |row: &FoundRow<&DbFile>| V::load_found(row, session, session.cache(), &self.wanted);
+            read.load(session, V::needs_more, load)
+        })
+    }
+
+    /// The question whether the key `key` has a value.
+    #[inline]
+    fn has<'k>(
+        &self,
+        key: &'k [u8],
+    ) -> OneKey<'k, impl Fn(&mut PointRead<'_, '_>, &Session) -> Result<bool, Stop> + use<V>> {
+        self.of_key(key, |read, session| Ok(read.find(session)?.is_some()))
     }
 
     /// The rows with keys in `bounds`, in order, from either end.

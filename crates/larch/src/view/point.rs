@@ -5,12 +5,9 @@
 use super::TableView;
 use super::found::FoundRow;
 use super::own_writes::OwnRows;
-use super::part_list::PartList;
-use super::value::{Parts, Value};
-use crate::base::error::Result;
 use crate::manifest::db_file::DbFile;
 use crate::memtable::Memtable;
-use pages::{PageCache, PageSource, Stop, retry};
+use pages::{PageSource, Stop};
 use sst::{Reached, Row, RowKind, SoughtKey, Version};
 
 /// The answer of a source about a key.
@@ -68,34 +65,19 @@ impl<'v, 'k> PointRead<'v, 'k> {
         })
     }
 
-    /// The value of the key, in a table whose values are whole.
-    pub fn get<S: PageSource + ?Sized>(&mut self, source: &S, cache: &PageCache) -> Result<Option<Value>, Stop> {
-        let (row, file) = match self.row_with_more(source, |row| row.value.inline().is_none())? {
-            None => return Ok(None),
-            Some(FoundRow::Memory(row)) => return Ok(Some(Value::from_memory_whole(&row))),
-            Some(FoundRow::File(row, file)) => (row, file),
-        };
-        match row.value.load(source, &file.sst.file) {
-            Ok(loaded) => Ok(Some(Value::from_file(cache, loaded))),
-            Err(stop) => Err(self.come_back(row, file, stop)),
-        }
-    }
-
-    /// The parts of the row that are in `wanted`. All of them are looked up together.
-    pub fn get_parts<S: PageSource + ?Sized>(
+    /// What `load` gives for the row of the key. `load` is a step. If `needs_more` says of a row in a file that its
+    /// content lies in further pages, which may be missing, the pages on the way to the row are released.
+    #[inline]
+    pub fn load<S: PageSource + ?Sized, T>(
         &mut self,
         source: &S,
-        cache: &PageCache,
-        wanted: &PartList,
-    ) -> Result<Option<Parts>, Stop> {
-        let (row, file) = match self.row_with_more(source, |_| true)? {
-            None => return Ok(None),
-            Some(FoundRow::Memory(row)) => return Ok(Some(wanted.of_memory(&row))),
-            Some(FoundRow::File(row, file)) => (row, file),
-        };
-        match load_wanted(source, cache, &row, file, wanted) {
-            Ok(parts) => Ok(Some(parts)),
-            Err(stop) => Err(self.come_back(row, file, stop)),
+        needs_more: impl FnOnce(&Row) -> bool,
+        load: impl FnOnce(&FoundRow<&'v DbFile>) -> Result<T, Stop>,
+    ) -> Result<Option<T>, Stop> {
+        let Some(found) = self.row_with_more(source, needs_more)? else { return Ok(None) };
+        match load(&found) {
+            Ok(content) => Ok(Some(content)),
+            Err(stop) => Err(self.come_back(found, stop)),
         }
     }
 
@@ -121,42 +103,14 @@ impl<'v, 'k> PointRead<'v, 'k> {
 
     /// Keeps a row of which a part is missing, for the next run of the step.
     #[cold]
-    fn come_back(&mut self, row: Row, file: &'v DbFile, stop: Stop) -> Stop {
-        self.row = Some(FoundRow::File(row, file));
+    fn come_back(&mut self, found: FoundRow<&'v DbFile>, stop: Stop) -> Stop {
+        self.row = Some(found);
         stop
     }
 }
 
-/// The parts of a row in a file that are in `wanted`. All of them are looked up together. This is a step.
-fn load_wanted<S: PageSource + ?Sized>(
-    source: &S,
-    cache: &PageCache,
-    row: &Row,
-    file: &DbFile,
-    wanted: &PartList,
-) -> Result<Parts, Stop> {
-    let file = &file.sst;
-    wanted.load(cache, |i| match wanted.group(i) {
-        0 => row.value.load(source, &file.file),
-        group => file.part(source, group, row.place)?.load(source, &file.file),
-    })
-}
-
-/// The parts of `row` that are in `wanted`. All of them are looked up together. The call waits for missing pages.
-pub fn load<S: PageSource + ?Sized>(
-    source: &S,
-    cache: &PageCache,
-    found: FoundRow<&DbFile>,
-    wanted: &PartList,
-) -> Result<Parts> {
-    match found {
-        FoundRow::Memory(row) => Ok(wanted.of_memory(&row)),
-        FoundRow::File(row, file) => Ok(retry(source, || load_wanted(source, cache, &row, file, wanted))?),
-    }
-}
-
-/// The answer of the memtables about the key. The own writes of the transaction are asked before the memtables.
-/// This is a step. It reads pages only if the transaction has files.
+/// What the memtables say about the key. The writes of the transaction are asked before the memtables. A step; it
+/// reads pages only if the transaction has files.
 #[inline]
 pub fn ask_memory<'v, S: PageSource + ?Sized>(
     source: &S,

@@ -260,11 +260,13 @@ fn futures_say_of_keys_what_reads_that_wait_do() {
                         let mut session = session(&table);
                         let mut read = PointRead::new(seen, key);
                         let wanted = selection.wanted();
-                        let row =
-                            run(retry_async(&mut session, |session| read.get_parts(session, cache, wanted)), || {
+                        let row = run(
+                            retry_async(&mut session, |session| parts_of(&mut read, session, cache, wanted)),
+                            || {
                                 table.core().views.change(|_| {});
                                 reads.step();
-                            });
+                            },
+                        );
                         assert_eq!(row.expect("the disk works").as_deref().map(bytes).as_ref(), expected.as_ref());
                         if let Tried::Ready(row) = selection.try_get(key).expect("the disk works") {
                             assert_eq!(row.as_deref().map(bytes).as_ref(), expected.as_ref());
@@ -319,7 +321,7 @@ fn a_future_dropped_after_any_number_of_polls_leaves_nothing_behind() {
                 let mut session = session(&table);
                 let mut read = PointRead::new(seen, &keys[20]);
                 done += u32::from(is_done_after(polls, &reads, async {
-                    let read = retry_async(&mut session, |session| read.get_parts(session, cache, &wanted)).await;
+                    let read = retry_async(&mut session, |session| parts_of(&mut read, session, cache, &wanted)).await;
                     assert!(read.expect("the disk works").is_some());
                 }));
             }

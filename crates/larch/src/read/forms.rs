@@ -1,0 +1,194 @@
+//! The three forms of a look-up in one table: it waits for pages, it never waits, or it is a future. Each form takes
+//! the view that the look-up sees, opens a session and runs the steps of the look-up. If a writer in another process
+//! has removed a file of that view, the look-up begins [again](super::again). This module does not know how rows are
+//! found.
+
+use super::again::Again;
+use super::content::Content;
+use super::multi::{AnswerBytes, MultiRead};
+use super::reader::Reader;
+use crate::base::error::Result;
+use crate::view::TableView;
+use crate::view::own_writes::OwnRows;
+use crate::view::part_list::PartList;
+use crate::view::point::PointRead;
+use pages::{PageCache, Reason, Session, Stop, Waits, retry, retry_async};
+
+/// The result of a read that reads nothing from disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tried<T> {
+    /// All pages that the read needed were in memory. This is the answer.
+    Ready(T),
+    /// The read would fault, because a page is not in memory. A read that waits, or a future, loads this page.
+    WouldFault,
+}
+
+impl<T> Tried<T> {
+    /// The answer, if it is known.
+    pub fn ready(self) -> Option<T> {
+        match self {
+            Self::Ready(answer) => Some(answer),
+            Self::WouldFault => None,
+        }
+    }
+
+    /// Whether a page is not in memory.
+    pub fn would_fault(&self) -> bool {
+        matches!(self, Self::WouldFault)
+    }
+
+    /// Changes the answer with `change`, if the answer is known.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Tried<U> {
+        match self {
+            Self::Ready(answer) => Tried::Ready(change(answer)),
+            Self::WouldFault => Tried::WouldFault,
+        }
+    }
+
+    /// The result of a try form.
+    pub(crate) fn of(outcome: Result<T, Stop>) -> Result<Self> {
+        match outcome {
+            Ok(answer) => Ok(Self::Ready(answer)),
+            Err(Stop::Fault) => Ok(Self::WouldFault),
+            Err(Stop::Failed(error)) => Err((*error).into()),
+        }
+    }
+}
+
+/// What a look-up is asked: the row of one key, or the rows of many keys.
+pub(super) trait Question {
+    /// The answer.
+    type Answer;
+    /// The search for the answer in one view.
+    type Search<'v>
+    where
+        Self: 'v;
+
+    /// A search that has read nothing yet.
+    fn search<'v>(&'v self, table: TableView<'v>, cache: &PageCache) -> Self::Search<'v>;
+
+    /// Goes on with `search` until it has the answer. A step.
+    fn step(&self, search: &mut Self::Search<'_>, session: &Session) -> Result<Self::Answer, Stop>;
+}
+
+/// The row of one key. `read` says what is wanted of the row; it is a step.
+pub(super) struct OneKey<'k, F> {
+    pub key: &'k [u8],
+    /// The rows of the transaction that reads, if it has written near the key.
+    pub own: Option<OwnRows>,
+    pub read: F,
+}
+
+impl<T, F: Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>> Question for OneKey<'_, F> {
+    type Answer = T;
+    type Search<'v>
+        = PointRead<'v, 'v>
+    where
+        Self: 'v;
+
+    #[inline]
+    fn search<'v>(&'v self, table: TableView<'v>, _: &PageCache) -> PointRead<'v, 'v> {
+        PointRead::new(table.under(self.own.as_ref()), self.key)
+    }
+
+    #[inline]
+    fn step(&self, search: &mut PointRead<'_, '_>, session: &Session) -> Result<T, Stop> {
+        (self.read)(search, session)
+    }
+}
+
+/// The rows of many keys, in the order of the keys.
+pub(super) struct ManyKeys<'k, K, V> {
+    pub keys: &'k [K],
+    pub own: Option<&'k OwnRows>,
+    pub wanted: &'k PartList,
+    /// How many bytes the answers may take.
+    pub most: AnswerBytes,
+    pub content: std::marker::PhantomData<fn() -> V>,
+}
+
+impl<K: AsRef<[u8]>, V: Content> Question for ManyKeys<'_, K, V> {
+    type Answer = Vec<Option<V>>;
+    type Search<'v>
+        = MultiRead<'v, 'v, K, V>
+    where
+        Self: 'v;
+
+    fn search<'v>(&'v self, table: TableView<'v>, cache: &PageCache) -> MultiRead<'v, 'v, K, V> {
+        MultiRead::new(table.under(self.own), self.keys, (self.wanted, self.most), cache)
+    }
+
+    fn step(&self, search: &mut MultiRead<'_, '_, K, V>, session: &Session) -> Result<Vec<Option<V>>, Stop> {
+        search.get(session, session.cache())
+    }
+}
+
+impl<V> Reader<'_, V> {
+    /// Runs `read` on the table as it is now, or as it was at the pinned version.
+    pub(crate) fn look<T>(&self, read: impl Fn(TableView<'_>) -> Result<T>) -> Result<T> {
+        let table = self.handle();
+        let mut again = Again::new(table.core(), self.pinned_at());
+        loop {
+            let (view, at) = again.view();
+            match read(view.table(&table.identity, at)?) {
+                Err(error) => again.after(error, at)?,
+                done => return done,
+            }
+        }
+    }
+
+    /// The answer to `question`. It waits for pages.
+    #[inline]
+    pub(super) fn wait<Q: Question>(&self, question: &Q) -> Result<Q::Answer> {
+        self.look(|table| {
+            let session = self.handle().session(Reason::Point);
+            let mut search = question.search(table, session.cache());
+            Ok(retry(&session, || question.step(&mut search, &session))?)
+        })
+    }
+
+    /// The answer to `question`, if all pages that it needs are in memory.
+    pub(super) fn try_now<Q: Question>(&self, question: &Q) -> Result<Tried<Q::Answer>> {
+        self.look(|table| {
+            let session = self.handle().session(Reason::Point);
+            session.set_waits(Waits::Never);
+            Tried::of(question.step(&mut question.search(table, session.cache()), &session))
+        })
+    }
+}
+
+/// Answers a question as a future: `$reader` asks it, and `$question` is an expression of it. This is no generic
+/// function, because the compiler does not see that a future over any search can be sent to another thread.
+macro_rules! wait_async {
+    ($reader:expr, $question:expr) => {{
+        let (table, question) = ($reader.handle(), $question);
+        let mut again = Again::new(table.core(), $reader.pinned_at());
+        loop {
+            let (view, at) = again.view();
+            let mut session = table.session(Reason::Point);
+            let mut search = question.search(view.table(&table.identity, at)?, session.cache());
+            match retry_async(&mut session, |session| question.step(&mut search, session)).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) => again.after(error.into(), at)?,
+            }
+        }
+    }};
+}
+
+impl<V> Reader<'_, V> {
+    /// The answer to `question`, as a future.
+    pub(super) async fn wait_for_key<T, F>(&self, question: OneKey<'_, F>) -> Result<T>
+    where
+        F: Fn(&mut PointRead<'_, '_>, &Session) -> Result<T, Stop>,
+    {
+        wait_async!(self, question)
+    }
+
+    /// The answer to `question`, as a future.
+    pub(super) async fn wait_for_keys<K: AsRef<[u8]>, C: Content>(
+        &self,
+        question: ManyKeys<'_, K, C>,
+    ) -> Result<Vec<Option<C>>> {
+        wait_async!(self, question)
+    }
+}
