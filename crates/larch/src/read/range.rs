@@ -1,7 +1,10 @@
 //! Iterating over a range of keys from both ends. The public type is here; its rows are in `rows`.
 
+mod followed;
 mod limit;
+mod rest;
 mod rows;
+mod search;
 
 pub(crate) use rows::RangeRows;
 

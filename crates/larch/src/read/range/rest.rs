@@ -1,0 +1,106 @@
+//! What is left of a range: the bounds of the keys that were not given yet, and how many rows the range may still
+//! give. This module does not know where rows come from.
+
+use super::limit::RowLimit;
+use crate::base::bounds;
+use pages::Admit;
+use sst::Direction;
+use sst::precharge::is_empty;
+use std::ops::Bound;
+
+/// The rows that a range has not given yet.
+pub(super) struct Rest {
+    /// Each row that is given moves one of the bounds. While rows are followed, the bound stays; it moves when
+    /// following ends.
+    pub low: Bound<Vec<u8>>,
+    pub high: Bound<Vec<u8>>,
+    pub limit: RowLimit,
+    /// Whether the range has ended: at the end of its keys, or at its limit.
+    pub is_over: bool,
+}
+
+impl Rest {
+    /// All rows with keys in these bounds.
+    pub fn new((low, high): bounds::Owned, admit: Admit) -> Self {
+        let is_over = is_empty(&low.as_ref().map(Vec::as_slice), &high.as_ref().map(Vec::as_slice));
+        Self { low, high, limit: RowLimit::none(admit), is_over }
+    }
+
+    /// Gives at most `rows` of these rows.
+    pub fn set_limit(&mut self, rows: u64) {
+        // A range that has come to its end has read everything, so the limit changes nothing.
+        if !self.is_over {
+            self.limit = self.limit.at_most(rows);
+            self.is_over = self.limit.rows() == 0;
+        }
+    }
+
+    /// The rows between these bounds instead. There must be no limit.
+    pub fn restart(&mut self, low: Bound<&[u8]>, high: Bound<&[u8]>) {
+        debug_assert!(!self.limit.is_set(), "a limit counts the rows of one range");
+        self.is_over = is_empty(&low, &high);
+        replace(&mut self.low, low);
+        replace(&mut self.high, high);
+    }
+
+    /// The bounds.
+    pub fn bounds(&self) -> bounds::Borrowed<'_> {
+        (self.low.as_ref().map(Vec::as_slice), self.high.as_ref().map(Vec::as_slice))
+    }
+
+    /// Counts `rows` rows that were given. The range ends when it reaches its limit.
+    #[inline]
+    pub fn count(&mut self, rows: u64) {
+        self.limit.count(rows);
+        self.is_over = self.limit.rows() == 0;
+    }
+
+    /// Whether no more rows follow. The limit does not count here.
+    pub fn has_come_to_end(&self) -> bool {
+        self.is_over && self.limit.rows() > 0
+    }
+
+    /// The bound of the end at which a range in `direction` takes rows.
+    #[inline]
+    pub fn near(&mut self, direction: Direction) -> &mut Bound<Vec<u8>> {
+        match direction {
+            Direction::Forward => &mut self.low,
+            Direction::Backward => &mut self.high,
+        }
+    }
+
+    /// The key of the row that a merge found last in `direction`. This row was given.
+    pub fn last_key(&self, direction: Direction) -> &[u8] {
+        let bound = match direction {
+            Direction::Forward => &self.low,
+            Direction::Backward => &self.high,
+        };
+        let Bound::Excluded(key) = bound else { unreachable!("giving a row moves the bound to it") };
+        key
+    }
+}
+
+/// Moves the bound `near` of an end to `key`. The row with this key was given.
+#[inline]
+pub(super) fn close_in(near: &mut Bound<Vec<u8>>, key: &[u8]) {
+    match near {
+        Bound::Excluded(last) => {
+            last.clear();
+            last.extend_from_slice(key);
+        }
+        Bound::Included(_) | Bound::Unbounded => *near = Bound::Excluded(key.to_vec()),
+    }
+}
+
+/// Replaces a bound. The new bound uses the memory of the old one.
+fn replace(bound: &mut Bound<Vec<u8>>, with: Bound<&[u8]>) {
+    let mut key = match std::mem::replace(bound, Bound::Unbounded) {
+        Bound::Included(key) | Bound::Excluded(key) => key,
+        Bound::Unbounded => Vec::new(),
+    };
+    key.clear();
+    *bound = with.map(|with| {
+        key.extend_from_slice(with);
+        key
+    });
+}

@@ -1,0 +1,248 @@
+//! Finds the next row of a range by merging, at one of its ends. This module does not know in which form the row was
+//! asked for.
+
+use super::followed::Followed;
+use super::limit::RowLimit;
+use super::rest::{Rest, close_in};
+use crate::base::error::Result;
+use crate::read::Tried;
+use crate::read::row::{RowLoader, RowRef};
+use crate::view::ahead::readahead;
+use crate::view::ends::{End, PAGES_SHARE, PLACES_SHARE, RangeEnds, Registered, is_crowded};
+use crate::view::follow::Following;
+use crate::view::found::Spot;
+use crate::view::merge::{Loads, Merge};
+use crate::view::precharge::Precharge;
+use crate::view::{TableView, View};
+use os::sync::Arc;
+use pages::{PageSource, Stop, Waits};
+use sst::precharge::ReadPlan;
+use sst::{AtMost, Direction, Readahead, StoredValue};
+use std::cell::OnceCell;
+use std::ops::Bound;
+
+/// The parts of a range that a merge uses.
+pub(super) struct Merging<'r> {
+    pub loader: &'r RowLoader,
+    pub rest: &'r mut Rest,
+    pub followed: &'r mut Followed,
+    pub beside_main: &'r mut Vec<StoredValue>,
+}
+
+impl Merging<'_> {
+    /// Finds the next row by merging, passes it to `take` and returns the result. If rows follow that need no
+    /// merging, they are [followed](Followed) from now on. A step.
+    #[inline]
+    pub fn find<T>(
+        mut self,
+        ends: &Registered,
+        direction: Direction,
+        how: (Waits, Loads),
+        take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
+    ) -> Result<Tried<Option<T>>> {
+        let views = &self.loader.handle.core().views;
+        // Old places, and the view from which a new place is made, are dropped after the lock of the places.
+        let view = OnceCell::new();
+        let (old_places, found, is_asked) = {
+            let mut places = ends.lock();
+            let old_places = places.begin(views.generation());
+            let found = self.find_at(&mut places, &view, direction, how, take);
+            (old_places, found, places.is_asked)
+        };
+        drop(old_places);
+        let Found { outcome, generation, is_crowded } = found?;
+        // The thread that made a newer view may have found the ends in use. The range looks for a newer view after
+        // the lock, so either the thread or the range sees the other.
+        if !is_asked && generation != views.generation() {
+            drop(ends.take_old(views.generation()));
+        }
+        if is_crowded {
+            self.make_room(ends);
+        }
+        Tried::of(outcome)
+    }
+
+    /// As [`Merging::find`], at the place among `places` at which rows in `direction` are found.
+    #[inline]
+    fn find_at<T>(
+        &mut self,
+        places: &mut RangeEnds,
+        view: &OnceCell<Arc<View>>,
+        direction: Direction,
+        (waits, loads): (Waits, Loads),
+        take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
+    ) -> Result<Found<T>> {
+        let Self { loader, rest, followed, beside_main } = self;
+        if let Some(mut following) = followed.rows.take() {
+            following.pass_done();
+            following.close_in(rest.near(following.direction()));
+            places.resume(&following);
+            followed.pins.set(0);
+        }
+        let Rest { low, high, limit, .. } = rest;
+        let (place, near, far) = match direction {
+            Direction::Forward => (&mut places.front, low, &*high),
+            Direction::Backward => (&mut places.back, high, &*low),
+        };
+        let (near_now, far) = (near.as_ref().map(Vec::as_slice), far.as_ref().map(Vec::as_slice));
+        let search = Search { loader, direction, near: near_now, far, view };
+        if place.is_none() {
+            *place = Some(search.begin(limit)?);
+        }
+        let end = place.as_mut().expect("it was made above");
+        let generation = end.generation;
+        let outcome = search.next_row(end, limit, beside_main, (waits, loads), take);
+        let mut crowded = false;
+        match &outcome {
+            Ok(Some(_)) => {
+                end.given();
+                limit.given();
+                crowded = is_crowded(loader.session.cache(), end.pins.bytes() + followed.pins.bytes(), PLACES_SHARE);
+                // The followed pages count in addition to the pages that the place keeps, because other ranges may
+                // take the place.
+                followed.set(search.following(end, limit, crowded));
+                close_in(near, end.merge.key());
+            }
+            // The place may be taken away before the range is asked again. Even then the range goes on after the
+            // rows that the merge has left.
+            Err(Stop::Fault) => {
+                if let Some(place) = end.merge.place() {
+                    *near = place.map(<[u8]>::to_vec);
+                }
+                places.is_asked = waits == Waits::Now;
+            }
+            Ok(None) | Err(Stop::Failed(_)) => {}
+        }
+        Ok(Found { outcome, generation, is_crowded: crowded })
+    }
+
+    /// Called when other ranges pin much of the cache. It takes the unused places of the other ranges away. If that
+    /// is not enough, this range gives up its own places, which it finds again by its keys. If necessary, it also
+    /// gives up the page that it follows.
+    #[cold]
+    fn make_room(&mut self, ends: &Registered) {
+        let (cache, followed) = (self.loader.session.cache(), &mut *self.followed);
+        let own_bytes = ends.lock().pinned_bytes() + followed.pins.bytes();
+        ends.take_unused(|| is_crowded(cache, own_bytes, PLACES_SHARE));
+        if !is_crowded(cache, own_bytes, PLACES_SHARE) {
+            return;
+        }
+        let gone = ends.lock().take_all().collect::<Vec<_>>();
+        drop(gone);
+        if is_crowded(cache, followed.pins.bytes(), PAGES_SHARE) {
+            followed.stop(self.rest);
+        }
+    }
+}
+
+/// What a merge has found.
+struct Found<T> {
+    outcome: Result<Option<T>, Stop>,
+    /// The generation of the view in which it looked.
+    generation: u64,
+    /// Whether other ranges pin much of the cache.
+    is_crowded: bool,
+}
+
+/// One search for the next row at one end of a range, by merging.
+struct Search<'r> {
+    loader: &'r RowLoader,
+    direction: Direction,
+    /// The bound of the end at which the search looks for a row, and the bound of the other end.
+    near: Bound<&'r [u8]>,
+    far: Bound<&'r [u8]>,
+    /// The view from which new sources are taken. It is set when it is first needed.
+    view: &'r OnceCell<Arc<View>>,
+}
+
+impl Search<'_> {
+    /// The table at the version of the range, in the newest view that shows it.
+    fn table(&self) -> Result<TableView<'_>> {
+        let RowLoader { handle, table, pin, own, .. } = self.loader;
+        let view = self.view.get_or_init(|| handle.core().views.of_pin(pin));
+        Ok(view.table(table, pin.version())?.under(own.as_ref()))
+    }
+
+    /// A new place, at the bound of the end.
+    fn begin(&self, limit: &RowLimit) -> Result<End> {
+        let session = &self.loader.session;
+        // A range that uses a precharge asks for all that it needs; readahead would also read pages beyond the limit.
+        let env = &self.loader.handle.core().env;
+        let ahead = || readahead(&env.cache, &*env.machine.reads);
+        let readahead = if limit.uses_precharge() { Readahead::NONE } else { ahead() };
+        // This turns the bounds `near` and `far` into the low and the high bound.
+        let bounds = self.direction.near_far((self.near, self.far));
+        let table = self.table()?;
+        let merge = Merge::new(session, table, self.direction, bounds, readahead);
+        Ok(End::new(merge, table.view.generation, session.cache()))
+    }
+
+    /// Passes the next row of `end` to `take`, and returns the result. A step.
+    #[inline]
+    fn next_row<T>(
+        &self,
+        end: &mut End,
+        limit: &mut RowLimit,
+        beside_main: &mut Vec<StoredValue>,
+        (waits, loads): (Waits, Loads),
+        mut take: impl FnMut(RowRef<'_>) -> Result<T, Stop>,
+    ) -> Result<Option<T>, Stop> {
+        let Self { loader, near, far, .. } = *self;
+        if waits == Waits::Now {
+            self.precharge_once(end, limit)?;
+        }
+        let found = end.merge.find(&loader.session, (near, far), (loader.wanted.set(), loads), beside_main);
+        if found.is_err() && waits == Waits::Now {
+            limit.missed();
+        }
+        let Some(found) = found? else { return Ok(None) };
+        take(RowRef { loader, beside_main, key: end.merge.key(), spot: Spot::Found(found) }).map(Some)
+    }
+
+    /// Loads what all rows up to the limit need, when `limit` says so. A step.
+    #[inline]
+    fn precharge_once(&self, end: &mut End, limit: &mut RowLimit) -> Result<(), Stop> {
+        if limit.watches_first_miss() {
+            match end.merge.arrive(&self.loader.session, (self.near, self.far)) {
+                Err(Stop::Fault) => limit.missed_first(),
+                other => other?,
+            }
+        }
+        if limit.is_due() {
+            self.precharge(end, limit.rows())?;
+            limit.precharged();
+        }
+        Ok(())
+    }
+
+    /// Loads what the next `rows` rows need. A step.
+    #[cold]
+    fn precharge(&self, end: &mut End, rows: u64) -> Result<(), Stop> {
+        let RowLoader { session, wanted, pin, .. } = self.loader;
+        let (low, high) = self.direction.near_far((self.near, self.far));
+        let (direction, at, groups) = (self.direction, pin.version(), wanted.set());
+        let reading = ReadPlan { low, high, direction, limits: AtMost::rows(rows), groups, at, ..ReadPlan::ALL };
+        // Nothing is loaded for a table that was just dropped: the next place reports this.
+        if end.precharge.is_none()
+            && let Ok(table) = self.table()
+        {
+            end.precharge = Some(Precharge::new(session, table, &reading));
+        }
+        end.precharge.as_mut().map_or(Ok(()), |precharge| precharge.pass(session, &reading))?;
+        session.release();
+        Ok(())
+    }
+
+    /// The rows that come next, if these rows need no merging.
+    #[inline]
+    fn following(&self, end: &mut End, limit: &RowLimit, is_crowded: bool) -> Option<Following> {
+        let can_follow = !limit.is_due() && limit.rows() > 1;
+        // If the place is given up, the range keeps only the rest of the page.
+        if !can_follow || !(end.merge.expects_streaks() || is_crowded) {
+            return None;
+        }
+        let most = usize::try_from(limit.rows()).unwrap_or(usize::MAX);
+        let streaks = end.merge.streaks(self.far, self.loader.wanted.set(), (is_crowded, most));
+        (!streaks.is_empty()).then(|| Following::new(streaks, end.generation))
+    }
+}
