@@ -3,7 +3,6 @@
 //! Every call that may answer [`Stop`](pages::Stop) is a *step*: it has no effect before it has its last page.
 //! After a fault, its caller fetches the missing pages and makes the same call again.
 
-mod approach;
 mod branch;
 mod cursor;
 mod descent;
@@ -22,9 +21,9 @@ mod stored_value;
 mod streak;
 mod tree;
 mod values;
+mod ways;
 mod whole;
 
-pub use approach::{Approaches, Reached};
 pub use branch::Branch;
 pub use cursor::SstCursor;
 pub(crate) use descent::Descent;
@@ -42,6 +41,7 @@ pub use sst::Sst;
 pub use stored_value::{LoadedValue, StoredValue};
 pub use streak::{GroupParts, RunEnd, Streak, StreakRow, StreakStart};
 pub use tree::{PartCursor, Seek, TreeCursor};
+pub use ways::{Reached, Ways};
 pub(crate) use whole::{Whole, WholeTree};
 
 #[cfg(test)]

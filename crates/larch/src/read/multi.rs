@@ -21,7 +21,7 @@ use crate::view::part_list::PartList;
 use crate::view::point::{Answer, ask_file, ask_memory};
 use crate::view::value::{Parts, Value};
 use pages::{PageCache, PageSource, Stop, retry, together};
-use sst::{Approaches, Row, RowPlace, SoughtKey, StoredValue};
+use sst::{Row, RowPlace, SoughtKey, StoredValue, Ways};
 
 /// The largest number of keys in a batch: their pages keep a disk busy, and their answers take some ten KiB.
 const MAX_BATCH_KEYS: usize = 256;
@@ -256,38 +256,37 @@ impl<'v> KeyBatch<'v> {
             return ask_files(source, table, asked, None, keys, rows, answers);
         }
         let has_values = !answers.wanted.set().any_beside_main();
-        let mut approaches = Approaches::default();
+        let mut ways = Ways::default();
         together(interleaved(asked), |asked| {
-            approach(source, asked, keys, &mut approaches);
+            go(source, asked, keys, &mut ways);
             let mut first = 0;
             together(asked.chunk_by_mut(|a, b| a.key == b.key), |files| {
                 let i = first;
                 first += files.len();
-                if has_values && answers.take_value(table, files, &mut approaches, i) {
+                if has_values && answers.take_value(table, files, &mut ways, i) {
                     return Ok(());
                 }
-                ask_files(source, table, files, Some((&approaches, i)), keys, rows, answers)
+                ask_files(source, table, files, Some((&ways, i)), keys, rows, answers)
             })
         })
     }
 }
 
 impl<V: Content> Answers<'_, V> {
-    /// Whether approach `i` has come to the value of the key in the newest of its `files`. Then this value is the
-    /// answer.
+    /// Whether way `i` has led to the value of the key in the newest of its `files`. Then this value is the answer.
     #[inline]
     fn take_value<'v>(
         &mut self,
         table: TableView<'v>,
         files: &mut [Asked<'v>],
-        approaches: &mut Approaches<'v, '_>,
+        ways: &mut Ways<'v, '_>,
         i: usize,
     ) -> bool {
         if files.iter().any(|file| file.said != Said::Open) {
             return false;
         }
         let Asked { key, file, said } = &mut files[0];
-        let Some((page, place)) = file.sst.take_value(approaches, i, table.at) else { return false };
+        let Some((page, place)) = file.sst.take_value(ways, i, table.at) else { return false };
         *said = Said::Decided;
         self.all[*key] = Some(V::of_value_in(page, place, self.cache, self.wanted));
         true
@@ -313,26 +312,26 @@ fn interleaved<'a, 'v>(mut asked: &'a mut [Asked<'v>]) -> impl Iterator<Item = &
     })
 }
 
-/// Goes towards the rows that have not been found, with all keys together.
-fn approach<'v, 'k, S: PageSource + ?Sized>(
+/// Goes down to the rows that have not been found, with all keys together.
+fn go<'v, 'k, S: PageSource + ?Sized>(
     source: &S,
     asked: &[Asked<'v>],
     keys: &'k [impl AsRef<[u8]>],
-    approaches: &mut Approaches<'v, 'k>,
+    ways: &mut Ways<'v, 'k>,
 ) {
-    approaches.clear();
+    ways.clear();
     let mut decided = None;
     for Asked { key, file, said } in asked {
         match said {
-            Said::Open if decided != Some(key) => file.sst.approach(approaches, source, keys[*key].as_ref()),
+            Said::Open if decided != Some(key) => file.sst.begin_way(ways, source, keys[*key].as_ref()),
             Said::Decided => {
                 decided = Some(key);
-                approaches.add();
+                ways.add();
             }
-            Said::Open | Said::Silent => approaches.add(),
+            Said::Open | Said::Silent => ways.add(),
         }
     }
-    approaches.run(source);
+    ways.run(source);
 }
 
 /// Asks all files that have not answered about a key, newest first. It stops at the first file that decides. It also
@@ -342,7 +341,7 @@ fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
     source: &S,
     table: TableView<'_>,
     files: &mut [Asked<'v>],
-    approached: Option<(&Approaches<'_, '_>, usize)>,
+    gone: Option<(&Ways<'_, '_>, usize)>,
     keys: &[impl AsRef<[u8]>],
     rows: &mut Vec<(usize, FileRow<'v>)>,
     answers: &mut Answers<'_, V>,
@@ -356,7 +355,7 @@ fn ask_files<'v, S: PageSource + ?Sized, V: Content>(
             Said::Silent => continue,
             Said::Open => {}
         }
-        let reached = approached.map(|(approaches, first)| approaches.reached(first + i));
+        let reached = gone.map(|(ways, first)| ways.reached(first + i));
         let answer = match ask_file(source, table, file, &key, reached) {
             Ok(answer) => answer,
             Err(Stop::Fault) => {

@@ -164,17 +164,17 @@ pub fn ask_memtable(memtable: &Memtable, at: Version, key: &SoughtKey<'_>) -> An
     }
 }
 
-/// The answer of a file about the key. If there is an `approach`, the search continues where the approach has
-/// stopped. This is a step.
+/// The answer of a file about the key. If a way to the key was gone before, the search continues where that way has
+/// ended (`reached`). This is a step.
 pub fn ask_file<'v, S: PageSource + ?Sized>(
     source: &S,
     table: TableView<'_>,
     file: &'v DbFile,
     key: &SoughtKey<'_>,
-    approach: Option<Reached<'_, '_>>,
+    reached: Option<Reached<'_, '_>>,
 ) -> Result<Answer<'v>, Stop> {
-    // Both calls are made before a fault is returned, so that they fault together.
-    let row = file.sst.get_filtered(source, key, table.at, approach);
+    // Both parts run before a fault is returned, so that they fault together.
+    let row = file.sst.get_filtered(source, key, table.at, reached);
     let cover = file.sst.cover(source, key.bytes(), table.at);
     let (row, cover) = (row?, cover?);
     Ok(match row {

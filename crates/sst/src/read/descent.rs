@@ -150,11 +150,22 @@ impl<'a> Descent<'a> {
     /// The page at `address`, which lies under `above` unless it is the root.
     #[inline]
     pub(super) fn at<'p>(&'p self, address: &Address, kind: PageKind, above: Option<&'p Leaf>) -> PageAt<'p> {
-        let at = self.file.at(address, kind);
         match above {
-            Some(Leaf { page, child }) => at.under(page, *child),
-            None => at,
+            Some(Leaf { page, child }) => self.under(address, kind, page, *child),
+            None => self.file.at(address, kind),
         }
+    }
+
+    /// The page at `address`, which is child `child` of the node in `above`.
+    #[inline]
+    pub(super) fn under<'p>(
+        &'p self,
+        address: &Address,
+        kind: PageKind,
+        above: &'p PageRef,
+        child: usize,
+    ) -> PageAt<'p> {
+        self.file.at(address, kind).under(above, child)
     }
 
     /// The way down, before its first page was read.

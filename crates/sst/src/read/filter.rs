@@ -9,12 +9,12 @@
 //!   has memory that nothing uses. If the filter is worth reading, its missing pages are asked for, each once, in
 //!   the round that brings a missing page of rows.
 
-use super::approach::Reached;
 use super::descent::Descent;
 use super::filter_use::{Looks, Summary, ZoneSize, zone_of};
 use super::row::Row;
 use super::sought_key::SoughtKey;
 use super::sst::{LookUp, Sst};
+use super::ways::Reached;
 use crate::format::PageRows;
 use crate::format::filter::{FilterLayout, hash_prefix};
 use crate::format::meta::{FilterTree, TreeKind};
@@ -34,8 +34,8 @@ enum Said {
 }
 
 impl Sst {
-    /// Like [`Sst::get`], but if the filter is in memory and denies the key, the rows are not read. If there is an
-    /// `approach`, it goes on from where that has stopped. A step; allocates nothing.
+    /// Like [`Sst::get`], but if the filter is in memory and denies the key, the rows are not read. If a way to the key
+    /// was gone before, it goes on from where this way has `reached`. A step; allocates nothing.
     ///
     /// # Errors
     ///
@@ -45,18 +45,18 @@ impl Sst {
         source: &S,
         key: &SoughtKey<'_>,
         at: Version,
-        approach: Option<Reached<'_, '_>>,
+        reached: Option<Reached<'_, '_>>,
     ) -> Result<Option<Row>, Stop> {
         let bytes = key.bytes();
         let Some(filter) = &self.meta.filter else {
-            return self.find(source, key, at, approach, |_| {});
+            return self.find(source, key, at, reached, |_| {});
         };
         let summary = self.filter_use.summary();
         let is_denied = || self.denies(source, filter, summary, bytes, key.hash());
         if summary.asks_first() && is_denied() {
             return Ok(None);
         }
-        let found = self.find(source, key, at, approach, |look_up| match look_up {
+        let found = self.find(source, key, at, reached, |look_up| match look_up {
             LookUp::Absent(first_row, page) => self.count_absent(source, zone_of(filter, first_row), &page.address()),
             LookUp::Found(_) if summary.is_all_found() => {}
             LookUp::Found(row) => self.filter_use.count(zone_of(filter, row), Looks::found),

@@ -1,13 +1,13 @@
 //! An immutable file with the part of it that is seen, and the look-up of a key in its rows. It knows no other
 //! file.
 
-use super::approach::{Approaches, Reached};
 use super::descent::{Descent, Subtree, Under, Way};
 use super::filter_use::FilterUse;
 use super::gap::KnownGap;
 use super::row::{Row, RowPlace};
 use super::sought_key::SoughtKey;
 use super::stored_value::StoredValue;
+use super::ways::{Reached, Ways};
 use crate::format::data_page::{Layout, RowRecord};
 use crate::format::meta::{KeyBounds, Meta, TreeKind};
 use crate::format::{PageRows, history_key};
@@ -106,7 +106,7 @@ impl Sst {
         self.find(source, &SoughtKey::new(key), at, None, |_| {})
     }
 
-    /// Like [`Sst::get`], but goes on from where `approach` has stopped. `note` is called when the step has found
+    /// Like [`Sst::get`], but goes on from where a way that has begun before has `reached`. `note` is called when the step has found
     /// its answer in a page of rows.
     #[inline]
     pub(super) fn find<S: PageSource + ?Sized>(
@@ -114,15 +114,15 @@ impl Sst {
         source: &S,
         key: &SoughtKey<'_>,
         at: Version,
-        approach: Option<Reached<'_, '_>>,
+        reached: Option<Reached<'_, '_>>,
         note: impl FnOnce(LookUp<'_>),
     ) -> Result<Option<Row>, Stop> {
         let Some(descent) = self.descent(TreeKind::Main) else { return Ok(None) };
         let fetched;
-        let (page, layout, heads) = match approach.as_ref().and_then(Reached::row) {
+        let (page, layout, heads) = match reached.as_ref().and_then(Reached::row) {
             Some((page, layout, heads)) => (page, layout, *heads),
             None => {
-                let Some(page) = self.page_of_key(&descent, source, key, approach)? else { return Ok(None) };
+                let Some(page) = self.page_of_key(&descent, source, key, reached)? else { return Ok(None) };
                 fetched = page;
                 (&fetched.0, &fetched.1, fetched.1.match_heads(&fetched.0, key.bytes()))
             }
@@ -151,9 +151,9 @@ impl Sst {
         main: &Descent<'_>,
         source: &S,
         key: &SoughtKey<'_>,
-        approach: Option<Reached<'_, '_>>,
+        reached: Option<Reached<'_, '_>>,
     ) -> Result<Option<(PageRef, Layout)>, Stop> {
-        if let Some(page) = approach.and_then(|approach| approach.page(main, source)) {
+        if let Some(page) = reached.and_then(|reached| reached.page(main, source)) {
             return page.map(Some);
         }
         match &self.slice {
@@ -178,39 +178,29 @@ impl Sst {
         }
     }
 
-    /// Adds the look-up of `key` in this file to `approaches`. If a filter or a slice may make the way unnecessary,
-    /// the look-up does not begin yet.
+    /// Adds the way to `key` in this file to `ways`. If a filter or a slice may make the way unnecessary, it does not
+    /// begin yet.
     #[inline]
-    pub fn approach<'f, 'k, S: PageSource + ?Sized>(
-        &'f self,
-        approaches: &mut Approaches<'f, 'k>,
-        source: &S,
-        key: &'k [u8],
-    ) {
-        approaches.begin(&self.file, key, || {
+    pub fn begin_way<'f, 'k, S: PageSource + ?Sized>(&'f self, ways: &mut Ways<'f, 'k>, source: &S, key: &'k [u8]) {
+        ways.begin(&self.file, key, || {
             let asks_filter = || self.meta.filter.is_some() && self.filter_use.summary().asks_first();
             let main = self.descent(TreeKind::Main).filter(|_| self.slice.is_none() && !asks_filter())?;
             let Subtree { address, level, .. } = main.whole();
-            let page = if level > 0 { main.peek_node(source, &address)? } else { return None };
-            Some((page, level))
+            let root = if level > 0 { main.peek_node(source, &address)? } else { return None };
+            Some((main, root))
         });
     }
 
-    /// The page with the value that look-up `i` of `approaches` has come to, and the place of the value in it. The
-    /// look-up must have begun in this file. It returns them if the value is all that the file says about the key
-    /// as of `at`: nothing has to be counted, and no other page can say more.
+    /// The page with the value to which way `i` of `ways` has led, and the place of the value in it. The way must have
+    /// begun in this file. It returns them if the value is all that the file says about the key as of `at`: nothing
+    /// has to be counted, and no other page can say more.
     #[inline]
-    pub fn take_value(
-        &self,
-        approaches: &mut Approaches<'_, '_>,
-        i: usize,
-        at: Version,
-    ) -> Option<(PageRef, Range<usize>)> {
+    pub fn take_value(&self, ways: &mut Ways<'_, '_>, i: usize, at: Version) -> Option<(PageRef, Range<usize>)> {
         let is_counted = || self.meta.filter.is_some() && !self.filter_use.summary().is_all_found();
         if self.slice.is_some() || self.meta.range_erases.tree().is_some() || is_counted() {
             return None;
         }
-        approaches.take_value(i, |record| record.kind == RowKind::Put && !record.outside && self.version(record) <= at)
+        ways.take_value(i, |record| record.kind == RowKind::Put && !record.outside && self.version(record) <= at)
     }
 
     /// Whether main row `row` is not seen.

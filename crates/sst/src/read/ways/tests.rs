@@ -1,4 +1,4 @@
-//! A look-up answers the same from wherever an approach has stopped, whatever is in memory.
+//! A look-up answers the same from wherever a way has ended, whatever is in memory.
 
 use super::*;
 use crate::fixture::{Content, shapes};
@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 #[test]
-fn answers_are_the_same_after_each_stage_from_every_source() {
+fn answers_are_the_same_wherever_the_way_has_ended_from_every_source() {
     for seed in 0..6 {
         println!("seed {seed}");
         let mut rng = StdRng::seed_from_u64(seed);
@@ -17,35 +17,33 @@ fn answers_are_the_same_after_each_stage_from_every_source() {
         let built = content.build(shape);
         let absent = content.rows.keys().map(|key| [key, &b"+"[..]].concat());
         let keys: Vec<Vec<u8>> = content.rows.keys().cloned().chain(absent).collect();
-        let mut reached = [0; 8];
+        let mut reached = [0; 6];
         built.on_every_source(|reader| {
             let sst = &reader.sst;
             for key in &keys {
                 let expected = content.get(key, u64::MAX).map(|(version, kind, _)| (*version, *kind));
-                for stages in 0..11 {
+                for (begins, runs) in [(false, false), (true, false), (true, true)] {
                     let row = reader.step(20, |source| {
-                        let mut approaches = Approaches::default();
-                        match stages {
-                            0 => approaches.add(),
-                            _ => sst.approach(&mut approaches, source, key),
+                        let mut ways = Ways::default();
+                        match begins {
+                            false => ways.add(),
+                            true => sst.begin_way(&mut ways, source, key),
                         }
-                        for _ in 1..stages {
-                            approaches.advance(source);
+                        if runs {
+                            ways.run(source);
                         }
-                        reached[approaches.all[0].stage as usize] += 1;
-                        sst.get_filtered(source, &SoughtKey::new(key), Version::MAX, Some(approaches.reached(0)))
+                        reached[ways.all[0].at as usize] += 1;
+                        sst.get_filtered(source, &SoughtKey::new(key), Version::MAX, Some(ways.reached(0)))
                     });
-                    assert_eq!(row.map(|row| (row.version.0, row.kind)), expected, "{key:?} after {stages} stages");
+                    assert_eq!(row.map(|row| (row.version.0, row.kind)), expected, "{key:?}, {begins}, {runs}");
                 }
             }
         });
         let has_nodes = built.sst().meta.main.is_some_and(|main| main.root(false).height > 0);
-        assert!(
-            reached[0] > 0
-                && (!has_nodes
-                    || [Stage::Page, Stage::Missing, Stage::Row].iter().all(|&stage| reached[stage as usize] > 0)),
-            "{reached:?}"
-        );
+        let ends = [At::Node, At::AboveMissing, At::DataMissing, At::Page];
+        let has_met = |at: At| reached[at as usize] > 0;
+        assert!(has_met(At::Nowhere) && (!has_nodes || ends.into_iter().all(has_met)), "{reached:?}");
+        assert!(!has_met(At::Child), "a way that has run has come to an end: {reached:?}");
     }
 }
 
@@ -72,20 +70,20 @@ fn a_value_that_is_taken_is_that_of_the_row_and_keys_together_are_found_as_they_
                 for keys in keys.chunks(7) {
                     // What is missing the look-ups that are not answered bring.
                     let answers: Vec<_> = reader.step(200, |source| {
-                        let mut approaches = Approaches::default();
+                        let mut ways = Ways::default();
                         let mut answers = Vec::new();
                         for keys in keys.chunks(3) {
-                            approaches.clear();
-                            keys.iter().for_each(|key| sst.approach(&mut approaches, source, key));
-                            approaches.run(source);
+                            ways.clear();
+                            keys.iter().for_each(|key| sst.begin_way(&mut ways, source, key));
+                            ways.run(source);
                             for (i, key) in keys.iter().enumerate() {
-                                answers.push(match sst.take_value(&mut approaches, i, Version(at)) {
+                                answers.push(match sst.take_value(&mut ways, i, Version(at)) {
                                     Some((page, place)) => {
                                         taken += 1;
                                         Ok(page[place].to_vec())
                                     }
                                     None => {
-                                        let (key, reached) = (SoughtKey::new(key), approaches.reached(i));
+                                        let (key, reached) = (SoughtKey::new(key), ways.reached(i));
                                         Err(sst.get_filtered(source, &key, Version(at), Some(reached)))
                                     }
                                 });
