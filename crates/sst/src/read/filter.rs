@@ -35,7 +35,8 @@ enum Said {
 
 impl Sst {
     /// Like [`Sst::get`], but if the filter is in memory and denies the key, the rows are not read. If a way to the key
-    /// was gone before, it goes on from where this way has `reached`. A step; allocates nothing.
+    /// was gone before, the search goes on from where that way has ended (`reached`). This is a step. It allocates
+    /// nothing.
     ///
     /// # Errors
     ///

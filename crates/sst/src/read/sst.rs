@@ -106,8 +106,8 @@ impl Sst {
         self.find(source, &SoughtKey::new(key), at, None, |_| {})
     }
 
-    /// Like [`Sst::get`], but goes on from where a way that has begun before has `reached`. `note` is called when the step has found
-    /// its answer in a page of rows.
+    /// Like [`Sst::get`], but if a way to the key was gone before, the search goes on from where that way has ended
+    /// (`reached`). `note` is called when the step has found its answer in a page of rows.
     #[inline]
     pub(super) fn find<S: PageSource + ?Sized>(
         &self,
