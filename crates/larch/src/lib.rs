@@ -1,8 +1,8 @@
 //! Larch: an embeddable, ordered storage engine for data much larger than memory.
 //!
-//! A [`Database`] has [tables](Table) of rows, which are sorted by key. Files are immutable. Each file has a B-tree
-//! index. Its nodes are ordinary pages, which come into memory and leave it in the same way as pages of rows. So
-//! the program sets how much memory the engine uses, whatever the size of the data.
+//! A [`Database`] has [tables](Table) of rows, which are sorted by key. Files are immutable. Each file has a
+//! B-tree index. The nodes of this B-tree are ordinary pages, which come into memory and leave it in the same way
+//! as pages of rows. So the program decides how much memory the engine uses, whatever the size of the data.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -31,8 +31,8 @@
 //! happens next:
 //!
 //! * [`get`](Reader::get), [`multi_get`](Reader::multi_get) and [`range`](Reader::range) wait for the disk.
-//! * [`try_get`](Reader::try_get) and [`Range::try_next`] read nothing from disk. They answer that they would
-//!   fault.
+//! * [`try_get`](Reader::try_get) and [`Range::try_next`] read nothing from disk. If a page is missing, they
+//!   answer that they would fault.
 //! * [`get_async`](Reader::get_async), [`multi_get_async`](Reader::multi_get_async) and
 //!   [`scan_async`](Reader::scan_async) are futures for any executor. With them, one thread can have thousands of
 //!   reads under way. A future can be dropped at any time.
@@ -53,16 +53,18 @@
 //!
 //! [`Database::transact`] runs reads and writes that take effect together, as if nothing else happened at the same
 //! time. If another commit changes what the transaction has read, all of its work is done again.
-//! [`Database::transact_async`] does the same in a task. [`Database::begin`] returns a [`Transaction`] instead. If
-//! such a conflict happens, its commit returns a [`Conflict`]. A [`Batch`] writes without reading;
-//! [`Table::insert_new`], [`Table::compare_and_swap`] and [`Table::fetch_update`] are for a single row.
+//! [`Database::transact_async`] does the same in a task. [`Database::begin`] returns a [`Transaction`] that the
+//! program commits itself. If another commit has changed what this transaction has read, its commit returns a
+//! [`Conflict`]. A [`Batch`] writes without reading; [`Table::insert_new`], [`Table::compare_and_swap`] and
+//! [`Table::fetch_update`] are for a single row.
 //!
 //! # Indexes
 //!
-//! [`Table::index_by`] makes an [`Index`] of a table. It finds rows by keys that differ from their own. Every
-//! commit updates the index. A closure makes the index keys, and the program passes this closure again after each
-//! open. [`Table::create_index`] makes an index from a declaration, which says what the index keys are made of. The
-//! engine knows no types, so a program [registers](Builder::extractors) extractors that understand declarations.
+//! [`Table::index_by`] makes an [`Index`] of a table. The index finds rows by other keys than the keys in the
+//! table. Every commit updates the index. A closure makes the index keys, and the program passes this closure
+//! again after each open. [`Table::create_index`] makes an index from a declaration, which says how to make the
+//! index keys. The engine does not know the types of values, so a program [registers](Builder::extractors)
+//! extractors that understand declarations.
 //!
 //! # Bulk loads
 //!
@@ -80,24 +82,25 @@
 //! rows that are not in files yet. In addition, the engine uses at most 16 MiB for building, merging and reading
 //! ahead, and a few hundred bytes for each file.
 //!
-//! A compaction does not make the cache cold: if pages of the old files were in use, the compaction loads the pages
-//! of the new files that replace them. [`Table::warm`] loads pages before the first read. The engine warms tables
-//! by itself in two cases: if a table is [to be in memory](TableOptions::in_memory), and after a restart with
-//! [`Builder::warm_from_last`].
+//! A compaction does not make reads slower: if pages of the old files were in use, the compaction loads the pages
+//! of the new files that replace them. [`Table::warm`] loads pages of a table before the first read. The engine
+//! itself loads pages of tables in two cases: if a table is [to be in memory](TableOptions::in_memory), and after
+//! a restart with [`Builder::warm_from_last`].
 //!
 //! # Durability
 //!
-//! A commit returns when it is on stable storage ([`Durability::Synced`], the default), or when the operating
-//! system has it ([`Durability::Buffered`]). [`Batch::submit`] returns at once with a [`Commit`], for which the
-//! program can wait later: in a thread, with a future, or with a callback. After a crash, the database has a prefix
-//! of all commits in commit order. The prefix contains every synced commit that has returned. After a failed sync
-//! the database refuses writes until it is opened again.
+//! The call that commits returns when the commit is on stable storage ([`Durability::Synced`], the default), or
+//! when the operating system has it ([`Durability::Buffered`]). [`Batch::submit`] returns at once with a
+//! [`Commit`], for which the program can wait later: in a thread, with a future, or with a callback. After a
+//! crash, the database has a prefix of all commits in commit order. The prefix contains every commit with
+//! [`Durability::Synced`] whose call has returned. After a failed sync the database refuses writes until it is
+//! opened again.
 //!
 //! # Trouble
 //!
 //! If a flush or a compaction fails, for example because the disk is full, the engine tries again by itself.
-//! [`Metrics::troubles`](stats::Metrics::troubles) says what fails and why. Writes go on until the write buffer is
-//! full. From then on they fail with [`Error::Full`], which names the cause. Once the cause is gone, they succeed
+//! [`Metrics::troubles`](stats::Metrics::troubles) says what fails and why. Writes succeed until the write buffer
+//! is full. Then they fail with [`Error::Full`], which names the cause. When the cause is gone, they succeed
 //! again. A corrupt file stops only the compactions of its table.
 #![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
 

@@ -6,11 +6,12 @@
 //! of a begin record:     previous log's number u64 | previous log's end u64
 //! ```
 //!
-//! A log names the log before it. If the log before it is durable, the header names that log. Otherwise the first
-//! record, the begin record, names that log. So a new log need not wait until the log before it is durable.
+//! A log names the log before it, its previous log. If the previous log was durable when the new log was made, the
+//! header of the new log names it. Otherwise the first record of the new log, the begin record, names it. So a new
+//! log can begin before the previous log is durable.
 //!
-//! Invariants: each record has a greater version than the record before it. A commit is durable once
-//! [`SyncPoint::wait`] has returned for its version.
+//! Invariants: each record has a greater version than the record before it. When [`SyncPoint::wait`] has returned
+//! for the version of a commit, the commit is durable.
 
 mod chain;
 mod reader;

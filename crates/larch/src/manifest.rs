@@ -1,6 +1,7 @@
 //! Knows which files exist: an immutable [`FileSet`], the edits that lead from one file set to the next, and the
-//! log that stores the edits. Only this folder makes file sets from edits. An open makes an empty file set. A
-//! repair makes a file set from the files that it finds. This folder does not know what the files contain.
+//! log that stores the edits. Only the modules in this folder make file sets from edits. An open makes an empty
+//! file set. A repair makes a file set from the files that it finds. These modules do not know what the files
+//! contain.
 
 pub mod db_file;
 pub mod directory;

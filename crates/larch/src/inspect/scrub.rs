@@ -1,11 +1,12 @@
 //! The background scrub: reads every page of every file from disk, again and again, at a given rate, and verifies
-//! its checksum. It reads a page from disk even if the page is in memory, so that damage on disk is found before
-//! the page is needed from there. It reads through the cache only the pages that tell which pages are below them,
-//! and the cache does not admit these pages. It does not compare pages with each other; `check` does that.
+//! its checksum. The scrub reads a page from disk even if a copy of the page is in memory. So it finds damage on
+//! disk before some read needs the page from the disk. Some pages name the pages below them. The scrub reads only
+//! such pages through the cache, and the cache does not keep them. The scrub does not compare pages with each
+//! other; `check` does that.
 //!
-//! A round goes through the files in the order of their numbers, and through all trees of each file. At most one
-//! round begins in an hour. The job works in small pieces. Between two pieces, it does not run and occupies no
-//! thread.
+//! A round of the scrub goes through the files in the order of their numbers, and through all trees of each file.
+//! At most one round begins in an hour. The job that scrubs reads a small piece at a time. Between two pieces, the
+//! job occupies no thread.
 
 use crate::core::Core;
 use crate::core::background::problem::Problem;
@@ -18,13 +19,13 @@ use pages::{Address, Admit, PageKind, PageSource, Reason, Session, retry};
 use sst::{Branch, TreeKind};
 use std::time::Duration;
 
-/// A piece of work ends once it has read this many bytes.
+/// The job ends a piece of its work when it has read this many bytes in this piece.
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// The shortest time from the beginning of one round to the beginning of the next round.
 const ROUND: Duration = Duration::from_secs(3_600);
 
-/// If a database has no files yet, the scrub looks again after this time.
+/// If a database has no files yet, the scrub looks for files again after this time.
 const LOOK: Duration = Duration::from_secs(60);
 
 /// How far the scrub of a database has come.
@@ -34,17 +35,17 @@ struct ScrubProgress {
     began: Option<Duration>,
     /// When the last round began.
     last_began: Option<Duration>,
-    /// The number of the last file that the round has begun.
+    /// The number of the file that the round has begun to read last.
     last_file: Option<u64>,
     walk: Option<Walk>,
 }
 
-/// A walk through a file.
+/// A walk through the pages of one file.
 struct Walk {
     table: String,
     file: Arc<DbFile>,
     raw: Arc<dyn File>,
-    /// The pages that the walk knows and has not read yet. The last page of the list is read next.
+    /// The pages of the file that the walk has found and has not read yet. The last page of the list is read next.
     unread: Vec<UnreadPage>,
 }
 
@@ -97,11 +98,11 @@ impl Job for ScrubJob {
 enum ScrubPiece {
     /// How many bytes were read.
     Read(u64),
-    /// The round is over, and nothing is to be read before this time has passed.
+    /// The round is over, and the job waits for this time before it reads again.
     RoundIsOver(Duration),
 }
 
-/// Reads pages until they have `most_bytes` bytes together, or until the round is over.
+/// Reads pages until it has read `most_bytes` bytes, or until the round is over.
 fn piece(core: &Core, progress: &mut ScrubProgress, most_bytes: u64) -> ScrubPiece {
     let damage = &core.background.damage;
     let now = core.env.machine.clock.now();
@@ -122,11 +123,11 @@ fn piece(core: &Core, progress: &mut ScrubProgress, most_bytes: u64) -> ScrubPie
             None => match next_file(core, progress.last_file) {
                 Some((table, file)) => {
                     progress.last_file = Some(file.number);
-                    // This call finds out whether the file exists.
+                    // Asking for the length shows whether the file still exists.
                     match file.sst.file.len() {
                         Ok(_) => begin(table, file),
                         Err(error) => {
-                            // If a compaction has removed the file meanwhile, the error is not damage.
+                            // If a compaction has removed the file meanwhile, this error does not mean damage.
                             if !file.sst.file.is_dead() {
                                 let problem = Problem { table, file: file.path().to_owned(), error: error.into() };
                                 damage.add(&core.env, problem);
@@ -153,7 +154,7 @@ fn piece(core: &Core, progress: &mut ScrubProgress, most_bytes: u64) -> ScrubPie
     ScrubPiece::Read(bytes)
 }
 
-/// The file with the least number above `last`, with the name of its table.
+/// The next file after the file with the number `last`, in the order of the numbers, and the name of its table.
 fn next_file(core: &Core, last: Option<u64>) -> Option<(String, Arc<DbFile>)> {
     let view = core.views.newest();
     let files = view.files.tables.values().flat_map(|table| table.files().map(move |(_, file)| (table, file)));
@@ -170,7 +171,8 @@ fn begin(table: String, file: Arc<DbFile>) -> Walk {
 }
 
 impl Walk {
-    /// Reads a page, notes the pages below it, and returns how many bytes it has read.
+    /// Reads a page, adds the pages below it to the list, and returns the number of bytes that the page has on
+    /// disk.
     fn step(&mut self, core: &Core, page: UnreadPage) -> u64 {
         let (at, kind) = match &page {
             UnreadPage::Branch(_, branch) => (branch.subtree.address, branch.kind),
@@ -184,7 +186,7 @@ impl Walk {
         u64::from(at.bytes)
     }
 
-    /// Reads a page from disk, even if it is in memory, and verifies it.
+    /// Reads a page from disk, even if a copy is in memory, and verifies the page.
     fn compare(&self, unpacker: &Unpacker, at: &Address, kind: PageKind) -> pages::Result<()> {
         let sst = &self.file.sst;
         let start = at.offset / os::BLOCK_BYTES as u64 * os::BLOCK_BYTES as u64;
@@ -207,10 +209,11 @@ impl Walk {
         }
     }
 
-    /// Notes the pages below a node. For a page of rows, notes the values outside pages to which the rows refer.
+    /// Adds the pages below a node to the list. If the page has rows, adds the values outside pages to which the
+    /// rows refer.
     fn go_below(&mut self, core: &Core, page: UnreadPage) -> pages::Result<()> {
         let UnreadPage::Branch(tree, branch) = page else { return Ok(()) };
-        // Pages of filters and range erases refer to no other pages.
+        // The lowest pages of filters and range erases refer to no other pages.
         if branch.subtree.level == 0 && matches!(tree, TreeKind::Filter | TreeKind::RangeErases) {
             return Ok(());
         }

@@ -10,10 +10,11 @@
 //! ```
 //!
 //! Why claims are enough: for each key, the versions in a level are newer than the versions in all deeper levels.
-//! Within its keys, a compaction takes everything that lies between its inputs and its outputs, and no other
-//! compaction changes these levels for these keys. So the rows of one compaction never pass the rows of another
-//! compaction. A compaction also assumes something about the levels below its outputs. This stays true: rows from
-//! above can get there only through the levels that the compaction has claimed.
+//! A compaction claims all levels from its uppermost input down to its outputs, for the keys of its inputs. No
+//! other compaction changes these levels for these keys. So no compaction moves a row below an older row of the
+//! same key. A compaction also assumes which keys the levels below its outputs have. This assumption stays true
+//! while the compaction runs, because rows can get into these levels only through the levels that the compaction
+//! has claimed.
 
 use crate::manifest::{DbFile, TableFiles};
 use os::sync::Arc;
@@ -45,12 +46,12 @@ impl Claim {
             && self.bounds.overlaps(&other.bounds)
     }
 
-    /// Whether the compaction takes files away from `level`.
+    /// Whether the compaction removes files from `level`.
     pub fn takes_from(&self, level: usize) -> bool {
         self.levels.contains(&level) && level < *self.levels.end()
     }
 
-    /// Whether the compaction takes `file` away from `level`.
+    /// Whether the compaction removes `file` from `level`.
     pub fn takes(&self, level: usize, file: &DbFile) -> bool {
         self.takes_from(level) && self.bounds.overlaps(file.sst.bounds())
     }

@@ -1,11 +1,11 @@
-//! Watches level 0 of each table: when the newest file came, and how often reads have looked into files since level
-//! 0 was compacted. This module does not know what is compacted as a result.
+//! Watches level 0 of each table: when its newest file came, and how often reads have looked into files since
+//! level 0 was compacted last. This module does not decide what is compacted.
 //!
-//! A *look* is one read that asks one file for one key: it ends at a filter or at a page with rows. A table is *at
-//! rest* if no file came to its level 0 for some seconds (decision 61).
+//! A *look* is one read that asks one file for one key: the look ends at a filter or at a page with rows. A table
+//! is *at rest* if no file came to its level 0 for some seconds (decision 61).
 //!
-//! Looks are counted together for all tables that share the page cache, because a read counts the pages that it
-//! finds and does not count by table. So a table that is written may be compacted because another table is read.
+//! There is one number of looks for all tables that share the page cache, because the cache counts pages and not
+//! tables. So reads of one table may cause a compaction of another table that is written.
 //!
 //! Not thread safe: the lock of [`Picks`](super::picks::Picks) protects a [`Watch`].
 
@@ -18,20 +18,22 @@ use pages::counters::{CounterSnapshot, Reason};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// With at least this many files, level 0 of a table is compacted if the table is at rest or is read. It is a third
-/// of the number of files that level 0 waits for while the table is only written. It is at least four, unless level
-/// 0 waits for fewer than four files.
+/// If level 0 of a table has at least this many files, it is compacted when the table is at rest or when reads
+/// have looked into files often enough. While a table is only written, its level 0 waits for `level0_files` files.
+/// The result is a third of `level0_files`, but at least four, or `level0_files` if that is fewer than four.
 pub fn few_files(options: &LevelOptions) -> usize {
     options.level0_files.div_ceil(3).max(options.level0_files.min(4))
 }
 
-/// A table is at rest if no file has come for this many times the interval between its two newest files.
+/// A table is at rest after this many intervals without a new file. The interval is the time between its two
+/// newest files.
 const REST_INTERVALS: u32 = 4;
 
-/// The shortest and the longest time after which a table is at rest.
+/// A table without new files is at rest after the first time at the earliest, and after the second time at the
+/// latest.
 const REST_TIMES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
-/// A moment, and how often reads had looked into files by then.
+/// A moment, and how often reads had looked into files up to this moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
     /// The time on the clock of the machine.
@@ -42,8 +44,9 @@ pub struct Now {
     pub looks: u64,
 }
 
-/// How often point reads and seeks of ranges have looked into a file. Each look into a file ends at a filter or at
-/// a page with rows. For the seek of a range, pages of indexes are counted in place of pages with rows.
+/// How often point reads and seeks of ranges have looked into a file. For point reads, this counts the filters and
+/// the pages with rows that they asked for. For seeks of ranges, it counts the filters and the pages of indexes
+/// that they asked for.
 pub fn looks(counters: &CounterSnapshot) -> u64 {
     let ends = [
         (Reason::Point, PageKind::Filter),
@@ -59,7 +62,7 @@ pub fn looks(counters: &CounterSnapshot) -> u64 {
 /// The reasons for which level 0 of a table should have few files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level0Use {
-    /// No new files come, so there is no reason to wait for more files.
+    /// The table is at rest, so it is no use to wait for more files.
     pub is_at_rest: bool,
     /// How often reads have looked into files since level 0 was compacted last.
     pub looks: u64,
@@ -68,14 +71,15 @@ pub struct Level0Use {
 /// Level 0 of one table.
 #[derive(Clone, Copy, Debug)]
 struct Level0 {
-    /// The number of the oldest file, and the greatest number that the newest file has had so far.
+    /// The number of the oldest file in level 0, and the greatest number that a newest file of level 0 has had so
+    /// far.
     oldest: Option<u64>,
     newest: Option<u64>,
-    /// When the newest file was first seen, and the time that had passed since the file before it.
+    /// When the newest file was first seen, and how long after the file before it.
     grew_at: Duration,
     interval: Duration,
     looks_before: u64,
-    /// When the table will be at rest, if somebody waits for that.
+    /// When the table will be at rest; `None` if the table does not wait for that.
     waits_until: Option<Duration>,
 }
 
@@ -93,13 +97,13 @@ impl Level0 {
 #[derive(Debug, Default)]
 pub struct Watch {
     tables: BTreeMap<TableId, Level0>,
-    /// The tables that will be at rest later, ordered by that time.
+    /// The tables that wait until they are at rest, ordered by the time when they will be at rest.
     waiting: BTreeSet<(Duration, TableId)>,
 }
 
 impl Watch {
     /// Looks at the files that `table` has at the moment `now`. If level 0 has at least `few` files, or if the
-    /// table `wastes` space in any level, it begins to wait until the table is at rest.
+    /// table `wastes` space in any level, the table is added to the waiting tables until it is at rest.
     pub fn look(&mut self, table: &TableFiles, now: Now, few: usize, wastes: bool) -> Level0Use {
         let files = &table.levels[0];
         let id = table.info.id;
@@ -109,7 +113,7 @@ impl Watch {
         }
         let number = |file: Option<&Arc<DbFile>>| file.map(|file| file.number);
         let oldest = number(files.last());
-        // If the newest file of level 0 has only disappeared, this does not count as a new file.
+        // When the newest file leaves level 0, an older file becomes the newest one, but it is not a new file.
         let known = self.tables.get(&id).and_then(|level0| level0.newest);
         let newest = number(files.first()).max(known);
         let new = Level0 {

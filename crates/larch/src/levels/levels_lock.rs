@@ -1,6 +1,6 @@
 //! The lock of levels: any number of compactions share it, and a change that depends on whole levels has the lock
-//! alone. This module does not know what its holders change. Claims decide which compactions may run at the same
-//! time.
+//! alone. This module does not know what the holders of the lock change. The claims of compactions, and not this
+//! lock, decide which compactions may run at the same time.
 //!
 //! Thread safe. No compaction begins while a change waits for the lock, so the change waits only for compactions
 //! that already run.
@@ -32,8 +32,8 @@ pub struct SharedLevels(Arc<LevelsLock>);
 pub struct OwnedLevels<'l>(&'l LevelsLock);
 
 impl LevelsLock {
-    /// Shares the lock; `None` if a thread has the lock alone, or waits to have it alone. Such a thread wakes the
-    /// compaction job when it is done.
+    /// Shares the lock. The result is `None` if a thread has the lock alone, or waits to have it alone. When such
+    /// a thread has released the lock, it wakes the compaction job.
     pub fn try_share(self: &Arc<Self>) -> Option<SharedLevels> {
         let mut state = self.state.lock();
         if state.is_taken || state.waiting > 0 {
@@ -55,7 +55,8 @@ impl LevelsLock {
         !state.is_taken && state.sharing == 0
     }
 
-    /// Waits until nothing else changes levels. Nothing else can change them until the result is dropped.
+    /// Waits until nothing else changes levels. Nothing else can change levels until the returned value is
+    /// dropped.
     pub fn own(&self) -> OwnedLevels<'_> {
         let mut state = self.state.lock();
         state.waiting += 1;

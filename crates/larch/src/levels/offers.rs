@@ -1,16 +1,17 @@
-//! The compactions that a writer has offered to workers, and what is known of the workers. It decides what becomes
-//! of an offer. This module does not know how an offer is made, nor how a result is installed.
+//! The compactions that a writer has offered to workers, and what the writer knows about the workers. This module
+//! decides what becomes of an offer. It does not know how an offer is made, nor how a result is installed.
 //!
 //! An offer ends
-//! - when its owner writes a result, or dies;
+//! - when the worker that owns its job writes a result, or dies;
 //! - when nobody owns it and one of three things holds: no worker lives; the living workers have done nothing for a
 //!   while; a change of whole tables waits;
 //! - when writes stop, or the database is closed.
 //!
-//! After a failure, nothing is offered for a while, and the writer does the merges itself.
+//! After a worker has failed, the writer offers nothing for a while, and does the merges itself.
 //!
-//! A job that has ended is remembered for [`REMEMBERED`]. During this time its owner file stays, so that no late
-//! worker can own the job. When this time is over, files that a slow owner has written meanwhile are removed.
+//! The owner file of a job says which worker owns the job. A job that has ended is remembered for [`REMEMBERED`].
+//! During this time its owner file stays, so that no late worker can become the owner. When this time is over, the
+//! files are removed that a slow owner has written after the end of the job.
 //!
 //! Thread safe.
 
@@ -28,24 +29,25 @@ use os::sync::{Arc, Mutex};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The number of offers for each living worker: one that the worker does now, and one that it does next.
+/// The writer makes at most this many offers for each living worker: one that the worker does now, and one that it
+/// does next.
 const OFFERS_EACH: usize = 2;
 
-/// For this long after a failure of a worker, nothing is offered.
+/// After a failure of a worker, the writer offers nothing for this long.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(30);
 
-/// If the owners of this number of jobs in a row have died, the writer assumes that jobs kill workers.
+/// If this many jobs in a row ended because their owners died, the writer assumes that the jobs kill the workers.
 const DEATHS: u32 = 3;
 
-/// The beat of a worker that has been silent for this long is removed.
+/// If a worker has made no new beat for this long, the files of its beats are removed.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 
 /// How long a job is remembered after its end. A worker that tries to own the job gives up before this time has
 /// passed.
 const REMEMBERED: Duration = Duration::from_secs(120);
 
-/// After some time of silence, a worker counts as dead. If no worker does anything for this many times as long, an
-/// offer that nobody owns ends.
+/// A worker counts as dead after a certain time without a beat. If no worker does a job for this many times as
+/// long, an offer without an owner ends.
 const UNOWNED_TIMES: u32 = 10;
 
 /// The offers of one open database.
@@ -63,7 +65,7 @@ struct OffersState {
     reserved: usize,
     /// Nothing is offered before this time.
     refused_until: Duration,
-    /// The number of jobs in a row whose owners have died.
+    /// How many of the last jobs, one after the other, have ended because their owners died.
     deaths: u32,
     totals: OfferTotals,
 }
@@ -71,15 +73,15 @@ struct OffersState {
 /// What became of all offers so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OfferTotals {
-    /// Results that were installed.
+    /// The number of results that were installed.
     pub installed: u64,
-    /// Bytes of the files that workers have written for the installed results.
+    /// The bytes of all files in the installed results.
     pub bytes: u64,
-    /// Offers that ended without an installed result.
+    /// The number of offers that ended without an installed result.
     pub withdrawn: u64,
 }
 
-/// The right to make one more offer, until this value is dropped.
+/// The right to make one more offer. It ends when this value is dropped.
 #[derive(Debug)]
 pub struct Place(Arc<Offers>);
 
@@ -92,7 +94,7 @@ pub struct Offered {
     pub begin: Duration,
     /// The worker that owns the job.
     pub owner: Option<u64>,
-    /// When an unreadable file of this offer was first seen.
+    /// When a file of this offer was first found unreadable; `None` if no file is.
     pub unreadable: Option<Duration>,
     pub claimed: Claimed,
     pub levels: SharedLevels,
@@ -116,7 +118,7 @@ pub enum Withdrawal {
     OwnerDied,
     /// The worker has failed.
     Failed,
-    /// The offer is not wanted any more, or no worker was there to do it.
+    /// The writer does not want the offer any more, or no worker was there to do it.
     Unowned,
 }
 
@@ -141,7 +143,7 @@ impl Offers {
         alive.count(now, pauses.dead) > before
     }
 
-    /// Whether the beats of `worker` are to be removed.
+    /// Whether `worker` has been silent for so long that its beats are to be removed.
     pub fn is_forgotten(&self, worker: u64, now: Duration) -> bool {
         self.state.lock().alive.is_silent_for(worker, FORGOTTEN_AFTER, now)
     }
@@ -153,7 +155,7 @@ impl Offers {
         !state.alive.is_empty() || !state.out.is_empty() || !state.ended.is_empty()
     }
 
-    /// The number of offers that are out.
+    /// The number of offers that have not ended.
     pub fn out(&self) -> usize {
         self.state.lock().out.len()
     }
@@ -163,7 +165,8 @@ impl Offers {
         self.state.lock().totals
     }
 
-    /// Whether some worker lives. The writer then leaves merges to the workers.
+    /// Whether some worker lives and no pause after a failure is under way. If so, the writer leaves merges to the
+    /// workers.
     pub fn are_taken(&self, now: Duration, pauses: Pauses) -> bool {
         let state = self.state.lock();
         state.alive.count(now, pauses.dead) > 0 && now >= state.refused_until
@@ -186,8 +189,8 @@ impl Offers {
         self.state.lock().out.push(offered);
     }
 
-    /// All offers with their fates. A fate is decided here from the names of files and the times alone. `is_wanted`
-    /// says whether a change of whole tables waits.
+    /// All offers with their fates. This call decides the fates only from the names of files and from times.
+    /// `is_wanted` says whether a change of whole tables waits for the lock of levels.
     pub fn fates(&self, found: &Exchanged, is_wanted: bool, now: Duration, pauses: Pauses) -> Vec<(JobName, Fate)> {
         let state = self.state.lock();
         let lives = |worker| state.alive.has(worker, now, pauses.dead);
@@ -201,7 +204,7 @@ impl Offers {
                 _ if found.results.contains(&name) => Fate::HasResult,
                 Some(worker) if lives(worker) => Fate::Waits,
                 Some(_) => Fate::Ends(Withdrawal::OwnerDied),
-                // The file of the owner is going to be read soon.
+                // The next look reads the owner file and learns which worker the owner is.
                 None if is_owned && offered.unreadable.is_none() => Fate::Waits,
                 None if is_owned && !offered.is_unreadable_for(pauses.dead, now) => Fate::Waits,
                 None if is_owned => Fate::Ends(Withdrawal::OwnerDied),
@@ -214,7 +217,7 @@ impl Offers {
         state.out.iter().map(fate).collect()
     }
 
-    /// The offers whose owner is not known yet, although `found` has their owner file.
+    /// The offers whose owner files must be read: `found` has the owner file, but the owner is not known yet.
     pub fn owners_to_read(&self, found: &Exchanged) -> Vec<JobName> {
         let state = self.state.lock();
         let names = state.out.iter().filter(|offered| offered.owner.is_none()).map(|offered| offered.job.name());
@@ -230,8 +233,8 @@ impl Offers {
         }
     }
 
-    /// Notes that a file of an offer cannot be read. It is still being written, or its writer has died before the
-    /// file was whole. Returns whether the file has been unreadable for `time`.
+    /// Notes that a file of an offer cannot be read. Either a worker is still writing the file, or a worker died
+    /// before the file was complete. Returns whether the file has been unreadable for `time`.
     pub fn is_unreadable_for(&self, name: JobName, time: Duration, now: Duration) -> bool {
         let mut state = self.state.lock();
         let offered = state.out.iter_mut().find(|offered| offered.job.name() == name);
@@ -276,8 +279,8 @@ impl Offers {
         state.ended.push(Ended { job, until: now + REMEMBERED, is_installed: false });
     }
 
-    /// Forgets the jobs that ended long ago. Returns the names of these jobs. It also returns those jobs among them
-    /// whose files are to be removed.
+    /// Forgets the jobs that ended long ago. Returns their names, and those of the jobs that ended without an
+    /// installed result, because the files of these jobs are to be removed.
     pub fn forget_ended(&self, now: Duration) -> (Vec<JobName>, Vec<OfferedJob>) {
         let mut state = self.state.lock();
         let forgotten: Vec<Ended> = state.ended.extract_if(.., |ended| ended.until <= now).collect();
@@ -285,14 +288,15 @@ impl Offers {
         (names, forgotten.into_iter().filter(|ended| !ended.is_installed).map(|ended| ended.job).collect())
     }
 
-    /// The jobs that are out or still remembered.
+    /// The names of the jobs that are offered now and of the ended jobs that are still remembered.
     pub fn known(&self) -> BTreeSet<JobName> {
         let state = self.state.lock();
         let out = state.out.iter().map(|offered| offered.job.name());
         out.chain(state.ended.iter().map(|ended| ended.job.name())).collect()
     }
 
-    /// Takes all offers back. Workers may still write files for these offers. The next open removes such files.
+    /// Takes all offers back. Workers may still write files for the offers that were taken back. The next open
+    /// removes such files.
     pub fn withdraw_all(&self, exchange: Exchange<'_>, now: Duration) {
         let out = {
             let mut state = self.state.lock();

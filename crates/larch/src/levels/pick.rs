@@ -1,5 +1,5 @@
-//! Picks what to compact next. This is a pure function of a table's files, the options, the oldest version that a
-//! reader may read at, and how level 0 is used. This module does not know how a compaction is done.
+//! Picks what to compact next. The pick follows only from the files of a table, the options, the oldest version
+//! that a reader may read at, and the use of level 0. This module does not know how a compaction is done.
 //!
 //! The sizes of levels follow the data: the target of the deepest level is the size of the largest level. Above the
 //! deepest level, the table has as few levels as `growth` allows. Each level is smaller than the next deeper level
@@ -58,7 +58,7 @@ impl Pick {
         }
     }
 
-    /// How urgent this pick is; 0 if there is nothing to do.
+    /// How urgent this pick is. It is 0 if there is nothing to do.
     pub fn score(&self) -> f64 {
         match self {
             Self::Nothing => 0.0,
@@ -69,12 +69,12 @@ impl Pick {
 
 const DEEPEST: usize = LEVELS - 1;
 
-/// If level 0 has this many files, writers wait. Level 0 has room for some more files, which come without a writer:
-/// from flushes that a caller asked for, from imports, and from recovery. So level 0 has at most 64 files.
+/// If level 0 has this many files, writers wait. A few more files may come from flushes that a caller asked for,
+/// from imports, and from recovery. So level 0 has at most 64 files.
 const STOP_FILES: usize = 48;
 
-/// Writers wait at a certain number of files. Flushes and imports that a caller asked for may add this many files
-/// beyond that number.
+/// When level 0 has so many files that writers wait, flushes and imports that a caller asked for may still add
+/// this many files.
 const ASKED_FILES: usize = 12;
 
 /// If level 0 of a table has this many files, writers of the table wait until a compaction has taken some of the
@@ -88,7 +88,7 @@ pub fn asked_stop_files(options: &LevelOptions) -> usize {
     stop_files(options) + ASKED_FILES
 }
 
-/// Whether level 0 has at least half of the files at which writers wait. If so, level 0 is compacted before all
+/// Whether level 0 has at least half as many files as make writers wait. If so, level 0 is compacted before all
 /// other levels.
 pub fn is_urgent(level0_files: usize, options: &LevelOptions) -> bool {
     level0_files >= stop_files(options) / 2
@@ -99,8 +99,8 @@ pub fn is_urgent(level0_files: usize, options: &LevelOptions) -> bool {
 const URGENT_SCORE: f64 = 1e12;
 
 /// If the largest level of a table has fewer bytes than this many times `base_bytes`, the table has no level
-/// between level 0 and the largest level. A base would be rewritten and emptied with each merge of level 0. This
-/// costs more than the base saves.
+/// between level 0 and the largest level. A base between them would be rewritten and emptied with each merge of
+/// level 0. This work would cost more than the base saves.
 const LEAST_LEVELS: u64 = 2;
 
 /// If `growth` allows it, each level is at least this many times as large as the level above it. With smaller
@@ -116,7 +116,8 @@ pub fn targets(table: &TableFiles, options: &LevelOptions) -> (usize, [u64; LEVE
     if largest < options.base_bytes.saturating_mul(LEAST_LEVELS) {
         return (DEEPEST, targets);
     }
-    // The fewest steps of equal size that lead from the largest level to the base.
+    // The least number of levels from the base to the largest level, if each is larger than the level above it by
+    // the same factor.
     let ratio = largest as f64 / base_bytes;
     let steps = (ratio.ln() / growth.ln() - 1e-9).ceil().clamp(1.0, (DEEPEST - 1) as f64);
     let factor = ratio.powf(1.0 / steps).max(LEAST_GROWTH.min(growth));
@@ -140,8 +141,8 @@ const LOOK_BYTES: u64 = 100;
 
 /// Whether level 0 is to be merged into the base. While only writes come, level 0 waits for `level0_files` files,
 /// because one merge of all of them rewrites the base only once. If the table is at rest, level 0 does not wait.
-/// Reads look into every file of level 0. Level 0 does not wait any longer once the looks have cost as much as the
-/// merge.
+/// Reads look into every file of level 0. When these looks have cost as much time as the merge will take, level 0
+/// does not wait any longer.
 fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0: Level0Use) -> bool {
     let files = &table.levels[0];
     let merged = || {
@@ -160,9 +161,9 @@ fn is_level0_due(table: &TableFiles, base: usize, options: &LevelOptions, level0
 /// byte that it moves down. As a level grows, compactions out of it become cheaper, and compactions into it become
 /// more expensive. So no level waits forever.
 ///
-/// A merge of level 0 may be due while its claim overlaps the claims of compactions under way. Then no other
-/// compaction is picked whose claim overlaps the claim of the merge. So the merge can begin when the compactions
-/// under way have ended.
+/// A merge of level 0 may be due while compactions under way have claimed some of its levels and keys. Until the
+/// merge begins, no further compaction of these levels and keys is picked. So the merge can begin when the
+/// compactions under way have ended.
 pub fn pick(
     table: &TableFiles,
     options: &LevelOptions,
@@ -183,7 +184,7 @@ pub fn pick(
     let level0_score = level0_files as f64 / few_files(options) as f64;
     let score = |level: usize| match claims.bytes_left(level) {
         0 => 0.0,
-        // The target of a level above the base is 0, so its files move down.
+        // A level above the base has the target 0, so its score is high and its files move down.
         bytes => bytes as f64 / targets[level].max(1) as f64,
     };
     let deeper = (1..DEEPEST).map(|level| (level, score(level))).filter(|(_, score)| *score > 1.0);
@@ -228,14 +229,14 @@ struct Claims<'t> {
 }
 
 impl Claims<'_> {
-    /// Whether the claim of `pick` overlaps no other claim.
+    /// Whether the claim of `pick` overlaps none of these claims.
     fn are_free_for(&self, pick: &Pick) -> bool {
         self.claims.is_empty()
             || pick.claim(self.table).is_some_and(|pick| !self.claims.iter().any(|claim| claim.meets(&pick)))
     }
 
-    /// Adds the claim of `pick`. `pick` has to wait now. With its claim added, later compactions cannot make it
-    /// wait longer.
+    /// Adds the claim of `pick`, which has to wait now. Because of this claim, no compaction that is picked later
+    /// makes `pick` wait longer.
     fn keep_for(&mut self, pick: &Pick) {
         self.claims.extend(pick.claim(self.table));
     }
@@ -244,7 +245,7 @@ impl Claims<'_> {
         self.claims.iter().any(|claim| claim.takes_from(0))
     }
 
-    /// The bytes of `level` that no compaction takes away from it.
+    /// The bytes of those files of `level` that no compaction under way removes from it.
     fn bytes_left(&self, level: usize) -> u64 {
         if self.claims.is_empty() {
             return self.table.level_bytes(level);
@@ -254,7 +255,7 @@ impl Claims<'_> {
     }
 }
 
-/// The most files that are rewritten together because their tables see little of them.
+/// At most this many files are rewritten together because the table sees only small parts of them.
 const MAX_SPARSE: usize = 32;
 
 /// Rewrites a file if the table sees less than half of it. This gives back the space of the part that the table
@@ -264,8 +265,8 @@ fn sparse(table: &TableFiles, base: usize) -> Pick {
     let Some((level, file)) = table.files().find(|(_, file)| is_sparse(file)) else { return Pick::Nothing };
     match level {
         0 => from_level0(table, base, 1.0, CompactionReason::Sparse),
-        // Range erases in newer files hide more rows of this file than its slice leaves out. A merge with these
-        // newer files leaves out the hidden rows.
+        // Range erases in newer files hide some rows within the part of this file that the table sees. A merge
+        // with these newer files removes the hidden rows.
         _ if file.hidden_bytes.load(Ordering::Relaxed) > 0 => with_above(table, level, file, base),
         _ => {
             // The parts of neighbouring files that the table sees are written together.
@@ -277,12 +278,12 @@ fn sparse(table: &TableFiles, base: usize) -> Pick {
     }
 }
 
-/// If a file or memtable has fewer erased rows than this, it is not rewritten because of them. A seek across 256
-/// erased rows takes 85 us.
+/// If a file or memtable has fewer erased rows than this, these erased rows are no reason to rewrite it. A seek
+/// across 256 erased rows takes 85 us.
 pub const MIN_ERASED: u64 = 256;
 
-/// A compaction may rewrite this many rows for each erased row. With more rows, it would cost as much as moving the
-/// erased row down a level.
+/// A compaction may rewrite this many rows for each erased row that it removes. If it rewrote more rows, removing
+/// an erased row would cost as much as moving it down a level.
 const ROWS_FOR_ERASED: u64 = 10;
 
 fn erased_rows(file: &DbFile) -> u64 {
@@ -294,16 +295,16 @@ pub fn newest(file: &DbFile) -> u64 {
     file.sst.meta.newest.0.saturating_add(file.sst.version_offset)
 }
 
-/// Whether erased rows stay only because a reader may still read at `oldest`, the oldest version that a reader may
-/// read at.
+/// Whether erased rows stay in the files only because of old readers. `oldest` is the oldest version that a reader
+/// may read at.
 pub fn is_waiting(table: &TableFiles, oldest: Version) -> bool {
     table.files().any(|(_, file)| erased_rows(file) >= MIN_ERASED && newest(file) > oldest.0)
 }
 
-/// Moves erased rows, and the rows that they hide, down to the deepest level that has keys in their range. There it
-/// removes both. It skips a file with a version newer than `oldest`, because a reader may still need the rows that
-/// the erases of this file hide. So each pick moves erased rows down a level or removes them, and the picks come to
-/// an end.
+/// Moves erased rows, and the rows that they hide, down to the deepest level that has keys in their range. There
+/// the compaction removes both. A file with a version newer than `oldest` is skipped, because a reader may still
+/// need the rows that the erases of this file hide. Each pick moves erased rows down a level or removes them. So
+/// after some picks, nothing is left to do.
 fn erased(table: &TableFiles, base: usize, oldest: Version) -> Pick {
     let reason = CompactionReason::ErasedRows;
     let is_full = |file: &DbFile| erased_rows(file) >= MIN_ERASED && newest(file) <= oldest.0;
@@ -358,8 +359,8 @@ fn from_level0(table: &TableFiles, base: usize, score: f64, reason: CompactionRe
     merge(table, files.iter().map(|file| (0, file.number)).collect(), bounds, 1..=base, score, reason)
 }
 
-/// Merges `file` of `level` with everything that lies over it. If nothing lies over it, it rewrites the file.
-/// Either way, the result has only what readers see.
+/// Merges `file` of `level` with everything that lies over it. If nothing lies over it, only the file is
+/// rewritten. In both cases, the result has only what readers see.
 pub fn with_above(table: &TableFiles, level: usize, file: &DbFile, base: usize) -> Pick {
     let (level0, reason) = (&table.levels[0], CompactionReason::Sparse);
     if level == 0 {
@@ -390,7 +391,7 @@ fn merge(
     reason: CompactionReason,
 ) -> Pick {
     let to = *levels.end();
-    // Files of a level above `to` may widen the bounds.
+    // Files from a level above `to` may have keys outside `bounds`, so they widen the bounds.
     for level in levels {
         let mut files = overlapping(table, level, &bounds);
         if level == to {
@@ -404,9 +405,9 @@ fn merge(
     Pick::Merge { inputs, to, score, reason }
 }
 
-/// Adds the files after `files` that have the same bounds as the last file of `files`. Their bounds are equal
-/// because their keys differ only beyond the length of bounds. Files with equal bounds are ordered by their
-/// numbers, and the files that replace `files` get higher numbers.
+/// Adds the files after `files` that have the same bounds as the last file of `files`. Bounds have a limited
+/// length, so two bounds are equal if the keys differ only after this length. A level orders files with equal
+/// bounds by their numbers, and the files that replace `files` get higher numbers.
 fn add_ties<'a>(level: &'a [Arc<DbFile>], files: &mut Vec<&'a Arc<DbFile>>) {
     let Some(last) = files.last().and_then(|last| level.iter().position(|file| file.number == last.number)) else {
         return;
@@ -420,7 +421,7 @@ fn add_ties<'a>(level: &'a [Arc<DbFile>], files: &mut Vec<&'a Arc<DbFile>>) {
     }
 }
 
-/// How many bytes a merge of level 0 writes for each byte of level 0.
+/// The number of bytes that a merge of level 0 writes for each byte of level 0.
 fn level0_cost(table: &TableFiles, base: usize) -> f64 {
     let bounds = union(table.levels[0].iter()).expect("level 0 has files");
     1.0 + bytes_below(table, 0, base, &bounds) as f64 / table.level_bytes(0).max(1) as f64
@@ -431,9 +432,10 @@ fn bytes_below(table: &TableFiles, level: usize, to: usize, bounds: &KeyBounds) 
     (level + 1..=to).flat_map(|level| overlapping(table, level, bounds)).map(|file| file.bytes()).sum()
 }
 
-/// Looks at the compactions of single files of `level`. It takes the compaction that writes the fewest bytes for
-/// each byte of its file. It returns the compaction with this cost, which is 0 if the file can be moved. A file
-/// with erased rows counts as cheaper. `None` if every file that could be taken is claimed.
+/// Compares the compactions of single files of `level`, and picks the cheapest one. The cost of a compaction is
+/// the number of bytes that it writes for each byte of its file. It is 0 if the file can be moved, and less for a
+/// file with erased rows. Returns the cost and the compaction, or `None` if every file that could be taken is
+/// claimed.
 fn cheapest(claims: &Claims<'_>, level: usize, to: usize, score: f64) -> Option<(f64, Pick)> {
     let table = claims.table;
     let cost = |file: &Arc<DbFile>| {

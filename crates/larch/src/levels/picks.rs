@@ -1,9 +1,9 @@
-//! Knows which tables a compaction has to examine: the tables that changed since they were examined last. So its
-//! work does not grow with the number of tables. It remembers what was picked for each table and which compactions
-//! are under way. This module does not know why something was picked.
+//! Knows which tables a compaction has to examine: the tables that changed since they were examined last. So the
+//! work of choosing a compaction does not grow with the number of tables. This module remembers which compaction
+//! was picked for each table and which compactions are under way. It does not know why a compaction was picked.
 //!
-//! Thread safe. Installs may note tables at any time, and compactions may end at any time. The thread that chooses
-//! the next compaction makes all other calls, see [`Picks::try_choose`].
+//! Thread safe. At any time, an install may report the tables that it has changed, and a compaction may end. Only
+//! the thread that chooses the next compaction makes all other calls, see [`Picks::try_choose`].
 
 use super::claim::Claim;
 use super::level0::{Level0Use, Now, Watch};
@@ -16,7 +16,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What is known about the tables without examining them again.
+/// What earlier examinations have found out about the tables.
 #[derive(Debug, Default)]
 pub struct Picks {
     state: Mutex<PickState>,
@@ -30,7 +30,7 @@ struct PickState {
     changed: BTreeSet<TableId>,
     /// The pick for each table that needs a compaction.
     picked: BTreeMap<TableId, Pick>,
-    /// The tables for which there may be more to do when the oldest readers are gone.
+    /// The tables in which a compaction may remove more as soon as the oldest readers have ended.
     waiting: BTreeSet<TableId>,
     /// How level 0 of each table is used.
     level0: Watch,
@@ -40,11 +40,12 @@ struct PickState {
     /// How many tables were examined so far.
     #[cfg(test)]
     examined: u64,
-    /// The oldest version that a reader could read at when the tables in `waiting` were examined last.
+    /// When the tables in `waiting` were examined last, this was the oldest version that a reader could read at.
     oldest: Version,
 }
 
-/// A compaction under way. This value exists from before the compaction begins until it is installed or has failed.
+/// A compaction under way. This value is made before the compaction begins, and is dropped when the compaction is
+/// installed or has failed.
 #[derive(Debug)]
 pub struct Claimed {
     picks: Arc<Picks>,
@@ -72,13 +73,13 @@ impl Picks {
         Arc::new(Self { state: Mutex::new(PickState { changed, ..PickState::default() }), choosing: Mutex::default() })
     }
 
-    /// Until the result is dropped, only this thread chooses the next compaction. `None` if another thread is
-    /// choosing.
+    /// Gives this thread the right to choose the next compaction, until the returned guard is dropped. `None` if
+    /// another thread has this right now.
     pub fn try_choose(&self) -> Option<MutexGuard<'_, ()>> {
         self.choosing.try_lock()
     }
 
-    /// What the compactions under way have claimed, by table.
+    /// The claims of the compactions under way, by table.
     pub fn under_way(&self) -> BTreeMap<TableId, Vec<Claim>> {
         let claims = |claims: &Vec<(u64, Claim)>| claims.iter().map(|(_, claim)| claim.clone()).collect();
         self.state.lock().under_way.iter().map(|(table, all)| (*table, claims(all))).collect()
@@ -89,8 +90,8 @@ impl Picks {
         self.state.lock().under_way.values().map(Vec::len).sum()
     }
 
-    /// Notes that a compaction of `table` begins. It ends when the result is dropped. The table is examined again
-    /// when the compaction begins and when it ends.
+    /// Adds a compaction of `table` to those under way, until the returned value is dropped. The table is examined
+    /// again now and when the compaction ends.
     pub fn claim(self: &Arc<Self>, table: TableId, claim: Claim) -> Claimed {
         let mut state = self.state.lock();
         let others = state.under_way.get(&table);
@@ -105,7 +106,7 @@ impl Picks {
         Claimed { picks: self.clone(), table, number }
     }
 
-    /// Notes the tables that `edits` have changed. The edits are installed already.
+    /// Adds the tables that `edits` have changed to the tables to examine. The edits are installed already.
     pub fn note(&self, edits: &[Edit]) {
         let mut tables = edits.iter().filter_map(Edit::table).peekable();
         if tables.peek().is_some() {
@@ -139,8 +140,8 @@ impl Picks {
         self.state.lock().level0.next_rest(now)
     }
 
-    /// Leaves `tables` for the next examination. It forgets what was picked for them before, because their files
-    /// may have changed by then.
+    /// Puts off the examination of `tables` to the next time. Forgets what was picked for these tables, because
+    /// their files may change until then.
     pub fn put_off(&self, tables: impl IntoIterator<Item = TableId>) {
         let mut state = self.state.lock();
         for table in tables {
@@ -149,7 +150,8 @@ impl Picks {
         }
     }
 
-    /// Notes what was picked for `table`, and whether to examine the table again when the oldest reader is gone.
+    /// Stores what was picked for `table`, and whether to examine the table again when the oldest reader has
+    /// ended.
     pub fn examined(&self, table: TableId, pick: Pick, is_waiting: bool) {
         let mut state = self.state.lock();
         #[cfg(test)]
@@ -181,8 +183,8 @@ impl Picks {
         state.level0.forget(table);
     }
 
-    /// The pick with the highest score among the picks for which `may` returns true. It is returned with the files
-    /// that its table has in `files`.
+    /// Among the picks for which `may` returns true, the pick with the highest score, with its table in the file
+    /// set `files`.
     pub fn best<'f>(&self, files: &'f FileSet, may: impl Fn(TableId, &Pick) -> bool) -> Option<(&'f TableFiles, Pick)> {
         let state = self.state.lock();
         let picked = state.picked.iter().filter(|(table, pick)| may(**table, pick));

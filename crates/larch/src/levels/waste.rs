@@ -1,6 +1,7 @@
-//! Finds files that hold much more than readers see of them, and picks the compaction that gives this space back.
-//! It is a pure function of a table's files and the oldest version that a reader may read at. It is for tables at
-//! rest, where no other compaction would give the space back. This module does not know how a compaction is done.
+//! Finds files that have many more bytes than readers see of them, and picks the compaction that frees the wasted
+//! space. The pick follows only from the files of a table and from the oldest version that a reader may read at.
+//! This module is for tables at rest, because no other compaction would free the space there. It does not know how
+//! a compaction is done.
 //!
 //! These things count as wasted in a file:
 //!
@@ -9,12 +10,13 @@
 //!   [`cut`](crate::compact::cut),
 //! * rows that the file's own range erases hide, if a merge will drop these rows,
 //! * older versions of the file's rows that no reader can read any more,
-//! * rows that rows and erases in newer files hide. This last number is an estimate: each newer row is assumed to
-//!   hide one row of average length in each deeper level, but never more rows than the level has. So a new row that
-//!   hides nothing counts as well. But the table is compacted for such rows only when it has grown by a fifth.
-//!   After this compaction they count no longer, because they lie over no other files.
+//! * rows that rows and erases in newer files hide. The number of these rows is an estimate: each newer row is
+//!   assumed to hide one row of average length in each deeper level, but never more rows than the level has. So
+//!   even a new row that hides nothing adds to the estimate. Such rows alone cause a compaction only when the
+//!   table has grown by a fifth. After this compaction they add nothing to the estimate, because they lie over no
+//!   other files.
 //!
-//! Rows may have any length. So all waste is counted in bytes, including values outside pages.
+//! Rows may have any length, so waste is counted in bytes and not in rows. The bytes include values outside pages.
 
 use super::claim::Claim;
 use super::pick::{Pick, newest, overlapping, with_above};
@@ -29,16 +31,16 @@ use std::collections::HashMap;
 /// A table at rest is compacted if its files waste at least this number of bytes.
 const MIN_BYTES: u64 = 256 << 10;
 
-/// At least one in this many bytes of the table's files must be wasted, too. So the files have at most a quarter
-/// more bytes than readers see of them.
+/// In addition, the wasted bytes must be at least the bytes of the table's files divided by this number. So the
+/// files of a large table at rest have at most a quarter more bytes than readers see.
 const SHARE: u64 = 5;
 
 /// What the files of a table waste.
 struct Waste<'t> {
     table: &'t TableFiles,
     oldest: Version,
-    /// For each file that lies under newer rows, the number of rows that lie over it. The key is the number of the
-    /// file.
+    /// How many newer rows lie over a file, by the number of the file. Only files below newer rows are in this
+    /// map.
     rows_above: HashMap<u64, u64>,
 }
 
@@ -47,12 +49,12 @@ impl<'t> Waste<'t> {
     fn of(table: &'t TableFiles, oldest: Version) -> Self {
         let mut rows_above = HashMap::new();
         let mut note = |below: &[&Arc<DbFile>], rows: u64| {
-            // These rows are assumed to lie over all of the files evenly.
+            // The newer rows are assumed to be spread evenly over all these files.
             let share = rows.div_ceil(below.len().max(1) as u64);
             below.iter().for_each(|file| *rows_above.entry(file.number).or_default() += share);
         };
-        // If a file has versions newer than `oldest`, a reader may still need the older rows that it hides, so they
-        // cannot be removed.
+        // If a file has versions newer than `oldest`, a reader may still need the older rows that this file hides.
+        // So these older rows are not waste.
         let hides = |file: &DbFile| newest(file) <= oldest.0 && file.sst.rows().count() > 0;
         let level0 = &table.levels[0];
         for (i, file) in level0.iter().enumerate().filter(|(_, file)| hides(file)) {
@@ -68,7 +70,7 @@ impl<'t> Waste<'t> {
         Self { table, oldest, rows_above }
     }
 
-    /// About how many bytes of `file` are not needed by any reader.
+    /// An estimate of the bytes of `file` that no reader needs.
     fn bytes(&self, level: usize, file: &DbFile) -> u64 {
         let (seen_bytes, rows) = (file.sst.visible_bytes(), file.sst.rows().count());
         let above = self.rows_above.get(&file.number).map_or(0, |above| (*above).min(rows));
@@ -79,9 +81,9 @@ impl<'t> Waste<'t> {
         let is_over_others =
             || (level + 1..LEVELS).any(|below| !overlapping(self.table, below, file.sst.bounds()).is_empty());
         let hidden_by_itself = match file.self_hidden_bytes.load(Ordering::Relaxed) {
-            // If the range erases stay in the file, a merge does not reduce the number of hidden bytes, because
-            // that number includes rows that are newer than the range erases. A file of level 0 is merged only
-            // once, so its hidden bytes count.
+            // These are the rows within the file's own range erases. Some of them are newer than the range erases,
+            // and a merge keeps them. So if the range erases had to stay, the same bytes would be found again
+            // after each merge. A file of level 0 is merged only once, so its bytes are always counted.
             bytes if bytes > 0 && is_old && (level == 0 || !is_over_others()) => bytes,
             _ => 0,
         };
@@ -95,7 +97,7 @@ impl<'t> Waste<'t> {
     }
 }
 
-/// Whether a table is compacted if its files have `all` bytes and `wasted` of these bytes are wasted.
+/// Whether `wasted` of `all` bytes in the files of a table are enough waste for a compaction.
 fn is_much(wasted: u64, all: u64) -> bool {
     wasted >= MIN_BYTES && wasted >= all / SHARE
 }
@@ -106,7 +108,7 @@ fn all_bytes(table: &TableFiles) -> u64 {
 
 /// Whether `table` is to be compacted when it is at rest. Readers read at `oldest` or later.
 pub fn is_due(table: &TableFiles, oldest: Version) -> bool {
-    // The size of the table is checked first, because then most tables need no look at single files.
+    // The size of the table is checked first. Most tables are too small, so their files are not looked at.
     all_bytes(table) >= MIN_BYTES && is_much(Waste::of(table, oldest).all_bytes(), all_bytes(table))
 }
 
@@ -136,8 +138,8 @@ pub fn pick(table: &TableFiles, base: usize, oldest: Version, under_way: &[Claim
     picks.filter(|pick| *pick != Pick::Nothing).find(is_free).unwrap_or(Pick::Nothing)
 }
 
-/// Whether to flush `memory`, which has rows of `table`, when no more commits come. The flush is worth it if these
-/// rows may hide much of the table's files.
+/// Whether to flush `memory`, the memtable of `table`, when no more commits come. It is flushed if its rows and
+/// range erases may hide much of what the table's files have.
 pub fn is_flush_due(table: &TableFiles, memory: &Memtable) -> bool {
     let files = || table.files().map(|(_, file)| file);
     let rows: u64 = files().map(|file| file.sst.rows().count()).sum();
@@ -151,7 +153,7 @@ pub fn is_flush_due(table: &TableFiles, memory: &Memtable) -> bool {
     is_much(by_rows + by_ranges, all)
 }
 
-/// The most range erases that are looked at.
+/// At most this many range erases of a memtable are looked at.
 const MOST_ERASES: usize = 16;
 
 #[cfg(test)]

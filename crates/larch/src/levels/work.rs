@@ -1,4 +1,4 @@
-//! A merge of files that is to be done, as a value. It has the inputs, and everything that decides how the outputs
+//! The description of a merge of files that is to be done: the inputs, and everything that decides how the outputs
 //! are made. This module does not know why the merge was picked, nor which process does it.
 
 use super::pick;
@@ -20,7 +20,7 @@ pub struct MergeWork {
     pub to: usize,
     /// Why the files are merged.
     pub reason: CompactionReason,
-    /// The inputs, the newest first. The files of one source do not overlap each other.
+    /// The inputs in groups, the newest group first. The files of one group do not overlap each other.
     pub sources: Vec<Level>,
     /// Whether no deeper level has keys in the key range of the inputs.
     pub bottom: bool,

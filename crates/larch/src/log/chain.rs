@@ -16,11 +16,12 @@ pub struct UsedLog {
 /// `numbers` are the numbers of the logs, ascending. Returns the logs among them that may hold commits, each after
 /// the log that it continues. `open` opens a log. These logs are left out:
 ///
-/// * A log that has not begun. The exception is the log `oldest`, because the manifest may need it. If its
-///   beginning was lost, the commits of the log before it were in files already.
-/// * A log without commits that the next log does not continue: making this log failed.
-/// * A log whose commits were dropped by an earlier recovery, because commits before them were lost. The next log
-///   continues the log before the dropped one. It also says that the log that it continues is durable.
+/// * A log that has not begun. But the log `oldest` is never left out for this reason, because the manifest may
+///   need it. If the beginning of `oldest` was lost, the commits of the log before it were in files already.
+/// * A log without commits, if the next log does not continue it. Such a log is left from a failed attempt to make
+///   a log.
+/// * A log whose commits were dropped by an earlier recovery, because commits before them were lost. The log after
+///   such a log continues the log before it, and says that this earlier log is durable.
 ///
 /// # Errors
 ///
@@ -46,22 +47,23 @@ pub fn chain(numbers: &[u64], oldest: u64, open: impl Fn(u64) -> Result<LogReade
     Ok(chain)
 }
 
-/// The error that the log at `path` is missing, although the manifest says that it is the oldest log that the
-/// database needs.
+/// The error for a missing log at `path`, which is the oldest log that the database needs according to the
+/// manifest.
 pub fn oldest_is_missing(path: &Path) -> LogError {
     LogError::corrupt(path, 0, "it is missing, but the manifest needs it")
 }
 
-/// Where the first log of `chain` ended, if the second log says so.
+/// The end of the first log of `chain`, if the second log names this end.
 pub fn named_end(chain: &[UsedLog]) -> Option<KnownEnd> {
     let [log, next, later @ ..] = chain else { return None };
     let end = next.previous.filter(|previous| previous.number == log.number)?.end;
-    // A log ends only after its beginning has become durable, and then the log before it is durable, too.
+    // If a third log exists, the beginning of the second log became durable before the third log began. Then the
+    // first log is durable, too.
     Some(KnownEnd { is_durable: end.is_durable || !later.is_empty(), ..end })
 }
 
-/// The error that the log at `path` ends at `end`, which is earlier than the log `next` says. `proof` says why the
-/// missing part must have been synced.
+/// The error for a log at `path` that ends at `end`, although the log `next` names a later end for it. `proof`
+/// says why the missing part must have been synced.
 pub fn ends_too_early(path: &Path, end: u64, next: &Path, proof: &str) -> LogError {
     LogError::corrupt(path, end, format!("the log ends too early: in {}, {proof}", next.display()))
 }

@@ -1,8 +1,8 @@
 //! Reads the commits of a log file in order. It does not decide where a log ends and what a torn tail is; `record`
 //! does that.
 //!
-//! A record may have the right checksum and a payload that is no commit. Such a record cannot come from an
-//! unfinished write. So it is corruption wherever it lies, and it is never a torn tail.
+//! A record may have the right checksum and a payload that is no commit. An unfinished write cannot leave such a
+//! record. So even at the end of a log, such a record is corruption and not a torn tail.
 //!
 //! A reader belongs to one thread.
 
@@ -42,7 +42,7 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// The errors of [`RecordReader::open`]; the first record is damaged.
+    /// The errors of [`RecordReader::open`]; an error if the first record is damaged.
     pub fn open(disk: &dyn Disk, path: &Path, known_end: Option<KnownEnd>) -> Result<Self> {
         let mut records = RecordReader::open(disk, path, LogKind::WriteAhead, known_end)?;
         let header = records.header().copied();
@@ -77,8 +77,8 @@ impl LogReader {
         self.records.proof_of_sync()
     }
 
-    /// The header of the file; `None` if the creation of the file was torn. Then the file has never contained a
-    /// commit.
+    /// The header of the file. It is `None` if the creation of the file was not finished. Such a file has never
+    /// contained a commit.
     pub fn header(&self) -> Option<&Header> {
         self.records.header()
     }
@@ -96,7 +96,8 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or is corrupt. A torn tail is no error, see [`LogReader::tear`].
+    /// The file cannot be read, or is corrupt. An unfinished write at the end of the file is no error, see
+    /// [`LogReader::tear`].
     pub fn next_commit(&mut self) -> Result<Option<Commit<'_>>> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -141,8 +142,8 @@ impl LogReader {
         self.last
     }
 
-    /// The end of the log. Call it after the last commit was read. When the file is synced, the next log may store
-    /// this as the end of this log.
+    /// The offset at which the log ends. Call this after the last commit was read. When the file is synced, the
+    /// next log may store this offset as the end of this log.
     pub fn end(&self) -> u64 {
         self.records.end()
     }
@@ -152,8 +153,8 @@ impl LogReader {
         self.records.proven_end()
     }
 
-    /// If the log ended with an unfinished write that was cut off, returns this write. Call it after the last
-    /// commit was read.
+    /// The unfinished write at the end of the log, which the reader ignores; `None` if there is no such write.
+    /// Call this after the last commit was read.
     pub fn tear(&self) -> Option<&Tear> {
         self.records.tear()
     }

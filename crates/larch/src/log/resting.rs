@@ -1,5 +1,5 @@
-//! Files that are closed while nothing is written to them. So the log and the manifest of an idle database use no
-//! file descriptor. This module does not know what the files contain.
+//! Files that can be closed while nothing is written to them. Because of this, the log and the manifest of an idle
+//! database use no file descriptor. This module does not know what the files contain.
 //!
 //! ```text
 //! create ──► open ──► (rest) ──► synced, closed
@@ -7,8 +7,8 @@
 //!              └── write, read, cut ◄─┘
 //! ```
 //!
-//! * A file is closed only if every byte that was written to it was synced, and no call on it is under way. So a
-//!   sync of a closed file has nothing to do and succeeds.
+//! * A file is closed only if every byte that was written to it was synced, and no call on it is under way. So if
+//!   a closed file is to be synced, there is nothing to do, and the sync succeeds.
 //! * After a failed sync, every later write and sync of the file fails with the same error, even if the file was
 //!   closed in between. The reason is that the system may have dropped bytes that it could not write. If the file
 //!   were opened again, the system would not report this loss.
@@ -36,7 +36,7 @@ pub struct RestingDisk {
 struct Activity {
     /// How many calls have needed an open file.
     uses: AtomicU64,
-    /// Called when a file is opened. From then on, there is a file to close later.
+    /// Called when a file is opened, because somebody has to close this file later.
     opened: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -52,8 +52,8 @@ impl RestingDisk {
         Self { disk, files: Mutex::default(), activity: Arc::default() }
     }
 
-    /// From now on, calls `opened` each time a file is opened. It also calls `opened` once now, because a file may
-    /// be open already.
+    /// Sets a function that is called each time a file is opened. `opened` is also called once now, because a file
+    /// may be open already.
     pub fn on_open(&self, opened: impl Fn() + Send + Sync + 'static) {
         self.activity.opened.set(Box::new(opened)).ok();
         self.activity.opened();
@@ -68,7 +68,7 @@ impl RestingDisk {
     ///
     /// # Errors
     ///
-    /// The error of the first sync that failed. The file of that sync fails from then on.
+    /// The error of the first sync that failed. After this error, every write and sync of the same file fails.
     pub fn rest(&self) -> io::Result<()> {
         let files: Vec<Arc<RestingFile>> = self.files.lock().iter().filter_map(Weak::upgrade).collect();
         files.iter().map(|file| file.rest()).fold(Ok(()), Result::and)
@@ -165,7 +165,7 @@ struct FileState {
     users: usize,
     /// How many changes to the file have begun.
     writes: u64,
-    /// How many of these changes a sync has made durable.
+    /// How many of the changes a sync has made durable.
     synced: u64,
 }
 
@@ -254,10 +254,10 @@ impl File for RestingFile {
         self.check()?;
         let (file, writes) = {
             let mut state = self.state.lock();
-            // The file is closed, so everything in it was synced.
+            // A closed file has no bytes that were not synced, so there is nothing to do.
             let Some(file) = state.file.clone() else { return Ok(()) };
-            // A write that is under way may end after this sync has begun. So it does not count as synced, and the
-            // next sync makes it durable.
+            // Another call may be writing now, and its write may end after this sync has begun. Then this sync may
+            // miss the write. So if other calls use the file, no change counts as synced until a later sync.
             let others = state.users;
             state.users += 1;
             (file, if others == 0 { state.writes } else { state.synced })

@@ -1,5 +1,5 @@
-//! Threads, tasks and callbacks wait for commits to become durable, and share syncs. This module knows the versions
-//! of commits and the log that takes them, but not what commits hold.
+//! Threads, tasks and callbacks wait for commits to become durable, and share syncs. This module knows the
+//! versions of commits and the log to which commits are appended, but not the content of commits.
 //!
 //! ```text
 //! versions   1 ... 7 | 8 9 10 11 | 12 13 14
@@ -7,16 +7,17 @@
 //!                    | runs      | 12 will lead the next sync, which makes 12 to 14 durable
 //! ```
 //!
-//! The thread or worker that runs a sync *leads*. A sync makes everything durable that was appended before it
-//! began. When the sync ends, it wakes all waiters whose versions are durable. One of the remaining waiters leads
-//! the next sync: a thread if one waits, otherwise the worker. So each thread is woken only once, and a hundred
-//! commits that wait together cost two syncs. Wakers and callbacks are code of the program. So only the
-//! [worker](SyncPoint::serve) calls them, and it holds no lock meanwhile.
+//! The thread or worker that runs a sync is the one that *leads*. A sync makes everything durable that was
+//! appended before the sync began. When the sync has ended, the leading thread or worker wakes all waiters whose
+//! versions are durable. One of the remaining waiters leads the next sync: a thread if one waits, otherwise the
+//! worker. So each thread is woken only once, and a hundred commits that wait together cost two syncs. Wakers and
+//! callbacks are code of the program, which may do anything. So only the [worker](SyncPoint::serve) calls them,
+//! and it holds no lock while it calls them.
 //!
 //! Invariants:
 //! - At most one thread leads, and this thread waits only for the disk.
-//! - While nobody leads, no thread waits, and if a task waits, the worker was woken. So for each waiter, some
-//!   thread or worker will end the wait.
+//! - While nobody leads, no thread waits. If a task waits while nobody leads, the worker was woken. So the wait of
+//!   each waiter comes to an end.
 //! - After a failed sync, nothing more becomes durable. All waiters are woken and get the error. Commits that were
 //!   durable before the failure stay durable.
 //!
@@ -51,10 +52,10 @@ pub struct SyncPoint {
     worker: OnceLock<Arc<dyn Worker>>,
 }
 
-/// A callback. It is called when its commit is durable or a sync has failed.
+/// A callback for a commit. The worker calls it when the commit is durable or when a sync has failed.
 pub type Callback = Box<dyn FnOnce() + Send>;
 
-/// The place of a task in the queue of waiting tasks.
+/// A ticket stands for a task in the queue of waiting tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket {
     version: u64,
@@ -65,7 +66,7 @@ pub struct Ticket {
 #[derive(Debug, Default)]
 struct Queue {
     is_led: bool,
-    /// Whether the worker was woken and has not looked at the queue since.
+    /// Whether the worker was woken and has not yet looked at the queue after that.
     is_worker_woken: bool,
     next_number: u64,
     threads: BTreeMap<Ticket, Arc<WaitingThread>>,
@@ -127,7 +128,7 @@ impl Queue {
         Ticket { version: version.0, number: self.next_number }
     }
 
-    /// Whether the worker has to be woken now. If so, it counts as woken from now on.
+    /// Whether the worker has to be woken now. If so, this call already notes that the worker was woken.
     fn needs_worker(&mut self) -> bool {
         let has_work = !self.ready.is_empty() || (!self.is_led && !self.tasks.is_empty());
         has_work && !std::mem::replace(&mut self.is_worker_woken, true)
@@ -138,7 +139,7 @@ impl Queue {
     }
 }
 
-/// Takes out the waiters with version `last` or an older version.
+/// Removes the waiters with version `last` or an older version from `waiting`, and returns them.
 fn take_up_to<T>(waiting: &mut BTreeMap<Ticket, T>, last: u64) -> BTreeMap<Ticket, T> {
     let Some(next) = last.checked_add(1) else { return std::mem::take(waiting) };
     let later = waiting.split_off(&Ticket { version: next, number: 0 });
@@ -154,7 +155,7 @@ struct Leading<'p> {
 impl Drop for Leading<'_> {
     fn drop(&mut self) {
         if !self.has_synced {
-            // The disk has panicked. As after an error, nobody knows what the disk has done.
+            // The disk has panicked. As in the case of an error, nobody knows which bytes are durable now.
             let error = LogError::Io {
                 action: "sync",
                 file: self.point.log().path().to_owned(),
@@ -190,12 +191,12 @@ impl SyncPoint {
         drop(before);
     }
 
-    /// Notes that the commits up to `version` were appended to the log.
+    /// The writer calls this when the commits up to `version` were appended to the log.
     pub fn note_appended(&self, version: Version) {
         self.appended.store(version.0, Ordering::Release);
     }
 
-    /// Notes that all commits up to `version` are durable, because they are in files.
+    /// A flush calls this when all commits up to `version` are in files and therefore durable.
     pub fn note_durable(&self, version: Version) {
         self.durable.fetch_max(version.0, Ordering::AcqRel);
         self.end_waits(false);
@@ -214,12 +215,14 @@ impl SyncPoint {
     /// The outcome for the commits up to `version`: either they are durable, or a sync has failed and nobody knows
     /// whether they are durable. `None` if neither has happened yet.
     pub fn outcome(&self, version: Version) -> Option<Result<()>> {
-        // The error is read first: if a sync failed, every sync that succeeded before it has been noted already.
+        // The error is read before the durable version. So if there is an error, the durable version already
+        // includes every sync that succeeded before the failed one.
         let error = self.failed.get();
         if self.is_durable(version) { Some(Ok(())) } else { error.map(|error| Err(error.clone())) }
     }
 
-    /// Ends all waits with `error`, because a sync of the log has failed elsewhere. The first error is kept.
+    /// Ends all waits with `error`. The caller has synced the log without this sync point, and that sync has
+    /// failed. The first error is kept.
     pub fn fail(&self, error: &LogError) {
         self.failed.get_or_init(|| error.clone());
         self.end_waits(false);
@@ -229,7 +232,7 @@ impl SyncPoint {
     ///
     /// # Errors
     ///
-    /// A sync has failed, now or before, so it is not known whether these commits are durable.
+    /// This sync or an earlier one has failed, so nobody knows whether these commits are durable.
     pub fn wait(&self, version: Version) -> Result<()> {
         assert!(version.0 <= self.appended.load(Ordering::Acquire), "only what was appended can become durable");
         let outcome = || self.outcome(version);
@@ -241,8 +244,8 @@ impl SyncPoint {
         })
     }
 
-    /// Returns when `log` is durable up to the offset `end`. These bytes must have been appended. This is more than
-    /// waiting for a version, because a log also has records about the log itself.
+    /// Returns when `log` is durable up to the offset `end`. These bytes must have been appended. Waiting for a
+    /// version would not be enough, because some records of a log are no commits.
     ///
     /// # Errors
     ///
@@ -253,8 +256,8 @@ impl SyncPoint {
             if let Some(error) = self.failed.get() {
                 return Err(error.clone());
             }
-            // A sync that makes a later commit durable begins after this call, so it also makes the log durable up
-            // to `end`.
+            // The next version is not appended yet. A sync that makes it durable begins after this moment, so this
+            // sync also makes the log durable up to `end`.
             let later = Version(self.appended.load(Ordering::Acquire) + 1);
             if let Some(Turn::Lead) = self.turn(later) {
                 self.lead();
@@ -290,8 +293,8 @@ impl SyncPoint {
     /// Runs a sync. Only the thread that leads may call this.
     fn lead(&self) {
         let mut leading = Leading { point: self, has_synced: false };
-        // The version is read before the log is taken. So the log contains this version, or it is a later log than
-        // the log that contains it.
+        // The version is read first, and then the log. So this version is in the log or in an earlier log, and the
+        // sync makes it durable in both cases.
         let version = self.appended.load(Ordering::Acquire);
         match self.log().sync() {
             Ok(_) => _ = self.durable.fetch_max(version, Ordering::AcqRel),
@@ -300,7 +303,8 @@ impl SyncPoint {
         leading.has_synced = true;
     }
 
-    /// Wakes the waiters whose wait is over. If a sync has ended, the call also chooses who leads the next sync.
+    /// Wakes the waiters whose wait is over. If the caller has led a sync, this also chooses who leads the next
+    /// sync.
     fn end_waits(&self, has_led: bool) {
         let mut queue = self.queue.lock();
         if queue.is_empty() {
@@ -330,14 +334,15 @@ impl SyncPoint {
         &**self.worker.get().expect("no task waits before there is a worker")
     }
 
-    /// Wakes the worker. If the machine has no thread for the worker, does the worker's work here.
+    /// Wakes the worker. If the machine has no thread for the worker, this thread does the work of the worker.
     fn call_worker(&self) {
         self.worker().wake_first();
         self.worker().drive();
     }
 
-    /// `waker` is woken when all commits up to `version` are durable, or when a sync has failed. A task that waits
-    /// already has a `ticket`: then its waker is replaced. Returns false if there is nothing to wait for.
+    /// `waker` is woken when all commits up to `version` are durable, or when a sync has failed. If the task is
+    /// waiting already, it has a `ticket`, and `waker` replaces its earlier waker. Returns false if there is
+    /// nothing to wait for.
     pub fn wake_later(&self, version: Version, ticket: &mut Option<Ticket>, waker: Waker) -> bool {
         let mut queue = self.queue.lock();
         if self.outcome(version).is_some() {
@@ -377,13 +382,12 @@ impl SyncPoint {
         drop(task);
     }
 
-    /// The worker calls this after each wake. If a task waits and nobody leads, the call leads a sync. It also
-    /// wakes the tasks whose wait is over. The worker counts as woken until this call finds nothing to do, so
-    /// nobody wakes it meanwhile.
+    /// The worker calls this each time it was woken. If a task waits and nobody leads, the worker leads a sync. It
+    /// also wakes the tasks whose wait is over. Nobody wakes the worker again until this call finds nothing to do.
     ///
     /// # Errors
     ///
-    /// The sync that this call led failed. After such an error, as after a panic, the caller has to call this
+    /// The sync that this call led has failed. After an error or a panic, the worker has to call this function
     /// again. The next call wakes the tasks that waited for the sync.
     pub fn serve(&self) -> Result<Polled> {
         let leads = {
@@ -399,10 +403,12 @@ impl SyncPoint {
             }
         }
         let ready = std::mem::take(&mut self.queue.lock().ready);
-        // The called code may drop a database. That drop must not wait here for background work of the database.
+        // A waker or callback may drop a database. This drop must not wait for background work, because this
+        // thread may have to do that work.
         let duty = Duty::take();
         for task in ready {
-            // A panic was reported when it happened. It must not keep other tasks from being woken.
+            // If a waker or callback panics, the other tasks must still be woken. The panic itself was reported
+            // when it happened.
             let call = AssertUnwindSafe(|| match task {
                 Task::Waker(waker) => waker.wake(),
                 Task::Callback(callback) => callback(),

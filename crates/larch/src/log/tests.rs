@@ -35,8 +35,8 @@ fn writer(disk: &dyn Disk) -> LogWriter {
     LogWriter::begin(file, 99, 3, Some(Previous { number: 2, end: KnownEnd::durable(640) })).expect("the disk works")
 }
 
-/// Returns the versions in the file. If reading ends with an error, it also returns the error. Checks that the ops
-/// of each version are the result of [`ops_of`].
+/// Reads the log at [`PATH`]. Returns the versions in it, and the error if reading ends with an error. Checks that
+/// the ops of each version are the result of [`ops_of`].
 fn read(disk: &SimDisk) -> (Vec<u64>, Option<String>) {
     let mut reader = match LogReader::open(disk, Path::new(PATH), None) {
         Ok(reader) => reader,
@@ -103,7 +103,7 @@ fn a_commit_has_the_bytes_of_the_format_page() {
 /// The name of the log file that follows the log of [`writer`].
 const NEXT: &str = "000004.log";
 
-/// A log that follows the log of `writer`, which has the number 3.
+/// Makes the log that follows the log of `writer`. The log of `writer` has the number 3.
 fn follower(disk: &dyn Disk, writer: &LogWriter) -> LogWriter {
     let file = EmptyLog::create(disk, Path::new(NEXT)).expect("the disk works");
     let mut next = LogWriter::prepare(file, 77, 4).expect("the disk works");
@@ -219,8 +219,8 @@ fn a_failed_sync_of_the_log_before_refuses_everything() {
     assert_eq!(next.file().synced_end(), 64, "no record may say that it is durable");
 }
 
-/// Checks that a log with these payloads has the versions `whole`, and is corrupt at its last record because of
-/// `why`.
+/// Writes a log with these payloads. Checks that a reader finds the versions `whole`, and then that the last
+/// record is corrupt for the reason `why`.
 fn check_corrupt(payloads: &[&[u8]], whole: &[u64], why: &str) {
     let disk = SimDisk::new(1);
     let header = Header::new(LogKind::WriteAhead, 5, 3, None);
@@ -268,8 +268,8 @@ fn a_batch_whose_order_one_version_would_lose_is_not_written() {
     writer(&*disk).append_commit(Version(2), &ops).expect("it does not get here");
 }
 
-/// Recovery returns a prefix of the commits in commit order. The prefix contains every commit whose durability was
-/// acknowledged.
+/// Recovery returns a prefix of the commits in commit order. If a wait for a commit has succeeded, the commit is
+/// in this prefix.
 #[test]
 fn recovery_gives_a_prefix_that_contains_every_durable_commit() {
     for seed in seeds(300) {
@@ -288,7 +288,7 @@ fn recovery_gives_a_prefix_that_contains_every_durable_commit() {
             }
             versions.push(version);
             if random.random_bool(0.3) {
-                // The test waits for any of the commits, not only for the last one.
+                // The test waits for one of the commits at random, not always for the last one.
                 let index = random.random_range(0..versions.len());
                 match point.wait(Version(versions[index])) {
                     Ok(()) => durable = durable.max(index + 1),
@@ -337,7 +337,7 @@ fn a_failed_sync_refuses_everything_after_it() {
     disk.fail_operation(1, ErrorKind::Other);
     let error = point.wait(second).expect_err("the sync fails").to_string();
     assert!(error.starts_with(&format!("cannot sync {PATH}: ")), "{error}");
-    // The disk works again, but the log still refuses everything.
+    // Syncs of the disk succeed again, but the log still refuses every write and every wait.
     assert_eq!(point.wait(second).expect_err("it stays refused").to_string(), error);
     assert_eq!(append(&mut writer, &point, 3).expect_err("it stays refused").to_string(), error);
     point.wait(first).expect("it was durable before");
@@ -345,7 +345,7 @@ fn a_failed_sync_refuses_everything_after_it() {
     assert_eq!(writer.file().synced_end(), first_end);
 }
 
-/// A gate for the syncs of a disk. While it is shut, syncs wait until it is opened again.
+/// A gate through which the syncs of a disk go. While the gate is shut, syncs wait until it is opened again.
 #[derive(Debug)]
 pub(in crate::log) struct Gate {
     is_open: Mutex<bool>,
@@ -362,7 +362,7 @@ pub(in crate::log) struct GatedDisk(pub Arc<SimDisk>, pub Arc<Gate>);
 struct GatedFile(Arc<dyn File>, Arc<Gate>);
 
 impl Gate {
-    /// A gate that is open. `fails` says whether the syncs that have to wait fail.
+    /// Makes a gate that is open. `fails` says whether a sync fails if it had to wait at the gate.
     pub fn new(fails: bool) -> Arc<Self> {
         Arc::new(Self { is_open: Mutex::new(true), changed: Condvar::new(), arrived: AtomicUsize::new(0), fails })
     }
@@ -476,8 +476,8 @@ fn wait_in_a_crowd(fails: bool) -> (Vec<Result<(), LogError>>, usize) {
                 point.wait(version)
             })
         }));
-        // All ten threads are about to wait. The gate may open before some of them wait, but that only makes the
-        // test easier to pass.
+        // All ten threads are about to wait for their commits. If the gate for syncs opens before some of them
+        // wait, the test proves less, but it does not fail.
         while started.load(Ordering::SeqCst) < 10 {
             thread::yield_now();
         }

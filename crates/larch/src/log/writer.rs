@@ -1,5 +1,5 @@
-//! Appends commits to a log file. It neither syncs nor decides when a log ends. Its owner does both: it syncs a log
-//! that is long enough, and begins a new log that continues it.
+//! Appends commits to a log file. The writer neither syncs the log nor decides when the log ends. The owner of the
+//! writer does both: when a log is long enough, the owner syncs it, and begins a new log that continues it.
 //!
 //! Thread safety: a writer belongs to one thread at a time.
 
@@ -34,8 +34,8 @@ impl LogWriter {
         Self::create(file, &Header::new(LogKind::WriteAhead, log_id, number, previous))
     }
 
-    /// Prepares the log `number` in an empty file. It makes a header durable which says that the first record names
-    /// the previous log. The log begins once it [`follows`](Self::follow) the previous log.
+    /// Prepares the log `number` in an empty file, and makes its header durable. The header says that the first
+    /// record names the previous log. The log begins when [`LogWriter::follow`] writes this record.
     ///
     /// # Errors
     ///
@@ -52,7 +52,8 @@ impl LogWriter {
     ///
     /// The errors of [`RecordWriter::go_on`].
     pub fn ended(disk: &dyn Disk, path: &Path, end: u64) -> Result<Self> {
-        // The id 0 does no harm, because no record that needs the id of the log will be appended.
+        // The id of the log is not known here. An id of 0 does no harm, because only appended records need the id,
+        // and none will be appended.
         Ok(Self { records: RecordWriter::go_on(disk, path, 0, end)?, begin_end: end, last: None })
     }
 
@@ -100,8 +101,8 @@ impl LogWriter {
         self.last
     }
 
-    /// If the log and the previous log were synced, appends a note that says so, unless the last record says so
-    /// already.
+    /// If this log and the previous log were synced, appends a note that says so. If the last record says it
+    /// already, does nothing.
     ///
     /// # Errors
     ///
@@ -114,7 +115,8 @@ impl LogWriter {
         }
     }
 
-    /// If a commit has failed, makes sure durably that this commit is not in the log.
+    /// If appending a commit has failed, removes from the log what was written of this commit, and makes the
+    /// removal durable.
     ///
     /// # Errors
     ///
@@ -123,8 +125,8 @@ impl LogWriter {
         self.records.mend()
     }
 
-    /// Appends a note that says how much of the log is durable. This is for a log to which nothing will be written
-    /// for some time.
+    /// Appends a note that says how much of the log is durable. Use this for a log that gets no commits for some
+    /// time.
     ///
     /// # Errors
     ///

@@ -11,8 +11,8 @@ use sst::{KnownGap, Meta, Slice, Sst};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// A file on the disk. One or several tables see it. It is removed when no table sees it any more and no reader
-/// uses it.
+/// A file on the disk. One or several tables see it. When no table sees the file any more and no reader uses it,
+/// the file is removed from the disk.
 #[derive(Debug)]
 struct DiskFile {
     file: Arc<PagedFile>,
@@ -37,13 +37,15 @@ pub struct DbFile {
     pub epoch: u64,
     /// The part of the file that the table sees.
     pub sst: Arc<Sst>,
-    /// The range erases of this file up to this version were treated already: files whose rows they hide got
-    /// slices, if that was worth it.
+    /// The range erases of this file up to this version are done: the files whose rows they hide have slices that
+    /// leave out these rows, if that was worth the work.
     pub cut_through: AtomicU64,
-    /// About how many bytes of this file are hidden by range erases in newer files and are not left out by a slice.
+    /// An estimate of how many bytes of this file range erases in newer files hide, without the bytes that the
+    /// slice leaves out.
     pub hidden_bytes: AtomicU64,
-    /// About how many bytes of this file's rows are within its own range erases with versions up to `cut_through`.
-    /// A flush or a merge has kept these rows because a reader could still need them.
+    /// This file may have rows with keys within its own range erases. This is an estimate of the bytes of these
+    /// rows, for range erases with versions up to `cut_through`. A flush or a merge has kept these rows because a
+    /// reader could still need them.
     pub self_hidden_bytes: AtomicU64,
     on_disk: Arc<DiskFile>,
 }
@@ -54,11 +56,12 @@ impl DbFile {
         self.sst.meta.file_bytes
     }
 
-    /// The memory that the description of the file takes, in bytes, without its pages: about 1 KiB. If several
-    /// tables see the file, each of them counts this memory.
+    /// The memory that the description of the file takes, in bytes, without the pages of the file: about 1 KiB. If
+    /// several tables see the file, this memory is counted for each of them.
     pub fn memory_bytes(&self) -> u64 {
-        /// The memory beside the values themselves: two counts before each of five shared values, the allocator's
-        /// header before each of nine allocations, and a lock around the handle of an open file.
+        /// Memory in addition to the values themselves. Each of five shared values has two reference counts before
+        /// it. Each of nine allocations has a header of the allocator. There is also a lock around the handle of
+        /// an open file.
         const BESIDE_BYTES: usize = 5 * 16 + 9 * 16 + 64;
         let Sst { file, meta, slice, known_gap, .. } = &*self.sst;
         let fixed = size_of::<Self>() + size_of::<Sst>() + size_of::<DiskFile>() + size_of::<PagedFile>();
@@ -74,14 +77,14 @@ impl DbFile {
         self.sst.file.path()
     }
 
-    /// Removes the file from the disk when no reader uses it any more. It is for files that the newest file set
-    /// does not have.
+    /// Lets the file be removed from the disk when no reader uses it any more. Call this only for a file that the
+    /// newest file set does not have.
     pub fn discard(&self) {
         self.on_disk.obsolete.store(true, Ordering::Release);
         self.sst.file.kill();
     }
 
-    /// A pointer that is the same for all tables that see the file.
+    /// A pointer that identifies the file on the disk: it is the same for all tables that see the file.
     pub(super) fn identity(&self) -> *const PagedFile {
         Arc::as_ptr(&self.on_disk.file)
     }
@@ -110,7 +113,7 @@ impl DbFile {
     }
 }
 
-/// Opens the files that edits name. Opening registers their names and reads nothing.
+/// Opens the files that edits name. Opening a file registers its name and reads nothing.
 #[derive(Clone, Debug)]
 pub struct FileOpener {
     /// The directory of the files.
@@ -123,20 +126,20 @@ pub struct FileOpener {
     pub prefer_flat: bool,
     /// Files that were opened before an edit names them.
     pub early: EarlyFiles,
-    /// Files of a file set that was read earlier, by their numbers. They are not opened again.
+    /// The files of a file set that was read earlier, by their numbers. If an edit names one of these files, it is
+    /// not opened again.
     pub known: Arc<HashMap<u64, Arc<DbFile>>>,
-    /// Removes files that no file set has any more.
+    /// Removes the files that are in no file set any more.
     pub leftovers: Arc<Leftovers>,
 }
 
-/// Files that were opened before an edit names them, by their numbers. They are opened early so that their pages
-/// can be loaded before the install.
+/// Files that are open although no edit names them yet, by their numbers. They are opened early so that their
+/// pages can be loaded before the install.
 #[derive(Clone, Debug, Default)]
 pub struct EarlyFiles(Arc<Mutex<HashMap<u64, Arc<DbFile>>>>);
 
 impl FileOpener {
-    /// The same opener, but it knows `files` already and does not open them again. `files` has the files by their
-    /// numbers.
+    /// The same opener with `files` as the files that are open already. `files` has them by their numbers.
     pub fn knowing(&self, files: HashMap<u64, Arc<DbFile>>) -> Self {
         Self { known: Arc::new(files), ..self.clone() }
     }
@@ -146,8 +149,8 @@ impl FileOpener {
         self.directory.join(sst_name(number, epoch))
     }
 
-    /// Opens a file that an edit will name. The number must not have been used before. The next call of
-    /// [`Self::open`] for this number returns the same file.
+    /// Opens a file that an edit will name later. No other file may have had the number of this file. The next
+    /// call of [`Self::open`] with this number returns the same file.
     pub fn open_early(&self, new: &NewFile) -> Arc<DbFile> {
         let file = self.open(new.number, new.epoch, new.version_offset, new.meta.clone());
         self.early.0.lock().insert(new.number, file.clone());
@@ -208,15 +211,16 @@ pub fn sst_name(number: u64, epoch: u64) -> String {
     format!("{number:08}-{epoch}.sst")
 }
 
-/// The number of file numbers to skip if files with the next numbers may also be made elsewhere. Then two different
-/// files hardly ever get the same name. `random` may be any number.
+/// Another process may make files with the same next numbers, for example for a copy of the database. To avoid
+/// this, a writer skips so many file numbers. Then two different files hardly ever get the same name. `random` may
+/// be any number.
 pub fn number_distance(random: u64) -> u64 {
     1 + (random >> 20)
 }
 
 /// The name of an SST in a directory that may have files of several databases. The name contains the id of the
-/// file: if two copies of one database are written separately, they make files with the same number and epoch.
-/// `name` comes from [`sst_name`].
+/// file, because two copies of one database may make different files with the same number and epoch. `name` comes
+/// from [`sst_name`].
 pub fn shared_name(name: &str, file_id: u64) -> String {
     format!("{}-{file_id:016x}.sst", name.trim_end_matches(".sst"))
 }

@@ -1,5 +1,5 @@
-//! The files in the directory of a database: their names, who removes files, and what keeps them. This module does
-//! not know what the files contain.
+//! The files in the directory of a database: their names, which code removes files, and what keeps files from
+//! being removed. This module does not know what the files contain.
 
 pub mod fresh;
 pub mod lease;

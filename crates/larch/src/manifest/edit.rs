@@ -26,10 +26,10 @@
 //! extension: fields that later releases may add, see sst::format::field
 //! ```
 //!
-//! An edit has the form of a numbered field. If a reader does not know its tag, it skips the edit if the tag is 128
-//! or more. Otherwise it refuses the edit and names the tag. Manifests without the feature
-//! [`EDIT_FIELDS`](crate::base::record::EDIT_FIELDS) have the same edits. But in these manifests, neither edits nor
-//! the options in them have lengths and extensions.
+//! An edit has the form of a numbered field. If a reader does not know the tag of an edit, and the tag is 128 or
+//! more, the reader skips the edit. If the unknown tag is less than 128, the reader refuses the edit and names the
+//! tag. Manifests without the feature [`EDIT_FIELDS`](crate::base::record::EDIT_FIELDS) have the same edits in a
+//! shorter form: neither the edits nor the options in them have a length or an extension.
 //!
 //! A record of the manifest is a sequence of edits that take effect together.
 
@@ -43,20 +43,20 @@ use sst::format::varint;
 use sst::{KeyBounds, Meta, RowRanges, Slice, Version};
 use std::ops::Range;
 
-/// The most ranges of rows in a slice. This limit keeps the memory for each file small.
+/// A slice has at most this many ranges of rows, so that the description of a file takes little memory.
 pub const MAX_RANGES: usize = 8;
 
 /// How the end of an edit is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// Edits have no separator: a reader must know all fields of an edit to find the end of the edit.
+    /// An edit says nothing about its length: a reader must know all fields of an edit to find its end.
     Plain,
     /// Each edit is a numbered field with its length.
     Fields,
 }
 
 impl Framing {
-    /// The framing in a manifest with these feature bits in its header.
+    /// The framing in a manifest whose header has the feature bits `features`.
     pub fn of(features: u32) -> Self {
         if features & EDIT_FIELDS == 0 { Self::Plain } else { Self::Fields }
     }
@@ -73,7 +73,7 @@ pub struct NewFile {
     pub number: u64,
     /// The epoch of the writer that created the file. It is also in the file's name.
     pub epoch: u64,
-    /// The number that is added to the versions in the file.
+    /// A reader adds this number to each version in the file.
     pub version_offset: u64,
     /// The description of the file, which is also in its footer.
     pub meta: Meta,
@@ -85,7 +85,7 @@ pub struct NewFile {
 pub enum Edit {
     /// The identity of the database. It is the first edit of every manifest.
     Database(u64),
-    /// The epoch of a new writer, which is in the names of its files.
+    /// A new writer has begun, with this epoch. The epoch is in the names of the files that it makes.
     Epoch(u64),
     /// A new table.
     Table {
@@ -100,10 +100,10 @@ pub enum Edit {
     AlterTable {
         /// The table.
         id: TableId,
-        /// The first file number under these options. Files with smaller numbers may have been written under other
-        /// options.
+        /// Files with this number or a greater one were written with these options. Files with smaller numbers may
+        /// have been written with other options.
         since: u64,
-        /// All options of the table. The column groups are the same as before.
+        /// All options of the table. The column groups never change.
         options: TableOptions,
     },
     /// A table is dropped. Its files leave the file set.
@@ -119,7 +119,7 @@ pub enum Edit {
         /// The number of the file.
         number: u64,
     },
-    /// A second table also sees a file. It sees the same part of the file, in the same level.
+    /// Another table sees a file that a table sees already. It sees the same part of the file, in the same level.
     ShareFile {
         /// The table that sees the file already.
         table: TableId,
@@ -127,7 +127,7 @@ pub enum Edit {
         level: u8,
         /// The number of the file.
         number: u64,
-        /// The table that also sees the file from now on.
+        /// The other table, which sees the file from now on.
         to: TableId,
     },
     /// A table sees another part of a file from now on.
@@ -159,7 +159,7 @@ pub enum Edit {
         /// How the entries of the index are stored.
         options: TableOptions,
     },
-    /// An index changes its state, or moves to another table that has the rows of the old table.
+    /// An index changes its state, or from now on belongs to another table that has the rows of the old table.
     AlterIndex {
         /// The table with the entries of the index.
         id: TableId,
@@ -168,15 +168,16 @@ pub enum Edit {
         /// The new state of the index.
         state: IndexState,
     },
-    /// This log is the oldest log that is needed. The rows of all logs with smaller numbers are in files.
+    /// The log with this number is the oldest log that is needed. The rows of all logs with smaller numbers are in
+    /// files.
     OldestLog(u64),
-    /// File numbers from this number on are free.
+    /// No file has this number or a greater one yet.
     NextNumber(u64),
     /// Every commit up to this version is in files or in logs that are still needed.
     LastVersion(Version),
     /// Every commit up to this version is in files. A database opened read-only shows this version.
     FlushedVersion(Version),
-    /// Table ids from this id on are free.
+    /// No table has this id or a greater one yet.
     NextTable(u32),
     /// The oldest release that must be able to read what the writer of this manifest writes.
     WrittenFor(String),
@@ -210,8 +211,8 @@ impl Edit {
         matches!(self, Self::Index { .. } | Self::AlterIndex { .. } | Self::DropTable(_))
     }
 
-    /// Whether this edit takes files or memtables out of the view. They are freed when no reader holds an older
-    /// view.
+    /// Whether this edit removes files or memtables from the newest view. They are freed when no reader holds an
+    /// older view any more.
     pub fn frees(&self) -> bool {
         matches!(self, Self::RemoveFile { .. } | Self::DropTable(_) | Self::OldestLog(_))
     }
@@ -295,8 +296,8 @@ impl Edit {
         }
     }
 
-    /// Takes one edit off the front of `bytes`. `None` stands for an edit of a newer release that this release may
-    /// skip.
+    /// Takes one edit off the front of `bytes`. The result is `None` if a newer release has added this edit and
+    /// this release may skip it.
     ///
     /// # Errors
     ///
@@ -330,8 +331,8 @@ impl Edit {
         }
     }
 
-    /// Takes the fields of an edit with a known tag off the front of `bytes`. `None` if the fields are malformed.
-    /// Then `why` may hold a more precise reason.
+    /// Takes the fields of an edit with a known tag off the front of `bytes`. The result is `None` if the fields
+    /// are malformed. In this case, `why` may get a more precise reason.
     fn decode_fields(tag: u8, bytes: &mut &[u8], framing: Framing, why: &mut Unreadable) -> Option<Self> {
         if tag == 1 {
             let (id, rest) = bytes.split_first_chunk()?;
@@ -470,8 +471,8 @@ fn encode_slice(out: &mut Vec<u8>, slice: Option<&Slice>) {
     }
 }
 
-/// Takes a slice off the front of `bytes`. The inner `None` is the whole file. The outer `None` means that the
-/// slice is malformed.
+/// Takes a slice off the front of `bytes`. The result is `None` if the slice is malformed, and `Some(None)` if the
+/// whole file is visible.
 fn decode_slice(bytes: &mut &[u8]) -> Option<Option<Slice>> {
     let (&sliced, rest) = bytes.split_first()?;
     *bytes = rest;
@@ -674,7 +675,8 @@ mod tests {
         check(b"\x02\x04\x09\x80\x01x", Ok(Some(Edit::Epoch(9))));
         check(b"\x02\x04\x09\x07\x01x", Err("in edit 2, field 7"));
         check(b"\x11\x03\x09\x01\x04", Err("flags 0x4 of an index"));
-        // The numbers of the options of a table are separate from the numbers of the fields of an edit.
+        // The options of a table and the fields of an edit are numbered separately, so both may use the same
+        // number.
         let name = "t".to_owned();
         let edit = Edit::Table { id: TableId(1), name, options: TableOptions::default() };
         let with_option = |number: u8| {

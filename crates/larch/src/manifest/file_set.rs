@@ -1,9 +1,10 @@
-//! The files of all tables at one moment, as an immutable value. This module does not know how it is stored on
-//! disk.
+//! The files of all tables at one moment, as an immutable value. This module does not know how this value is
+//! stored on disk.
 //!
 //! Invariants: the files of level 0 are ordered from newest to oldest and may overlap. The files of every other
-//! level are ordered by key and do not overlap, except where their bounds were cut to the same bytes. For each key,
-//! the versions in a level are newer than the versions in deeper levels.
+//! level are ordered by key and do not overlap. But if bounds are too long, they are cut, and then neighbouring
+//! files may have the same bounds. For each key, the versions in a level are newer than the versions in deeper
+//! levels.
 
 use super::db_file::{DbFile, FileOpener, sst_name};
 use super::edit::{Edit, NewFile};
@@ -32,10 +33,10 @@ pub struct FileSet {
     pub epoch: u64,
     /// The tables with their files.
     pub tables: Tables,
-    /// The files that several tables see, by file number. The value is the number of tables that see the file,
-    /// minus one.
+    /// How many tables see a file in addition to the first, by the number of the file. Files that only one table
+    /// sees are not in this map.
     shared: RedBlackTreeMap<u64, u32, archery::ArcK>,
-    /// The smallest number of a log that is still needed.
+    /// The number of the oldest log that is still needed.
     pub oldest_log: u64,
     /// The next file number that is free.
     pub next_number: u64,
@@ -45,7 +46,8 @@ pub struct FileSet {
     pub flushed_version: Version,
     /// The next free table id.
     pub next_table: u32,
-    /// See [`Edit::WrittenFor`]. `None` if the manifest was written before this kind of edit existed.
+    /// See [`Edit::WrittenFor`]. It is `None` if an earlier release, which did not know this edit, has written the
+    /// manifest.
     pub written_for: Option<String>,
 }
 
@@ -55,7 +57,7 @@ pub enum EditRefusal {
     /// The table does not exist. It may have been dropped.
     #[error("table {} is not there", .0.0)]
     NoTable(TableId),
-    /// The edit contradicts the file set, or itself.
+    /// The edit contradicts the file set, or two parts of the edit contradict each other.
     #[error("{0}")]
     Contradiction(String),
 }
@@ -72,13 +74,13 @@ impl FileSet {
         Self { database, next_number: 1, ..Self::default() }
     }
 
-    /// Applies `edit`. It adds the files that leave the set to `removed`. The caller discards these files when the
-    /// edit is durable.
+    /// Applies `edit`. Files that no table sees any more are added to `removed`. The caller discards these files
+    /// when the edit is durable.
     ///
     /// # Errors
     ///
-    /// The reason why the edit cannot be applied. In this case, a part of the edit may have been applied. The
-    /// greatest possible number, table id and version are refused, because no later ones could follow.
+    /// The reason why the edit cannot be applied. After an error, a part of the edit may have been applied. The
+    /// greatest possible file number, table id and version are refused, because there would be no next one.
     pub fn apply(
         &mut self,
         edit: &Edit,
@@ -181,8 +183,8 @@ impl FileSet {
         self.change(id, |table| table.info = info)
     }
 
-    /// The name of the table with the entries of `index`, for use in messages. Refuses an index that the table
-    /// cannot have.
+    /// The name of the table with the entries of `index`, for use in messages. Returns an error if the table
+    /// cannot have this index.
     fn index_name(&self, index: &IndexInfo) -> Result<String, EditRefusal> {
         let table = &self.table(index.table)?.info;
         if table.index.is_some() {
@@ -217,8 +219,8 @@ impl FileSet {
         self.add_file(*table, *level, file)
     }
 
-    /// Lets the table `to` see a file that `table` sees already. It sees the same part of the file, in the same
-    /// level.
+    /// Lets the table `to` see a file that `table` sees already. `to` sees the same part of the file as `table`,
+    /// in the same level.
     fn share_file(&mut self, (table, level, number): (TableId, u8, u64), to: TableId) -> Result<(), EditRefusal> {
         let file = self.find_file(table, level, number)?.clone();
         let (from, to_table) = (self.table(table)?, self.table(to)?);
@@ -251,17 +253,17 @@ impl FileSet {
             }
         }
         let sliced = Arc::new(file.sliced(slice.cloned()));
-        // A bound of the file has moved inward, so its place in the level may have changed.
+        // The bounds of the file may have changed, so its place in the order of the level may have changed, too.
         self.take_file(table, level, number)?;
         self.add_file(table, level, sliced)
     }
 
-    /// Refuses a database if `release` cannot read one of its files or the options of one of its tables. No later
+    /// Returns an error if `release` cannot read one of the files or the options of one of the tables. No later
     /// write could make such a database readable for `release`.
     ///
     /// # Errors
     ///
-    /// [`Error::BadOptions`], which names the file and the feature, or the index or the table.
+    /// [`Error::BadOptions`] with a message. The message names the file and its feature, the index, or the table.
     pub fn check_readable_by(&self, release: Release) -> Result<()> {
         if let Some(index) = self.tables.indexes().next().filter(|_| !release.reads_indexes()) {
             return Err(Error::BadOptions(format!(
@@ -312,7 +314,7 @@ impl FileSet {
         file.ok_or_else(|| not_there(table, level, number))
     }
 
-    /// Notes that one table no longer sees `file`. If no other table sees the file, it is added to `removed`.
+    /// One table no longer sees `file`. If no other table sees this file, it is added to `removed`.
     fn hide(&mut self, file: &Arc<DbFile>, removed: &mut Vec<Arc<DbFile>>) {
         match self.shared.get(&file.number).copied() {
             None => removed.push(file.clone()),
@@ -329,7 +331,7 @@ impl FileSet {
         self.tables.change(&table, change).ok_or(EditRefusal::NoTable(table))
     }
 
-    /// Adds `file` to a level. Its place in the level follows from its keys, or in level 0 from its age.
+    /// Adds `file` to a level. In level 0, its place follows from its age, and in other levels from its keys.
     ///
     /// # Errors
     ///
@@ -343,8 +345,8 @@ impl FileSet {
         self.change(table, |files| {
             let files = files.level_mut(level);
             let at = files.partition_point(place);
-            // Two files with the same number would have no order. Only the neighbour is compared, so a file with
-            // this number elsewhere in the level is not found.
+            // Two files with the same number would have no order. Only the next file in the order is compared, so
+            // this check does not find every file of the level with the same number.
             if files.get(at).is_some_and(|other| other.number == file.number) {
                 return Err(format!("file {} is in level {level} of table {} already", file.number, table.0).into());
             }
@@ -378,11 +380,13 @@ impl FileSet {
             Edit::NextTable(self.next_table),
         ];
         let written_for = self.written_for.clone().map(Edit::WrittenFor);
-        // For each file, the table that named it first, and in which level. Later tables share the file.
+        // For each file, the table whose edits named the file first, and the level. If another table sees the
+        // file, it gets an edit that shares the file.
         let mut named: HashMap<*const PagedFile, (TableId, u8)> = HashMap::new();
         let mut slices: Vec<Edit> = Vec::new();
         let mut edits = Vec::new();
-        // The id of an index may be less than the id of its table, if the table was renamed.
+        // An index may have a smaller id than its table, if the table was renamed. So indexes come after all other
+        // tables.
         let tables = self.tables.values().filter(|table| table.info.index.is_none());
         for table in tables.chain(self.tables.indexes()) {
             let TableInfo { id, name, options, since, index } = &*table.info;
@@ -390,7 +394,7 @@ impl FileSet {
                 None => Edit::Table { id: *id, name: name.clone(), options: options.clone() },
                 Some(index) => Edit::Index { info: IndexInfo::clone(index), options: options.clone() },
             });
-            // The edit is needed only if the table has a file older than `since`.
+            // This edit is needed only if a file of the table has a number below `since`.
             if table.files().any(|(_, file)| file.number < *since) {
                 edits.push(Edit::AlterTable { id: *id, since: *since, options: options.clone() });
             }
@@ -416,7 +420,7 @@ impl FileSet {
                         }
                     }
                 }
-                // At first, the whole file is shared. The slice is applied in the end.
+                // The edits first share the whole file. An edit at the end applies the slice.
                 if sst.slice.is_some() {
                     slices.push(Edit::SliceFile { table: *id, level, number, slice: sst.slice.as_deref().cloned() });
                 }

@@ -34,7 +34,7 @@ impl Scrubbed {
         Self { machine, disk, db, events }
     }
 
-    /// Lets `seconds` pass, one second at a time. In each second it runs the background work that is due.
+    /// Lets `seconds` pass, one second at a time. After each second it runs the background work that is due.
     fn pass(&self, seconds: u64) {
         for _ in 0..seconds {
             self.machine.clock.sleep(Duration::from_secs(1));
@@ -62,8 +62,8 @@ fn fill(db: &Database) {
     let table = db.table_with("t", options).expect("the disk works");
     let mut snapshots = Vec::new();
     for round in 0u32..3 {
-        // The files stay small and hide few rows of each other. Otherwise the table would be compacted once it is
-        // at rest.
+        // The files stay small, and the rows of a newer file hide only few rows of an older file. If they hid
+        // many, the table would be compacted as soon as it is at rest.
         for row in 0..if round == 0 { 300 } else { 40 } {
             let value = if row % 40 == 0 { vec![b'l'; 900] } else { vec![b's'; 30] };
             table.insert_parts(format!("row{row:04}"), &[&value[..], b"cold"]).expect("the disk works");
@@ -86,7 +86,8 @@ fn every_page_is_read_at_the_rate_and_none_again_within_the_hour() {
     assert!(before.scrubbed_bytes < bytes / 2);
     of.pass(bytes / RATE / 2);
     let half = of.db.metrics();
-    // The first piece, with the bytes of one second, begins at once. The last page of a piece may exceed the rate.
+    // The first piece begins at once, and has as many bytes as the rate allows in one second. The last page of a
+    // piece may go beyond this number of bytes.
     assert!(half.scrubbed_bytes - before.scrubbed_bytes <= bytes / 2 + 2 * RATE, "{} of {bytes}", half.scrubbed_bytes);
     assert_eq!(half.scrub_rounds, 0);
     of.pass(bytes / RATE + 5);
@@ -106,7 +107,7 @@ fn every_page_is_read_at_the_rate_and_none_again_within_the_hour() {
 #[test]
 fn damage_is_counted_listed_and_said_although_the_page_is_in_memory() {
     let (of, table, bytes) = filled(2, RATE);
-    // The whole table is in memory, so no read of a row meets the damage.
+    // The whole table is in memory, so reads of rows do not find the damage on disk.
     table.warm(..).expect("the disk works");
     let entries = of.disk.list(Path::new("db")).expect("the disk works");
     let sst = entries.into_iter().find(|entry| entry.name.ends_with(".sst")).expect("it was flushed");

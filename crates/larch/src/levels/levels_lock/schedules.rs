@@ -1,4 +1,4 @@
-//! Tests under many schedules everything that the lock promises about who has it.
+//! Tests the lock under many schedules of its threads: a change has the lock alone, and every wait ends.
 
 use super::LevelsLock;
 use os::sync::Arc;

@@ -1,7 +1,8 @@
-//! Finds out which workers live. The beats of the workers tell this. It reads no clock and no disk.
+//! Finds out which workers live. A worker makes a *beat* from time to time: a file whose name contains a count
+//! that grows with each beat. This module reads no clock and no disk.
 //!
-//! A worker lives if the count in its beat has grown lately. A beat that exists at the first look proves nothing,
-//! because its worker may have died long ago.
+//! A worker lives if the count in its beat has grown lately. If a beat exists when the writer looks for the first
+//! time, this proves nothing, because the worker may have died long ago.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -22,8 +23,8 @@ struct Seen {
 }
 
 impl Alive {
-    /// Takes note of `beats`, which are all beats that exist `now`. A worker without a beat is forgotten only after
-    /// the time `dead`. The reason is that a listing may miss a beat that is just being replaced.
+    /// Takes note of `beats`, which are all beats that exist `now`. If a worker has no beat, it is forgotten only
+    /// after the time `dead`, because a listing may miss a beat while the worker replaces it.
     pub fn note(&mut self, beats: &[(u64, u64)], now: Duration, dead: Duration) {
         for &(worker, count) in beats {
             let seen = self.workers.entry(worker).or_insert(Seen { count, since: now, has_grown: false });
@@ -35,7 +36,7 @@ impl Alive {
         self.workers.retain(|worker, seen| is_there(worker) || now.saturating_sub(seen.since) < dead);
     }
 
-    /// Takes note that a worker did something that is not a beat.
+    /// Takes note that a worker has shown in another way than by a beat that it lives.
     pub fn saw(&mut self, worker: u64, now: Duration) {
         let seen = self.workers.entry(worker).or_insert(Seen { count: 0, since: now, has_grown: true });
         (seen.since, seen.has_grown) = (now, true);
@@ -51,7 +52,7 @@ impl Alive {
         self.workers.values().filter(|seen| seen.lives(now, dead)).count()
     }
 
-    /// Whether no worker lives and no worker may turn out to live.
+    /// Whether no worker is known: none that lives, and none whose next beat could show that it lives.
     pub fn is_empty(&self) -> bool {
         self.workers.is_empty()
     }

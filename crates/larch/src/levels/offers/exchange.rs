@@ -18,7 +18,7 @@ const JOB: &str = "job";
 const OWNER: &str = "owner";
 const RESULT: &str = "result";
 
-/// This number stands in place of the owner's number if no worker is to do the job any more.
+/// The owner file of a job has this number in place of a worker's number if no worker may do the job any more.
 pub const NOBODY: u64 = 0;
 
 /// The name of a job: the first number of its files, and the epoch of the writer that offers it. No two jobs have
@@ -39,10 +39,11 @@ pub struct Exchanged {
     pub results: BTreeSet<JobName>,
 }
 
-/// How often the writer and the workers look at each other's files, and how long a silence means death.
+/// How often the writer and the workers look at each other's files, and after which silence a worker counts as
+/// dead.
 #[derive(Clone, Copy, Debug)]
 pub struct Pauses {
-    /// The time between two looks while a job is out or a worker waits for one.
+    /// The time between two looks at the directory while a job is offered or a worker waits for a job.
     pub look: Duration,
     /// The time between two beats of a worker.
     pub beat: Duration,
@@ -51,7 +52,8 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// The pauses for a database on `machine`. In a store, each look costs money, so the pauses are longer.
+    /// The pauses for a database on `machine`. If the files are in an object store, each look costs money, so the
+    /// pauses are longer than on a disk.
     pub fn of(machine: &Machine) -> Self {
         let millis = Duration::from_millis;
         match machine.disk.keeps_removed() {
@@ -119,11 +121,12 @@ impl Exchange<'_> {
         self.directory().join(format!("{worker:016x}-{count:016}.{BEAT}"))
     }
 
-    /// From now on, no worker can begin with this job. Its owner file stays, so that a late worker does not own the
-    /// job.
+    /// Makes sure that no worker begins to do this job from now on. The owner file of the job stays, so that a
+    /// late worker cannot become the owner.
     pub fn close_job(&self, name: JobName) {
-        // If a worker owns the job already, its owner file exists, which is just as good. If the owner file cannot
-        // be made, a worker may still become the owner of the job. But then it finds that the job is missing.
+        // If a worker owns the job already, the owner file exists and keeps out all other workers. If the owner
+        // file cannot be made, a worker may still become the owner, but then it finds that the file of the job is
+        // missing.
         self.disk.create_with(&self.owner(name), &NOBODY.to_le_bytes()).ok();
         self.remove_in_order(&[self.job(name), self.result(name)]);
     }
@@ -133,8 +136,8 @@ impl Exchange<'_> {
         self.remove_in_order(&[self.job(name), self.result(name), self.owner(name)]);
     }
 
-    /// Removes files in order, and ends at the first file that cannot be removed. A later look or the next open
-    /// removes the files that are left.
+    /// Removes the files in the given order, and stops at the first file that cannot be removed. A later look or
+    /// the next open removes the remaining files.
     fn remove_in_order(&self, paths: &[PathBuf]) {
         let is_gone =
             |removed: io::Result<()>| removed.map_or_else(|error| error.kind() == ErrorKind::NotFound, |()| true);

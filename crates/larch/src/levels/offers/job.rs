@@ -1,5 +1,5 @@
-//! What a writer tells a worker about a compaction: which files to merge, and how to merge them. It reads and
-//! writes no files.
+//! What a writer tells a worker about a compaction: which files to merge, and how to merge them. This module reads
+//! and writes no files.
 
 use super::exchange::JobName;
 use crate::base::event::CompactionReason;
@@ -22,7 +22,7 @@ pub struct OfferedJob {
     pub epoch: u64,
     /// The numbers of the new files.
     pub numbers: Range<u64>,
-    /// The first place in the manifest at which the manifest has all inputs.
+    /// A worker must read the manifest at least up to this place, so that it finds all inputs there.
     pub position: Position,
     /// The table.
     pub table: TableId,
@@ -150,7 +150,7 @@ pub mod tests {
     use super::*;
     use crate::base::sealed::tests::expect_damage_found;
 
-    /// A job for tests of the messages about jobs.
+    /// A job for the tests of the files that describe jobs.
     pub fn job() -> OfferedJob {
         OfferedJob {
             database: 7,

@@ -79,7 +79,8 @@ fn check(files: &[Described], seen: u64, expected: Option<Merged>) {
 
 #[test]
 fn a_file_of_erased_rows_goes_to_where_nothing_lies_below_and_there_they_go() {
-    // A file from a flush: first alone, then over a file with the rows that it erased.
+    // The first case is a file from a flush alone. In the second case, this file lies over a file with the rows
+    // that it erases.
     check(&[(0, "a", "z", 100_000, 100_000, 5)], 5, Some((vec![(0, 1)], 6)));
     let over = [(6, "a", "z", 100_000, 0, 3), (0, "a", "z", 100_000, 100_000, 5)];
     check(&over, 5, Some((vec![(0, 2), (6, 1)], 6)));

@@ -77,8 +77,8 @@ fn syncs_of_a_file_do_not_run_beside_each_other_so_that_both_learn_of_an_error()
                 is_second_there.store(1, Ordering::SeqCst);
                 file.sync()
             });
-            // The second thread is about to sync now. The gate may open before this sync begins, but that only
-            // makes the test easier to pass.
+            // The second thread is about to sync now. If the gate for syncs opens before this thread syncs, the
+            // test proves less, but it does not fail.
             while is_second_there.load(Ordering::SeqCst) == 0 {
                 thread::yield_now();
             }

@@ -19,12 +19,12 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 struct Syncs {
     count: AtomicU64,
-    /// The number of the first sync that fails. All later syncs fail, too. 0 means that none fails.
+    /// The number of the first sync that fails. All syncs after it fail, too. If this is 0, no sync fails.
     failing: u64,
 }
 
-/// A file that stores no bytes, but only where its end is. A sync takes two steps. Bytes that are written between
-/// the two steps do not become durable.
+/// A file that stores no bytes, but only the offset of its end. A sync takes two steps: it reads this offset, and
+/// later makes the bytes before it durable. Bytes that are written between the two steps do not become durable.
 #[derive(Debug)]
 struct SyncEnds {
     written: AtomicU64,
@@ -98,7 +98,7 @@ struct ModelWorker {
 }
 
 impl ModelWorker {
-    /// Serves after each wake, until it is stopped.
+    /// Does its work each time it is woken, until it is stopped.
     fn live(&self, point: &SyncPoint) {
         loop {
             let mut told = self.told.lock();
@@ -166,12 +166,12 @@ struct Appended {
 }
 
 impl Log {
-    /// Appends a record, unless a sync has failed.
+    /// Appends a commit. Returns `None` if a sync has failed.
     fn append(&self) -> Option<Appended> {
         let had_failed = self.has_failed.load(SeqCst);
         let mut active = self.active.lock();
         let Ok(end) = active.writer.append(&[b"a commit"]) else {
-            // Writes themselves do not fail, but the writer makes none after a failed sync.
+            // A write to this file never fails. The writer returns an error only after a failed sync.
             self.has_failed.store(true, SeqCst);
             return None;
         };
@@ -211,7 +211,7 @@ impl Log {
         }
     }
 
-    /// Commits, and asks for a callback. Returns how many callbacks will be called.
+    /// Commits, and asks for a callback. Returns the number of callbacks that will be called: 0 or 1.
     fn submit(self: &Arc<Self>) -> u64 {
         let Some(commit) = self.append() else { return 0 };
         let (log, version) = (self.clone(), commit.version);
@@ -226,7 +226,7 @@ impl Log {
         1
     }
 
-    /// Commits, and begins to wait as a task that is then dropped.
+    /// Commits, and lets a task wait for the commit. Then the task is dropped.
     #[cfg(shuttle)]
     fn give_up(&self) {
         let Some(commit) = self.append() else { return };
@@ -237,7 +237,7 @@ impl Log {
         }
     }
 
-    /// Makes the log durable in the same way as the log job, whether or not the log has commits.
+    /// Makes the present log durable up to its end, even if it has no commits. The log job does the same.
     fn sync_log(&self) {
         let (log, end) = {
             let active = self.active.lock();
@@ -250,7 +250,7 @@ impl Log {
     }
 }
 
-/// One act of a thread. It returns how many callbacks it has asked for.
+/// One act of a thread. It returns the number of callbacks that it has asked for.
 type Act = fn(&Arc<Log>) -> u64;
 
 const COMMIT: Act = |log| {

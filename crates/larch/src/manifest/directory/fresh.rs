@@ -1,5 +1,5 @@
-//! Files that no manifest names yet. They are removed after an error. This module does not know what the files
-//! contain.
+//! Files that were just written and that no manifest names yet. If the work fails that has written them, they are
+//! removed. This module does not know what the files contain.
 
 use super::leftovers::Leftovers;
 use os::sync::Arc;
@@ -19,7 +19,7 @@ impl FreshFiles {
         Self { leftovers: leftovers.clone(), paths: Vec::new() }
     }
 
-    /// Another value for the same database, without files.
+    /// A value without files, for the same database.
     pub fn empty(&self) -> Self {
         Self { leftovers: self.leftovers.clone(), paths: Vec::new() }
     }
@@ -34,7 +34,8 @@ impl FreshFiles {
         self.paths.append(&mut other.paths);
     }
 
-    /// Returns the paths for a manifest that names them. Dropping this value then no longer removes the files.
+    /// Returns the paths to a caller whose manifest names the files. After this call, dropping this value does not
+    /// remove these files.
     pub fn take_paths(&mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.paths)
     }

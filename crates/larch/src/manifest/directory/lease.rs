@@ -1,6 +1,6 @@
 //! Leases: with a lease, a follower makes the writer keep the files that the follower reads. A lease is a file in
-//! the directory `followers`. Its follower holds a lock on it. It names the oldest file set that the follower
-//! shows.
+//! the directory `followers`. Its follower holds a lock on this file. The lease names the oldest file set that
+//! readers of the follower still use.
 //!
 //! ```text
 //!   follower                                   writer
@@ -9,12 +9,13 @@
 //!   writes what it shows into the lease        removes the file if no lease is older than the edit
 //! ```
 //!
-//! If the follower has not read the edit, its lease was made before the edit. So the writer sees the lease when it
-//! looks. The lock is released when the process of the follower ends. If another process gets the lock of a lease,
-//! it removes the lease.
+//! A follower makes its lease before it reads the manifest. So if the follower has not read an edit, its lease
+//! existed before the edit, and the writer sees the lease when it looks at the leases. The lock is released when
+//! the process of the follower ends. If another process gets the lock of a lease, it removes the lease.
 //!
-//! The file `newest-log` is beside the leases. It says which log takes commits now, so that no follower has to list
-//! the directory of the database. A writer writes to this file only if the file exists.
+//! The directory `followers` also has the file `newest-log`. This file says to which log commits are appended now,
+//! so that no follower has to list the directory of the database. A writer writes to this file only if the file
+//! exists.
 //!
 //! Thread safe.
 
@@ -30,8 +31,8 @@ use std::path::{Path, PathBuf};
 const NEWEST_LOG: &str = "newest-log";
 const LEASE: &str = "lease";
 
-/// How often a follower tries to make a lease. A try fails only if another process has just found the directory
-/// without a lease and is removing it.
+/// How often a follower tries to make a lease. A try fails only if another process has found no lease in the
+/// directory `followers` and is removing the directory at this moment.
 const ATTEMPTS: u32 = 100;
 
 /// The lease of one follower. The lease is removed when this value is dropped.
@@ -49,13 +50,13 @@ pub struct Lease {
 
 impl Lease {
     /// Makes a lease in the directory of a database. Until [`Lease::say`] is called, the lease keeps all files.
-    /// `None` if this process cannot make a file there: the file system is read-only or full, or the process has no
-    /// right to write. The writer does not know a follower without a lease, and may remove files that this follower
+    /// `None` if this process cannot make a file there: the file system is read-only or full, or the process has
+    /// no right to write. Without a lease, the writer does not know of this follower and may remove files that it
     /// reads.
     ///
     /// # Errors
     ///
-    /// The lease cannot be written for another reason.
+    /// The lease cannot be written, for another reason than these.
     pub fn new(machine: &Machine, directory: &Path) -> Result<Option<Self>> {
         let (disk, followers) = (&machine.disk, directory.join(FOLLOWERS));
         let mut last = None;
@@ -79,11 +80,12 @@ impl Lease {
                         said,
                     }));
                 }
-                // Another process has removed the file, or its directory, before it was locked.
+                // Another process has removed the file or its directory before this process could lock the file.
                 Ok((_, false)) => {}
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
                 Err(error) => {
-                    // No other call uses this name, whether or not the file was made.
+                    // The file may exist in spite of the error. No other call uses its name, so the file can be
+                    // removed.
                     disk.remove(&path).ok();
                     remove_if_unused(&**disk, &followers);
                     if is_write_refused(&error) {
@@ -97,11 +99,13 @@ impl Lease {
         Err(Error::io("write a lease in", &followers, error))
     }
 
-    /// Writes into the lease that the follower shows no file set older than the one at `position`.
+    /// Writes `position` into the lease: the follower uses no file set that is older than the file set at this
+    /// position.
     ///
     /// # Errors
     ///
-    /// The lease cannot be written. Then it keeps the same files as before this call, or all files.
+    /// The lease cannot be written. After this error, the lease keeps the same files as before this call, or all
+    /// files.
     pub fn say(&self, position: Position) -> Result<()> {
         let mut said = self.said.lock();
         if *said != position {
@@ -124,8 +128,8 @@ impl Drop for Lease {
     }
 }
 
-/// If the directory `followers` has no lease, removes the files in it and the directory itself. A follower that
-/// comes later makes them again.
+/// If the directory `followers` has no lease, removes the files in it and the directory itself. The next follower
+/// makes the directory and the files again.
 fn remove_if_unused(disk: &dyn Disk, followers: &Path) {
     let is_unused = |entries: Vec<os::DirectoryEntry>| entries.iter().all(|entry| entry.name == NEWEST_LOG);
     if disk.list(followers).is_ok_and(is_unused) {
@@ -134,19 +138,19 @@ fn remove_if_unused(disk: &dyn Disk, followers: &Path) {
     }
 }
 
-/// What is known about the log that takes commits.
+/// What the file `newest-log` says about the log to which commits are appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewestLog {
     /// The writer has written the number of this log.
     Is(u64),
-    /// The writer has written no number: no log has begun since a follower asked for the first time.
+    /// The writer has written no number, because no log has begun since a follower made the file.
     NotSaid,
-    /// The writer was asked just now, and will write the number from now on. This time, the caller has to look for
-    /// logs in the directory of the database.
+    /// The file did not exist. If this call has made the file, the writer writes the number of each later log into
+    /// it. This time, the caller has to look for logs in the directory of the database.
     AskedNow,
 }
 
-/// Which log takes commits, according to the writer.
+/// Asks the writer to which log commits are appended now, through the file `newest-log`.
 ///
 /// # Errors
 ///
@@ -157,20 +161,22 @@ pub fn newest_log(disk: &dyn Disk, directory: &Path) -> Result<NewestLog> {
     let text = match disk.read_all(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let made = disk.create_dir(&followers).and_then(|()| disk.open(&path, Access::Create));
-            // This allocates the disk space, so that a writer can write a number later even on a full disk.
+            // Writing a number now allocates the disk space of the file. So the writer can write a number later
+            // even if the disk is full.
             let made = made.and_then(|file| file.write_at(number_text(0).as_bytes(), 0));
             return match made {
-                // The directory was just removed by another process, so the next look asks again.
+                // Another process has just removed the directory. The next call of this function tries again.
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(NewestLog::AskedNow),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(NewestLog::AskedNow),
-                // This process cannot ask. So each time, the caller looks for logs in the directory.
+                // This process may not write here, so it cannot make the file. The caller looks for logs in the
+                // directory after each call.
                 Err(error) if is_write_refused(&error) => Ok(NewestLog::AskedNow),
                 made => made.map(|_| NewestLog::AskedNow).map_err(|error| Error::io("create", &path, error)),
             };
         }
         read => read.map_err(|error| Error::io("read", &path, error))?,
     };
-    // If the text is incomplete, the writer is just writing it.
+    // If the text is incomplete, the writer is writing it at this moment.
     let number = std::str::from_utf8(&text).ok().and_then(|text| text.strip_suffix('\n')?.parse().ok());
     Ok(number.filter(|number| *number > 0).map_or(NewestLog::NotSaid, NewestLog::Is))
 }
@@ -193,8 +199,9 @@ impl Leases {
         Self { disk, followers: directory.join(FOLLOWERS) }
     }
 
-    /// The oldest file set that any follower shows; `None` if no follower has a lease. This call removes the leases
-    /// of followers that have died. If the leases cannot be read, it assumes that a follower may show any file set.
+    /// The position of the oldest file set that any follower uses; `None` if no follower has a lease. This call
+    /// also removes the leases of followers that have died. If the leases cannot be read, the result is the oldest
+    /// possible position, because a follower may use any file set.
     pub fn oldest(&self) -> Option<Position> {
         let entries = match self.disk.list(&self.followers) {
             Ok(entries) => entries,
@@ -228,7 +235,7 @@ impl Leases {
     /// Tells followers that commits go to log `number` from now on. It does so only if a follower has asked.
     pub fn tell_newest_log(&self, number: u64) {
         if let Ok(file) = self.disk.open(&self.followers.join(NEWEST_LOG), Access::Write) {
-            // If a follower is not told, it finds the log when it shows the next files.
+            // If this write fails, followers find the log when they read the next change of the manifest.
             file.write_at(number_text(number).as_bytes(), 0).ok();
         }
     }

@@ -1,9 +1,9 @@
 //! Removes files that nothing needs any more: SSTs that are in no file set, flushed logs, old manifests, and files
-//! of work that failed. It does not find out which files these are: its callers say so.
+//! of work that failed. This module does not find out which files these are: its callers know it.
 //!
-//! If a file cannot be removed, the work that made it useless still succeeds. The file becomes a *leftover*: each
-//! later install tries again to remove it. The next open for writing tries, too, because no manifest names the
-//! file. An SST that a follower may read is *held* until no lease needs it.
+//! If a file cannot be removed, this is no error for the caller. The file becomes a *leftover*: each later install
+//! tries again to remove it. If it still exists at the next open for writing, the open removes it, because no
+//! manifest names it. An SST that a follower may read is *held* until no lease needs it.
 //!
 //! Thread safe.
 
@@ -17,8 +17,8 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The most leftovers that are remembered. Each takes about 100 bytes. All further leftovers wait for the next
-/// open.
+/// At most this many leftovers are remembered. Each takes about 100 bytes of memory. The next open removes
+/// leftovers that are not remembered.
 const MOST_PATHS: usize = 10_000;
 
 /// Removes files, and remembers the files that could not be removed.
@@ -34,16 +34,16 @@ pub struct Leftovers {
 /// Files that no manifest names any more, but that followers may read.
 #[derive(Default)]
 struct Held {
-    /// The leases of the database; `None` until [`Leftovers::begin_to_hold`] sets them.
+    /// The leases of the database; `None` before the call of [`Leftovers::begin_to_hold`].
     leases: Option<Arc<Leases>>,
     /// The end of the edits in the manifest. File sets from here on have no file that was removed before this
     /// place.
     now: Position,
-    /// The result of the last look at the leases. It has the end of the edits at that time, and the oldest file set
-    /// that a lease named. It stays valid while no edit is added: those leases can only need fewer files over time,
-    /// and later leases do not need files that were removed before.
+    /// The result of the last look at the leases. It has the position at the end of the manifest at that time, and
+    /// the oldest position that a lease named. It stays valid until the next edit. The leases of that time can
+    /// only need fewer files later, and new leases do not need files that were given up before.
     looked: Option<(Position, Option<Position>)>,
-    /// The held files. Each comes with the end of the edits when the file was to be removed.
+    /// The held files. With each file is the position at the end of the manifest when the file was to be removed.
     files: Vec<(Position, PathBuf)>,
     /// Called when a file is held.
     on_held: Option<Arc<dyn Fn() + Send + Sync>>,
@@ -67,20 +67,21 @@ impl Leftovers {
         })
     }
 
-    /// From now on, holds SSTs that followers may read, as `leases` tell. When a file is held, `on_held` is called.
-    /// `on_held` has to arrange a later call of [`Leftovers::retry`].
+    /// From now on, SSTs are held as long as a lease in `leases` says that its follower may read them. When a file
+    /// is held, `on_held` is called. `on_held` has to arrange a later call of [`Leftovers::retry`].
     pub fn begin_to_hold(&self, leases: Arc<Leases>, on_held: impl Fn() + Send + Sync + 'static) {
         let mut held = self.held.lock();
         held.leases = Some(leases);
         held.on_held = Some(Arc::new(on_held));
     }
 
-    /// Takes note that the edits of the manifest now end at `now`.
+    /// An install calls this after it has appended edits. `now` is the position at the end of the manifest.
     pub fn note_edits(&self, now: Position) {
         self.held.lock().now = now;
     }
 
-    /// Removes a file, if necessary later. In a forked child that drops its copy of a handle, it removes nothing.
+    /// Removes a file now, or later if this is not possible now. A forked child process that drops its copy of a
+    /// handle removes nothing.
     pub fn remove(&self, path: &Path) {
         if !self.origin.is_here() || self.hold(path) {
             return;
@@ -93,8 +94,8 @@ impl Leftovers {
         }
     }
 
-    /// Tries again to remove leftovers. It stops at the first file that still cannot be removed, because the cause
-    /// mostly applies to all files.
+    /// Tries again to remove leftovers. It stops at the first file that still cannot be removed, because all other
+    /// removals would mostly fail for the same reason.
     pub fn retry(&self) {
         let mut paths = std::mem::take(&mut *self.paths.lock());
         while let Some(path) = paths.last() {
@@ -104,7 +105,7 @@ impl Leftovers {
             paths.pop();
         }
         if let Some(path) = paths.pop() {
-            // Next time, this file comes last, because it may be the only file that cannot be removed.
+            // This file comes last in the next attempt, because it may be the only file that cannot be removed.
             paths.insert(0, path);
             self.paths.lock().append(&mut paths);
         }
@@ -129,7 +130,8 @@ impl Leftovers {
                 held.files.push((now, path.to_owned()));
             }
             let on_held = held.on_held.clone();
-            // The call of `on_held` may drop the database, and that drop takes the lock of `held`.
+            // The lock of `held` is released first: `on_held` may drop the database, and that drop takes this
+            // lock, too.
             drop(held);
             if let Some(on_held) = on_held {
                 on_held();

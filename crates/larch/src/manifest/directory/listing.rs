@@ -53,8 +53,9 @@ pub fn log_numbers(machine: &Machine, directory: &Path) -> Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Whether a file in the directory of a database may have the name `name`. A file with another name shows that the
-/// directory is used for something else. An unfinished creation of a database leaves only files with such names.
+/// Whether a file in the directory of a database may have the name `name`. If the creation of a database was not
+/// finished, all files in its directory have such names. A file with another name means that the directory is used
+/// for something else.
 pub fn is_file_of_database(name: &str) -> bool {
     const OTHERS: [&str; 9] = [LOCK, CURRENT, CURRENT_NEW, UNFINISHED, RESERVE, WARM, WARM_NEW, FOLLOWERS, WORKERS];
     is_of_database(name) || OTHERS.contains(&name)

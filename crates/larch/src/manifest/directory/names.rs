@@ -1,14 +1,14 @@
-//! The names of those files in the directory of a database that have no number.
+//! The names of all files in the directory of a database whose names contain no number.
 
 /// The file that a process locks while it writes to the database in this directory, or while it makes a copy of a
-/// database there.
+/// database in this directory.
 pub const LOCK: &str = "LOCK";
 /// The file that names the manifest in use. A directory without it has no database.
 pub const CURRENT: &str = "CURRENT";
 /// The next `CURRENT`. A rename turns it into `CURRENT`.
 pub const CURRENT_NEW: &str = "CURRENT.new";
-/// A file in a directory in which a copy of a database is being made. The last step of the copy renames it to
-/// `CURRENT`.
+/// While a copy of a database is made in a directory, this file takes the place of `CURRENT` there. The last step
+/// of the copy renames it to `CURRENT`.
 pub const UNFINISHED: &str = "UNFINISHED";
 /// Disk space that is kept back for erases.
 pub const RESERVE: &str = "RESERVE";
@@ -20,6 +20,6 @@ pub const WARM_NEW: &str = "WARM.new";
 pub const FOLLOWERS: &str = "followers";
 /// The directory in which the writer and the compaction workers exchange files.
 pub const WORKERS: &str = "workers";
-/// The list of files that were built without a database. It is in the directory of these files, and no database has
-/// one.
+/// The list of files that were built without a database. It is in the directory of these files. The directory of a
+/// database never has this file.
 pub const LIST: &str = "LIST";

@@ -1,4 +1,4 @@
-//! The place where new files are written. This module does not know what kind of files they are.
+//! The directory into which new files are written. This module does not know what kind of files they are.
 
 use super::leftovers::Leftovers;
 use os::Disk;
@@ -13,13 +13,13 @@ pub struct Place {
     pub disk: Arc<dyn Disk>,
     /// The directory.
     pub directory: PathBuf,
-    /// Removes the files that failed work has left in this directory.
+    /// Removes the files that work has written in this directory before it failed.
     pub leftovers: Arc<Leftovers>,
 }
 
 impl Place {
-    /// A directory outside the database, into which files are written. If failed work leaves files there, the
-    /// database does not remove them later.
+    /// A directory outside the database, into which files are written. If work fails and its files in this
+    /// directory cannot be removed, no later open removes them.
     pub fn outside(disk: &Arc<dyn Disk>, directory: &Path) -> Self {
         Self { disk: disk.clone(), directory: directory.to_owned(), leftovers: Leftovers::new(disk.clone()) }
     }

@@ -9,12 +9,12 @@ use std::fmt;
 pub struct Position {
     /// The number of the manifest.
     pub manifest: u64,
-    /// The end of the included edits in this manifest, in bytes.
+    /// The offset in this manifest at which the included edits end, in bytes.
     pub end: u64,
 }
 
-/// The length of a position as text, in bytes. It is always the same, so a newer position replaces an older
-/// position in place.
+/// The length of a position as text, in bytes. All positions have the same length, so a newer position can
+/// overwrite an older one in a file.
 const TEXT_BYTES: usize = 51;
 
 impl Position {
@@ -26,7 +26,8 @@ impl Position {
         text
     }
 
-    /// Reads the text of a lease; `None` if the text is incomplete, for example because it is just being written.
+    /// Reads the text of a lease; `None` if the text is incomplete, for example because the follower is writing it
+    /// at this moment.
     pub fn from_text(text: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(text).ok().filter(|text| text.len() == TEXT_BYTES)?;
         let (place, sum) = text.strip_suffix('\n')?.rsplit_once(' ')?;

@@ -1,6 +1,7 @@
-//! Several compactions at the same time, as the picker sees them. They begin and end in any order, their claims
-//! never overlap, and rows never pass older rows of the same key. A simulated file has only one version for each
-//! cell of the key space. So the test reads and writes no real files.
+//! Tests that the picker can have several compactions under way at the same time. They begin and end in any order.
+//! Their claims never overlap, and no row ever gets below an older row of the same key. The files are simulated:
+//! the key space is cut into cells, and a file has only a version for each cell. So the test reads and writes no
+//! real files.
 
 use super::*;
 use crate::levels::claim::Claim;
@@ -10,7 +11,8 @@ use rand::{RngExt, SeedableRng};
 const CELLS: usize = 64;
 const BYTES: u64 = 1 << 20;
 
-/// For each cell, the version that a file has of it; 0 if the file does not have the cell.
+/// The content of a simulated file: for each cell, the version of its row, or 0 if the file has no row in the
+/// cell.
 type Cells = Vec<u64>;
 
 struct Beside {
@@ -70,7 +72,7 @@ impl Beside {
         self.add(0, cells);
     }
 
-    /// Begins the next compaction, if one is picked.
+    /// Begins the compaction that the picker picks next, if it picks one.
     fn begin(&mut self) {
         let claims: Vec<Claim> = self.under_way.iter().map(|(_, claim)| claim.clone()).collect();
         let pick = pick(self.table(), &self.options, Version(0), Level0Use::default(), &claims);
@@ -105,8 +107,8 @@ impl Beside {
         self.check();
     }
 
-    /// Checks two things. For each cell, files of upper levels and newer files of level 0 have newer versions. No
-    /// two files of a deeper level overlap.
+    /// Checks that for each cell, files of upper levels and newer files of level 0 have newer versions. Checks
+    /// also that no two files of a deeper level overlap.
     fn check(&self) {
         let table = self.table();
         for cell in 0..CELLS {
@@ -135,7 +137,7 @@ fn compactions_beside_each_other_never_meet_and_keep_the_order_of_versions() {
             }
         }
         most_beside = most_beside.max(model.most_beside);
-        // The compactions that are left come to their end, and then no pick waits.
+        // All compactions under way end. After that, no pick has to wait for another compaction.
         while !model.under_way.is_empty() {
             model.end(0);
         }

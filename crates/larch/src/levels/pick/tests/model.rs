@@ -1,6 +1,7 @@
-//! Simulates steady random writes as the picker sees them, and counts how often a row is rewritten. A simulated
-//! file has only a number of rows for each cell of the key space. So a table of millions of rows is simulated
-//! without reading or writing any row. Compactions always keep up.
+//! Simulates a table that gets steady random writes, and counts how often a row is rewritten. The files are
+//! simulated: the key space is cut into cells, and a file has only a number of rows for each cell. So the test
+//! simulates millions of rows without reading or writing any row. In the simulation, compactions are always as
+//! fast as the writes.
 
 use super::*;
 use crate::files::output::is_long_enough;
@@ -13,7 +14,8 @@ struct Model {
     set: FileSet,
     opener: FileOpener,
     options: LevelOptions,
-    /// For each file, its first cell, and the number of rows in this cell and in each cell after it.
+    /// The files by their numbers. A file has a first cell, and the numbers of rows in this cell and in each cell
+    /// after it.
     files: HashMap<u64, (usize, Vec<f64>)>,
     last_number: u64,
     /// The number of keys in a cell.
@@ -28,7 +30,8 @@ fn bytes(rows: &[f64]) -> f64 {
     rows.iter().sum::<f64>() * ROW_BYTES
 }
 
-/// A key that is greater than all keys of the cells before `cell` and not greater than the keys of `cell`.
+/// The key at the start of `cell`: it is greater than all keys of the cells before, and not greater than any key
+/// of `cell`.
 fn border(cell: usize) -> Vec<u8> {
     (cell as u32).to_be_bytes().to_vec()
 }
@@ -65,7 +68,7 @@ impl Model {
         self.files.insert(self.last_number, (first, rows));
     }
 
-    /// Flushes the given number of writes of random keys, and compacts until no compaction is due.
+    /// Flushes `writes` writes of random keys, and compacts until no compaction is due.
     fn write(&mut self, writes: f64) {
         let rows = match self.is_load {
             true => writes / CELLS as f64,
@@ -96,7 +99,7 @@ impl Model {
         for &(level, number) in inputs {
             let (first, input) = self.files.remove(&number).expect("it is in the table");
             for (sum, more) in rows[first..].iter_mut().zip(input) {
-                // A row that is in both inputs counts once.
+                // A row that is both in this input and in the inputs before it counts once.
                 *sum += if self.is_load { more } else { more - *sum * more / self.keys };
             }
             self.apply(&Edit::RemoveFile { table: TableId(1), level: level as u8, number });
@@ -118,8 +121,8 @@ impl Model {
     }
 }
 
-/// How often compactions rewrite a row while a table of `keys` keys is overwritten steadily, with `writes` rows in
-/// each flush.
+/// Overwrites a table of `keys` keys steadily, with `writes` rows in each flush. Returns how often compactions
+/// rewrite a row.
 fn rewrites(keys: f64, writes: f64) -> f64 {
     let mut model = Model::new(keys);
     let run = |model: &mut Model, times: f64| {
@@ -133,8 +136,8 @@ fn rewrites(keys: f64, writes: f64) -> f64 {
 
 #[test]
 fn steady_overwrites_rewrite_a_row_a_bounded_number_of_times() {
-    // Each case has the number of keys, the number of rows in a flush (18 and 36 MB), and how often a row may be
-    // rewritten.
+    // Each case is the number of keys, the number of rows in a flush (18 and 36 MB), and how often compactions may
+    // rewrite a row.
     let small = 150_000.0;
     let cases = [
         (1e6, small, 0.7),
@@ -154,8 +157,8 @@ fn steady_overwrites_rewrite_a_row_a_bounded_number_of_times() {
 
 #[test]
 fn a_random_load_rewrites_a_row_a_bounded_number_of_times() {
-    // Each case has the number of keys, and how often a row may be rewritten until the table is at rest. A flush
-    // has 37 MB.
+    // Each case is the number of keys, and how often compactions may rewrite a row until the table is at rest. A
+    // flush has 37 MB.
     let cases = [(4e6, 1.0), (10e6, 1.8), (16e6, 2.7)];
     let writes = 300_000.0;
     let load = |keys: f64| {
