@@ -1,7 +1,8 @@
 //! Reads a file through a [`pages::PageSource`]: point look-ups and cursors. It knows no other file.
 //!
-//! Every call that may answer [`Stop`](pages::Stop) is a *step*: it has no effect before it has its last page.
-//! After a fault, its caller fetches the missing pages and makes the same call again.
+//! Every call that may answer [`Stop`](pages::Stop) is a *step*: it has no effect before it has all the pages that
+//! it needs. If it ends with a fault, pages are missing from memory: the caller fetches them and makes the same
+//! call again.
 
 mod branch;
 mod cursor;

@@ -1,5 +1,5 @@
-//! What lies under the pages of a tree, as the nodes above them say. It serves walks that choose pages by keys or
-//! rows and read no rows. It brings no page to memory.
+//! Tells what lies under an index node of a tree, as the node itself says. This module serves walks that choose
+//! pages by keys or row ids and do not read the rows. It brings no page to memory.
 
 use super::descent::Subtree;
 use super::sst::Sst;
@@ -17,7 +17,8 @@ pub struct Branch {
     pub subtree: Subtree,
     /// The kind of the page at its top.
     pub kind: PageKind,
-    /// The keys that may be under it; all keys in a tree without keys.
+    /// The range of keys that the rows of the subtree may have. In a tree without keys, this is the range of all
+    /// keys.
     pub keys: KeyRange,
 }
 
@@ -46,7 +47,8 @@ impl Sst {
         Ok((0..node.children()).map(child).collect())
     }
 
-    /// The chunks of values that lie outside `page`, a data page of a tree, but belong to its rows or parts.
+    /// The chunks of the large values of `page`, which is a data page of `tree`. These values belong to the page's
+    /// rows or parts, but lie outside the page.
     pub fn values_outside(&self, tree: TreeKind, page: &PageRef) -> Vec<Address> {
         let mut chunks = Vec::new();
         let mut add = |at: usize, bytes: usize| {

@@ -25,7 +25,8 @@ use std::ops::{Bound, Range};
 pub struct SstCursor {
     sst: Arc<Sst>,
     main: Option<TreeCursor>,
-    /// The place where older versions were looked up last. Looking one up does not visibly move the cursor.
+    /// The place in the history where this cursor last looked up an older version. To a caller, such a look-up
+    /// does not move the cursor.
     history: Option<RefCell<TreeCursor>>,
     /// The cursors of the groups whose parts were asked for. Each is made when it is first needed.
     groups: Vec<GroupCursor>,
@@ -41,8 +42,8 @@ impl SstCursor {
         Self::within(sst, 0..u64::MAX)
     }
 
-    /// A cursor over those of the main rows `rows` of `sst` that are seen, with all their versions. It shows no
-    /// other row, and it reads no page that has none of these rows. Allocates nothing.
+    /// A cursor over the main rows with ids in `rows` that a table sees of `sst`, with all versions of these rows.
+    /// It shows no other row, and it reads no page that has none of these rows. Allocates nothing.
     pub fn within(sst: Arc<Sst>, rows: Range<u64>) -> Self {
         let cursor =
             |kind: TreeKind, tree, rows: RowRanges| TreeCursor::new(&sst.file, kind, tree, sst.prefer_flat, rows);
@@ -56,8 +57,8 @@ impl SstCursor {
         Self { sst, main, history, groups, readahead, edge, direction: Direction::Forward, key }
     }
 
-    /// Lets the cursor ask ahead as `readahead` says when it goes from page to page. Its trees divide the window in
-    /// proportion to their lengths.
+    /// Lets the cursor ask ahead as `readahead` says when it goes from page to page. The trees of the file share
+    /// the readahead window in proportion to their lengths.
     pub fn with_readahead(mut self, readahead: Readahead) -> Self {
         if let Some(main) = &mut self.main {
             self.sst.share(TreeKind::Main, main, readahead);
@@ -69,8 +70,8 @@ impl SstCursor {
         self
     }
 
-    /// Limits asking ahead to keys up to `far`, seen from where the scan starts, and to what belongs to these keys.
-    /// The cursor itself may go beyond `far`.
+    /// Lets the cursor ask ahead only for rows from the start of the scan to the key `far`, and for the parts and
+    /// older versions of these rows. The cursor itself may go beyond `far`.
     pub fn until(mut self, far: Bound<&[u8]>) -> Self {
         self.edge = Far::new(far).map(|far| ScanEnd { sst: Arc::clone(&self.sst), far });
         if let Some(main) = &mut self.main {
@@ -82,7 +83,8 @@ impl SstCursor {
         self
     }
 
-    /// Whether pages of the file that is read after this one have to be asked for.
+    /// Whether the readahead window reaches beyond the end of this file, so that pages of the next file of the
+    /// scan must be asked for.
     #[inline]
     pub fn has_rest(&self) -> bool {
         self.main.as_ref().is_some_and(TreeCursor::has_rest)
@@ -90,9 +92,9 @@ impl SstCursor {
             || self.history.as_ref().is_some_and(|history| history.borrow().has_rest())
     }
 
-    /// Asks for the first pages that a scan will need in this file. The scan comes from `before`, whose window
-    /// reaches beyond the end of its file. It must be called when [`SstCursor::has_rest`] is true for `before`.
-    /// Moves nothing.
+    /// Asks for the first pages that a scan will need in this file. The scan comes from the cursor `before` over
+    /// the previous file. The readahead window of that cursor reaches beyond the end of its file. It must be
+    /// called when [`SstCursor::has_rest`] is true for `before`. Moves nothing.
     pub fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S, before: &mut Self) {
         self.set_direction(before.direction);
         if let (Some(main), Some(before)) = (&mut self.main, &mut before.main) {
@@ -104,11 +106,12 @@ impl SstCursor {
         for (i, group) in before.groups.iter_mut().enumerate() {
             self.group(i, group.group()).ask_after(source, group);
         }
-        // The rest of trees that this file does not have.
+        // If this file lacks a tree of the file before, nothing takes over the rest of that tree's window.
         before.forget_rest();
     }
 
-    /// Does what [`SstCursor::ask_after`] does to the file before, if no file is read after this one.
+    /// Drops the rest of the window that lies beyond this file. This is called if the scan reads no file after
+    /// this one.
     pub fn forget_rest(&mut self) {
         if let Some(main) = &mut self.main {
             main.forget_rest();
@@ -119,7 +122,7 @@ impl SstCursor {
         self.groups.iter_mut().for_each(GroupCursor::forget_rest);
     }
 
-    /// The cursor over `group`, which is number `i` of the groups that are read.
+    /// The cursor over column group `group`, which is number `i` among the groups that this cursor reads.
     fn group(&mut self, i: usize, group: usize) -> &mut GroupCursor {
         if self.groups.get(i).is_none_or(|cursor| cursor.group() != group) {
             let cursor = GroupCursor::new(self.sst.clone(), group).with_readahead(self.readahead);
@@ -166,7 +169,8 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         self.begin(Direction::Forward);
         self.moved(|main| main.seek(source, key, seek))
@@ -176,7 +180,8 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         self.begin(Direction::Backward);
         self.moved(|main| main.seek_back(source, key, seek))
@@ -186,7 +191,8 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.set_direction(Direction::Forward);
         self.moved(|main| main.seek_first(source))
@@ -196,7 +202,8 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.set_direction(Direction::Backward);
         self.moved(|main| main.seek_last(source))
@@ -206,7 +213,8 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.set_direction(Direction::Forward);
         self.moved(|main| main.next(source))
@@ -216,14 +224,15 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.set_direction(Direction::Backward);
         self.moved(|main| main.prev(source))
     }
 
-    /// Notes how a seek went that looked for keys that begin with `prefix` and ended with `outcome`: the file
-    /// learns whether it has such a key. If it often has none, it asks its filter first.
+    /// Notes the outcome of a seek for keys that begin with `prefix`. If such seeks often find no key in this
+    /// file, later seeks ask the file's filter first.
     pub fn note_seek<S: PageSource + ?Sized>(&self, source: &S, prefix: &[u8], outcome: &Result<bool, Stop>) {
         let place = self.main.as_ref().and_then(TreeCursor::row);
         let row = place.unwrap_or(self.sst.meta.rows().saturating_sub(1));
@@ -250,7 +259,7 @@ impl SstCursor {
         self.main.as_ref().is_none_or(TreeCursor::is_first)
     }
 
-    /// The key of the row; if the cursor is nowhere, the last key that it had.
+    /// The key of the cursor's row. If the cursor is at no row, this is the key of the last row at which it was.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
@@ -269,8 +278,9 @@ impl SstCursor {
         self.main.as_ref().map_or(0, TreeCursor::pinned_bytes) + history + groups
     }
 
-    /// The rows from the place to the end of its page, as of `at`, without rows that are older than `erased`. Their
-    /// parts in `groups` are included if they lie in the pages in which such parts were found last. Moves nothing.
+    /// The rows from the cursor's row to the end of the row's page, as a read at version `at` sees them. Rows
+    /// older than version `erased` count as erased. The streak has the parts of the rows in `groups` only if these
+    /// parts lie in the group pages that the cursor keeps. Moves nothing.
     pub fn streak(
         &self,
         start: StreakStart,
@@ -293,19 +303,21 @@ impl SstCursor {
         })
     }
 
-    /// Goes to the row that `streak` has passed last. `streak` must have begun here and have advanced.
+    /// Goes to the last row that `streak` has passed. The streak must have begun at the row of this cursor, and
+    /// must have passed at least one row.
     pub fn resume(&mut self, streak: &Streak) {
         let Some(main) = &mut self.main else { return };
         main.go_within(streak.passed());
         main.read(&mut self.key);
     }
 
-    /// Appends to `parts` the parts of the row at `place` in those of `groups` that are not the main group, in
-    /// order. A step: if it faults, nothing is appended.
+    /// Appends the parts of the row at `place` to `parts`: one part for each group in `groups` except the main
+    /// group, in the order of the groups. A step: if it faults, nothing is appended.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn parts<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -332,9 +344,10 @@ impl SstCursor {
         Ok(())
     }
 
-    /// Announces that the parts in `groups` of the row at `place`, which was found last, will be loaded. So will
-    /// the parts of the rows after it, as of `at` or with all their versions. It asks for the parts that lie
-    /// outside their pages. Moves nothing.
+    /// Announces that the caller will load the parts in `groups` of the row at `place`, and then the parts of the
+    /// rows after it. The row must be the one that the cursor found last. If `at` is given, the caller reads the
+    /// rows as of this version, and otherwise in all their versions. The call asks ahead for the parts that lie
+    /// outside their pages. It does not move the cursor.
     #[inline]
     pub fn load_ahead<S: PageSource + ?Sized>(
         &mut self,
@@ -378,15 +391,17 @@ impl SstCursor {
         self.main.as_ref().and_then(TreeCursor::place).is_some_and(|(_, _, i)| i == 0)
     }
 
-    /// Replaces `key` with the last key of the page that has the row. Returns false if the cursor is nowhere.
+    /// Replaces `key` with the last key of the page in which the cursor stands. Returns false if the cursor is
+    /// nowhere.
     pub fn read_last_of_page(&self, key: &mut Vec<u8>) -> bool {
         let Some((page, layout, _)) = self.main.as_ref().and_then(TreeCursor::place) else { return false };
         layout.read_row(page, layout.rows() - 1, key);
         true
     }
 
-    /// The page of the row, if it can be copied to another file: all of its rows must be seen, none may have older
-    /// versions or parts in column groups, and all values must lie in the page.
+    /// The page in which the cursor stands, if the page can be copied to another file as it is. For this, the
+    /// table must see all of its rows, no row may have older versions or parts in column groups, and all values
+    /// must lie in the page.
     pub fn copied_page(&self) -> Option<CopiedPage> {
         let (page, layout, _) = self.main.as_ref().and_then(TreeCursor::place)?;
         let is_alone = self.sst.slice.is_none() && self.sst.meta.groups.is_empty();
@@ -405,7 +420,8 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn visible<S: PageSource + ?Sized>(&self, source: &S, at: Version) -> Result<Option<Row>, Stop> {
         let Some((page, layout, i)) = self.main.as_ref().and_then(TreeCursor::place) else { return Ok(None) };
         self.sst.visible(page, layout, i, at, |version| {
@@ -420,7 +436,8 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn first_older<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         let Some((page, layout, i)) = self.main.as_ref().and_then(TreeCursor::place) else { return Ok(false) };
         let row = layout.first_row() + i as u64;
@@ -438,7 +455,8 @@ impl SstCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn next_older<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         let row = self.older_row();
         let Some(history) = &mut self.history else { return Ok(false) };
@@ -452,7 +470,7 @@ impl SstCursor {
         Some(self.sst.row(page, &layout.record(page, i), RowPlace::Older(layout.first_row() + i as u64)))
     }
 
-    /// The id of the main row that has the version at which the history cursor stands.
+    /// The id of the main row to which the older version belongs that was looked up last.
     fn older_row(&self) -> Option<u64> {
         let history = self.history.as_ref()?.borrow();
         history.place().map(|(page, layout, i)| main_row(page, layout, i))

@@ -1,5 +1,5 @@
-//! A cursor over the range erases of a file, as far as a table sees them. It keeps the page of its place, so that
-//! erases that lie together are read from one page. It knows no rows.
+//! A cursor over the range erases of a file, as far as a table sees them. The cursor keeps the page in which it
+//! stands, so that erases that lie together are read from one page. It knows no rows.
 
 use super::range_erase::RangeErase;
 use super::readahead::Readahead;
@@ -13,13 +13,14 @@ use os::sync::Arc;
 use pages::{PageSource, Stop};
 use std::ops::Bound;
 
-/// What range erases say about a key and its neighbourhood, as of a version.
+/// Whether a range erase hides a key from a read at some version, and for how many neighbouring keys the answer is
+/// the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoverAround {
     /// The newest version at which a range erase hides the key; `None` if none hides it.
     pub cover: Option<Version>,
-    /// How far this cover holds: it is the same for all keys from the key in question to this bound. If the bound
-    /// is included, the key of the bound also has this cover.
+    /// How far the answer in `cover` holds: it is the same for all keys from the key that was asked about to this
+    /// bound. If the bound is included, the answer also holds for the key of the bound.
     pub edge: Bound<Vec<u8>>,
 }
 
@@ -41,7 +42,7 @@ impl EraseCursor {
         Self { sst, tree }
     }
 
-    /// Lets the cursor ask ahead as `readahead` says, for a walk from the first erase to the last.
+    /// Lets the cursor ask ahead as `readahead` says. It must then walk from the first erase to the last.
     pub fn with_readahead(mut self, readahead: Readahead) -> Self {
         if let Some(tree) = &mut self.tree {
             tree.set_readahead(readahead);
@@ -54,7 +55,8 @@ impl EraseCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<RangeErase>, Stop> {
         let low = self.sst.slice.as_ref().map(|slice| slice.bounds.low.clone());
         self.seek(source, low.as_deref().unwrap_or_default())
@@ -65,9 +67,10 @@ impl EraseCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
-        // The start of the gap, if the key is in a gap and the start is seen.
+        // If no erase covers the key: where the gap around the key starts, as far as the table sees it.
         let mut begin = None;
         if !self.seek_start(source, key)? {
             let Some(tree) = &mut self.tree else { return Ok(None) };
@@ -99,12 +102,13 @@ impl EraseCursor {
         Ok(nearest)
     }
 
-    /// Goes to the last erase that begins at or before `key` and returns it. Either it covers `key`, or no erase
-    /// covers the keys from the end of this erase to `key`. A step.
+    /// Goes to the last erase that begins at or before `key` and returns it. Either this erase covers `key`, or no
+    /// erase covers the keys between the end of this erase and `key`. A step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
         if !self.seek_start(source, key)? {
             self.note_gap_before(Vec::new(), key);
@@ -133,11 +137,13 @@ impl EraseCursor {
     }
 
     /// What range erases with versions at or before `at` say about `key`, and how far in `direction` they say the
-    /// same about other keys. `None` if no erase lies in that direction. A step.
+    /// same about other keys. The answer is `None` if no erase covers `key` and none lies beyond it in that
+    /// direction. A step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn around<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -167,7 +173,8 @@ impl EraseCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<Option<RangeErase>, Stop> {
         while self.step(source, Direction::Forward)? {
             match self.look()? {
@@ -187,7 +194,8 @@ impl EraseCursor {
             let last = layout.first_row() + layout.rows() as u64 == tree.rows();
             let within = match layout.search(page, key) {
                 Ok(i) => Some(i),
-                // An erase that begins after the last one of this page may still begin before the key.
+                // The key may lie after the last erase of this page. Then an erase of the next page may still
+                // begin before the key.
                 Err(i) if i < layout.rows() || last => i.checked_sub(1),
                 Err(_) => None,
             };
@@ -207,7 +215,7 @@ impl EraseCursor {
         }
     }
 
-    /// The part that is seen of the erase at the place.
+    /// The part that the table sees of the erase at which the cursor stands.
     fn look(&self) -> Result<SeenErase, Stop> {
         let place = self.tree.as_ref().and_then(TreeCursor::place);
         let (page, layout, i) = place.expect("the last move found an erase");
@@ -222,7 +230,8 @@ impl EraseCursor {
     }
 }
 
-/// What a table sees of an erase: a part of it; or nothing, if the erase lies on one side of the slice.
+/// What a table sees of an erase. If the erase lies before or after the table's slice of the file, the table sees
+/// nothing of it.
 enum SeenErase {
     Before,
     Seen(RangeErase),

@@ -1,13 +1,14 @@
 //! Asks the filter of a file before its rows. It does not know when the filter is worth reading: it reports the
 //! outcome of look-ups to [`FilterUse`](super::FilterUse), which judges that. It knows no levels.
 //!
-//! * A page of the filter is never waited for. If it is in memory, it is asked; if it is not, the key may be in the
-//!   file.
-//! * If the filter is of use, it is asked before the rows. If it is not of use, asking it would cost a look-up one
-//!   more load. Then it is asked only once a page of rows is missing, when that costs little compared with reading.
-//! * If the filter is of use and readers miss no pages, a missing page of the filter is asked for only if the cache
-//!   has memory that nothing uses. If the filter is worth reading, its missing pages are asked for, each once, in
-//!   the round that brings a missing page of rows.
+//! * No look-up waits for a page of the filter. If the page is not in memory, the look-up goes on as if the filter
+//!   had said that the key may be in the file.
+//! * If the filter is of use, it is asked before the rows. If it is not of use, asking it would only make each
+//!   look-up slower by one load from memory. Then it is asked only after a page of rows was found missing: beside
+//!   a read from disk, this load costs little.
+//! * If the filter is of use, a missing page of it is asked for as long as the cache has unused memory. If the
+//!   filter is worth reading, its missing pages are asked for even when the memory is full. They come in the round
+//!   that brings a missing page of rows, and each of them is asked for once.
 
 use super::descent::Descent;
 use super::filter_use::{Looks, Summary, ZoneSize, zone_of};
@@ -34,13 +35,14 @@ enum Said {
 }
 
 impl Sst {
-    /// Like [`Sst::get`], but if the filter is in memory and denies the key, the rows are not read. If a way to the key
-    /// was gone before, the search goes on from where that way has ended (`reached`). This is a step. It allocates
-    /// nothing.
+    /// Like [`Sst::get`], but if the filter is in memory and denies the key, the rows are not read. If an earlier
+    /// call has already gone a part of the way down to the key, the search goes on from the end of that part
+    /// (`reached`). This is a step. It allocates nothing.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn get_filtered<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -71,22 +73,23 @@ impl Sst {
         found
     }
 
-    /// Whether the filter is in memory and does not deny the key. Then the file almost certainly has the key: of
-    /// the keys that are not there, a filter denies all but a few in a thousand.
+    /// Whether the filter is in memory and does not deny the key. If so, the file almost certainly has the key: of
+    /// the keys that a file does not have, the filter denies all but a few in a thousand.
     pub fn expects<S: PageSource + ?Sized>(&self, source: &S, key: &SoughtKey<'_>) -> bool {
         let Some(filter) = &self.meta.filter else { return false };
         matches!(self.filter_says(source, filter, key.bytes(), key.hash()), Said::Perhaps)
     }
 
-    /// Counts that the rows in the page at `at`, of this zone, do not have a key that was looked up.
+    /// Counts a look-up that did not find its key: the key would have been in the page at `at`, which belongs to
+    /// zone `zone`.
     fn count_absent<S: PageSource + ?Sized>(&self, source: &S, zone: usize, at: &Address) {
         let was_read = source.take_read(self.file.at(at, PageKind::Data));
         self.filter_use.count(zone, if was_read { Looks::read_for_none } else { Looks::found_none });
     }
 
-    /// Whether the filter is in memory and says that `hash` is not in the file. `hash` is the hash of a key or of a
-    /// prefix, which lies under `place`. If the filter is of use and a page of it is missing, that page is asked
-    /// for if this takes memory from no other page.
+    /// Whether the filter is in memory and says that `hash` is not in the file. `hash` is the hash of a key or of
+    /// a prefix, which lies under `place`. If the filter is of use and a page of it is missing, the call asks for
+    /// that page, but only into memory that no other page uses.
     fn denies<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -111,7 +114,7 @@ impl Sst {
         }
     }
 
-    /// What the partition under `place` says about `hash`.
+    /// What the filter says about `hash`. The answer comes from the partition to which the key `place` leads.
     fn filter_says<S: PageSource + ?Sized>(&self, source: &S, filter: &FilterTree, place: &[u8], hash: u64) -> Said {
         let descent = self.descent(TreeKind::Filter).expect("the caller has its tree");
         match descent.peek_key(source, place) {
@@ -127,7 +130,7 @@ impl Sst {
         if !self.filter_use.summary().asks_first() {
             return;
         }
-        // The place where a key would be, as the nodes in memory say.
+        // The row at which the key would be, as far as the nodes in memory tell it.
         let main = self.meta.main.as_ref().expect("what faulted is there");
         let descent = Descent::new(&self.file, TreeKind::Main, main, self.prefer_flat);
         let Some(row) = descent.peek_first_row(source, place) else { return };
@@ -161,8 +164,8 @@ impl Sst {
         self.denies(source, filter, self.filter_use.summary(), prefix, hash_prefix(prefix))
     }
 
-    /// Notes how a seek for keys with `prefix` went: whether it `found` one, or faulted. The seek has come to `row`
-    /// in the page at `page`, or to the end of the rows.
+    /// Notes how a seek for keys with `prefix` went: whether it `found` such a key, or ended with a fault. The
+    /// seek has arrived at `row` in the page at `page`, or at the end of the rows.
     pub(super) fn note_seek<S: PageSource + ?Sized>(
         &self,
         source: &S,
@@ -191,8 +194,8 @@ impl Sst {
 fn common_prefix<'k>(low: Bound<&'k [u8]>, high: Bound<&[u8]>, bytes: usize) -> Option<&'k [u8]> {
     let (Bound::Included(first) | Bound::Excluded(first)) = low else { return None };
     let prefix = first.get(..bytes).filter(|prefix| !prefix.is_empty())?;
-    // A key that is at least `prefix`, and less than all strings after the keys with this prefix, begins with
-    // `prefix`.
+    // All keys of the range must lie between `prefix` and `successor(prefix)`, which is the first string after all
+    // keys with this prefix. Then all of them begin with `prefix`.
     let is_within = match (successor(prefix), high) {
         (None, _) => true,
         (Some(_), Bound::Unbounded) => false,

@@ -1,17 +1,21 @@
 //! Judges when the filter of a file is worth reading, by what the last look-ups in the file found. It knows no keys
 //! and reads no pages.
 //!
-//! * The rows of a file lie in [`ZONES`] zones. For each zone it counts the last look-ups, how many of them found
-//!   nothing, and how many pages of rows were read from disk for look-ups that found nothing.
-//! * The filter is *of use* in a zone if more than one in eight of the last look-ups found nothing. If it is of use
-//!   in some zone and is in memory, it is asked before the rows; if it is not in memory, it is read into memory
-//!   that nothing uses.
-//! * Where no memory is unused, the filter of a zone is worth reading if it is of use there and enough pages of
-//!   rows were read for look-ups that found nothing: more than the zone has, or more than [`READS_FOR_A_PAGE`] for
-//!   each page of the filter. Pages that stay in memory are not read again.
-//! * When the missing filter pages of the zone are asked for, the count of pages starts at zero again.
-//! * If these filter pages are evicted before they have denied enough keys, four times as many pages of rows must
-//!   be read before the next time. So a cache that is too small for filters reads few of them.
+//! * The rows of a file lie in [`ZONES`] zones. For each zone, this module counts three things: the last look-ups,
+//!   those of them that found nothing, and the pages of rows that were read from disk for look-ups that found
+//!   nothing.
+//! * The filter is *of use* in a zone if more than one in eight of the last look-ups found nothing. If the filter
+//!   is of use in some zone, it is asked before the rows, as far as it is in memory. Missing pages of it are read
+//!   into unused memory, if there is any.
+//! * If the cache is full, the filter must also be worth reading. It is worth reading in a zone where it is of
+//!   use, once enough pages of rows were read for look-ups that found nothing. Enough means more pages than the
+//!   zone has, or more than [`READS_FOR_A_PAGE`] for each page of the filter. If the pages of rows stay in memory,
+//!   they are not read again, so the count does not grow.
+//! * When the missing filter pages of the zone are asked for, the count of pages read for nothing starts at zero
+//!   again.
+//! * The cache may evict these filter pages before they have denied enough keys. Then four times as many pages of
+//!   rows must be read for nothing before the filter is asked for again. So a cache that is too small for filters
+//!   seldom reads them.
 //!
 //! Thread safe: counters are relaxed. A lost update loses only one sample.
 
@@ -23,8 +27,9 @@ const ZONES: usize = 16;
 
 /// The filter of a zone is judged only after this many look-ups: fewer say little.
 const MIN_LOOKS: u8 = 24;
-/// When this many look-ups are counted, both counts are halved, and one page that was read for nothing is no longer
-/// counted: if some keys are found, look-ups of absent keys also keep the pages of present keys warm.
+/// When this many look-ups are counted, the number of look-ups and the number of those that found nothing are
+/// halved. In addition, one page that was read for nothing is no longer counted: if some look-ups find their keys,
+/// the pages that are read for absent keys are of use for present keys, too.
 const MAX_LOOKS: u8 = 48;
 /// In a zone with more pages of rows than this, a page of a filter is worth reading once this many of them were
 /// read for nothing. If rows are long, a page of the filter stands for hundreds of pages of rows. To read them all
@@ -78,7 +83,7 @@ impl Summary {
         self.0 & 0xffff != 0
     }
 
-    /// Whether a denied key would change no count, whichever zone of `filter` it is in.
+    /// Whether one more denied key changes no count, in whichever zone of `filter` the key lies.
     #[inline]
     pub fn is_all_denied(self, filter: &FilterTree) -> bool {
         let zones = (1 << filter.tree.data_pages.min(ZONES as u64)) - 1;
@@ -103,7 +108,7 @@ pub(super) struct Looks {
 /// The size of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ZoneSize {
-    /// The number of pages of rows and a quarter more, because rows differ in length.
+    /// The number of pages of rows in the zone, plus a quarter because rows differ in length.
     data_pages: u32,
     /// The number of pages of the filter, and the number of nodes on the way to one of them.
     partitions: u8,
@@ -123,8 +128,8 @@ impl ZoneSize {
         }
     }
 
-    /// If the filter is certainly worth reading: how many pages of rows are read for nothing before the filter is
-    /// read.
+    /// How many pages of rows must be read for nothing before the filter is read, if there is no doubt about the
+    /// filter.
     fn reads_for_filter(self) -> u32 {
         let filter_pages = u32::from(self.partitions) + u32::from(self.nodes);
         self.data_pages.min(READS_FOR_A_PAGE * filter_pages)
@@ -163,7 +168,7 @@ impl Looks {
         }
     }
 
-    /// Notes that the key was there. As long as every key is there, nothing is counted.
+    /// Notes that the rows have the key. As long as every look-up finds its key, nothing is counted.
     pub fn found(self) -> Self {
         if self.absent == 0 { Self { looks: 0, ..self } } else { self.one_more() }
     }
@@ -179,13 +184,14 @@ impl Looks {
         Self { read: self.read.saturating_add(1), ..self.found_none() }
     }
 
-    /// Notes that the filter has denied the key, which shows that the filter is worth its pages.
+    /// Notes that the filter has denied the key. This lowers the doubt whether the filter is worth the memory of
+    /// its pages.
     pub fn denied(self) -> Self {
         Self { doubt: self.doubt.min(self.doubt.saturating_sub(1).max(MIN_DOUBT)), ..self.found_none() }
     }
 
-    /// Notes that a page of the filter or a node is asked for. The next time, they are asked for after four times
-    /// as many pages of rows. Only denials reduce that number again.
+    /// Notes that a page of the filter or a node is asked for. Before they are asked for again, four times as many
+    /// pages of rows must be read for nothing. Only denials reduce that number again.
     pub fn asked(self, size: ZoneSize, is_node: bool) -> Self {
         let looks = if self.left > 0 {
             self
@@ -197,13 +203,13 @@ impl Looks {
         Self { left: most.saturating_sub(1), ..looks }
     }
 
-    /// Stops asking for pages until enough pages of rows were read again.
+    /// Stops asking for filter pages until enough pages of rows have again been read for nothing.
     pub fn stops_asking(self) -> Self {
         Self { left: 0, ..self }
     }
 
-    /// Whether a missing node was evicted: this is so if all nodes on the way were asked for. Then pages under it
-    /// would be evicted too.
+    /// Whether a node of the filter that is missing now was evicted: this is so if all nodes on the way were asked
+    /// for already. In this case, the cache would evict the pages under the node, too.
     pub fn has_lost_node(self, size: ZoneSize) -> bool {
         self.left > 0 && self.left <= size.partitions
     }
@@ -225,8 +231,8 @@ impl FilterUse {
         if after != before {
             self.zones[zone].store(after.word(), Ordering::Relaxed);
         }
-        // The new state is compared with what the summary says, not with what it should have said before. Two
-        // threads that count at the same time may leave the summary wrong; then the next one corrects it.
+        // The new state is compared with the summary itself, and not with the state before. If two threads count
+        // at the same time, they may leave a wrong summary. Then the next thread that counts corrects it.
         let (Summary(had), Summary(has)) = (self.summary().of_zone(zone), Summary::of(after, zone));
         if had & !has != 0 {
             self.summary.fetch_and(!(had & !has), Ordering::Relaxed);

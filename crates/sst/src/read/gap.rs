@@ -1,10 +1,10 @@
-//! A range of keys that no range erase of a file touches. It is kept from one read to the next, so that a read
-//! within it asks no page whether its keys were erased. It knows no rows. It knows no versions either: where
-//! nothing was erased, versions do not matter.
+//! A range of keys that no range erase of a file touches. The file keeps it from one read to the next. So a read
+//! of keys in this range need not look at any page to know that they were not erased. This module knows no rows
+//! and no versions: where nothing was erased, versions do not matter.
 //!
-//! Range erases often lie together, far from the keys that are read. So for each file, only the gap that was met
-//! last is kept. If erases lie among the keys that are read, the gap is of no use. Then one miss in [`MISSES`]
-//! replaces it, which costs two short copies.
+//! Range erases often lie together, far from the keys that are read. So for each file, only the gap that a read
+//! has found last is kept. If erases lie among the keys that are read, most reads lie outside this gap. One in
+//! [`MISSES`] of these reads replaces the gap by its own, which costs two short copies.
 //!
 //! Thread safe.
 
@@ -13,14 +13,14 @@ use os::sync::RwLock;
 use os::sync::atomic::{AtomicU32, Ordering};
 use std::ops::Bound;
 
-/// Of so many reads that look for range erases, one notes what it has found.
+/// One in this number of reads that look for range erases notes the gap that it has found.
 const MISSES: u32 = 16;
 
-/// The length of the longest key that is kept. Keys of erases are short, or have long parts in common with many
-/// other keys.
+/// The length of the longest key that a gap may have as a bound. Keys of erases are short, or have long parts in
+/// common with many other keys.
 const MAX_KEY_BYTES: usize = 256;
 
-/// The gap that was met last in a file: keys that no range erase covers.
+/// The range without range erases that was noted last for a file.
 #[derive(Debug, Default)]
 pub struct KnownGap {
     gap: RwLock<Option<KeyRange>>,
@@ -28,7 +28,7 @@ pub struct KnownGap {
 }
 
 impl KnownGap {
-    /// Whether no range erase is known to cover a key from `low` to `high`.
+    /// Whether all keys from `low` to `high` are known to be free of range erases.
     pub(super) fn holds(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
         self.gap.read().as_ref().is_some_and(|gap| gap.holds(low, high))
     }

@@ -1,5 +1,5 @@
-//! The parts of rows that lie in column groups other than the main one. They are found by row id. It knows no keys
-//! and no versions: a look into the main tree or the history gives the row id.
+//! The parts of rows that lie in column groups other than the main one. They are found by row id. This module
+//! knows no keys and no versions: its caller gets the row id from the main tree or the history.
 
 use super::readahead::Readahead;
 use super::row::RowPlace;
@@ -21,7 +21,7 @@ pub struct Groups(u16);
 const _: () = assert!(MAX_GROUPS < 16, "a bit for each group and for the main one");
 
 impl Groups {
-    /// No group. Keys, versions and kinds are read anyway.
+    /// No group: a read with this set gets only keys, versions and kinds.
     pub const NONE: Self = Self(0);
 
     /// The main group alone.
@@ -48,7 +48,8 @@ impl Groups {
         self.0 & !Self::MAIN.0 != 0
     }
 
-    /// How many of these groups come before `group`, without the main one. `group` must not be the main one.
+    /// How many of these groups come before `group`, not counting the main group. `group` must not be the main
+    /// one.
     #[inline]
     pub fn beside_main_before(self, group: usize) -> usize {
         (self.0 & !Self::MAIN.0 & ((1 << group) - 1)).count_ones() as usize
@@ -66,7 +67,8 @@ impl Sst {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn part<S: PageSource + ?Sized>(&self, source: &S, group: usize, place: RowPlace) -> Result<StoredValue, Stop> {
         let (kind, row) = tree_of(group, place);
         let descent = self.descent(kind).ok_or_else(|| self.no_tree(kind))?;
@@ -75,7 +77,7 @@ impl Sst {
         Ok(StoredValue::of_part(&page, part))
     }
 
-    /// The stored bytes of all data pages that a window over the rows may bring.
+    /// The stored bytes of all data pages for which a walk over the rows of the file may ask ahead.
     fn page_bytes(&self) -> u64 {
         let trees = self.meta.trees().filter(|(kind, _)| *kind != TreeKind::RangeErases);
         trees.map(|(_, tree)| tree.totals.bytes).fold(0, u64::saturating_add)
@@ -96,8 +98,8 @@ impl Sst {
         }
     }
 
-    /// Lets `cursor` over tree `kind` ask ahead within its share of a window. All trees of the file share the
-    /// window, and so do their values once they are read.
+    /// Lets `cursor` over tree `kind` ask ahead within its share of a window. All trees of the file share one
+    /// window. Large values share it with the trees as soon as the walk reads values.
     pub(super) fn share<L: PageRows>(&self, kind: TreeKind, cursor: &mut TreeCursor<L>, readahead: Readahead) {
         // The lengths of all trees are added up only for a cursor that reads ahead.
         if readahead.is_none() {
@@ -163,7 +165,7 @@ impl GroupCursor {
         self
     }
 
-    /// Limits asking ahead to parts of main rows that are not beyond `edge`.
+    /// Lets the cursor ask ahead only for the parts of main rows that lie before `edge`, where the scan ends.
     pub(super) fn until(mut self, edge: Option<&ScanEnd>) -> Self {
         for cursor in [&mut self.newest, &mut self.older].into_iter().flatten() {
             cursor.set_edge(edge.cloned());
@@ -176,13 +178,15 @@ impl GroupCursor {
         [&mut self.newest, &mut self.older].into_iter().flatten().for_each(|cursor| cursor.begin(direction));
     }
 
-    /// Whether pages of the file that is read after this one have to be asked for.
+    /// Whether the readahead window reaches beyond the end of this file, so that pages of the next file of the
+    /// scan must be asked for.
     #[inline]
     pub(super) fn has_rest(&self) -> bool {
         [&self.newest, &self.older].into_iter().flatten().any(PartCursor::has_rest)
     }
 
-    /// Asks for the first pages of this file, after the cursor `before` over the file before has come to its end.
+    /// Asks for the first pages of this file. The cursor `before` over the previous file has come to the end of
+    /// its file.
     pub(super) fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S, before: &mut Self) {
         let pairs = [(&mut self.newest, &mut before.newest), (&mut self.older, &mut before.older)];
         for (cursor, before) in pairs {
@@ -201,8 +205,8 @@ impl GroupCursor {
         self.newest.iter().chain(&self.older).map(PartCursor::pinned_bytes).sum()
     }
 
-    /// Asks for the parts that lie outside their pages, beginning with the part of the row at `place`, which was
-    /// found last. All these parts will be loaded.
+    /// Asks ahead for parts that lie outside their pages, beginning with the part of the row at `place`. The
+    /// caller will load all these parts. The part at `place` must be the one that the cursor found last.
     pub(super) fn load_ahead<S: PageSource + ?Sized>(&mut self, source: &S, place: RowPlace) {
         let cursor = match place {
             RowPlace::Newest(_) => &mut self.newest,
@@ -218,8 +222,8 @@ impl GroupCursor {
         self.group
     }
 
-    /// The page with the part of a newest row that was found last. `None` if that part lies outside the page,
-    /// because then the next parts will hardly lie in the page either.
+    /// The page in which the cursor last found a part of a newest row. `None` if that part lies outside the page:
+    /// the next parts then probably lie outside, too, so the page would be of no use.
     pub(super) fn page_of_newest(&self) -> Option<(&PageRef, GroupLayout)> {
         let (page, layout, i) = self.newest.as_ref().and_then(PartCursor::place)?;
         (!layout.part(page, i).outside).then_some((page, *layout))
@@ -229,7 +233,8 @@ impl GroupCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn part<S: PageSource + ?Sized>(&mut self, source: &S, place: RowPlace) -> Result<StoredValue, Stop> {
         let (kind, row) = tree_of(self.group, place);
         let cursor = match place {

@@ -31,7 +31,8 @@ impl Sst {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn range_erase<S: PageSource + ?Sized>(&self, source: &S, key: &[u8]) -> Result<Option<RangeErase>, Stop> {
         let Some(descent) = self.descent(TreeKind::RangeErases) else { return Ok(None) };
         let Some((page, layout, i)) = range_erase_before(&descent, source, key)? else { return Ok(None) };
@@ -39,8 +40,8 @@ impl Sst {
         Ok(Some(erase).filter(|erase| erase.keys.contains(key)))
     }
 
-    /// Whether a range erase that is seen may cover a key from `low` to `high`. It reads nothing: if nothing is
-    /// known, the answer is yes.
+    /// Whether some key from `low` to `high` may be covered by a range erase that the table sees. This call reads
+    /// no page: unless the keys are known to be free of range erases, the answer is yes.
     pub fn may_erase_between(&self, low: Bound<&[u8]>, high: Bound<&[u8]>) -> bool {
         self.known_gap.as_ref().is_some_and(|known| !known.holds(low, high))
     }
@@ -57,7 +58,8 @@ impl Sst {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn cover<S: PageSource + ?Sized>(&self, source: &S, key: &[u8], at: Version) -> Result<Option<Version>, Stop> {
         if !self.may_erase_between(Bound::Included(key), Bound::Included(key)) {
             return Ok(None);
@@ -89,18 +91,21 @@ impl Sst {
         Ok(versions.find(|&version| version <= at))
     }
 
-    /// The keys whose range erases are seen: those inside the place where the file was cut off.
+    /// The range of keys in which the table sees range erases. At a side where a slice cuts the file off, this
+    /// range ends at the cut.
     fn seen_erases(&self) -> KeyRange<&[u8]> {
         let (seen, all) = (self.bounds(), &self.meta.bounds);
         let start = if seen.low == all.low { &[] } else { seen.low.as_slice() };
         KeyRange { start, end: seen.high.as_deref().filter(|_| seen.high != all.high) }
     }
 
-    /// The whole range erase number `i` of the file, not only the part that is seen: see [`Sst::seen_of`]. A step.
+    /// Range erase number `i` of the file as a whole. The table may see only a part of it, which [`Sst::seen_of`]
+    /// gives. A step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn nth_range_erase<S: PageSource + ?Sized>(&self, source: &S, i: u64) -> Result<Option<RangeErase>, Stop> {
         let Some(tree) = self.meta.range_erases.get().filter(|tree| i < tree.totals.rows) else { return Ok(None) };
         let descent = Descent::new(&self.file, TreeKind::RangeErases, &tree, self.prefer_flat);
@@ -108,7 +113,8 @@ impl Sst {
         self.decode_range_erase(&page, &layout, (i - layout.first_row()) as usize).map(Some)
     }
 
-    /// The part of a range erase of the file that is seen: the part inside the place where the file was cut off.
+    /// The part of `erase` that the table sees. If a slice cuts off a side of the file, the table does not see
+    /// what lies beyond the cut.
     pub fn seen_of(&self, erase: RangeErase) -> Option<RangeErase> {
         let RangeErase { keys, versions } = erase;
         let keys = match &self.slice {
@@ -141,8 +147,8 @@ fn range_erase_before<S: PageSource + ?Sized>(
     key: &[u8],
 ) -> Result<Option<(PageRef, Layout, usize)>, Stop> {
     let (page, layout) = descent.page_of_key(source, key)?;
-    // Separators are shortened starts of erases. So the last start that is not after `key` is in this page, or in
-    // the page before.
+    // Separators are shortened starts of erases, so the search may arrive one page too late. The last erase that
+    // starts at or before `key` is in this page or in the page before it.
     match layout.search(&page, key) {
         Ok(i) => Ok(Some((page, layout, i))),
         Err(0) => descent.before(source, layout.first_row()),

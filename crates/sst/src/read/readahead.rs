@@ -11,15 +11,16 @@
 //!
 //! * The window is measured in the memory that data pages take. When a page is missing, or less than half a window
 //!   is left (the low watermark), pages are asked for until the window is full (the high watermark). These pages
-//!   come in the next round, even if that is a round of another cursor.
-//! * Nodes are asked for further ahead, for the windows after this one, measured by the data that they cover. So a
-//!   scan waits for a node only at its start.
-//! * Only one row is remembered: the row up to which pages were asked for. The way to it is walked anew from the
-//!   root each time, over what is in memory. So the answer stays right whatever is evicted.
-//! * If a page that was asked for was evicted before the cursor came to it, the cache has no room for so many
-//!   pages: the window is halved. If the page is still on its way, the disk is slower than the reader: the window
-//!   grows.
-//! * Nothing is asked for beyond the rows of the cursor, in a gap between them, or beyond the far key of the range.
+//!   are read in the next round of reads, even if another cursor starts that round.
+//! * Nodes are asked for further ahead: those that lead to the windows after the present one, measured by the data
+//!   under them. So a scan waits for a node only at its start.
+//! * Only one row is remembered: the row up to which pages were asked for. Each time, the way to this row is
+//!   walked again from the root, as far as its nodes are in memory. So the cache may evict any page in between.
+//! * A page that was asked for may be evicted before the cursor comes to it. Then the cache has no room for so
+//!   many pages, and the window is halved. If such a page is still on its way, the disk is slower than the reader,
+//!   and the window grows.
+//! * Nothing is asked for outside the rows of the cursor, in a gap between these rows, or beyond the key at which
+//!   the scan ends.
 
 use super::descent::{Descent, Subtree};
 use crate::Direction;
@@ -29,21 +30,22 @@ use os::sync::Arc;
 use pages::{Address, PageRef, PageSource};
 use std::ops::{Bound, Range};
 
-/// The first window that is not empty: a page of the default size.
+/// The size of the first window that is not empty: one page of the default size.
 pub(super) const FIRST_BYTES: u64 = 16 << 10;
 
-/// The least share of a window that a tree gets if several trees share the window. With less, a disk would read few
-/// bytes slowly.
+/// If several trees share a window, each tree gets at least this many bytes of it. A smaller share would make the
+/// reads of the disk too small to be fast.
 const LEAST_SHARE_BYTES: u64 = 64 << 10;
 
-/// The bytes that are counted for a child that says it has no data, so that a walk over damaged nodes ends.
+/// A damaged node may say that a child has no data. The walk counts at least this many bytes for each child, so
+/// that it ends.
 const LEAST_CHILD_BYTES: u64 = 4 << 10;
 
 /// How far a cursor asks ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Readahead {
     start_bytes: u64,
-    /// The size of the window after the first one that is not empty.
+    /// The least size of the second window that is not empty.
     second_bytes: u64,
     high_bytes: u64,
 }
@@ -52,7 +54,7 @@ impl Readahead {
     /// The cursor does not ask ahead.
     pub const NONE: Self = Self { start_bytes: 0, second_bytes: 0, high_bytes: 0 };
 
-    /// Asks for `bytes` from the first missing page on, for a scan that reads everything.
+    /// A window of `bytes` from the start, for a scan that reads everything.
     pub fn full(bytes: u64) -> Self {
         Self { start_bytes: bytes, second_bytes: bytes, high_bytes: bytes }
     }
@@ -63,15 +65,16 @@ impl Readahead {
         Self { start_bytes: 0, second_bytes: 0, high_bytes }
     }
 
-    /// Like [`Readahead::growing`], but the window after the first page that was asked for ahead has at least
-    /// `second_bytes`. This is useful if so many bytes take hardly longer than a page.
+    /// Like [`Readahead::growing`], but after the first window, which is one page, the next window has at least
+    /// `second_bytes`. This is useful if the disk reads this many bytes nearly as fast as one page.
     #[must_use]
     pub fn then(self, second_bytes: u64) -> Self {
         Self { second_bytes, ..self }
     }
 
-    /// The share of one of several trees that are read side by side. The tree has `bytes` of the `all_bytes` of all
-    /// these trees. So all of them reach the ends of their windows together.
+    /// The share of the window that one of several trees gets if they are read side by side. The tree has `bytes`
+    /// bytes, and all the trees together have `all_bytes`. With such shares, the reader comes to the end of all
+    /// the windows at the same time.
     #[must_use]
     pub fn share(self, bytes: u64, all_bytes: u64) -> Self {
         if self.is_none() || bytes == all_bytes {
@@ -107,14 +110,15 @@ impl Readahead {
         self.high_bytes
     }
 
-    /// The size of the window after a window of `window_bytes`.
+    /// The size of the next window, after a window of `window_bytes`.
     pub(super) fn after(&self, window_bytes: u64) -> u64 {
         let least_bytes = if window_bytes == 0 { FIRST_BYTES } else { self.second_bytes.max(FIRST_BYTES) };
         window_bytes.saturating_mul(2).max(least_bytes).min(self.high_bytes)
     }
 }
 
-/// Where the keys of a range end, seen from where a scan starts.
+/// The end of a range of keys at which a scan ends: the high end for a forward scan, the low end for a backward
+/// scan.
 #[derive(Clone, Debug)]
 pub(crate) struct Far {
     key: Arc<[u8]>,
@@ -122,7 +126,7 @@ pub(crate) struct Far {
 }
 
 impl Far {
-    /// `None` if the range does not end.
+    /// `None` if the range has no bound at this end.
     pub fn new(bound: Bound<&[u8]>) -> Option<Self> {
         match bound {
             Bound::Unbounded => None,
@@ -139,7 +143,7 @@ impl Far {
         self.is_included
     }
 
-    /// The last child of `node`, seen from the start of the scan, that may have keys of the range.
+    /// Of the children of `node` that may have keys of the range, the last one that the scan comes to.
     fn child(&self, node: &IndexNode<'_>, direction: Direction) -> usize {
         let child = node.search(&self.key);
         let ends_before = |child: usize| {
@@ -154,20 +158,20 @@ impl Far {
 /// The rows of a tree that a scan will visit.
 pub(crate) struct WantedRows<'a> {
     pub rows: &'a RowRanges,
-    /// The far end of the keys, in a tree by user keys.
+    /// In a tree that is ordered by user keys: the key at which the scan ends.
     pub far: Option<&'a Far>,
-    /// In other trees: where the rows end that are known to be wanted.
+    /// In other trees: the row up to which the scan is known to want rows.
     pub edge: Option<u64>,
 }
 
-/// What is left to ask for if the file ends before the window ends.
+/// What is left of a window that reaches beyond the end of a file. It is asked for in the next file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
     /// The bytes of data pages.
     data_bytes: u64,
-    /// How far the walk has come from the place up to which the scan had asked, in bytes of data pages.
+    /// How many bytes of data pages the walk has passed since the place up to which the scan had asked before.
     at_bytes: u64,
-    /// The lowest level that still wants pages; 0 are the data pages.
+    /// The lowest level of the tree at which pages are still wanted. Level 0 is the level of the data pages.
     lowest: u8,
     window_bytes: u64,
     readahead: Readahead,
@@ -175,7 +179,7 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Up to which place pages are wanted that lie `level` levels above the data pages.
+    /// The place up to which pages of level `level` are wanted, in bytes of data pages.
     fn end(&self, level: u8) -> u64 {
         let mut end = self.data_bytes;
         let mut window = self.window_bytes;
@@ -194,18 +198,18 @@ impl Reach {
     }
 }
 
-/// How far a cursor has come, and up to where it has asked. Positions count rows from the end of the tree at which
-/// the scan begins, so both directions are treated alike.
+/// How far a cursor has come, and up to which position it has asked for pages. Positions count rows from the end
+/// of the tree at which the scan begins, so both directions are treated alike.
 #[derive(Debug)]
 pub(crate) struct Ahead {
     readahead: Readahead,
     direction: Direction,
-    /// Whether the user has given the direction. Then single moves against it do not change it.
+    /// Whether the caller has set the direction. If so, a single move in the other direction does not change it.
     is_given: bool,
     window_bytes: u64,
     /// `None` until a page was visited, and after a change of direction.
     place: Option<PagesWindow>,
-    /// What the file after this one has to ask for.
+    /// The rest of the window that reaches into the next file of the scan.
     rest: Option<Reach>,
 }
 
@@ -213,11 +217,11 @@ pub(crate) struct Ahead {
 struct PagesWindow {
     /// Where the page visited last begins.
     page: u64,
-    /// All positions before this one are passed.
+    /// The cursor has passed all positions before this one.
     passed: u64,
     /// Pages were asked for up to this position.
     until: u64,
-    /// Pages were asked for up to this position before a round.
+    /// All pages up to this position were asked for before the last round of reads, so they should have come.
     came: u64,
     /// The memory that the pages from `passed` to `until` take.
     left_bytes: u64,
@@ -250,7 +254,7 @@ impl Ahead {
         self.readahead.is_none()
     }
 
-    /// Goes on with another share of the window, which is not larger.
+    /// Goes on with a share of the window that is not larger than the present one.
     pub fn narrow(&mut self, readahead: Readahead) {
         self.readahead = readahead;
         self.window_bytes = self.window_bytes.min(readahead.high_bytes);
@@ -260,7 +264,7 @@ impl Ahead {
         self.direction
     }
 
-    /// Begins a walk in this direction. Requests of the other direction do not belong to it.
+    /// Begins a walk in this direction. The pages that were asked for in the other direction no longer count.
     pub fn begin(&mut self, direction: Direction) {
         (self.direction, self.is_given) = (direction, true);
         self.restart();
@@ -284,7 +288,7 @@ impl Ahead {
         self.window_bytes = self.readahead.start_bytes;
     }
 
-    /// Notes that the walk comes here from another file.
+    /// Notes that the walk has come from the file of `before` to this file.
     pub fn follow(&mut self, before: &Self) {
         if (self.direction, self.is_given) != (before.direction, before.is_given) {
             (self.direction, self.is_given) = (before.direction, before.is_given);
@@ -292,7 +296,7 @@ impl Ahead {
         }
     }
 
-    /// Whether the file after this one has something to ask for.
+    /// Whether the window reaches into the next file of the scan.
     #[inline]
     pub fn has_rest(&self) -> bool {
         self.rest.is_some()
@@ -302,8 +306,8 @@ impl Ahead {
         self.rest.take()
     }
 
-    /// Notes that the cursor has arrived at the page at `at`, which has `rows` of the `all` rows of the tree.
-    /// Returns whether it is time to ask for more.
+    /// Notes that the cursor has arrived at the page at `at`. The page has the rows `rows`, and the tree has `all`
+    /// rows. Returns whether it is time to ask for more pages.
     pub fn arrived(&mut self, bounds: &RowRanges, all: u64, rows: &Range<u64>, at: &Address) -> bool {
         let span = positions(rows, all, self.direction);
         if self.looks_beside(span.start) {
@@ -316,7 +320,8 @@ impl Ahead {
         place.page = span.start;
         if span.end > place.passed {
             if span.start > place.passed && place.until > place.passed {
-                // Pages were skipped. About this part of the pages that were asked for still lies ahead.
+                // The cursor has skipped some pages that were asked for. Their bytes are estimated by their share
+                // of the rows.
                 let rest = place.until.saturating_sub(span.start);
                 let whole = place.until - place.passed;
                 place.left_bytes = (u128::from(place.left_bytes) * u128::from(rest) / u128::from(whole)) as u64;
@@ -335,8 +340,8 @@ impl Ahead {
         self.fill(source, descent, wanted, None, false);
     }
 
-    /// Notes that a page on the way to row `row` is missing. If the missing page is the data page, `page` is its
-    /// address.
+    /// Notes that the step has found a page missing on the way to row `row`. If this is the data page itself,
+    /// `page` is its address.
     pub fn missed<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -355,10 +360,10 @@ impl Ahead {
         }
         let place = self.place.get_or_insert_with(|| PagesWindow::at(position));
         let mut grows = page.is_some();
-        // If a source takes the hint, it has the page neither in memory nor on its way.
+        // The source answers true if it takes the request: then the page was neither in memory nor on its way.
         let is_gone = |page: &Address| source.ahead(descent.file().at(page, descent.page_kind()));
         if position < place.came && page.is_some_and(is_gone) {
-            // The page was asked for and then evicted, or the cache had no room for it.
+            // The page was asked for before, and then it was evicted, or the cache had no room for it.
             grows = false;
             self.window_bytes = (self.window_bytes / 2).max(FIRST_BYTES.min(self.readahead.high_bytes));
             *place = PagesWindow { page: place.page, ..PagesWindow::at(position) };
@@ -368,7 +373,8 @@ impl Ahead {
         self.fill(source, descent, wanted, page.map(|page| page.offset), true);
         let place = self.place.as_mut().expect("there is one since above");
         place.came = place.until;
-        // If a node was missing, the window was not filled. So it is not known whether the window is too small.
+        // If a node was missing, the window could not be filled. Then it is not known whether a full window would
+        // be too small, so the window does not grow.
         let is_full = place.left_bytes >= self.window_bytes || self.rest.is_some();
         if grows && is_full {
             self.window_bytes = self.readahead.after(self.window_bytes);
@@ -396,7 +402,7 @@ impl Ahead {
         self.walk(source, descent, wanted, missed, reach);
     }
 
-    /// Goes on from the place where a cursor in the file before has come to its end with `reach` left.
+    /// Takes over the rest of a window, `reach`, from a cursor that has come to the end of the previous file.
     pub fn go_on<S: PageSource + ?Sized>(
         &mut self,
         source: &S,
@@ -410,7 +416,7 @@ impl Ahead {
         let asked = place.left_bytes;
         place.came = if reach.is_missed { place.until } else { place.came };
         if !reach.is_missed && reach.data_bytes.saturating_sub(asked) <= reach.window_bytes / 2 {
-            // More than the low watermark is left, including what was asked for here.
+            // With what was asked for in this file, more than half of the window is left.
             return;
         }
         reach.at_bytes = reach.at_bytes.saturating_add(asked);
@@ -453,14 +459,15 @@ impl Ahead {
         (place.until, place.passed) = (until, passed);
         place.left_bytes += asked_bytes;
         if let Some(end) = end {
-            // While some of the data was not asked for, the walk has to be made again.
+            // If some data pages of the window could not be asked for yet, the walk must be made again later.
             place.end = (reach.lowest == 0).then_some(end);
             self.rest = (end == WalkEnd::OfRows).then_some(reach);
         }
     }
 }
 
-/// Whether a cursor that goes on from `place` gets to `position` with nothing wanted in between.
+/// Whether `position` is where a cursor at `place` would come to next: no row in between is wanted and was not
+/// asked for.
 fn goes_on(place: &PagesWindow, position: u64, bounds: &RowRanges, all: u64, direction: Direction) -> bool {
     position >= place.page
         && (position <= place.until
@@ -494,7 +501,7 @@ struct AheadWalk<'a, S: ?Sized> {
     descent: &'a Descent<'a>,
     wanted: &'a WantedRows<'a>,
     direction: Direction,
-    /// The offset of a data page that is needed now.
+    /// The offset of the data page whose lack ended the step. It is on its way already.
     missed: Option<u64>,
     reach: Reach,
     /// The position to which the walk has come.
@@ -514,7 +521,7 @@ impl<S: PageSource + ?Sized> AheadWalk<'_, S> {
             Some(row) if !self.is_beyond(row) && !self.reach.is_done(level) => self.child(&root),
             _ => {}
         }
-        // The levels above the root are wanted in the file after this one, if anywhere.
+        // The window may also want nodes on levels above this file's root. Only the next file can have these.
         if self.end.is_none() && self.next_row().is_none() {
             self.end = Some(WalkEnd::OfRows);
         }
@@ -568,7 +575,8 @@ impl<S: PageSource + ?Sized> AheadWalk<'_, S> {
             Some(_) => {}
             None => {
                 self.source.ahead(self.descent.file().at(address, self.descent.node_kind()));
-                // What lies under this page is not known yet. Nothing behind it is asked for before it is known.
+                // The children of this node are not known before it is in memory. Until then, no page of lower
+                // levels is asked for behind it.
                 self.reach.lowest = self.reach.lowest.max(*level);
             }
         }
@@ -579,7 +587,7 @@ impl<S: PageSource + ?Sized> AheadWalk<'_, S> {
     fn children(&mut self, page: &PageRef, parent: &Subtree) {
         let level = parent.level - 1;
         let node = IndexNode::new(page);
-        // The read that needs a node of the wrong form reports it.
+        // A node may have the wrong form in a damaged file. The read that needs the node reports this.
         let far = self.wanted.far.filter(|_| !node.is_by_row()).map(|far| far.child(&node, self.direction));
         while !self.reach.is_done(level) {
             let Some(row) = self.next_row() else {
@@ -587,7 +595,8 @@ impl<S: PageSource + ?Sized> AheadWalk<'_, S> {
                 return;
             };
             if self.is_beyond(row) || !parent.rows().contains(&row) {
-                // Beyond the edge nothing is known yet; later the edge will be further away.
+                // It is not known yet whether rows beyond the edge are wanted. Later, the edge will be further
+                // away.
                 if self.is_beyond(row) {
                     self.reach.lowest = u8::MAX;
                 }

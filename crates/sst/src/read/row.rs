@@ -3,7 +3,7 @@
 use super::stored_value::StoredValue;
 use crate::row::{RowKind, Version};
 
-/// Where a version of a row is in its file. Its parts in other column groups have the same row id.
+/// Where a version of a row is in its file. The parts of this version in other column groups have the same row id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowPlace {
     /// The row id in the main tree, for newest versions.

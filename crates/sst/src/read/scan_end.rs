@@ -18,11 +18,11 @@ pub(crate) struct ScanEnd {
 }
 
 impl ScanEnd {
-    /// Where the rows of tree `kind` end that the scan is known to visit, seen from the start of the scan.
+    /// The row of tree `kind` up to which the scan is known to visit all rows.
     pub(super) fn row<S: PageSource + ?Sized>(&self, source: &S, kind: TreeKind, direction: Direction) -> Option<u64> {
         let main = self.sst.descent(TreeKind::Main)?;
-        // In a forward scan, the rows end before the first row beyond the far key. In a backward scan, they begin
-        // at the first row that is not beyond it.
+        // A forward scan ends before the first row whose key lies beyond the far key. A backward scan ends at the
+        // lowest row whose key does not lie beyond the far key.
         let after = self.far.is_included() == direction.is_forward();
         let row = main.peek_rank(source, self.far.key(), after, !direction.is_forward());
         match kind {

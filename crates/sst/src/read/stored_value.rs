@@ -1,4 +1,4 @@
-//! The value of a row, as its page has it and in memory. It does not know its row.
+//! The value of a row in two forms: as its page stores it, and as it is in memory. It does not know its row.
 
 use crate::format::OutsideValue;
 use crate::format::data_page::RowRecord;
@@ -96,7 +96,7 @@ impl StoredValue {
         OutsideValue::new(self.stored()).expect("a validated page's references decode")
     }
 
-    /// Loads the value. If it lies outside, all its chunks are loaded together. A step.
+    /// Loads the value. If the value lies outside its page, all its chunks are loaded together. A step.
     ///
     /// # Errors
     ///

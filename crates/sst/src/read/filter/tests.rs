@@ -1,5 +1,5 @@
-//! No key of a file is denied and no range with keys, whatever is in memory; and pages of filters are read where looks
-//! find nothing, and only there.
+//! A filter denies no key that is in the file, and no range that has a key, whichever pages are in memory. Pages
+//! of filters are read only where many look-ups find nothing.
 
 use super::*;
 use crate::fixture::{Built, Content, shapes, tiny};
@@ -41,7 +41,8 @@ fn said<'s>(sst: &Sst, source: &Resident, key: &'s [u8]) -> (bool, &'s [u8]) {
     (matches!(sst.filter_says(source, filter, key, hash_key(key)), Said::Absent(_)), key)
 }
 
-/// Asks about every short key and every range between two of them, in a file of some.
+/// The file has some of the short keys. This function asks it about every short key, and about every range between
+/// two short keys.
 fn check_all(content: &Content, built: &Built) {
     let (sst, source) = (built.sst(), Resident::new(validate));
     assert!(crate::verify(&sst, &source, &*built.raw(), &mut |_| {}).is_ok());
@@ -172,7 +173,8 @@ fn even_as(filter: FilterKind) -> Built {
     Content::of_keys((0..4_000).map(|i| numbered(2 * i))).build(with_filter(filter, 0, options))
 }
 
-/// Pages of all kinds, and of filters with the nodes above, that `keys` read one after the other.
+/// Looks up `keys` one after the other. Returns how many pages of all kinds this reads, and how many of them
+/// belong to filters (partitions and the nodes above them).
 fn reads(session: &Session, sst: &Sst, keys: impl IntoIterator<Item = u32>) -> (u64, u64) {
     let before = (session.page_reads(), session.reads_of(PageKind::Filter));
     for key in keys {
@@ -189,7 +191,7 @@ fn look_ups_of_absent_keys_bring_the_filter_and_then_read_nothing() {
     let built = even();
     let filter = built.meta.filter.expect("it has one");
     assert!(filter.tree.data_pages > 5 && filter.tree.root(false).height == 1, "{filter:?}");
-    // Room for the nodes, the filter and a few pages of rows.
+    // The cache has room for the nodes, the filter and a few pages of rows.
     let cache = PageCache::new(120 << 10, 1, validate);
     let (sst, session) = (built.sst_in(&cache, false), Session::new(&cache, Reason::Point, Admit::Keep));
     let mut rng = StdRng::seed_from_u64(5);
@@ -208,7 +210,7 @@ fn found_keys_bring_no_filter() {
             let cache = PageCache::new(cache_bytes, 1, validate);
             let (sst, session) = (built.sst_in(&cache, false), Session::new(&cache, Reason::Point, Admit::Keep));
             let mut rng = StdRng::seed_from_u64(6);
-            // Some absent ones are no reason.
+            // One absent key in fifty is no reason to read the filter.
             let mut key = |i: u32| 2 * rng.random_range(0..3_999) + u32::from(i.is_multiple_of(50));
             let found = reads(&session, &sst, (0..1_000).map(|i| key(50 * i + 1)));
             (found, reads(&session, &sst, (0..2_000).map(key)))
@@ -227,7 +229,8 @@ fn absent_keys_read_few_pages_more_with_a_filter_however_small_the_cache() {
             reads(&session, &sst, (0..4_000).map(|_| 2 * rng.random_range(0..3_999) + 1))
         });
         println!("{cache_bytes} bytes: {with:?} and without {without:?}");
-        // In those of 2 to 10 pages nothing that is asked for stays until it is of use: three askings a partition.
+        // The smallest caches have room for 2 to 10 pages. They evict a filter page before it is of use, so each
+        // partition is asked for three times.
         assert!(with.0 * 100 <= without.0 * 104, "{cache_bytes} bytes: {with:?} and without {without:?}");
     }
 }
@@ -237,7 +240,7 @@ fn a_filter_that_is_not_in_memory_is_not_waited_for() {
     let built = even();
     let (sst, source) = (built.sst(), Flaky::once(Resident::new(validate)));
     let height = u64::from(built.meta.main.expect("it has rows").root(false).height);
-    // Everything is refused once a step, and what is only peeked at stays refused.
+    // In each step, the source refuses every page once. A page that the step only peeks at stays refused.
     for _ in 0..100 {
         let before = source.refusals();
         let row = retry(&source, || sst.get_filtered(&source, &SoughtKey::new(b"key 000001"), Version::MAX, None));
@@ -250,7 +253,7 @@ fn a_filter_that_is_not_in_memory_is_not_waited_for() {
 fn no_reader_waits_for_a_filter_where_its_pages_of_rows_all_stay() {
     let built = even();
     let cache = PageCache::new(4 << 20, 1, validate);
-    // Reads are made by the thread that asks, which would wait for them.
+    // The thread that asks for a page also makes the read, so it would wait for a page of the filter.
     let (sst, session) = (built.sst_in(&cache, false), Session::new(&cache, Reason::Point, Admit::Keep));
     let mut rng = StdRng::seed_from_u64(8);
     let (_, filters) = reads(&session, &sst, (0..20_000).map(|_| 2 * rng.random_range(0..3_999) + 1));
@@ -317,7 +320,7 @@ fn a_look_up_that_comes_back_after_its_data_page_was_missing_asks_for_no_node_ag
         noting.kinds.into_inner()
     };
     let way = [vec![PageKind::Index; height], vec![PageKind::Data]].concat();
-    // The nodes are missing, too; then they are there.
+    // In the first look-up the nodes are missing, too. In the later ones they are in memory.
     assert!(height == 1 && look_up(0) == [vec![PageKind::Index], way.clone(), vec![PageKind::Data]].concat());
     for key in [4_000, 7_001] {
         assert_eq!(look_up(key), [way.clone(), vec![PageKind::Data]].concat());

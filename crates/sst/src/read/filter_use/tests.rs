@@ -1,4 +1,4 @@
-//! A filter is read where enough look-ups find nothing, and no more often than it saves.
+//! A filter is read only where enough look-ups find nothing. Reading it never costs more page reads than it saves.
 
 use super::*;
 use crate::format::filter::FilterForm;
@@ -35,7 +35,7 @@ fn every_page_of_a_filter_is_paid_for_by_pages_read_for_absent_keys() {
     let full = (0..300).fold(Looks::default(), |looks, _| looks.found_none());
     let mut looks = full;
     assert!(!looks.may_ask(zone), "nothing was read for absent keys");
-    // How many pages are read for absent keys before each page that is asked for.
+    // How many pages of rows are read for absent keys before the next page of the filter is asked for.
     let mut next = |is_node: bool| {
         let mut read = 0;
         while !looks.may_ask(zone) {

@@ -4,7 +4,7 @@ fn gap(start: &str, end: Option<&str>) -> KeyRange {
     KeyRange { start: start.into(), end: end.map(Into::into) }
 }
 
-/// Says the same so often that it is noted.
+/// Reports the same gap so often that it is noted.
 fn told(known: &KnownGap, low: &str, high: Option<&str>) {
     (0..MISSES).for_each(|_| known.missed(|| gap(low, high)));
 }
