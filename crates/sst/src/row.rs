@@ -19,8 +19,8 @@ pub enum RowKind {
     Put = 0,
     /// The key has no value.
     Erase = 1,
-    /// An operand that a reader is to combine with the older version of the row. The format has a place for this
-    /// kind, but nothing writes it yet.
+    /// The value is an operand: a reader must combine it with the next older version of the row to get the value
+    /// of the key. The format has a place for this kind, but nothing writes it yet.
     Merge = 2,
 }
 

@@ -1,9 +1,9 @@
 //! The part of a file that a table sees: some of the file's main rows, together with the older versions of these
 //! rows and their parts in column groups. This module knows no keys.
 //!
-//! The table sees the range erases within the bounds of the slice, even over the gaps between its rows. It does not
-//! see the rows in these gaps, whether they are erased or not. The bytes outside the slice stay in the file and are
-//! not read. They are freed when a compaction rewrites the slice, or when no table sees the file any more.
+//! The table sees the range erases within the bounds of the slice, even where they cover gaps between the slice's
+//! rows. It sees no row in such a gap. The bytes outside the slice stay in the file and are not read. They are
+//! freed when a compaction rewrites the slice, or when no table sees the file any more.
 
 use crate::format::meta::KeyBounds;
 use os::sync::Arc;
@@ -15,9 +15,9 @@ use std::ops::Range;
 pub struct Slice {
     /// The main rows that are seen.
     pub rows: RowRanges,
-    /// The bounds of the keys of the slice's rows, and of the range erases that matter. The bounds may be wider
-    /// than these keys. If a side was cut off, its bound is the place of the cut: the table sees nothing of the
-    /// file at or after a high bound, or before a low bound.
+    /// All keys of the slice's rows, and all keys of range erases that the table sees, lie within these bounds.
+    /// The bounds may be wider. If a side of the file was cut off, the bound on this side is the cut: the table
+    /// sees nothing of the file before a low bound, and nothing at or after a high bound.
     pub bounds: KeyBounds,
     /// About how many of the file's bytes belong to this slice, estimated by its share of the rows.
     pub bytes: u64,
@@ -26,7 +26,7 @@ pub struct Slice {
 /// A set of row ids: ranges in order, with gaps between them. Cloning or narrowing the set allocates no memory.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RowRanges {
-    /// No row outside this range belongs to the set.
+    /// The set has only rows of this range.
     within: Range<u64>,
     /// Ascending and disjoint ranges. No range is empty, and no two ranges touch. `None`: all rows in `within`
     /// belong to the set.
@@ -56,7 +56,7 @@ impl RowRanges {
         }
     }
 
-    /// The bytes of memory that the ranges take. Clones share this memory.
+    /// The bytes of memory that the list of ranges takes. All clones of the set share this list.
     pub fn memory_bytes(&self) -> usize {
         self.ranges.as_deref().map_or(0, size_of_val)
     }

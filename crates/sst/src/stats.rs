@@ -1,11 +1,11 @@
-//! Says how much lies where in a file, from the totals in the file's index nodes: the rows, erased rows and bytes
-//! of any range, the row at a given distance, and where to cut many files into even pieces. It knows no versions
-//! and no levels. It does not know which rows of one file are hidden by another file.
+//! Answers questions about a file from the totals in its index nodes. How many rows, erased rows and bytes does a
+//! range have? Which row lies a given number of rows further on? Where can many files be cut into even pieces? It
+//! knows no versions and no levels. It does not know which rows of one file are hidden by another file.
 //!
-//! Nodes carry running totals. So a child that lies in the range as a whole takes one subtraction, and only the two
-//! ways down to the ends of the range are walked. A child may be seen only in part (see [`Slice`](crate::Slice)).
-//! Then its rows are counted by their ids, without opening it. How many of its bytes and erased rows are seen shows
-//! only in the nodes below it.
+//! Nodes carry running totals. So if all of a child lies in the range, one subtraction gives its totals. Only the
+//! nodes on the two ways down to the ends of the range are opened. The table may see only a part of a child (see
+//! [`Slice`](crate::Slice)). The row ids alone tell how many of its rows the table sees. To learn how many of its
+//! bytes and erased rows the table sees, the child must be opened.
 //!
 //! ```text
 //!            low                      high
@@ -13,12 +13,12 @@
 //!   [  page  ][  page  ][ page ][ page ][  page  ]      rows: two pages for certain, four at most
 //! ```
 //!
-//! * For an end of the range, only the data page in which the end lies is known. If the end is a separator or lies
-//!   beyond the file's bounds, its place is known exactly. So an interval is at most two pages wide, and every
+//! * For each end of the range, the nodes tell only in which data page the end lies. If the end is a separator or
+//!   lies beyond the file's bounds, its exact place is known. So an interval is at most two pages wide, and every
 //!   interval contains the true number ([`Estimate`]).
-//! * Index pages: the nodes on the ways to both ends are read, which are at most 2 x height. If edges of the slice
-//!   lie between the ends, the nodes on the ways to these edges are read, too. Data pages: none is read; for an
-//!   exact answer, one at each end.
+//! * Index pages: the nodes on the ways to both ends are read, at most 2 x height. If edges of the slice lie
+//!   between the ends, the nodes on the ways to these edges are read, too. Data pages: none are read, except that
+//!   an exact answer reads one at each end.
 //! * A flat index is a tree of height 1, and the same code reads it.
 //! * What a node says is checked against its parent: if the totals do not fit, the result is the error `Corrupt`
 //!   and not a wrong sum.
@@ -65,7 +65,8 @@ impl Estimate {
         self.low <= n && n <= self.high
     }
 
-    /// The middle of the interval. Of all numbers, it has the smallest possible error, which is half the width.
+    /// The middle of the interval. If this number is taken for the true one, the error is at most half the width.
+    /// No other number has a smaller bound.
     pub const fn middle(&self) -> u64 {
         self.low + self.width() / 2
     }
@@ -83,8 +84,8 @@ impl std::ops::AddAssign for Estimate {
     }
 }
 
-/// The totals of the rows of a file that are seen and have keys in a range. The bytes of a page are divided evenly
-/// among its rows.
+/// The totals of those rows of a file that the table sees and that have keys in a range. The bytes of each page
+/// are divided evenly among its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RangeTotals {
     /// Rows, including erased ones.
@@ -93,9 +94,9 @@ pub struct RangeTotals {
     pub erased: Estimate,
     /// Stored bytes of the main tree's data pages.
     pub bytes: Estimate,
-    /// Stored bytes that belong to the rows but lie outside the main tree: large values, history, other groups. The
-    /// main tree counts such a page at one of its own data pages: at the one that was being filled when the page
-    /// became full.
+    /// Stored bytes that belong to the rows but lie outside the main tree: large values, history, other groups. A
+    /// page outside the main tree is counted together with one data page of the main tree: the data page that was
+    /// open when the other page became full.
     pub beside_bytes: Estimate,
 }
 
@@ -115,9 +116,9 @@ struct KeyEdge<'k> {
     is_after: bool,
 }
 
-/// A range of keys, clipped to the bounds of a file. A side where nothing is cut off has no edge. It is not a
-/// [`KeyRange`](crate::KeyRange), because making a range copies each bound, unless the bound is already the start
-/// or the end of a range.
+/// A range of keys, clipped to the bounds of a file. If the range cuts off no keys of the file at one side, this
+/// side has no edge. A [`KeyRange`](crate::KeyRange) would have to copy a bound to make it the start or the end of
+/// a range. A span copies nothing.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span<'k> {
     low: Option<KeyEdge<'k>>,
@@ -144,7 +145,7 @@ impl<'k> Span<'k> {
     }
 }
 
-/// If `bytes` are divided into `whole` equal shares, the bytes of `part` shares, rounded down.
+/// The bytes of `part` shares if `bytes` are divided into `whole` equal shares, rounded down.
 fn share(bytes: u64, part: u64, whole: u64) -> u64 {
     if part >= whole { bytes } else { (u128::from(bytes) * u128::from(part) / u128::from(whole)) as u64 }
 }

@@ -93,8 +93,8 @@ impl SstCursor {
     }
 
     /// Asks for the first pages that a scan will need in this file. The scan comes from the cursor `before` over
-    /// the previous file. The readahead window of that cursor reaches beyond the end of its file. It must be
-    /// called when [`SstCursor::has_rest`] is true for `before`. Moves nothing.
+    /// the previous file. The readahead window of that cursor reaches beyond the end of its file. If
+    /// [`SstCursor::has_rest`] is true for `before`, this call must be made. It moves no cursor.
     pub fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S, before: &mut Self) {
         self.set_direction(before.direction);
         if let (Some(main), Some(before)) = (&mut self.main, &mut before.main) {

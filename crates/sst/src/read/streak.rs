@@ -1,11 +1,11 @@
-//! Rows of one page that follow one another, for a merge. The merge has made sure that no source at which it does
-//! not look has a row between them. A *streak* is the rest of the page in which a source of the merge stands
-//! (decision 53). In each column group, the parts of these rows lie in one page. It knows no other source, and no
+//! A *streak* gives a merge the rows of one page one after the other: the rest of the page in which a source of
+//! the merge stands (decision 53). The merge has made sure that none of its other sources has a row between them.
+//! In each column group, the parts of the streak's rows lie in one page. A streak knows no other source, and no
 //! file.
 //!
-//! In general, a merge takes a row by comparing all its sources, in steps that may fault. But most of its rows come
-//! from the pages in which its sources stand. These rows need no step, no lock, and no reference to a page or a
-//! file for each row.
+//! In general, a merge takes a row by comparing all its sources, in steps that may fault. But most of its rows
+//! come from pages in which its sources stand already. For such a row, a streak needs no step and no lock, and no
+//! new reference to a page or a file.
 
 use super::stored_value::StoredValue;
 use super::tree::TreeCursor;
@@ -17,8 +17,8 @@ use crate::row::{RowKind, Version};
 use pages::PageRef;
 use std::ops::{Bound, ControlFlow, Range};
 
-/// The rest of a page's rows, in one direction, as of one version. It keeps the page in memory, and the pages of
-/// the groups that are read.
+/// The rest of a page's rows in one direction, as a read at one version sees them. The streak keeps the page in
+/// memory, and also the pages with the parts of its rows in the wanted column groups.
 #[derive(Debug)]
 pub struct Streak {
     page: PageRef,
@@ -36,17 +36,19 @@ pub struct Streak {
     version_offset: u64,
     /// The key that was read last. It begins with the prefix of the page.
     key: Vec<u8>,
-    /// The groups that are read beside the main one; mostly none.
+    /// The column groups that are read in addition to the main one. Mostly there are none.
     beside: Option<Box<BesideMain>>,
 }
 
-/// The parts of a streak's rows in the groups that are read beside the main one.
+/// The parts of a streak's rows in the column groups that are read in addition to the main one.
 #[derive(Debug, Default)]
 struct BesideMain {
     pages: Vec<GroupPage>,
-    /// The parts of the row that was read last, if this row is shown. Each part refers to its page.
+    /// The parts of the row that was read last, if that row was [shown](StreakRow::Shown). Each part refers to its
+    /// page.
     parts: Vec<StoredValue>,
-    /// Whether a page is not known. Then the value of every row lies elsewhere.
+    /// Whether the page of some group is not known. If so, every row with a value counts as a row whose value lies
+    /// elsewhere.
     is_unknown: bool,
 }
 
@@ -60,9 +62,8 @@ struct GroupPage {
 }
 
 impl BesideMain {
-    /// Finds the parts of the row at place `i` of the streak's page. Returns false if a part lies outside its page,
-    /// or is not known.
-    /// not known.
+    /// Finds the parts of the row at place `i` of the streak's page. Returns false if a part lies outside its
+    /// page, or is not known.
     fn read(&mut self, i: usize) -> bool {
         !self.is_unknown
             && self.parts.iter_mut().zip(&self.pages).all(|(part, GroupPage { layout, shift })| {
@@ -114,14 +115,15 @@ pub enum StreakStart {
 /// What a streak says about one of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreakRow {
-    /// The value of the key lies here in the page. The numbers have 32 bits so that they stay in registers.
+    /// The key has a value, which lies in the page: where it starts and where it ends. Both numbers have 32 bits,
+    /// so that they stay in registers.
     Shown(u32, u32),
     /// It has no value.
     Gone,
     /// Nothing, because no version of the key is old enough.
     Unseen,
-    /// The value or a part of it, or the visible version, lies in another page. The streak does not go beyond this
-    /// row.
+    /// The visible version lies in another page, or its value or a part of the value does. The streak does not go
+    /// beyond this row.
     Elsewhere,
 }
 
@@ -135,8 +137,9 @@ pub enum RunEnd<B> {
 }
 
 impl Streak {
-    /// The rows from the place of `cursor` on, up to a gap in the cursor's bounds. `None` if there are no such
-    /// rows, if the cursor is nowhere, or if it is at a row whose value or visible version lies elsewhere.
+    /// The rows of the cursor's page from the cursor's row on, up to the next row that is not within the cursor's
+    /// bounds. `None` if there are no such rows, if the cursor is at no row, or if the value or the visible
+    /// version of its row lies in another page.
     pub(super) fn new(
         cursor: &TreeCursor,
         start: StreakStart,
@@ -145,7 +148,7 @@ impl Streak {
         version_offset: u64,
     ) -> Option<Streak> {
         let (page, layout, i) = cursor.place()?;
-        // If this row is not one that a streak can give, the next ones will hardly be.
+        // If a streak could not give even this row, the next rows are probably of the same kind.
         let here = layout.record(page, i);
         if here.outside || here.version.0.saturating_add(version_offset) > at.0 {
             return None;
@@ -168,8 +171,8 @@ impl Streak {
     }
 
     /// The same rows with their parts in a column group. `page` is a page of that group. Rows whose parts lie in
-    /// another page are left out; then the streak has more rows after its end. If the page does not have the part
-    /// of the next row, no parts of this streak are known.
+    /// another page of the group are left out at the end of the streak. If `page` does not even have the part of
+    /// the next row, the parts of all rows of this streak are unknown.
     pub(super) fn with_group(mut self, page: &PageRef, layout: GroupLayout) -> Streak {
         let (first, first_part) = (self.layout.first_row(), layout.first_row());
         let place = |row: u64| usize::try_from(row.saturating_sub(first)).unwrap_or(usize::MAX);
@@ -190,19 +193,19 @@ impl Streak {
         self
     }
 
-    /// The same rows, without any known part in other groups. They still say which keys they have, and which keys
-    /// have no value.
+    /// The same rows, but their parts in other groups are unknown. Such a streak still tells which keys the rows
+    /// have, and which of these keys have no value.
     pub(super) fn without_parts(mut self) -> Streak {
         self.beside.get_or_insert_default().is_unknown = true;
         self
     }
 
-    /// Whether the parts that were asked for are known.
+    /// Whether the parts of the rows are known in all the groups that are read.
     pub fn has_parts(&self) -> bool {
         self.beside.as_ref().is_none_or(|beside| !beside.is_unknown)
     }
 
-    /// Leaves out the rows after `far`. If the bound is excluded, the row with its key is left out, too.
+    /// Leaves out the rows beyond `far`. An excluded bound also leaves out the row whose key is the bound itself.
     pub fn until(&mut self, far: Bound<&[u8]>) {
         let search = |key| self.layout.search(&self.page, key);
         let before = self.rows.len();
@@ -229,7 +232,8 @@ impl Streak {
         self.is_cut |= left_out > 0;
     }
 
-    /// Leaves out all rows but the next `most`. If it leaves out any, the streak has more rows after its end.
+    /// Leaves out all rows but the next `most`. If this leaves out any rows, the streak counts as
+    /// [cut](Self::is_cut).
     pub fn limit(&mut self, most: usize) {
         let left_out = self.rows.len().saturating_sub(most);
         if left_out > 0 {
@@ -242,8 +246,8 @@ impl Streak {
         }
     }
 
-    /// Puts the key of the streak's last row in `key`. This key is the end of a walk that takes all rows of the
-    /// streak.
+    /// Puts the key of the streak's last row in `key`. Returns it as the bound up to which the streak has all rows
+    /// of its source.
     pub fn last_key<'k>(&self, key: &'k mut Vec<u8>) -> Bound<&'k [u8]> {
         let last = match self.direction {
             Direction::Forward => self.rows.end - 1,
@@ -259,7 +263,8 @@ impl Streak {
         self.rows.is_empty()
     }
 
-    /// Whether rows were left out at the far end. If not, the rows after the last one are in another page.
+    /// Whether rows of the page were left out at the end of the streak. If not, the rows after the streak's last
+    /// row are in another page.
     #[inline]
     pub fn is_cut(&self) -> bool {
         self.is_cut
@@ -271,7 +276,8 @@ impl Streak {
         &self.page
     }
 
-    /// The parts, in the groups beside the main one, of the row that was read last, if this row is shown.
+    /// The parts of the row that was read last, one for each group that is read in addition to the main one. They
+    /// are known only if that row was [shown](StreakRow::Shown).
     #[inline]
     pub fn parts(&self) -> &[StoredValue] {
         self.beside.as_ref().map_or(&[], |beside| &beside.parts)
@@ -324,7 +330,7 @@ impl Streak {
         Some(if self.beside.is_none() { self.read_main(i) } else { self.read_with_parts(i) })
     }
 
-    /// Reads the row at place `i` of the page, with its parts beside the main one.
+    /// Reads the row at place `i` of the page, with its parts in the groups other than the main one.
     #[inline(never)]
     fn read_with_parts(&mut self, i: usize) -> StreakRow {
         let row = self.read_main(i);
@@ -356,11 +362,11 @@ impl Streak {
         StreakRow::Shown(record.value_at as u32, (record.value_at + record.value_bytes) as u32)
     }
 
-    /// Goes to the last of the rows that can be taken together. These are the next row, which was read and whose
-    /// value lies at `value`, and the rows after it: `most` at most, up to a row that is not shown, or for whose
-    /// key `comes_first` is false. Adds the places of their values to `values`, in the order of the walk. Without a
-    /// `comes_first`, it reads no keys. Afterwards, the row to which it went is the next row.
-    /// read. The row to which it goes is the next one again.
+    /// Finds rows that can be taken together, and goes to the last of them. The first one is the next row, which
+    /// was read and whose value lies at `value`. At most `most` rows are taken. They end before a row that is not
+    /// shown, or for whose key `comes_first` is false. The places of their values are added to `values`, in the
+    /// order of the walk. Without a `comes_first`, no keys are read. Afterwards, the last of the taken rows is the
+    /// next row of the streak.
     #[inline]
     pub fn gather(
         &mut self,
@@ -392,7 +398,8 @@ impl Streak {
         }
     }
 
-    /// The parts in number `nth` of the groups beside the main one.
+    /// The parts of the rows in one of the groups other than the main one: the group with number `nth` among
+    /// those.
     #[inline]
     pub fn group_parts(&self, nth: usize) -> GroupParts<'_> {
         let beside = self.beside.as_ref().expect("a group beside the main one was asked for");
@@ -400,7 +407,8 @@ impl Streak {
         GroupParts { page: beside.parts[nth].page(), layout, shift }
     }
 
-    /// Reads the keys of the rows at these places of the page, one after the other, into its own buffer.
+    /// Reads the keys of the rows at these places of the page, one after the other, and calls `each` with each
+    /// key. All keys are read into the same buffer.
     pub fn for_each_key(&self, rows: impl Iterator<Item = usize>, mut each: impl FnMut(&[u8])) {
         let mut key = Vec::with_capacity(KEY_BYTES);
         key.extend_from_slice(self.prefix());
@@ -410,9 +418,10 @@ impl Streak {
         }
     }
 
-    /// Hands the next row, which was read and whose value lies at `value`, to `take`, and then the rows after it,
-    /// up to a row that is not shown, or for whose key `comes_first` is false. `take` gets the key, the page, the
-    /// parts beside the main one, the place of the row in the page, and the place of its value.
+    /// Hands rows to `take`, one after the other. The first one is the next row, which was read and whose value
+    /// lies at `value`. The rows end before a row that is not shown, or for whose key `comes_first` is false.
+    /// `take` gets the key, the page, the parts in groups other than the main one, the place of the row in the
+    /// page, and the place of its value.
     #[inline]
     pub fn run<B>(
         &mut self,
@@ -427,8 +436,8 @@ impl Streak {
         }
     }
 
-    /// As [`Streak::run`]. `HAS_PARTS` says whether the rows have groups beside the main one, so that the loop need
-    /// not check this for each row.
+    /// As [`Streak::run`]. `HAS_PARTS` says whether parts in groups other than the main one are read. It is a
+    /// constant, so that the loop need not check this for each row.
     #[inline(always)]
     fn run_as<const HAS_PARTS: bool, B>(
         &mut self,
@@ -466,7 +475,8 @@ impl Streak {
         self.rows.len() < self.began_with
     }
 
-    /// The place in the page of the row that was passed last. If none was passed, the place before the first row.
+    /// The place in the page of the row that was passed last. If no row was passed yet, this is the place before
+    /// the streak's first row.
     pub(super) fn passed(&self) -> usize {
         match self.direction {
             Direction::Forward => self.rows.start - 1,

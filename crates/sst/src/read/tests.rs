@@ -1,4 +1,5 @@
-//! Every read of a file answers as a sorted map would, through every kind of source, within its bound of restarts.
+//! Every read of a file must give the answer that a sorted map gives, through every kind of page source. No read
+//! may restart more often than its bound allows.
 
 mod counts;
 mod edges;
@@ -16,18 +17,18 @@ use os::sync::Arc;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::ops::{Bound, RangeBounds};
 
-/// Rounds that an exact step in a tree may take.
+/// The most rounds that a step may take if it arrives at the right page at once.
 fn exact(sst: &Sst, kind: TreeKind) -> u64 {
     let tree = sst.meta.trees().find(|(of, _)| *of == kind);
     tree.map_or(0, |(_, tree)| u64::from(tree.root(sst.prefer_flat).height) + 1)
 }
 
-/// Rounds that a step may take that can land a page early.
+/// The most rounds that a step may take if it can arrive one page too early.
 fn near(sst: &Sst, kind: TreeKind) -> u64 {
     2 * exact(sst, kind)
 }
 
-/// The keys of `content` and what lies just beside them.
+/// The keys of `content`, and strings just before and after these keys.
 fn probes(content: &Content) -> Vec<Vec<u8>> {
     let mut probes = vec![vec![], vec![0], vec![0xff; 9]];
     for key in content.rows.keys().chain(content.range_erases.iter().map(|erase| &erase.keys.start)) {
@@ -43,7 +44,7 @@ fn probes(content: &Content) -> Vec<Vec<u8>> {
     probes
 }
 
-/// Versions at which `content` may look different.
+/// Some versions, among them those just before, at and after changes in `content`.
 fn moments(content: &Content) -> Vec<u64> {
     let mut moments = vec![0, 50, u64::MAX];
     for written in content.rows.values().filter(|written| written.len() > 1).take(5) {
@@ -95,7 +96,7 @@ fn check_gets(content: &Content, reader: &Reader<'_>) {
             let found = reader.step(bound, |source| sst.get(source, &key, shifted));
             let found = found.map(|row| loaded(reader, &row));
             assert_eq!(found.as_ref(), content.get(&key, at), "get {key:?} at {at}");
-            // It remembers from one run to the next which data page was missing.
+            // From one run to the next, the sought key remembers which data page was missing.
             let sought = SoughtKey::new(&key);
             let found = reader.step(bound, |source| sst.get_filtered(source, &sought, shifted, None));
             let found = found.map(|row| loaded(reader, &row));
@@ -135,7 +136,7 @@ fn check_seeks(content: &Content, reader: &Reader<'_>) {
     assert_eq!((there, place(&cursor).as_ref()), (!keys.is_empty(), keys.last().copied()));
 }
 
-/// From every row some rows on, in both directions, with their versions.
+/// Walks from every row over the next rows, in both directions, and checks their versions.
 fn check_walks(content: &Content, reader: &Reader<'_>) {
     let sst = &reader.sst;
     let rows: Vec<(&Vec<u8>, &Vec<Written>)> = content.rows.iter().collect();
@@ -164,7 +165,7 @@ fn check_walks(content: &Content, reader: &Reader<'_>) {
     }
 }
 
-/// The cursor's own parts of `row`, all groups in one step.
+/// Checks the parts of `row` in all groups, which the cursor reads in one step.
 fn check_parts(reader: &Reader<'_>, cursor: &mut SstCursor, row: &Row, written: &Written) {
     let sst = &reader.sst;
     let count = sst.meta.groups.len();
@@ -205,7 +206,7 @@ fn check_versions(reader: &Reader<'_>, cursor: &mut SstCursor, written: &[Writte
     assert!(!there, "there are more versions than were written");
 }
 
-/// Row ids within bounds, and keys sought within bounds.
+/// Checks cursors that are bounded by row ids: they seek rows by id and by key.
 fn check_row_seeks(content: &Content, reader: &Reader<'_>) {
     let sst = &reader.sst;
     let Some(tree) = sst.meta.main else { return };
@@ -261,7 +262,8 @@ fn check_row_seeks(content: &Content, reader: &Reader<'_>) {
     }
 }
 
-/// A cursor over range erases gives them in order, and wherever it was before, what they say around each key.
+/// Checks that a cursor over range erases gives them in order. Wherever it stood before, it must also tell rightly
+/// what they say about each key and its neighbours.
 fn check_erase_cursors(content: &Content, reader: &Reader<'_>) {
     let sst = &reader.sst;
     let shift = |version: &Version| Version(version.0 + sst.version_offset);
@@ -280,7 +282,7 @@ fn check_erase_cursors(content: &Content, reader: &Reader<'_>) {
     }
     let mut cursor = EraseCursor::new(sst.clone());
     let probes = probes(content);
-    // Neighbours one after the other, then far ones.
+    // First the keys one after the other in both directions, then keys that lie further apart.
     for key in probes.iter().chain(probes.iter().rev()).chain(probes.iter().step_by(7)) {
         let following = reader.step(bound, |source| cursor.seek(source, key));
         assert_eq!(following.as_ref(), erases.iter().find(|erase| erase.keys.ends_after(key)));

@@ -1,8 +1,8 @@
 //! A cursor over the rows of one tree of a file. It knows no versions.
 //!
-//! A cursor keeps its data page, its place in the page and, once it has gone from page to page, the node above. A
-//! neighbouring page is found through that node, any other page by its row id from the root. So no stack has to be
-//! repaired after a fault, and nodes higher up are pinned only while a step runs.
+//! A cursor keeps its data page and its place in the page. Once it has gone from a page to a neighbouring page, it
+//! also keeps the node above. It finds a neighbouring page through that node, and any other page by a row id from
+//! the root. So no stack has to be repaired after a fault, and nodes higher up are pinned only while a step runs.
 
 use super::descent::{Descent, Leaf, TreePlace, Under};
 use super::readahead::{Ahead, Readahead, WantedRows};
@@ -38,13 +38,14 @@ pub struct TreeCursor<L = Layout> {
     prefer_flat: bool,
     bounds: RowRanges,
     here: Option<TreePlace<L>>,
-    /// The node above the place, once the cursor has gone from a page to its neighbour.
+    /// The node above the cursor's data page. It is kept once the cursor has gone from a page to its neighbour.
     leaf: Option<Leaf>,
     ahead: Ahead,
     values: ValuesAhead,
-    /// How the cursor asks ahead for data pages once it also asks for values: with the rest of the window.
+    /// How the cursor asks ahead for data pages once it also asks for values. Values take a part of the window
+    /// then, and data pages get the rest.
     beside_values: Option<Readahead>,
-    /// Where the rows that are read end. Nothing is asked ahead beyond it.
+    /// The end of the scan. Nothing beyond it is asked for ahead.
     edge: Option<ScanEnd>,
 }
 
@@ -70,15 +71,15 @@ impl<L: PageRows> TreeCursor<L> {
         self.ahead.set(readahead);
     }
 
-    /// Lets the cursor ask ahead for values as `values` says, once some are [loaded](Self::load_ahead). From then
-    /// on, it asks ahead for data pages as `pages` says.
+    /// Lets the cursor ask ahead for values as `values` says. This begins when the caller first announces that it
+    /// [loads](Self::load_ahead) a value. From then on, the cursor asks ahead for data pages as `pages` says.
     pub(super) fn set_values_ahead(&mut self, pages: Readahead, values: Readahead) {
         self.values.set(values);
         self.beside_values = Some(pages);
     }
 
-    /// Announces that the value of the place will be loaded, and so will the values of the rows after it that are
-    /// `seen`.
+    /// Announces that the caller will load the value of the cursor's row, and then the values of those rows after
+    /// it that `seen` describes.
     #[inline]
     pub(super) fn load_ahead<S: PageSource + ?Sized>(&mut self, source: &S, seen: Seen) {
         if !self.values.is_none() {
@@ -101,23 +102,26 @@ impl<L: PageRows> TreeCursor<L> {
         values.visit(source, &descent, (page, layout, *i), direction, &loaded);
     }
 
-    /// Limits asking ahead to what is not beyond `edge`.
+    /// Lets the cursor ask ahead only for what lies before `edge`, the end of the scan.
     pub(crate) fn set_edge(&mut self, edge: Option<ScanEnd>) {
         self.edge = edge;
     }
 
-    /// Begins a walk that looks up rows or keys one after the other, with row ids in this direction.
+    /// Begins a walk in this direction. It may look up rows or keys one after the other, as long as their row ids
+    /// go in this direction.
     pub fn begin(&mut self, direction: Direction) {
         self.ahead.begin(direction);
     }
 
-    /// Whether pages of the file that is read after this one have to be asked for.
+    /// Whether the readahead window reaches beyond the end of this file, so that pages of the next file of the
+    /// scan must be asked for.
     #[inline]
     pub(crate) fn has_rest(&self) -> bool {
         self.ahead.has_rest()
     }
 
-    /// Asks for the first pages of this file, after the cursor `before` over the file before has come to its end.
+    /// Asks for the first pages of this file. The cursor `before` over the previous file has come to the end of
+    /// its file.
     pub(crate) fn ask_after<S: PageSource + ?Sized>(&mut self, source: &S, before: &mut Self) {
         self.values.follow(&before.values);
         let Some(reach) = before.ahead.take_rest() else { return };
@@ -139,7 +143,8 @@ impl<L: PageRows> TreeCursor<L> {
         ask(ahead, &descent, &WantedRows { rows: bounds, far, edge });
     }
 
-    /// Notes that something is missing on the way to row `row`. If a data page is missing, `page` is its address.
+    /// Notes that the step has found a page missing on the way to row `row`. If this is the data page itself,
+    /// `page` is its address.
     #[cold]
     fn missed<S: PageSource + ?Sized>(&mut self, source: &S, row: u64, page: Option<Address>) {
         if !self.ahead.is_none() {
@@ -147,7 +152,7 @@ impl<L: PageRows> TreeCursor<L> {
         }
     }
 
-    /// Notes that the cursor has come to another page, or to the same page by another way.
+    /// Notes that the cursor has come to a data page: to another one, or to the same one again by a new search.
     fn arrived<S: PageSource + ?Sized>(&mut self, source: &S) {
         if self.ahead.is_none() {
             return;
@@ -163,22 +168,22 @@ impl<L: PageRows> TreeCursor<L> {
         Descent::new(&self.file, self.kind, &self.tree, self.prefer_flat)
     }
 
-    /// Row id of the place, if one exists.
+    /// The id of the row at which the cursor stands, if there is one.
     pub fn row(&self) -> Option<u64> {
         self.here.as_ref().map(|(_, layout, i)| layout.first_row() + *i as u64)
     }
 
-    /// Whether the place is the last row of the bounds, or the cursor has no place.
+    /// Whether the cursor stands at the last row of its bounds, or at no row.
     pub fn is_last(&self) -> bool {
         self.row().is_none_or(|row| self.bounds.last() == Some(row))
     }
 
-    /// Whether the place is the first row of the bounds, or the cursor has no place.
+    /// Whether the cursor stands at the first row of its bounds, or at no row.
     pub fn is_first(&self) -> bool {
         self.row().is_none_or(|row| self.bounds.first() == Some(row))
     }
 
-    /// The page of the place and the row's position in it.
+    /// The data page in which the cursor stands, and the position of its row in this page.
     pub fn place(&self) -> Option<(&PageRef, &L, usize)> {
         self.here.as_ref().map(|(page, layout, i)| (page, layout, *i))
     }
@@ -188,12 +193,13 @@ impl<L: PageRows> TreeCursor<L> {
         self.tree.totals.rows
     }
 
-    /// The rows around `row` up to the next gaps in the bounds. `row` must be within the bounds.
+    /// The rows before and after `row` that the cursor may visit, up to the next gap in its bounds on each side.
+    /// `row` must be within the bounds.
     pub(super) fn rows_around(&self, row: u64) -> Range<u64> {
         self.bounds.around(row)
     }
 
-    /// Goes to row `i` of the page of the place.
+    /// Goes to row `i` of the page in which the cursor stands.
     pub(super) fn go_within(&mut self, i: usize) {
         let Some((_, layout, at)) = &mut self.here else { return };
         assert!(i < layout.rows(), "a page of {} rows has no row {i}", layout.rows());
@@ -211,7 +217,7 @@ impl<L: PageRows> TreeCursor<L> {
         self.here = None;
     }
 
-    /// Goes to `place` if it is within the bounds; otherwise the cursor is nowhere.
+    /// Goes to `place` if the row there is within the bounds. Otherwise the cursor is at no row afterwards.
     fn stand_at(&mut self, place: Option<TreePlace<L>>) -> bool {
         self.here = place;
         if self.row().is_some_and(|row| !self.bounds.contains(row)) {
@@ -220,16 +226,18 @@ impl<L: PageRows> TreeCursor<L> {
         self.here.is_some()
     }
 
-    /// Goes to row `row`. If `row` is outside the bounds, the cursor is nowhere. A step.
+    /// Goes to row `row`. If `row` is outside the bounds, the cursor is at no row afterwards. A step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn seek_row<S: PageSource + ?Sized>(&mut self, source: &S, row: u64) -> Result<bool, Stop> {
         self.go(source, row, None)
     }
 
-    /// Goes to row `row` in `direction`. If that is `None`, in the direction that leads there from the place.
+    /// Goes to row `row`. This counts as a move in `direction`. If `direction` is `None`, it counts as a move in
+    /// the direction in which the row lies from the cursor.
     #[inline]
     fn go<S: PageSource + ?Sized>(&mut self, source: &S, row: u64, direction: Option<Direction>) -> Result<bool, Stop> {
         if !self.bounds.contains(row) {
@@ -266,7 +274,8 @@ impl<L: PageRows> TreeCursor<L> {
         Ok(true)
     }
 
-    /// Ends the step: notes what it has missed, and asks for more with it.
+    /// Ends a step that stops with `stop`. If this is a fault, notes which page was missing, and asks for more
+    /// pages in the same round.
     fn stopped<S: PageSource + ?Sized>(&mut self, source: &S, stop: Stop, row: u64, page: Option<Address>) -> Stop {
         if matches!(stop, Stop::Fault) {
             self.missed(source, row, page);
@@ -291,7 +300,8 @@ impl<L: PageRows> TreeCursor<L> {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn seek_first<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.seek_some(source, self.bounds.first(), Direction::Forward)
     }
@@ -300,17 +310,19 @@ impl<L: PageRows> TreeCursor<L> {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn seek_last<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         self.seek_some(source, self.bounds.last(), Direction::Backward)
     }
 
-    /// Goes to the next row; after the last row, the cursor is nowhere. If it is nowhere already, this does
-    /// nothing. A step.
+    /// Goes to the next row. After the last row, the cursor is at no row. A cursor that is at no row stays there.
+    /// A step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn next<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         match self.row() {
             Some(row) => self.seek_some(source, self.bounds.at_or_after(row + 1), Direction::Forward),
@@ -318,12 +330,13 @@ impl<L: PageRows> TreeCursor<L> {
         }
     }
 
-    /// Goes to the previous row; before the first row, the cursor is nowhere. If it is nowhere already, this does
-    /// nothing. A step.
+    /// Goes to the previous row. Before the first row, the cursor is at no row. A cursor that is at no row stays
+    /// there. A step.
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn prev<S: PageSource + ?Sized>(&mut self, source: &S) -> Result<bool, Stop> {
         match self.row() {
             Some(row) => self.seek_some(source, self.bounds.before(row), Direction::Backward),
@@ -333,7 +346,7 @@ impl<L: PageRows> TreeCursor<L> {
 }
 
 impl TreeCursor {
-    /// Replaces `key` with the key of the place and returns the rest of its row.
+    /// Replaces `key` with the key of the cursor's row, and returns the rest of this row.
     pub fn read(&self, key: &mut Vec<u8>) -> Option<RowRecord> {
         self.here.as_ref().map(|(page, layout, i)| layout.read_row(page, *i, key))
     }
@@ -363,14 +376,15 @@ impl TreeCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn seek<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         self.ahead.note_direction(Direction::Forward);
         self.descend(source, key, seek)
     }
 
-    /// Like [`TreeCursor::look_up`], but only in the page of the place, which a source that keeps nothing would
-    /// have to read again. `None` if the answer may lie in another page.
+    /// Like [`TreeCursor::look_up`], but looks only into the page in which the cursor stands. A source that keeps
+    /// no pages would otherwise have to read this page again. `None` if the answer may lie in another page.
     fn look_up_here(&mut self, key: &[u8], seek: Seek) -> Option<bool> {
         let (page, layout, _) = self.here.as_ref()?;
         let i = match (layout.search(page, key), seek) {
@@ -392,7 +406,8 @@ impl TreeCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn look_up<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         match self.look_up_here(key, seek) {
             Some(there) => Ok(there),
@@ -429,7 +444,8 @@ impl TreeCursor {
     ///
     /// # Errors
     ///
-    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if one cannot be read, or is not what was written.
+    /// [`Stop::Fault`] if a page is not in memory; [`Stop::Failed`] if a page cannot be read, or does not hold
+    /// what was written.
     pub fn seek_back<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8], seek: Seek) -> Result<bool, Stop> {
         self.ahead.note_direction(Direction::Backward);
         if self.bounds.is_empty() {
@@ -440,7 +456,7 @@ impl TreeCursor {
             Under::Hidden(_) if seek == Seek::Exact => return Ok(self.stand_at(None)),
             Under::Hidden(rows) => return self.seek_some(source, self.bounds.before(rows.start), Direction::Backward),
         };
-        // Rows before this one, counted within the page, are candidates.
+        // The sought row is the last row before this place, counted within the page.
         let end = match (layout.search(&page, key), seek) {
             (Ok(i), Seek::Exact) => return Ok(self.found(source, (page, layout, i))),
             (Err(_), Seek::Exact) => return Ok(self.stand_at(None)),

@@ -1,6 +1,6 @@
-//! Asks for values outside their pages before a walk reaches their rows. It knows the data pages of one tree that
-//! are in memory, and where the walk is. It waits for nothing. It does not ask for data pages:
-//! [readahead](super::readahead) does that, further ahead.
+//! Asks for values that lie outside their pages before a walk reaches their rows. This module knows where the walk
+//! is, and those data pages of one tree that are in memory. It waits for nothing. Data pages are asked for by
+//! [readahead](super::readahead), which looks further ahead.
 //!
 //! ```text
 //!   passed       asked for, not yet passed        not looked at yet
@@ -10,12 +10,12 @@
 //!
 //! * The window is measured in the memory that the value pages take. Values of neighbouring rows are neighbours in the
 //!   file, so the disk reads a window in a few large reads.
-//! * A walk says which values it will load. A walk over keys alone says nothing, and no value is asked for.
-//! * When a value is missing, or less than half a window is left, values are asked for until the window is full, or a
-//!   data page is not in memory.
-//! * The window grows like the window of readahead. It is halved when a value that was asked for was evicted before
-//!   its row came. Unless everything is read, it is also halved when most of what was asked for was passed without
-//!   being loaded.
+//! * A walk says which values it will load. A walk over keys alone loads no values, so none is asked for.
+//! * When a value is missing, or when less than half a window is left, more values are asked for. This ends when
+//!   the window is full, or at the first data page that is not in memory.
+//! * The window grows like the window of readahead. It is halved when a value that was asked for was evicted
+//!   before the walk came to its row. If the walk does not read everything, the window is also halved when the
+//!   walk has passed most of the values without loading them.
 
 use super::descent::Descent;
 use super::readahead::{FIRST_BYTES, Readahead, next_position};
@@ -32,8 +32,8 @@ use std::ops::Range;
 /// values that were loaded.
 const MOST_UNUSED: u64 = 4;
 
-/// How far a walk has come, and up to where it has asked. Positions count rows from the end of the tree at which
-/// the walk begins, so both directions are treated alike.
+/// How far a walk has come, and up to which position it has asked for values. Positions count rows from the end of
+/// the tree at which the walk begins, so both directions are treated alike.
 #[derive(Debug)]
 pub(super) struct ValuesAhead {
     readahead: Readahead,
@@ -49,9 +49,11 @@ struct ValuesWindow {
     here: u64,
     /// All rows before this one were looked at.
     until: u64,
-    /// The values of all rows before this one were asked for before a round.
+    /// The values of all rows before this one were asked for before the last round of reads, so they should have
+    /// come.
     came: u64,
-    /// The values that were asked for and not passed yet: the position of each, and the memory that it takes.
+    /// The values that were asked for and that the walk has not passed yet. Each entry has the position of the
+    /// row, and the memory that its value takes.
     asked: VecDeque<(u64, u64)>,
     /// The memory that these values take.
     asked_bytes: u64,
@@ -62,8 +64,8 @@ impl ValuesWindow {
         Self { here: position, until: position, came: position, asked: VecDeque::new(), asked_bytes: 0 }
     }
 
-    /// Passes everything up to and including `position`. Returns the memory of the values that were asked for and
-    /// lie before `position`.
+    /// Moves the walk past `position`. Returns how much memory those values take that were asked for, lie before
+    /// `position` and were not loaded.
     fn advance_to(&mut self, position: u64) -> u64 {
         let mut unused = 0;
         while let Some(&(asked, bytes)) = self.asked.front()
@@ -83,7 +85,7 @@ impl ValuesWindow {
 pub(super) struct LoadedRows<'a> {
     pub rows: &'a RowRanges,
     pub seen: Seen,
-    /// Where the walk ends, if that is known. `kind` is the tree in whose rows it is expressed.
+    /// Where the walk ends, if this is known. The end is expressed in rows of the tree `kind`.
     pub edge: Option<&'a ScanEnd>,
     pub kind: TreeKind,
 }
@@ -101,7 +103,7 @@ impl ValuesAhead {
         self.readahead.is_none()
     }
 
-    /// Notes that the walk comes here from another file.
+    /// Notes that the walk has come from the file of `before` to this file.
     pub fn follow(&mut self, before: &Self) {
         self.window_bytes = self.window_bytes.max(before.window_bytes.min(self.readahead.high_bytes()));
     }
@@ -111,8 +113,8 @@ impl ValuesAhead {
         self.window_bytes = self.readahead.start_bytes();
     }
 
-    /// Notes that the walk, which goes in `direction`, will load the value of row `i` of `page`, which lies
-    /// outside. Asks for the values after it.
+    /// Notes that the walk, which goes in `direction`, will load the value of row `i` of `page`. This value lies
+    /// outside the page. Asks for the values of the rows after it.
     pub fn visit<S: PageSource + ?Sized, L: PageRows>(
         &mut self,
         source: &S,
@@ -135,7 +137,8 @@ impl ValuesAhead {
             bytes += chunk.memory_bytes();
             if source.glance(descent.file().at(&chunk, PageKind::Value)).is_none() {
                 is_missing = true;
-                // If a source takes the hint, it has the page neither in memory nor on its way.
+                // The source answers true if it takes the request: then the page was neither in memory nor on its
+                // way.
                 is_gone |= source.ahead(descent.file().at(&chunk, PageKind::Value));
             }
         }
@@ -160,8 +163,9 @@ impl ValuesAhead {
         }
     }
 
-    /// Asks for the part of the window that was not asked for yet, up to the first data page that is not in memory.
-    /// The walk is in the page `here`; a source that keeps nothing does not have that page any more.
+    /// Asks for the part of the window that was not asked for yet, up to the first data page that is not in
+    /// memory. `here` is the page in which the walk is. It is passed along because a source that keeps no pages no
+    /// longer has it.
     fn fill<S: PageSource + ?Sized, L: PageRows>(
         &mut self,
         source: &S,
@@ -173,7 +177,7 @@ impl ValuesAhead {
         let (direction, all, high_bytes) = (self.direction, descent.rows(), self.readahead.high_bytes());
         let Some(place) = &mut self.place else { return };
         let mut open = (here.0.clone(), *here.1);
-        // This bounds the search if few of the pages have values.
+        // If few of the pages have large values, this counter ends the search.
         let mut looked_bytes = 0;
         while place.asked_bytes < self.window_bytes {
             let Some(next) = next_position(rows, place.until, all, direction) else { return };
@@ -206,7 +210,8 @@ impl ValuesAhead {
                 } else if place.asked_bytes > 0 || self.window_bytes < high_bytes {
                     return;
                 }
-                // A value that is longer than any window is read when it is needed, all of it at once.
+                // A value that is longer than any window is not asked for ahead. It is read as a whole when it is
+                // needed.
             }
             place.until = next + 1;
         }

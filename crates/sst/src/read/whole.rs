@@ -1,11 +1,11 @@
-//! Reads all of a file in the order of its trees, each page once. It serves check and dump, which walk the trees in
-//! their own ways. It knows how far ahead pages are asked for, and no rows.
+//! Reads all of a file in the order of its trees, each page once. It serves `check` and `dump`, which walk the
+//! trees in their own ways. This module decides how far ahead pages are asked for. It knows no rows.
 //!
-//! * Three quarters of the memory that the source keeps ahead are a window, which the trees that are walked side by
-//!   side share. The rest is for nodes and for values. Only as much is asked for as has room, so no page is evicted
-//!   before it was read.
-//! * Nodes into which the window has looked are held here until the walk has left them, because a source may forget
-//!   them.
+//! * The source has a fixed amount of memory for pages that are asked for ahead. Three quarters of it are a
+//!   window, which all trees share that are walked side by side. The rest is for nodes and for values. A page is
+//!   asked for only if there is room for it, so no page is evicted before it was read.
+//! * When the window has looked into a node, the node is held here until the walk has left it, because a source
+//!   may forget it.
 
 use super::descent::Descent;
 use super::readahead::{Ahead, Readahead, WantedRows};
@@ -23,7 +23,7 @@ use std::ops::Range;
 pub(crate) struct Whole<'a, S: ?Sized> {
     file: &'a Arc<PagedFile>,
     source: &'a S,
-    /// The memory, in bytes, for pages that are asked for.
+    /// The memory, in bytes, that the source has for pages that are asked for ahead.
     room_bytes: u64,
     state: RefCell<AskedAhead>,
 }
@@ -33,7 +33,8 @@ struct AskedAhead {
     /// The memory of the pages that were asked for and not returned yet, by their offsets.
     asked: HashMap<u64, u64>,
     asked_bytes: u64,
-    /// The nodes among these pages that have come: the source keeps them for one more round.
+    /// The nodes among these pages that have arrived. The source keeps them for one more round, so they still take
+    /// room.
     looked_at: Vec<u64>,
     /// The nodes of the walks and of the windows ahead of them, by their offsets.
     nodes: HashMap<u64, PageRef>,
@@ -66,12 +67,13 @@ impl<'a, S: PageSource + ?Sized> Whole<'a, S> {
         Readahead::full(self.room_bytes / 4 * 3)
     }
 
-    /// A page that belongs to no tree, or to a tree for which nothing is asked ahead.
+    /// Reads a page that belongs to no tree, or to a tree for which no pages are asked for ahead.
     pub fn page_at(&self, at: &Address, kind: PageKind) -> Result<PageRef> {
         retry(self, || self.page(self.file.at(at, kind)))
     }
 
-    /// Asks for as many of the `next` pages, all of `kind`, as have room. Returns their number.
+    /// Asks for the first of the `next` pages, as many as there is room for. All of them are of the kind `kind`.
+    /// Returns how many it has asked for.
     pub fn ask_next(&self, kind: PageKind, next: &[Address]) -> usize {
         let fits = |at: &&Address| {
             let fits = self.has_room(at);
@@ -180,7 +182,8 @@ impl WholeTree {
             let page = whole.page(whole.file.at(at, kind));
             if matches!(page, Err(Stop::Fault)) {
                 let state = &mut *whole.state.borrow_mut();
-                // Until the round after it, the node takes room in addition to what is asked ahead.
+                // The source still keeps the node until the next round, so it counts as one more page that was
+                // asked for.
                 state.ask(at);
                 state.looked_at.push(at.offset);
             }
@@ -207,7 +210,7 @@ impl WholeTree {
         }
     }
 
-    /// Returns `found`. If something is missing, it also asks ahead.
+    /// Returns `found`. If this is a fault, more pages are asked for in the same round.
     fn noting<S: PageSource + ?Sized>(
         &mut self,
         whole: &Whole<'_, S>,

@@ -1,5 +1,5 @@
-//! Answers questions about rows that need data pages: those at the two ends of a range, or the page of one row.
-//! This module knows no versions.
+//! Answers questions about rows that index nodes alone cannot answer. It reads the data pages at the two ends of a
+//! range, or the page of one row. This module knows no versions.
 
 use super::range::TreeSums;
 use super::{KeyEdge, Span, share};
@@ -42,10 +42,11 @@ impl Sst {
         Ok(start..end.max(start))
     }
 
-    /// The totals of the seen rows from `low` to `high`. Rows and erased rows are exact. For a page at an edge, the
-    /// bytes are estimated in proportion to the rows that count. Reads the ways to both ends, with at most two data
-    /// pages. It also reads the ways to the edges of the slice between the ends. A data page there is read only if
-    /// some of its rows are erased. A step.
+    /// The totals of the seen rows from `low` to `high`. The numbers of rows and of erased rows are exact. If only
+    /// some rows of a page lie in the range, the page's bytes are estimated in proportion to these rows. Reads the
+    /// nodes on the ways to both ends, and at most two data pages there. It also reads the nodes on the ways to
+    /// those edges of the slice that lie between the ends. The data page at such an edge is read only if some of
+    /// its rows are erased. A step.
     ///
     /// # Errors
     ///
@@ -64,10 +65,10 @@ impl Sst {
         Ok(totals)
     }
 
-    /// Counts, from row `from` on, the rows that are seen and not erased, and returns the id of the row with number
-    /// `n` among them, counted from 0; `None` if there are not so many rows. Reads the ways to `from`, to the row
-    /// that it returns, and to the edges of the slice between them. Data pages on these ways are read only if some
-    /// of their rows are erased. A step.
+    /// Returns the id of row number `n`, counted from 0, among those rows from `from` on that the table sees and
+    /// that are not erased. `None` if there are not that many rows. Reads the nodes on the ways to `from`, to the
+    /// row that it returns, and to the edges of the slice between them. The data page at the end of such a way is
+    /// read only if some of its rows are erased. A step.
     ///
     /// # Errors
     ///
@@ -115,7 +116,7 @@ impl LeafRows {
 }
 
 impl<S: PageSource + ?Sized> TreeSums<'_, S> {
-    /// The id of the first row after `edge`. If there is no such row, returns the number of rows.
+    /// The id of the first row after `edge`. If no row lies after `edge`, returns the number of rows of the file.
     fn row_at(&self, edge: KeyEdge<'_>) -> Result<u64, Stop> {
         let (leaf, is_at_start) = self.leaf(edge)?;
         if is_at_start {
@@ -163,7 +164,7 @@ impl<S: PageSource + ?Sized> TreeSums<'_, S> {
     }
 
     /// Counts the rows of `subtree` that are in `seen` and not erased, and returns the id of the row with number
-    /// `left` among them. If there are not so many rows, it subtracts their number from `left`.
+    /// `left` among them. If there are only `left` such rows or fewer, it subtracts their number from `left`.
     fn nth(&self, subtree: &Subtree, seen: &RowRanges, left: &mut u64) -> Result<Option<u64>, Stop> {
         let count = seen.count_within(subtree.rows());
         let whole = subtree.totals();

@@ -1,9 +1,10 @@
 //! Finds where to cut many sorted sources into pieces of about the same size. It reads index nodes only. It does
 //! not know which rows of one source are hidden by another source: a row that is in two sources counts twice.
 //!
-//! Every source is a few *units*, each with a weight and a span of keys. At first a file is one unit: its root,
-//! between the file's bounds. Later, the file's units are subtrees, and the span of each lies between two
-//! separators. The amount before a cut is uncertain only because of the units whose spans contain the cut.
+//! Every source is made of a few *units*, each with a weight and a span of keys. At first, a file has a single
+//! unit, which is its root and spans the file's bounds. Later, the file's units are subtrees, and the span of each
+//! lies between two separators. How much lies before a cut is uncertain only because of the units whose spans
+//! contain the cut.
 //!
 //! ```text
 //!   file 1   ├───────── 40 ─────────┤├──── 30 ────┤          before the cut lie at least 10, at most 10 + 40 + 20:
@@ -11,18 +12,19 @@
 //!   cut              ▲
 //! ```
 //!
-//! To open a unit means to replace it by the children of its node. Units are opened until, at each place, the units
-//! whose spans contain the place weigh no more than the resolution together. The heaviest unit is opened first, but
-//! only if it weighs more than its share of the resolution. Then, at any cut, the middle of the interval is within
-//! half a resolution of the truth, and between two neighbouring places lies no more than one resolution. Cuts are
-//! the places nearest to the multiples of the resolution. If data pages alone are heavier than the resolution,
-//! nodes around a cut are opened until only data pages are left.
+//! To open a unit means to replace it by the children of its node. A *place* is a key at which some unit begins or
+//! ends. Units are opened until, at each place, the units whose spans contain the place together weigh no more
+//! than the resolution. The heaviest unit is opened first, but only if it weighs more than its share of the
+//! resolution. Afterwards, the amount before each place is known to half a resolution, and no more than one
+//! resolution lies between two neighbouring places. Those places become cuts that lie nearest to the multiples of
+//! the resolution. If data pages alone are heavier than the resolution, nodes around a cut are opened until only
+//! data pages are left.
 //!
 //! * Pages: an opened unit weighs more than the resolution divided by the number of sources that cover the place.
-//!   The units of one level share the total weight. So, on one level, fewer than sources x (total / resolution)
-//!   units are opened, and in addition, at each cut, one unit of each source. With the ways to the ends of the
-//!   range and to the edges of slices, this makes at most sources x height x (buckets + edges of the slice + 2)
-//!   pages. Tests check this bound.
+//!   The units of one level share the total weight. So fewer than sources x (total / resolution) units are opened on
+//!   one level for this reason. Around each cut, one more unit of each source may be opened on each level. With the
+//!   ways to the ends of the range and to the edges of slices, this makes at most sources x height x (buckets +
+//!   edges of the slice + 2) pages. Tests check this bound.
 //! * Rounds: all nodes that are opened after one look at the units come in the same rounds. There are about as many
 //!   looks as the tree has levels.
 //! * Memory: a few hundred bytes for every child of a node that was opened.
@@ -53,7 +55,7 @@ pub enum Metric {
 /// A place between rows where a range is cut into buckets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutPoint {
-    /// All rows with keys less than this string lie before the cut.
+    /// The rows with keys less than this string lie before the cut, and all other rows lie after it.
     pub at: Vec<u8>,
     /// Whether this string is certainly the key of a row. Otherwise, it is a string that separates rows.
     pub is_key: bool,
@@ -77,8 +79,8 @@ pub struct Histogram {
     pub metric: Metric,
     /// The size that buckets should have.
     pub resolution: u64,
-    /// The buckets in the order of keys. There is at least one. Both their cut points and their values grow
-    /// strictly.
+    /// The buckets in the order of keys. There is at least one. From each bucket to the next, the cut point and
+    /// the value become greater.
     pub buckets: Vec<Bucket>,
     /// How much lies in all.
     pub total: Estimate,
@@ -89,7 +91,7 @@ pub struct Histogram {
 /// A sorted source of rows.
 #[derive(Clone, Copy, Debug)]
 pub enum HistogramSource<'a> {
-    /// The part of a file that is seen.
+    /// The part of a file that the table sees.
     File(&'a Sst),
     /// Rows in memory, in runs that are in key order and do not overlap.
     Memory(&'a [MemoryRun]),
@@ -108,11 +110,11 @@ pub struct MemoryRun {
     pub bytes: u64,
 }
 
-/// Divides the part of `sources` from `low` to `high` into buckets of about `resolution` each. The resolution is at
-/// least 1. Cut points lie near the multiples of the resolution. The value of a bucket may be wrong by up to half a
-/// resolution. If the data pages and the runs in memory around the cut point hold more than a resolution together,
-/// the error may be half of what they hold. Half of the pages and runs that `low` and `high` cut may be added to
-/// this error. Reads only index nodes, many of them in each step.
+/// Divides the part of `sources` from `low` to `high` into buckets of about `resolution` each. The resolution is
+/// at least 1. Cut points lie near the multiples of the resolution. The value of a bucket may be wrong by up to
+/// half a resolution. Around a cut point, the data pages and runs in memory may together hold more than a
+/// resolution. Then the error may be half of what they hold. If `low` or `high` lies inside pages or runs, half of
+/// what these hold may be added to the error. Reads only index nodes, many of them in each step.
 ///
 /// # Errors
 ///
@@ -164,10 +166,12 @@ struct Unit {
     high: usize,
     /// How much of the unit lies in the range.
     weight: Estimate,
-    /// Whether the unit may hold keys before the range (`cut_low`) or after the range (`cut_high`).
+    /// Whether the unit may have keys outside the range of the histogram: before its start (`cut_low`) or after
+    /// its end (`cut_high`).
     cut_low: bool,
     cut_high: bool,
-    /// The number of the file, and the subtree. It is set only if the unit is a subtree with a node.
+    /// The number of the unit's file, and its subtree. This is set only if the unit can be opened, which means
+    /// that its top is an index node.
     node: Option<(usize, Subtree)>,
     /// Whether only the nodes below can say how much of the unit lies in the range.
     is_vague: bool,
@@ -203,7 +207,8 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         high: Bound<&[u8]>,
         metric: Metric,
     ) -> Self {
-        // The place after a key is the place before the next string.
+        // A place after a key is expressed as the place before the next possible string, which is the key with a
+        // zero byte at its end.
         let place = |key: &[u8], is_after: bool| KeyPlace::Before([key, if is_after { &[0] } else { &[] }].concat());
         let mut pieces = Self {
             source,
@@ -226,7 +231,8 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
             match source {
                 HistogramSource::File(sst) => {
                     let bounds = sst.bounds();
-                    // A bound that was cut is not the key of a row, nor is a bound of a range erase or of a slice.
+                    // The lower bound of a file may not be the key of a row: it may have been shortened, or come
+                    // from a range erase or from a slice.
                     let is_key =
                         sst.slice.is_none() && sst.meta.range_erases.is_none() && bounds.low.len() < MAX_BOUND_BYTES;
                     let last = bounds.high.as_deref().map_or(KeyPlace::End, |high| place(high, true));
@@ -261,7 +267,7 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         self.places.len() - 1
     }
 
-    /// Clips the keys of a source, from `low` to `high`, to the range; `None` if none of these keys lie in the
+    /// Clips the keys of a source, from `low` to `high`, to the range; `None` if none of these keys lies in the
     /// range.
     fn clip(&mut self, low: KeyPlace, is_key: bool, high: KeyPlace) -> Option<Clipped> {
         let (cut_low, cut_high) = (low < self.low, high > self.high);
@@ -338,7 +344,7 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
                 continue;
             }
             // The bounds of a file may be wider than its keys, and the bounds of a slice may lie between
-            // separators. So a child may begin before such bounds or end after them.
+            // separators. So the separators of a child may lie outside the bounds of its unit.
             let from = start.filter(|&start| self.places[start] > self.places[low]).unwrap_or(low);
             let to = after.filter(|&after| self.places[after] < self.places[high]).unwrap_or(high);
             let is_in_order = self.places[from] < self.places[to];
@@ -357,8 +363,9 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
         self.units.iter().fold(Estimate::default(), |sum, unit| sum.plus(unit.weight))
     }
 
-    /// The units to open, in order, so that at any place the units that cover it weigh at most `resolution`. A unit
-    /// that is to be opened counts as weight 0. If its children are too heavy, the next look finds that out.
+    /// The units to open, in order, so that at any place the units that cover it weigh at most `resolution`. As
+    /// soon as a unit is chosen, its weight counts as 0. If its children are still too heavy, the next pass over
+    /// the units finds them.
     fn heavy(&self, line: &PlaceOrder, resolution: u64) -> Vec<usize> {
         let mut cover = UnitsAt::new(self);
         for (place, ends, begins) in line.places() {
@@ -428,8 +435,8 @@ impl<'a, S: PageSource + ?Sized> UnitSet<'a, S> {
 struct PlaceOrder {
     /// The rank of each place in the order. Equal places have the same rank.
     rank: Vec<usize>,
-    /// One place of each rank. Of several places with the same rank, it is a place whose string is a key, if one
-    /// exists.
+    /// One place of each rank. If several places have the same rank, a place is chosen whose string is certainly a
+    /// key, if there is one.
     order: Vec<usize>,
     is_key: Vec<bool>,
     bytes: Vec<usize>,
@@ -539,12 +546,12 @@ impl<'p> UnitsAt<'p> {
     }
 }
 
-/// A place that may become a cut. By the middles of the intervals, more lies before it than before the previous
-/// place.
+/// A place that may become a cut. The amount before it, taken as the middle of its interval, is greater than the
+/// amount before the previous candidate.
 #[derive(Clone, Copy)]
 struct CutCandidate {
     value: u64,
-    /// `None` for the start and for the end of all places, because nothing is cut there.
+    /// `None` for the candidates at the start and at the end of the range, because nothing is cut there.
     place: Option<usize>,
 }
 
@@ -553,8 +560,8 @@ struct CutCandidate {
 fn choose(line: &PlaceOrder, before: &[Estimate], total: Estimate, resolution: u64) -> Vec<usize> {
     let end = total.middle();
     let mut candidates = vec![CutCandidate { value: 0, place: None }];
-    // Of several places with the same amount before them, the best is taken: first the one whose amount is known
-    // best, then a key, then the shortest string.
+    // Several places may have the same amount before them. Of these, the place with the narrowest interval is
+    // taken. If there are several such places, a key is preferred, and then the shortest string.
     let inner: Vec<usize> = (0..before.len()).filter(|&rank| (1..end).contains(&before[rank].middle())).collect();
     for same in inner.chunk_by(|&a, &b| before[a].middle() == before[b].middle()) {
         let best = same.iter().min_by_key(|&&rank| (before[rank].width(), !line.is_key[rank], line.bytes[rank], rank));

@@ -1,6 +1,6 @@
 //! The totals of a range of one tree. They come from index nodes alone. Whole children are added by subtraction.
-//! Only the ways down to the data pages at the edges of the range and of the slice are walked. The module does not
-//! read those data pages. It knows about them only what their parents say.
+//! Only the nodes on the ways down to the edges of the range and of the slice are opened. The module reads no data
+//! pages: it knows about them only what their parents say.
 
 use super::{Estimate, KeyEdge, RangeTotals, Span, share};
 use crate::format::history_key;
@@ -13,11 +13,11 @@ use pages::{PageRef, PageSource, Stop, together};
 use std::ops::{Bound, Range};
 
 impl Sst {
-    /// The totals of the seen rows from `low` to `high`. Reads only index nodes: those on the ways to both ends and
-    /// to the edges of the slice between the ends. No nodes are read for an end beyond the bounds of the file. A
-    /// step.
+    /// The totals of those rows from `low` to `high` that the table sees. Reads only index nodes: those on the
+    /// ways to both ends, and to the edges of the slice between the ends. An end beyond the bounds of the file
+    /// needs no nodes. A step.
     ///
-    /// The number of rows is exact, except in the two data pages where the ends lie.
+    /// The number of rows is uncertain only in the two data pages in which the ends lie.
     ///
     /// # Errors
     ///
@@ -37,10 +37,10 @@ impl Sst {
         sum.of(&self.rows(), span)
     }
 
-    /// The stored bytes that belong to the seen rows among `rows`. The first number is for the main tree's data
-    /// pages. Then comes a number for the pages and large values of each column group. The last number is for the
-    /// history with all its groups. Reads only index nodes: in each tree, those on the ways to both ends and to the
-    /// edges of the slice between the ends. A step.
+    /// The stored bytes that belong to those rows of `rows` that the table sees. The first number is for the main
+    /// tree's data pages. Then comes a number for the pages and large values of each column group. The last number
+    /// is for the history with all its groups. Reads only index nodes: in each tree, those on the ways to both
+    /// ends and to the edges of the slice between the ends. A step.
     ///
     /// # Errors
     ///
@@ -140,8 +140,8 @@ pub(super) struct TreeSums<'a, S: ?Sized> {
 }
 
 impl Subtree {
-    /// The totals of the seen rows of the subtree. `seen` is the number of these rows. If the range also cuts off
-    /// some keys (`is_cut`), some of these rows may not count.
+    /// The totals of those rows of the subtree that the table sees. `seen` is the number of these rows. If the
+    /// range ends inside the subtree (`is_cut`), some of the rows may lie outside the range.
     pub fn part(&self, seen: u64, is_cut: bool) -> RangeTotals {
         let Totals { rows, bytes, group_bytes, erased } = self.totals();
         let in_proportion = |n: u64| Estimate { low: share(n, seen, rows), high: n - share(n, rows - seen, rows) };
@@ -231,7 +231,7 @@ impl<'a, S: PageSource + ?Sized> TreeSums<'a, S> {
         Ok((low.end..high.start.max(low.end), low.start..high.end))
     }
 
-    /// How many rows lie before `edge`. The returned range goes from the least to the greatest possible number.
+    /// How many rows lie before `edge`, as a range from the least possible number to the greatest.
     fn rows_before(&self, edge: KeyEdge<'_>) -> Result<Range<u64>, Stop> {
         let (leaf, is_at_start) = self.leaf(edge)?;
         Ok(if is_at_start { leaf.before.rows..leaf.before.rows } else { leaf.rows() })

@@ -1,5 +1,5 @@
-//! Every interval holds the truth, which the tests find row by row. No interval is wider than the pages at its
-//! ends. Only the promised pages are read.
+//! Every interval must contain the true number, which the tests find row by row. No interval may be wider than the
+//! pages at the ends of its range. Only as many pages may be read as the module promises.
 
 mod histogram;
 mod truth;
@@ -18,8 +18,9 @@ use truth::{Counting, Row, Tree, holds, slice};
 
 const ROWS: u32 = 40;
 
-/// Keys with gaps. Their first bytes lie on both sides of the greatest number that a signed byte holds. Runs of
-/// rows are erased: some pages have no erased row, and some pages have only erased rows.
+/// Keys with gaps. Some of their first bytes are less than 128, and some are not, so a comparison of signed bytes
+/// would be noticed. Erased rows lie together: some pages have no erased row, and some pages have only erased
+/// rows.
 fn content(groups: usize, history: bool) -> Content {
     let mut content = Content { groups, ..Content::default() };
     for i in 0..ROWS {
@@ -54,7 +55,7 @@ fn shapes() -> [(BuildOptions, u8); 3] {
 struct Case {
     sst: Sst,
     main: Tree,
-    /// Edges of the slice.
+    /// The number of edges of the slice.
     edges: u64,
     height: u64,
     built: Built,
@@ -66,8 +67,8 @@ fn open(built: &Built, prefer_flat: bool) -> Sst {
     sst
 }
 
-/// Checks files of every shape, with and without groups and history. Each file is checked as a whole and in random
-/// slices.
+/// Calls `check` for files of every shape, with and without groups and history. Each file is checked as a whole
+/// and in random slices.
 fn check_cases(slices: u64, check: impl Fn(&Case, &Counting<Resident>)) {
     for (options, height) in shapes() {
         for (groups, history) in [(0, false), (2, false), (0, true), (2, true)] {
@@ -96,8 +97,8 @@ fn run<S: PageSource, T>(source: &S, step: impl FnMut() -> pages::Result<T, Stop
     retry(source, step).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Keys of rows, keys between rows, separators, first halves of keys, a string before all keys, and a string after
-/// all keys.
+/// Strings at which ranges begin and end in these tests: keys of rows, keys between rows, separators, first halves
+/// of keys, a string before all keys, and a string after all keys.
 fn keys(main: &Tree) -> Vec<Vec<u8>> {
     let mut keys: Vec<Vec<u8>> = vec![Vec::new(), vec![0], vec![0xff; 9]];
     keys.extend(main.pages.iter().map(|page| page.low.clone()));
@@ -143,7 +144,7 @@ fn every_interval_holds_the_truth_and_no_data_page_is_read() {
     });
 }
 
-/// A range may also begin or end at a separator. Then the numbers are exact, although no data page is read.
+/// If a range begins and ends at separators, its numbers must be exact, although no data page is read.
 #[test]
 fn a_range_that_ends_between_pages_is_known() {
     check_cases(0, |Case { sst, main, height, .. }, source| {
@@ -270,7 +271,7 @@ fn bytes_of_each_group_hold_the_truth() {
             assert!(all.iter().all(Estimate::is_exact));
             assert_eq!(all[0].low, totals.bytes);
             let beside: u64 = all[1..].iter().map(|bytes| bytes.low).sum();
-            // The group bytes that none of these counts include belong to the main tree's own large values.
+            // The rest of the total's group bytes belongs to the main tree's own large values.
             assert!(beside <= totals.group_bytes);
             assert_eq!(source.take(), (0, 0));
         }
@@ -289,7 +290,8 @@ fn a_fault_anywhere_changes_no_answer() {
         let wanted: Vec<_> = ranges(&bounds, 5003).collect();
         let mut sliced = open(&built, false);
         let edges = slice(&mut rng, &mut sliced, &main);
-        // A page source that forgets pages may refuse the needed pages one by one.
+        // A page source that forgets pages may refuse the pages of a call one after the other, so the call may
+        // take this many rounds.
         let answers = |reader: &Reader<'_>| {
             let levels = (u64::from(height) + 1) * (2 + edges);
             let mut sst = open(&built, reader.sst.prefer_flat);
@@ -342,8 +344,8 @@ fn what_is_missing_costs_a_round_a_level() {
     });
 }
 
-/// Ten files whose keys do not overlap. Each file is asked about one range, and the pages that are read must be as
-/// few as a count promises.
+/// Ten files whose keys do not overlap. Each file is asked about the same range. Together, the calls must read no
+/// more pages than a count promises.
 #[test]
 fn a_count_over_files_that_do_not_overlap_reads_their_upper_nodes_alone() {
     let options = BuildOptions { max_page_rows: 5, max_node_children: 4, ..tiny() };

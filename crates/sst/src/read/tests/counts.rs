@@ -105,8 +105,9 @@ fn a_scan_reads_each_data_page_once() {
 fn a_row_that_starts_the_next_page_costs_a_second_descent_and_no_third() {
     let (_, built) = tall();
     let sst = built.sst();
-    // A separator shorter than the key it was cut from, and a key between the two: its page is the one after, its
-    // lower bound the first row there; one below the separator ends the page before.
+    // A separator may be shorter than the first key of the page after it. A key between the two leads to that
+    // page, and its lower bound is the first row there. A key just below the separator leads to the end of the
+    // page before.
     let leaf = built.nodes().into_iter().find(|node| node.kind == PageKind::Flat).expect("there is a list");
     let mut separator = Vec::new();
     IndexNode::new(&leaf.page).separator(100, &mut separator);
@@ -124,7 +125,7 @@ fn a_row_that_starts_the_next_page_costs_a_second_descent_and_no_third() {
     assert!(retry(&rounds, || cursor.seek(&rounds, &below, Seek::Lower)).expect("nothing breaks"));
     let height = u64::from(tree.root(false).height);
     assert!(rounds.rounds() > height + 1 && rounds.rounds() <= 2 * (height + 1), "{} rounds", rounds.rounds());
-    // With bounds that begin later, the way leads to the bound at once.
+    // If the cursor's bounds begin later, the search goes to the first row of the bounds without a detour.
     let rounds = crate::fixture::Rounds::new(&flaky);
     let mut cursor = TreeCursor::new(&sst.file, TreeKind::Main, tree, false, 400..u64::MAX);
     assert!(retry(&rounds, || cursor.seek(&rounds, &below, Seek::Lower)).expect("nothing breaks"));

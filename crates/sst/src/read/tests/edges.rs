@@ -65,7 +65,7 @@ fn huge_keys_are_found_through_every_source() {
 
 #[test]
 fn separators_of_many_huge_lengths_keep_nodes_bounded() {
-    // Nothing in common, so that a node stores every separator whole.
+    // The keys have no common prefix, so a node stores every separator as a whole.
     let content = Content::of_keys((1..=255u8).step_by(5).map(|i| vec![i; MAX_KEY_BYTES - usize::from(i)]).flat_map(
         |mut key| {
             let first = key.clone();
@@ -152,7 +152,8 @@ fn a_cursor_within_some_rows_shows_them_with_their_versions_and_reads_no_page_of
         if start < end {
             built.on_every_source(read);
         }
-        // Two rows to a page: the pages of the rows between, and nothing else, whatever is sought.
+        // Each page has two rows. Whatever key is sought, the cursor may read only the pages of the rows from
+        // `start` to `end`.
         let (sst, source) = (built.sst(), pages::Resident::new(crate::format::validate));
         let mut cursor = SstCursor::within(sst, start as u64..end as u64);
         for (key, _) in &rows {

@@ -1,4 +1,5 @@
-//! What a scan asks for: every page it needs, each once, no other, and in few rounds.
+//! A scan must ask for every page that it needs, for each of them once, and for no other page. It must take few
+//! rounds.
 
 use super::*;
 use crate::slice::{RowRanges, Slice};
@@ -7,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-/// A source that keeps what it brought, and counts.
+/// A page source that keeps the pages that it has read, and counts them and its rounds.
 pub(super) struct Counted {
     pages: Resident,
     here: RefCell<BTreeSet<u64>>,
@@ -187,7 +188,7 @@ fn sliced(sst: &Sst, slice: &RowRanges) -> Arc<Sst> {
     Arc::new(sst.sliced(Some(slice)))
 }
 
-/// Pairs of bounds of `keys`, of all kinds by `turn`.
+/// All pairs of bounds from `keys`. Included, excluded and missing bounds take turns, counted by `turn`.
 fn bounds(keys: &[Vec<u8>], turn: &mut usize) -> Vec<[Bound<Vec<u8>>; 2]> {
     let mut all = vec![[Bound::Unbounded, Bound::Unbounded]];
     for (i, low) in keys.iter().enumerate() {
@@ -259,13 +260,14 @@ fn check_pages(source: &Counted, needed: &BTreeSet<(PageKind, u64, u32)>, is_sli
     let missing: Vec<_> = needed.difference(&brought).collect();
     assert!(missing.is_empty(), "{missing:?} never came: {wanted:?}");
     let vain: Vec<_> = brought.difference(needed).collect();
-    // Older versions of rows in a hole lie between those of others, which no list of rows tells apart.
+    // Rows in a gap of the slice have older versions, too. In the history, these lie between the older versions of
+    // other rows, and readahead cannot tell them apart.
     let is_far = |page: &&&(PageKind, u64, u32)| is_slice && wanted.history && page.0 != PageKind::Data;
     let vain: Vec<_> = vain.iter().filter(|page| !is_far(page)).collect();
     assert!(vain.is_empty(), "{vain:?} in vain: {wanted:?}");
 }
 
-/// Rounds that a scan of `bytes` takes at most from the first page on.
+/// The most rounds that a scan of `bytes` may take, counted from its first page.
 fn rounds_at_most(bytes: u64, high_bytes: u64, start_bytes: u64, height: u8) -> u64 {
     let doublings = (high_bytes / start_bytes.max(1)).ilog2();
     bytes.div_ceil(high_bytes) + u64::from(doublings) + u64::from(height) + 2
@@ -273,7 +275,7 @@ fn rounds_at_most(bytes: u64, high_bytes: u64, start_bytes: u64, height: u8) -> 
 
 #[test]
 fn a_cold_scan_takes_as_many_rounds_as_windows_and_the_doublings_before() {
-    // A 32nd of 2 GB, in pages and windows likewise smaller.
+    // A 32nd of 2 GB. Pages and windows are smaller in the same proportion.
     let rows = 84_000;
     let content = Content {
         rows: (0..rows)
@@ -307,7 +309,8 @@ fn a_cold_scan_takes_as_many_rounds_as_windows_and_the_doublings_before() {
             assert_eq!(index, built.nodes().len(), "each index page is read once");
         }
     }
-    // The same through a session that keeps nothing but what it reads ahead, and through a cache.
+    // The same scans, first through a session that keeps only the pages that it reads ahead, and then through a
+    // cache.
     for (admit, budget) in [(Admit::Pass, 8 << 20), (Admit::Keep, 40 << 20), (Admit::Keep, 96 << 20)] {
         let cache = PageCache::new(budget, 2, crate::format::validate);
         let session = Session::new(&cache, Reason::Scan, admit).with_ahead_bytes(window + (window / 4));
@@ -328,8 +331,8 @@ fn a_cold_scan_takes_as_many_rounds_as_windows_and_the_doublings_before() {
     }
 }
 
-/// A source whose disk is slower than the reader: pages that are needed come, and others that were asked for are on
-/// their way until they are needed, too.
+/// A source whose disk is slower than the reader. A page that was asked for ahead stays on its way until the
+/// reader needs it. Only pages that are needed arrive.
 struct Slow {
     pages: Counted,
     on_the_way: RefCell<BTreeSet<u64>>,
@@ -386,7 +389,8 @@ fn a_scan_that_waits_for_pages_on_their_way_keeps_its_window() {
             assert_eq!(scan(&built.sst(), &source, &wanted).len(), 4000);
             let waits = source.waits.borrow();
             let data_waits = &waits[waits.len() - tree.data_pages as usize..];
-            // Until the window has grown, and but for the last pages.
+            // The first waits are left out because the window still grows, and the last ones because few pages are
+            // left.
             let whole = &data_waits[16..data_waits.len() - 2 * window_pages as usize];
             let least = whole.iter().min().expect("there are many pages");
             assert!(*least as u64 >= window_pages / 2 - 2, "{least} pages on their way, {readahead:?}, {forward}");
@@ -420,10 +424,11 @@ fn a_short_range_without_a_limit_asks_for_at_most_about_twice_what_it_returns() 
                 }
                 let data = |kind: PageKind| source.brought.borrow().iter().filter(|page| page.0 == kind).count() as u64;
                 let (pages, nodes) = (data(PageKind::Data), data(PageKind::Index));
-                // Every page has two rows; one of a window may be the first of which nothing is returned.
+                // Every page has two rows. The last window may contain one page none of whose rows is returned.
                 let least = (count as u64).div_ceil(2);
                 assert!(pages <= 2 * (least + 1) + 3, "{count} rows: {pages} pages, {readahead:?}, {forward}");
-                // Nodes are asked for as far as the next window reaches, which is as long as all before it.
+                // Nodes are asked for up to the end of the next window, which is as long as all windows before it
+                // together.
                 assert!(nodes <= 4 + (4 * least + 8) / 20, "{count} rows: {nodes} nodes, {readahead:?}");
             }
         }

@@ -1,4 +1,5 @@
-//! A walk that takes rows from their page where it can gives what one that asks for each gives.
+//! One walk takes rows from streaks where it can. It must give the same rows as a walk that asks for each row by a
+//! step.
 
 use super::*;
 use crate::slice::{RowRanges, Slice};
@@ -63,7 +64,7 @@ impl Walk<'_> {
         given
     }
 
-    /// Says, too, how many of the rows came from their page.
+    /// The walk by streaks. It also returns how many of the rows came from streaks.
     fn by_streaks(&self, rng: &mut StdRng) -> (Given, usize) {
         let mut cursor = SstCursor::new(Arc::clone(self.sst));
         let (mut given, mut followed) = (Given::new(), 0);
@@ -100,7 +101,7 @@ impl Walk<'_> {
             match (streak.has_advanced(), start) {
                 (true, _) => cursor.resume(&streak),
                 (false, StreakStart::After) => {}
-                // Nothing was taken, not the row of the place either.
+                // The streak gave no row, so the row at which the cursor stands is still to be given.
                 (false, StreakStart::At) => given.extend(self.row(&cursor)),
             }
             there = self.step(&mut cursor);

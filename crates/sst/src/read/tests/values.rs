@@ -1,4 +1,5 @@
-//! What a walk that loads values asks for: every value it needs, each once, hardly another, and in few rounds.
+//! A walk that loads values must ask for every value that it needs, for each of them once, and for hardly any
+//! other value. It must take few rounds.
 
 use super::scan::Counted;
 use super::*;
@@ -16,13 +17,14 @@ struct Walk {
     forward: bool,
     readahead: Readahead,
     groups: Groups,
-    /// As of this version; `None`: all versions, as a compaction does.
+    /// The version at which rows are read. `None` if all versions are read, as a compaction does.
     at: Option<Version>,
     /// Whether the values are loaded, too.
     loads: bool,
 }
 
-/// Rows whose value, or part in each group, is `VALUE_BYTES` long, with as many versions as `versions` says.
+/// Rows whose value, or whose part in each group, has `VALUE_BYTES` bytes. The function `versions` says how many
+/// versions each row has.
 fn content(rows: u32, groups: usize, versions: impl Fn(u32) -> u64) -> Content {
     let written = |row: u32| {
         let value = |version: u64| (version, RowKind::Put, vec![(row % 251) as u8; VALUE_BYTES]);
@@ -35,7 +37,8 @@ fn content(rows: u32, groups: usize, versions: impl Fn(u32) -> u64) -> Content {
     }
 }
 
-/// How many values were loaded, or rows passed if none are.
+/// Walks to the end and returns how many values it has loaded. If the walk loads no values, it returns the number
+/// of rows.
 fn walk<S: PageSource + ?Sized>(sst: &Arc<Sst>, source: &S, walk: Walk, far: Bound<&[u8]>) -> u64 {
     let mut cursor = SstCursor::new(Arc::clone(sst)).with_readahead(walk.readahead).until(far);
     let step = |cursor: &mut SstCursor, is_first: bool| match (is_first, walk.forward) {
@@ -112,7 +115,8 @@ fn a_walk_that_loads_values_waits_once_a_window() {
                     assert_eq!(walk(&built.sst(), &source, wanted, Bound::Unbounded), u64::from(ROWS));
                     let values = u64::from(ROWS) * parts;
                     assert_eq!(values_brought(&source), values, "each once, which the source checks: {wanted:?}");
-                    // At least half a window each time; and until the window has grown.
+                    // Each round brings at least half a window of values. Some more rounds are allowed until the
+                    // window has grown.
                     let bound = values * VALUE_MEMORY / (WINDOW / 2) + 16;
                     let rounds = source.rounds.get();
                     println!("{rounds} rounds of at most {bound} for {values} values: {wanted:?}");
@@ -148,8 +152,8 @@ fn a_walk_asks_for_values_of_versions_that_it_sees_and_of_rows_up_to_its_end() {
                 [(Some(Version(1)), 600), (Some(Version(15)), 600), (Some(Version(99)), 600), (None, 1000)]
             {
                 if at.is_none() && !forward {
-                    // Versions of a row are read newest first whichever way the walk goes; a walk that reads all goes
-                    // forward.
+                    // The versions of a row are read newest first, whatever the direction of the walk. So a walk
+                    // that reads all versions goes forward.
                     continue;
                 }
                 let wanted = Walk { forward, readahead, groups: Groups::MAIN, at, loads: true };
@@ -161,7 +165,8 @@ fn a_walk_asks_for_values_of_versions_that_it_sees_and_of_rows_up_to_its_end() {
                     let far = if forward { 299_u32 } else { 300 }.to_be_bytes();
                     source.start();
                     assert_eq!(walk(&built.sst(), &source, wanted, Bound::Included(&far)), 300);
-                    // The end of the range is known once its page is in memory.
+                    // Where the range ends is known only once the page with its end is in memory, so some values
+                    // beyond it may come.
                     let brought = values_brought(&source);
                     assert!(brought <= 300 + 70, "{brought} values brought for 300: {wanted:?}");
                 }
@@ -198,7 +203,7 @@ fn a_session_that_keeps_nothing_reads_each_value_once_and_in_windows() {
         Walk { forward: true, readahead: Readahead::full(WINDOW), groups: Groups::first(2), at: None, loads: true };
     let values = u64::from(ROWS) * 3;
     assert_eq!(walk(&built.sst_in(&cache, false), &session, wanted, Bound::Unbounded), values / 2);
-    // Each version has a value and a part outside; some parts are empty.
+    // Each version has a value and a part that lie outside their pages, but some parts are empty.
     assert!(session.reads_of(PageKind::Value) <= values, "{} values read", session.reads_of(PageKind::Value));
     let bound = values * VALUE_MEMORY / (WINDOW / 2) + 16;
     assert!(session.rounds() <= bound, "{} rounds of at most {bound}", session.rounds());

@@ -1,6 +1,6 @@
-//! Cut points are in order. The error of each cut point is within its interval. It is also at most half a
-//! resolution, or half of what the data pages around the cut point hold. The tests also check which pages are read
-//! to find the cut points.
+//! Cut points must be in order. The true amount before each cut point must lie in the cut point's interval. The
+//! error of its value may be at most half a resolution, or half of what the data pages around the cut point hold.
+//! The tests also check which pages are read to find the cut points.
 
 use super::truth::{Counting, Tree, holds, slice};
 use super::{Case, check_cases, open};
@@ -25,7 +25,7 @@ enum Known {
         main: Tree,
         edges: u64,
     },
-    /// The key and the bytes of each row, and the runs that the rows are in.
+    /// The key and the number of bytes of each row, and the runs of rows that the histogram gets.
     Memory {
         rows: Vec<(Vec<u8>, u64)>,
         runs: Vec<(MemoryRun, Range<usize>)>,
@@ -197,8 +197,8 @@ impl Question<'_> {
         self.known.iter().map(|known| known.around(cut, self.metric)).sum()
     }
 
-    /// Returns the first string in the range if the bound is low, and the first string after the range if the bound
-    /// is high.
+    /// For a low bound, returns the first string in the range. For a high bound, returns the first string after
+    /// the range.
     fn place(bound: &Key, is_high: bool) -> Option<Vec<u8>> {
         match bound {
             Bound::Unbounded => None,
@@ -220,7 +220,8 @@ impl Question<'_> {
         let cuts: Vec<_> = found.buckets.iter().filter_map(|bucket| bucket.end.as_ref()).collect();
         assert!(cuts.is_sorted_by(|a, b| a.at < b.at), "cuts grow: {cuts:?}");
         assert_eq!(cuts.len() as u64, count - 1, "only the last bucket has no end");
-        // Two more things may add to the error: half of the pages that the range cuts, and the rounding of bytes.
+        // The error may be larger for two more reasons: half of each page in which the range begins or ends, and
+        // the rounding of bytes.
         let ends = [Self::place(&self.low, false), Self::place(&self.high, true)];
         let at_ends: u64 = ends.iter().flatten().map(|end| self.around(end)).sum();
         let edges: u64 =
@@ -264,7 +265,7 @@ enum Overlap {
     Identical,
 }
 
-/// Some random rows with keys from `keys`. They have older versions and large values.
+/// Random rows with keys from `keys`. Some of them have older versions or large values.
 fn random_content(rng: &mut StdRng, keys: &[Vec<u8>], groups: usize) -> Content {
     let mut content = Content { groups, ..Content::default() };
     let heavy = rng.random_bool(0.3);
@@ -284,7 +285,7 @@ fn random_content(rng: &mut StdRng, keys: &[Vec<u8>], groups: usize) -> Content 
 fn random_sources(rng: &mut StdRng, overlap: Overlap) -> Vec<Known> {
     let count = rng.random_range(1..=10);
     let rows = rng.random_range(1..300u32);
-    // Numbers on both sides of the greatest numbers that 8, 16 and 32 signed bits hold.
+    // Some of the numbers are less than the greatest signed number of 8, 16 or 32 bits, and some are greater.
     let number = |rng: &mut StdRng| match rng.random_range(0..4) {
         0 => rng.random::<u32>(),
         1 => rng.random_range(0..=0x1_0000),
@@ -512,7 +513,8 @@ fn a_fault_anywhere_changes_no_histogram() {
     }
 }
 
-/// A page source that changes some bytes of nodes. Each changed node is still valid by itself.
+/// A page source that changes some bytes of the nodes that it reads. The structure of each changed node is still
+/// valid.
 struct Forging {
     source: Resident,
     seed: u64,
@@ -576,7 +578,7 @@ impl PageSource for Forging {
 fn wrong_nodes_are_corrupt_or_do_no_harm() {
     let (mut corrupt, mut known, mut rng) = (0, Vec::new(), StdRng::seed_from_u64(0));
     for seed in 0..1500 {
-        // The same sources are forged in many different ways.
+        // The same sources are used 50 times, each time with other changes.
         if seed % 50 == 0 {
             rng = StdRng::seed_from_u64(seed);
             known = random_sources(&mut rng, Overlap::Random);

@@ -116,8 +116,8 @@ impl Tree {
         rows.iter().flatten().filter(|&row| !self.rows[row as usize].is_put).count() as u64
     }
 
-    /// The share that `rows` have in a total of their pages. Each page's total is divided evenly among its rows.
-    /// `low` is rounded down and `high` is rounded up, page by page.
+    /// How much of the pages' totals belongs to `rows`. The function `of` names the total, and each page's total
+    /// is divided evenly among its rows. For each page, `low` is rounded down and `high` is rounded up.
     pub fn share(&self, rows: &RowRanges, of: impl Fn(&Totals) -> u64) -> Estimate {
         let mut sum = Estimate::default();
         for page in &self.pages {
@@ -156,7 +156,8 @@ pub fn slice(rng: &mut StdRng, sst: &mut Sst, main: &Tree) -> u64 {
         (Some(first), Some(last)) => KeyBounds::cut(key(first), key(last)),
         _ => KeyBounds::default(),
     };
-    // At a side where the slice was cut off, the bound may also be the key of the first row beyond the slice.
+    // If the slice ends before the last row of the file, its high bound may also be the key of the first row after
+    // it.
     if let Some(last) = rows.last()
         && last + 1 < all
         && rng.random()
