@@ -3,10 +3,10 @@
 //!
 //! * Every page is reached from its parent, so its checksum, its structure and its place are checked. The footer
 //!   has its own checksum. All other bytes of the file must be the zeros between pages.
-//! * Memory: the check holds the pages that the source keeps ahead with the nodes above them, one node for each
-//!   level, the flat index, a data page, and a partition of the filter. In addition, the check takes 16 bytes for
-//!   each page of the file, or 32 bytes for each page of a column group. In a file with groups, it also takes one
-//!   bit for each row and for each older version.
+//! * Memory: the check holds the pages that were asked for ahead, and the nodes above them. It also holds one node
+//!   for each level, the flat index, a data page, and a partition of the filter. In addition, the check takes 16
+//!   bytes for each page of the file, or 32 bytes for each page of a column group. In a file with groups, it also
+//!   takes one bit for each row and for each older version.
 
 mod check;
 mod filter;
@@ -33,12 +33,12 @@ use pages::{Address, Error, PageKind, PageSource, Result, retry};
 use tree_walk::DataPage;
 use values::{Values, chunks_of};
 
-/// Reads all of `sst` through `source`. Returns what the file holds. If something in it is wrong, returns the first
-/// such thing as an error.
+/// Reads all of `sst` through `source`. Returns what the file holds. If the file has mistakes, returns the first
+/// mistake as an error.
 ///
-/// `raw` is the same file: the check reads the bytes outside pages from it. `progress` is called now and then with
-/// the number of bytes checked so far. A session that does not keep pages in the cache is enough, because nothing
-/// is read twice. The check asks ahead for as many pages as the source keeps.
+/// `raw` is the same file, opened for plain reads: the check reads the bytes between pages through it. `progress`
+/// is called now and then with the number of bytes checked so far. `source` may be a session that keeps no pages
+/// in the cache, because nothing is read twice. The check asks ahead for as many pages as the source has room for.
 ///
 /// # Errors
 ///
@@ -86,8 +86,8 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(())
     }
 
-    /// Checks the main tree. In step with it, checks the filter over its keys and the history: an older version
-    /// must belong to a row that says that it has older versions.
+    /// Checks the main tree. For each row, it also checks the filter over the row's key, and the row's older
+    /// versions in the history. An older version must belong to a row that says that it has older versions.
     fn rows(&mut self, mut groups: Beside) -> Result<()> {
         let meta = &self.sst.meta;
         let value_bytes_of_groups = self.found.value_bytes;
@@ -280,7 +280,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(())
     }
 
-    /// Checks the bytes between two pages. `kind` is the kind of the page that follows them.
+    /// Checks the bytes between two pages. `kind` is the kind of the second of the two pages.
     fn gap(&mut self, raw: &dyn File, start: u64, end: u64, kind: PageKind) -> Result<()> {
         if start == end {
             return Ok(());
@@ -302,7 +302,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
     }
 }
 
-/// Reads `bytes` bytes at `offset`. It reads whole blocks, because direct I/O needs them.
+/// Reads `bytes` bytes at `offset`. The read covers whole blocks, because direct I/O allows no other reads.
 fn read_raw(sst: &Sst, raw: &dyn File, offset: u64, bytes: usize) -> Result<Vec<u8>> {
     let start = (offset % BLOCK_BYTES as u64) as usize;
     let mut buffer = Buffer::zeroed((start + bytes).next_multiple_of(BLOCK_BYTES));

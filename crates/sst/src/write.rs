@@ -1,5 +1,6 @@
-//! Writes a file: it takes rows in order and writes data pages, index nodes and a footer. Its memory is bounded: by
-//! the height of the tree, and by the megabyte of closed nodes that wait for their extent. It reads nothing.
+//! Writes a file: it takes rows in order and writes data pages, index nodes and a footer. Its memory depends only
+//! on the height of the tree, and on the closed nodes, of which at most a megabyte waits in memory. It reads
+//! nothing.
 
 mod behind;
 mod builder;

@@ -105,8 +105,8 @@ fn build(case: &mut TestCase) -> Built {
     content.build(options)
 }
 
-/// `KEY@VERSION = VALUE`, `KEY@VERSION merge VALUE`, `KEY@VERSION erase`, `range START..[END]@VERSION[,VERSION]`.
-/// The value `x*9000` means the letter x nine thousand times.
+/// Adds what a line of a script says: `KEY@VERSION = VALUE`, `KEY@VERSION merge VALUE`, `KEY@VERSION erase`, or
+/// `range START..[END]@VERSION[,VERSION]`. The value `x*9000` means the letter x nine thousand times.
 fn add(content: &mut Content, line: &str) {
     let numbers = |text: &str| -> Vec<u64> {
         text.split(',').map(|number| number.parse().unwrap_or_else(|_| panic!("no version in {line:?}"))).collect()
@@ -210,7 +210,8 @@ fn seek(reader: &Reader<'_>, line: &str) -> String {
     format!("{line}: {place}\n")
 }
 
-/// Prints all rows. With `reverse`, they come from the end; with `at`, they are read at an old version.
+/// Prints all rows. With `reverse`, the scan goes from the last row to the first. With `at`, it reads the rows at
+/// an old version.
 fn scan(reader: &Reader<'_>, case: &TestCase) -> String {
     let reverse = case.args.contains_key("reverse");
     let at = case.args.get("at").map(|at| Version(at[0].parse().expect("a version")));

@@ -1,5 +1,5 @@
-//! A file may be seen only in part. All readers, in all ways of reading, see only the rows of the slice, and they
-//! read no page that has none of these rows.
+//! A table may see only a slice of a file. All ways of reading must show only the rows of the slice, and must read
+//! no page that has none of these rows.
 
 use crate::fixture::{Content, Reader, shapes};
 use crate::format::data_page::Layout;
@@ -26,12 +26,13 @@ fn sliced(sst: &Sst, rows: &RowRanges) -> Arc<Sst> {
     Arc::new(sst.sliced(Some(slice)))
 }
 
-/// Seeks, walks and gets on `reader` show the rows of the slice and no other rows.
+/// Checks that seeks, walks and gets on `reader` show the rows of the slice and no other rows.
 fn check(content: &Content, reader: &Reader<'_>, seen: &RowRanges) {
     let sst = sliced(&reader.sst, seen);
     let all: Vec<&Vec<u8>> = content.rows.keys().collect();
     let keys: Vec<&Vec<u8>> = (0u64..).zip(&all).filter(|(row, _)| seen.contains(*row)).map(|(_, key)| *key).collect();
-    // A seek may also look at the page next to the one where the key would be, and go on from there.
+    // A seek may take more rounds than usual: if the rows of its page lie outside the slice, it goes on from a
+    // neighbouring page.
     let rounds = 40;
     let mut cursor = SstCursor::new(sst.clone());
     let mut there = reader.step(rounds, |source| cursor.seek_first(source));
@@ -171,7 +172,8 @@ fn a_slice_of_no_row_is_empty() {
     built.on_every_source(|reader| check(&content, reader, &RowRanges::NONE));
 }
 
-/// A file with a tall tree, of which eight pieces are seen. No page is in memory.
+/// Calls `check` with a file that has a tall tree. The table sees eight separate ranges of its rows. No page is in
+/// memory.
 fn pieces(check: impl Fn(&Session, Arc<Sst>)) {
     let content = Content::of_keys((0..4000u32).map(|i| format!("k{i:05}")));
     let built = content.build(shapes()[0]);

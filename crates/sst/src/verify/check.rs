@@ -44,8 +44,8 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         Ok(page)
     }
 
-    /// Counts a page as a part of the file, and checks the page's codec: if the footer did not name the codec, a
-    /// release that does not know it would not refuse the file.
+    /// Counts a page as a part of the file. If the page is compressed by zstd, the footer must say so. Otherwise a
+    /// release that does not know zstd would not refuse the file.
     pub fn count(&mut self, page: &PageRef, at: &Address, kind: PageKind) -> Result<()> {
         if header_of(page).codec == Codec::Zstd {
             self.found.has_zstd = true;

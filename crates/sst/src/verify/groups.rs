@@ -1,6 +1,6 @@
-//! Checks the column groups of a file: their trees, the totals of the main tree that count their pages and values,
-//! and that an erase has no parts. It does not know which rows are erases; the checks of the main tree and of the
-//! history ask it later about each erase.
+//! Checks the column groups of a file. It checks their trees, and that no erase has a part in them. It also tells
+//! which pages and values of groups the totals of the main tree must count. This module does not know which rows
+//! are erases: the checks of the main tree and of the history ask it about each erase.
 
 use super::check::Check;
 use super::tree_walk::DataPage;
@@ -26,24 +26,25 @@ struct GroupSide {
     filled: RowSet,
 }
 
-/// A list of byte counts. Each entry has two numbers: the number of rows from which on its bytes count, and the
-/// number of these bytes.
+/// A list of pages and values as they were written. Each entry has two numbers: its stored bytes, and how many
+/// rows the tree had when these bytes were written.
 #[derive(Default)]
 struct Events {
-    /// The entries are sorted before they are counted.
+    /// The entries, each with the number of rows first. They are sorted before they are added up.
     due: Vec<(u64, u64)>,
     next: usize,
     counted: u64,
 }
 
 impl Beside {
-    /// The bytes of groups that had been written when the main tree had `rows` rows and the history had `older`
-    /// rows.
+    /// How many bytes of column groups the writer had written when the main tree had `rows` rows and the history
+    /// had `older` rows.
     pub fn through(&mut self, rows: u64, older: u64) -> u64 {
         self.newest.events.through(rows) + self.older.events.through(older)
     }
 
-    /// Called at the end of the file, where all bytes of groups have been written.
+    /// Counts all bytes of column groups. This is called at the end of the file, when the writer had written all
+    /// of them.
     pub fn end(&mut self) {
         self.through(u64::MAX, u64::MAX);
     }
@@ -133,7 +134,7 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
                     side.filled.insert(row);
                 }
             }
-            // The writer closes a page when it gets the row after the page's last row.
+            // The writer closes a page only when it gets the next row, so it has one more row by then.
             side.events.due.push((layout.first_row() + layout.rows() as u64 + 1, at.bytes.into()));
         }
         Ok(())

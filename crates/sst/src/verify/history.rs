@@ -1,5 +1,5 @@
-//! Goes through the older versions of a file one after the other, while the main rows ask for their versions. It
-//! does not know which main rows have older versions.
+//! Goes through the older versions of a file one after the other. The check of each main row takes the row's older
+//! versions from here. It does not know which main rows have older versions.
 
 use super::check::Check;
 use super::tree_walk::{DataPage, TreeWalk};
@@ -11,8 +11,8 @@ pub(super) struct History {
     walk: Option<TreeWalk>,
     here: Option<DataPage>,
     next: usize,
-    /// The stored bytes of all pages before the page with the row that was taken last. The writer had closed these
-    /// pages when it wrote the main rows that have been checked so far.
+    /// The stored bytes of all history pages before the page with the older version that was taken last. When the
+    /// writer wrote the main rows that have been checked so far, it had already closed these pages.
     pub closed_bytes: u64,
 }
 
@@ -21,8 +21,8 @@ impl History {
         Self { walk, here: None, next: 0, closed_bytes: 0 }
     }
 
-    /// Finds the next older version. Returns the id of its main row and the address of the page that has this
-    /// version. Loads the page if it is not loaded yet.
+    /// Finds the next older version. Returns the id of the main row to which it belongs, and the address of the
+    /// page that has it. Loads the page if it is not loaded yet.
     pub fn next_row<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<Option<(u64, Address)>> {
         let Some(walk) = &mut self.walk else { return Ok(None) };
         if self.here.as_ref().is_none_or(|data| self.next == data.layout.rows()) {
@@ -61,8 +61,8 @@ impl History {
         walk.totals.group_bytes += elsewhere;
     }
 
-    /// Called after the last main row: all pages count as closed from then on. The next call of
-    /// [`History::next_row`] shows whether a row is left.
+    /// Called after the last main row. From then on, all pages of the history count as closed. If older versions
+    /// are left, the next call of [`History::next_row`] returns one of them.
     pub fn end<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<()> {
         if self.next_row(check)?.is_none()
             && let Some(walk) = &self.walk

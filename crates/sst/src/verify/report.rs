@@ -1,4 +1,4 @@
-//! What a checked file holds. This module does not know how it was checked.
+//! What a checked file holds. This module does not know how the file was checked.
 
 use pages::PageKind;
 

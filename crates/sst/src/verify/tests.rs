@@ -24,7 +24,7 @@ fn verified(built: &Built) -> Result<FileReport> {
 
 /// A part of the expected message, and the change that must cause it.
 type Change<'a, T> = (&'a str, &'a dyn Fn(&mut T));
-/// A change of the children in a list and of the separators between them.
+/// A change of the flat index: it changes the list of children, and the separators between them.
 type ListChange<'a> = &'a dyn Fn(&mut Vec<Child>, &mut Vec<Vec<u8>>);
 
 /// Asserts that `error` is about bytes of the file, and returns the offset of these bytes.
@@ -95,8 +95,8 @@ fn a_check_reads_every_page_once_however_little_may_be_read_ahead() {
             assert_eq!(session.page_reads(), pages, "each page is read once with {room_bytes} bytes ahead");
             println!("{room_bytes} bytes ahead: {} rounds for {pages} pages", session.rounds());
             assert!(session.rounds() <= if room_bytes == 0 { pages } else { rounds_before });
-            // With more room to read ahead, the windows of a tree come at other times, and this may cost some
-            // rounds. So an eighth more rounds are allowed.
+            // If there is more room for readahead, the windows end at other places, which may cost some more
+            // rounds. So an eighth more rounds than before are allowed.
             rounds_before = session.rounds() + session.rounds() / 8;
         }
         // A slice is checked like its file.
@@ -295,7 +295,8 @@ fn a_disk_that_fails_is_not_called_corruption() {
     }
 }
 
-/// Writes a footer that fits the changed meta, like somebody who had made the file in this way.
+/// Changes the meta and writes a footer that fits it. So the footer's checksum is right, as if the file had been
+/// written like this.
 fn with_footer(mut built: Built, change: impl FnOnce(&mut Meta)) -> Built {
     change(&mut built.meta);
     let file = built.disk.open(Path::new(PATH), Access::Write).expect("the file is there");
@@ -524,7 +525,7 @@ fn a_list_that_contradicts_the_tree_beside_it_is_noticed() {
     assert!(more.contains("7 in the list"), "{more}");
 }
 
-/// A file with one page of each kind except nodes, and with two large values of the same length.
+/// A file that has a single page of each kind and no nodes. It has two large values of the same length.
 fn pages_of_one() -> Built {
     let mut content = Content::of_keys(["a", "b", "c", "d"]);
     content.rows.insert(b"b".to_vec(), vec![(2, RowKind::Put, vec![b'b'; 900])]);
@@ -596,7 +597,7 @@ fn a_node_whose_separators_leave_its_parents_is_noticed() {
             if i > 0 {
                 children.separator(i - 1, &mut before);
             }
-            // The last separator of the left node, or the first separator of the right node.
+            // The separator that is changed: the last one of the left node, or the first one of the right node.
             let edge = if damaged.at == left.at { children.children() - 1 } else { 1 };
             node.add(if i == edge { separator.as_bytes() } else { &before }, children.child(i));
         }
@@ -738,7 +739,7 @@ fn an_erase_with_a_part_in_a_group_is_noticed() {
     content.rows.insert(b"b".to_vec(), [&[newest], older.as_slice()].concat());
     let newest: Vec<_> = content.rows.values().map(|written| part(&written[0], 2)).collect();
     let older: Vec<_> = older.iter().map(|written| part(written, 2)).collect();
-    // Row 1 is an erase both in the main tree and in the history.
+    // Row 1 of the main tree is an erase, and so is row 1 of the history.
     for (kind, mut parts) in [(TreeKind::Group(2), newest), (TreeKind::GroupHistory(2), older)] {
         let built = content.build(BuildOptions::default());
         verified(&built).expect("it is whole before it is forged");

@@ -1,9 +1,10 @@
 //! Walks one tree of a file, page by page, in the order of the keys. Every index node is compared with the pages
-//! found under it. It does not know what is in the rows. Its caller adds to the totals the numbers that only the
-//! rows tell.
+//! found under it. The walk does not look into the rows. Some totals can be counted only from the rows, and the
+//! caller of the walk adds them.
 //!
-//! It does not go down by [`Subtree`](crate::Subtree), which takes rows and totals from the parent. This walk
-//! checks what parents say, so it finds the row ids of a page by counting the rows of the pages before it.
+//! The walk does not use [`Subtree`](crate::Subtree), which believes what the parent says about rows and totals.
+//! Because this walk checks the parents, it finds the row ids of a page by counting the rows of all pages before
+//! it.
 //!
 //! The keys of every page must lie between the separators around the page, and the upper separator of a page is the
 //! lower separator of the next. So keys are in order across pages, too. Because every page has rows, the separators
@@ -27,9 +28,11 @@ pub(super) struct TreeWalk {
     state: WalkState,
     /// The nodes from the root to the page that was returned last.
     path: Vec<OpenNode>,
-    /// The keys between the separators around the page that was returned last.
+    /// The range of keys that the page returned last may have: from the separator before it to the separator after
+    /// it.
     keys: KeyRange,
-    /// The flat index of a file that has a B-tree, too. The walk compares it child by child.
+    /// The flat index, if the tree has both a flat index and a B-tree. The walk compares its children with the
+    /// pages of the B-tree, one by one.
     list: Option<PageRef>,
     /// The totals of the pages that have been walked so far. The caller adds erased rows and group bytes, except in
     /// the walk over the flat list.
@@ -59,11 +62,11 @@ struct OpenNode {
     at: Address,
     /// The child that the path goes through; `None` before the first child.
     child: Option<usize>,
-    /// The keys between the separators before and after the node as a whole.
+    /// The range of keys that the node may have: from the separator before the node to the separator after it.
     keys: KeyRange,
 }
 
-/// A page to open: its address, and the keys between the separators around it.
+/// A page to open: its address, and the range of keys that it may have.
 struct NextPage {
     at: Address,
     keys: KeyRange,
@@ -131,7 +134,8 @@ impl TreeWalk {
         Ok(Some(data))
     }
 
-    /// The keys between the separators before and after the page that was returned last.
+    /// The range of keys that the page returned last may have: from the separator before the page to the separator
+    /// after it.
     pub fn keys(&self) -> &KeyRange {
         &self.keys
     }
@@ -141,7 +145,7 @@ impl TreeWalk {
         self.path.iter().all(|open| open.child.is_some_and(|child| child + 1 == IndexNode::new(&open.page).children()))
     }
 
-    /// Opens the flat index of a file that has a B-tree, too. The walk compares the two.
+    /// Opens the flat index, if the tree has both a flat index and a B-tree. The walk compares the two.
     fn open_list<S: PageSource + ?Sized>(&mut self, check: &mut Check<'_, S>) -> Result<()> {
         let Tree { btree: Some(_), flat: Some(flat), .. } = self.tree else { return Ok(()) };
         if flat.height == 0 {

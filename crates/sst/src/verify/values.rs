@@ -1,12 +1,13 @@
-//! Checks values that lie outside their pages: it reads the chunks of each value, and compares their length with
-//! the reference. It does not know to which rows the values belong.
+//! Checks values that lie outside their pages. It reads the chunks of each value, and compares their total length
+//! with the length that the page's reference to the value states. It does not know to which rows the values
+//! belong.
 
 use super::check::{Check, check_level};
 use crate::format::OutsideValue;
 use pages::{Address, HEADER_BYTES, PageKind, PageRef, PageSource, Result};
 
-/// The addresses of the chunks of a value. `stored` is what the page stores for the value. The list is empty if the
-/// value lies in the page.
+/// The addresses of the chunks of a value. `stored` is what the page stores for the value. If the value lies in
+/// the page itself, it has no chunks.
 pub(super) fn chunks_of(stored: &[u8], outside: bool) -> Vec<Address> {
     if !outside {
         return Vec::new();
@@ -14,7 +15,7 @@ pub(super) fn chunks_of(stored: &[u8], outside: bool) -> Vec<Address> {
     OutsideValue::new(stored).expect("a validated page's references decode").chunks().collect()
 }
 
-/// Chunks that are read one after the other.
+/// A list of chunks that are read in this order.
 pub(super) struct Values<'c> {
     chunks: &'c [Address],
     next: usize,
@@ -40,7 +41,8 @@ impl<S: PageSource + ?Sized> Check<'_, S> {
         let (mut bytes, mut stored_bytes) = (0, 0);
         for at in reference.chunks() {
             if values.next >= values.asked {
-                // The first chunk is read in this round in any case.
+                // The round that begins now reads the first chunk in any case. So only the chunks after it must be
+                // asked for.
                 let next = values.chunks.get(values.next + 1..).unwrap_or_default();
                 values.asked = values.next + 1 + self.whole.ask_next(PageKind::Value, next);
             }

@@ -31,7 +31,7 @@ enum Write {
     Waiting(FullBuffer),
     /// A thread makes it.
     UnderWay,
-    /// The write has ended, and the buffer can be filled again.
+    /// The write has ended. The caller can take the buffer back and fill it again.
     Ended(Buffer, io::Result<()>),
     /// A write failed, and the caller knows.
     Failed,
@@ -69,7 +69,7 @@ impl WritesBehind {
 }
 
 impl Slot {
-    /// Makes the waiting write, unless the caller has made it already.
+    /// Makes the write that was handed over, unless the caller has made it already.
     fn run(&self) {
         let mut write = self.write.lock();
         if !matches!(*write, Write::Waiting(_)) {

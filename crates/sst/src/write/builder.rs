@@ -37,14 +37,14 @@ pub struct SstBuilder {
     first_key: Vec<u8>,
     /// The version that was added last.
     last_version: Version,
-    /// The key range from the first start of a range erase to the greatest end.
+    /// The range of keys from the first start of a range erase to the greatest end of one.
     erased: Option<KeyRange>,
     oldest: Version,
     newest: Version,
     value_bytes: u64,
     user_bytes: u64,
     chunk: Vec<u8>,
-    /// Two keys of a page that is being copied. The fields are kept only so that their memory is used again.
+    /// Two keys of a page that is being copied. They are fields only so that their memory can be used again.
     page_keys: (Vec<u8>, Vec<u8>),
     origin: Vec<u8>,
 }
@@ -57,7 +57,7 @@ struct Group {
 }
 
 impl SstBuilder {
-    /// A builder that writes to `file`. The file must be new and empty. The checksums in it are seeded with
+    /// A builder that writes to `file`. The file must be new and empty. The checksums of its pages are seeded with
     /// `file_id`.
     pub fn new(file: Arc<dyn File>, path: PathBuf, file_id: u64, options: BuildOptions) -> Self {
         assert!(options.max_node_children >= 3, "a node needs room to split");
@@ -96,9 +96,9 @@ impl SstBuilder {
         self
     }
 
-    /// Makes the file a part of a larger file. The part begins at `offset`, which must be a multiple of a block.
-    /// Its meta says how long the part is. All parts of one file must have the same `file_id`. The caller syncs the
-    /// file.
+    /// Makes the builder write a part of a larger file. This part begins at `offset`, which must be a multiple of
+    /// a block. The meta of the part says how long it is. All parts of one file must have the same `file_id`. The
+    /// caller syncs the file.
     pub fn at_offset(mut self, offset: u64) -> Self {
         self.writer.begin_at(offset);
         self
@@ -126,8 +126,8 @@ impl SstBuilder {
 
     /// The approximate length that the file would have if it were finished now. It may be wrong by about a page.
     pub fn file_bytes(&self) -> u64 {
-        // This code runs for each row. Plain sums are used, because chained iterators took a tenth of the time of a
-        // row.
+        // This code runs for each row. It uses plain sums: with chained iterators, it took a tenth of the time
+        // that adding a row takes.
         let mut bytes = self.writer.offset() + self.filter.as_ref().map_or(0, FilterRows::waiting_bytes);
         for rows in [&self.main, &self.history, &self.range_erases] {
             bytes += rows.tree().waiting_bytes();
@@ -150,7 +150,7 @@ impl SstBuilder {
         (size_of::<Self>() + self.groups.capacity() * size_of::<Group>() + all) as u64
     }
 
-    /// The key of the last row, or empty if there is no row.
+    /// The key of the last row. It is empty if there is no row.
     pub fn last_key(&self) -> &[u8] {
         self.main.last_key()
     }
@@ -179,8 +179,8 @@ impl SstBuilder {
         let is_older = order == Ordering::Equal;
         let before = self.value_bytes;
         if !is_older {
-            // If this row closes a page, the totals of that page cover the rows before this row. So they do not
-            // include the value of this row.
+            // This row may close the open page, and then the totals of that page cover only the rows before this
+            // row. So the sum is computed before the value of this row is written.
             self.main.elsewhere = self.bytes_beside_main();
         }
         let main = parts.first().copied().unwrap_or_default();
@@ -216,8 +216,9 @@ impl SstBuilder {
     }
 
     /// Adds all rows of a page of another file by copying its bytes. The keys of the page must come after all keys
-    /// that were added before. If the length of this page or of the open page does not suit this file, the function
-    /// adds nothing and returns false. Then the caller adds the rows one after the other.
+    /// that were added before. Copying closes the open page. If this page or the open page would be too short or
+    /// too long for this file, nothing is added, and the function returns false. The caller must then add the rows
+    /// one by one.
     ///
     /// # Errors
     ///
@@ -252,15 +253,15 @@ impl SstBuilder {
         Ok(takes)
     }
 
-    /// Whether [`SstBuilder::take_back`] could remove a put with these parts. It could if the whole value would lie
-    /// in one page.
+    /// Whether [`SstBuilder::take_back`] could remove a put with these parts. It could if the whole value would
+    /// lie in one page of rows.
     #[inline]
     pub fn can_take_back(&self, parts: &[&[u8]]) -> bool {
         self.groups.is_empty() && matches!(parts, [value] if value.len() <= self.inline_bytes)
     }
 
-    /// Removes the row that was added last. Its key can then be added again with another value. The row must be one
-    /// that [can be taken back](SstBuilder::can_take_back), and must have no older version.
+    /// Removes the row that was added last, so that its key can be added again with another value. The row must
+    /// have no older version, and [`can_take_back`](SstBuilder::can_take_back) must be true for its parts.
     pub fn take_back(&mut self) {
         let row_bytes = self.main.take_back();
         self.user_bytes -= row_bytes as u64;

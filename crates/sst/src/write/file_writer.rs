@@ -9,13 +9,14 @@ use pages::{Address, Codec, Compression, Error, PACK_BYTES, PageKind, Result};
 use std::path::PathBuf;
 
 /// How many bytes are gathered before they are written. This is enough to reach the sequential rate of the disk.
-/// With larger pieces, the reads that wait behind a write would be delayed more. On a virtual disk, writing reached 1.7
-/// GB/s with pieces of this size and 2.9 GB/s with pieces of 1 MiB. During writes at 160 MB/s, the slowest one in a
-/// hundred reads took 250 us with pieces of this size and 390 us with pieces of 1 MiB.
+/// With larger pieces, reads would be slower, because a read may have to wait until a write of one piece has
+/// ended. On a virtual disk, writing reached 1.7 GB/s with pieces of this size and 2.9 GB/s with pieces of 1 MiB.
+/// During writes at 160 MB/s, the slowest one in a hundred reads took 250 us with pieces of this size and 390 us
+/// with pieces of 1 MiB.
 const BUFFER_BYTES: usize = 128 << 10;
 
-/// The size of the buffer at first. Most files are small when many tables are flushed together, and a buffer must
-/// be zeroed before it is used.
+/// The size of the buffer at first. When many tables are flushed together, most files are small, and zeroing a
+/// large buffer for each of them would take time.
 const FIRST_BUFFER_BYTES: usize = 16 << 10;
 
 /// Appends pages to a new file.
@@ -82,8 +83,8 @@ impl FileWriter {
         buffers * self.buffer.capacity() + self.packer.memory_bytes()
     }
 
-    /// Stores `page`. Room for the header must be reserved in it. Afterwards, `page` holds the bytes in their
-    /// stored form.
+    /// Appends `page` to the file. The page must begin with free room for its header. Afterwards, `page` holds the
+    /// bytes in their stored form.
     pub fn write_page(
         &mut self,
         page: &mut Vec<u8>,

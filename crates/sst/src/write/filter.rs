@@ -23,7 +23,7 @@ pub struct FilterRows {
     partition_rows: u32,
     /// The hashes of the keys in the open partition and of these keys' prefixes. Each hash is there at least once.
     hashes: Vec<u64>,
-    /// How many hashes there were before the last row was added.
+    /// The length of `hashes` before the last row was added.
     before_last: usize,
     /// The number of rows in the open partition.
     open_rows: u32,
@@ -32,7 +32,7 @@ pub struct FilterRows {
     /// The separator before the open partition.
     separator: Vec<u8>,
     closed: Vec<Closed>,
-    /// The bytes of the pages and separators of the closed partitions.
+    /// The bytes of the closed partitions that wait, and of the separators before them.
     closed_bytes: usize,
     tree: TreeBuilder,
 }
@@ -43,13 +43,13 @@ struct Closed {
     page: Vec<u8>,
     /// The separator before the partition.
     separator: Vec<u8>,
-    /// The number of rows of the file up to the end of this partition.
+    /// The number of rows of the file up to and including the last row of this partition.
     rows: u64,
 }
 
 impl FilterRows {
-    /// A builder of the filter that `options` ask for; `None` if they ask for no filter. A file also gets no filter
-    /// if its oldest reader may not know the form of the filter.
+    /// A builder of the filter that `options` ask for; `None` if they ask for no filter. The answer is also `None`
+    /// if the oldest release that must be able to read the file does not know this form of filter.
     pub fn new(options: &BuildOptions) -> Option<Self> {
         if options.filter == FilterKind::None || options.features & BLOCK_FILTER == 0 {
             return None;
@@ -75,8 +75,8 @@ impl FilterRows {
         &self.tree
     }
 
-    /// How many bytes closed partitions and nodes will still add to the file. The separators that wait with them
-    /// count, too.
+    /// How many bytes the closed partitions and nodes that still wait will add to the file. The separators that
+    /// wait with them are included.
     pub fn waiting_bytes(&self) -> u64 {
         self.closed_bytes as u64 + self.tree.waiting_bytes()
     }
@@ -95,7 +95,7 @@ impl FilterRows {
         self.rows == 0
     }
 
-    /// Adds the key of the next row. `last` gives the key of the row before it. For the first row, `last` gives
+    /// Adds the key of the next row. `last` returns the key of the previous row. For the first row, it returns
     /// nothing.
     ///
     /// Prefixes do not decide where a partition ends. But each prefix belongs to exactly one partition: the first
@@ -104,11 +104,11 @@ impl FilterRows {
     ///
     /// * Every separator after k's partition is greater than the last key of that partition. So each of these
     ///   separators is greater than k, and greater than P.
-    /// * The separator before k's partition is at most P. First case: k is the first key of the partition. Then the
-    ///   separator is the shortest prefix of k that the previous key does not have. The previous key does not begin
-    ///   with P. So the separator is a prefix of P, or P itself. Second case: k is not the first key of the
-    ///   partition. The partition's first key is less than k and does not begin with P. So this key is less than P,
-    ///   and the separator is not greater than this key.
+    /// * The separator before k's partition is less than P or equal to P. First case: k is the first key of the
+    ///   partition. Then the separator is the shortest prefix of k that the previous key does not have. The
+    ///   previous key does not begin with P. So the separator is a prefix of P, or P itself. Second case: k is not
+    ///   the first key of the partition. The partition's first key is less than k and does not begin with P. So
+    ///   this key is less than P, and the separator is not greater than this key.
     #[inline]
     pub fn add<'k>(
         &mut self,

@@ -52,13 +52,13 @@ impl Default for BuildOptions {
 }
 
 impl BuildOptions {
-    /// Values longer than this lie outside their pages. With this limit, a page has room for at least four rows. It
-    /// has room for at least two rows if the page has a block or more, but a quarter of it is less than a block. In
-    /// memory, a value outside its page takes whole blocks. If the value is shorter than a block, this is several
-    /// times its length.
+    /// Values longer than this lie outside their pages. The limit is a quarter of a page, so that at least four
+    /// values fit into a page. If this is less than a block, but the page has at least a block, the limit is
+    /// larger, and at least two rows fit. The reason is that a value outside its page takes whole blocks of
+    /// memory. For a value much shorter than a block, this would be several times its length.
     pub fn inline_bytes(&self) -> usize {
         let page = self.page_bytes as usize;
-        // This is almost half a page, so that two rows fit with their keys.
+        // This is a little less than half a page, so that two rows fit with their keys.
         let half = if page < BLOCK_BYTES { 0 } else { page / 2 - page / 32 };
         (page / 4).max(half.min(BLOCK_BYTES))
     }

@@ -43,15 +43,15 @@ pub struct KeyedRows {
     closed_key: Vec<u8>,
     /// Separator before the open page.
     separator: Vec<u8>,
-    /// The number of erased rows of a copied page. The bytes of the page are in `scratch`. The page is not written
-    /// until more rows come or the file ends: if it is the last page, its totals must include the outside pages
-    /// that are closed only at the end.
+    /// The number of erased rows of a copied page that waits to be written. Its bytes are in `scratch`. It waits
+    /// until more rows come or the file ends: the totals of the last page of a file must include the pages outside
+    /// this tree that are closed only at the end.
     copied: Option<u64>,
-    /// The target length of the open page, if the page should have another length than all others.
+    /// The target length of the open page, if it differs from that of all other pages.
     open_bytes: Option<usize>,
     tree: TreeBuilder,
-    /// The stored bytes of everything that belongs to the rows so far but lies outside this tree. If a row closes a
-    /// page, the page gets the value that this number has when the row comes.
+    /// The stored bytes of everything that belongs to the rows so far but lies outside this tree. The caller sets
+    /// it before it adds a row. If that row closes a page, the totals of the page get this number.
     pub elsewhere: u64,
     scratch: Vec<u8>,
 }
@@ -76,7 +76,7 @@ impl KeyedRows {
         self.page.next_row()
     }
 
-    /// The key of the last row, or empty if there is no row.
+    /// The key of the last row. It is empty if there is no row.
     pub fn last_key(&self) -> &[u8] {
         self.page.last_key().unwrap_or(&self.closed_key)
     }
@@ -92,7 +92,7 @@ impl KeyedRows {
         self.page.memory_bytes() + keys + self.scratch.capacity() + self.tree.memory_bytes()
     }
 
-    /// Adds a row. Its key must be greater than all keys before it.
+    /// Adds a row. The key of the row must be greater than the keys of all rows before it.
     #[inline]
     pub fn add(
         &mut self,
@@ -118,13 +118,13 @@ impl KeyedRows {
         Ok(())
     }
 
-    /// Removes the last row. It must be a put without older versions. Returns the number of bytes of its key and
-    /// value.
+    /// Removes the last row. It must be a put without older versions. Returns how many bytes the key and the value
+    /// of this row had.
     pub fn take_back(&mut self) -> usize {
         self.page.take_back()
     }
 
-    /// Begins a page whose first key is `key`. First it writes a copied page that still waits.
+    /// Begins a page whose first key is `key`. If a copied page still waits, it is written before.
     #[cold]
     fn open_page(&mut self, writer: &mut FileWriter, options: &BuildOptions, key: &[u8]) -> Result<()> {
         self.write_copied(writer, options)?;
@@ -132,12 +132,12 @@ impl KeyedRows {
         Ok(())
     }
 
-    /// Notes in the last row that it has older versions.
+    /// Marks the last row as a row with older versions.
     pub fn mark_history(&mut self) {
         self.page.mark_history();
     }
 
-    /// Begins a page with `key` as its first key. The page follows the page that was closed last.
+    /// Begins a page with `key` as its first key, directly after the page that was closed last.
     fn begin_page(&mut self, key: &[u8]) {
         self.separator.clear();
         if self.rows() > 0 {
@@ -158,10 +158,10 @@ impl KeyedRows {
         self.tree.add_page(writer, options, &mut self.scratch, &self.separator, rows)
     }
 
-    /// Whether a page that begins with `key` may be copied. Copying it closes the open page. Both pages must be at
-    /// least half full. Otherwise pages would become smaller each time a file is copied. If the open page is less
-    /// than half full, but the rows of the next page do not fit into it, the open page will take about half of the
-    /// rows of both pages.
+    /// Whether the page `page`, whose first key is `key`, may be copied. Copying it closes the open page, so both
+    /// pages must be at least half full. Otherwise pages would become smaller each time a file is copied. The open
+    /// page may be less than half full, but still have no room for all rows of `page`. Then the rows are added one
+    /// by one, and the open page takes about half of the rows of both pages.
     pub fn takes_page(&mut self, options: &BuildOptions, page: &CopiedPage, key: &[u8]) -> bool {
         let (most, half) = (options.page_bytes as usize, options.page_bytes as usize / 2);
         if page.bytes() > most || page.bytes() < half || page.rows() > options.max_page_rows {
@@ -174,7 +174,8 @@ impl KeyedRows {
         if open >= half {
             return true;
         }
-        // One byte is added for each row, because the estimate that closes a page is never too low.
+        // One byte is added for each row, because a page is closed by an estimate of its length that may be too
+        // high.
         let both = open + page.bytes() + page.rows();
         if both > most {
             self.open_bytes = Some(both / 2);
@@ -182,7 +183,7 @@ impl KeyedRows {
         false
     }
 
-    /// Adds a copied page. Its first key is `first` and its last key is `last`.
+    /// Adds a copied page. `first` is the first key of this page, and `last` is its last key.
     pub fn add_page(
         &mut self,
         writer: &mut FileWriter,
@@ -244,8 +245,8 @@ impl PartRows {
         self.page.memory_bytes() + self.scratch.capacity() + self.tree.memory_bytes()
     }
 
-    /// Adds this group's part of the next row. `elsewhere` is the number of stored bytes in the value pages of this
-    /// part.
+    /// Adds this group's part of the next row. If the part lies in value pages of its own, `elsewhere` is the
+    /// number of their stored bytes.
     pub fn add(
         &mut self,
         writer: &mut FileWriter,

@@ -2,8 +2,8 @@
 //! it. A node is closed only when the children that wait are enough for two nodes. So the last two nodes of a level
 //! can divide their children evenly. It does not know what the pages hold.
 //!
-//! Closed leaf nodes wait in memory and are written together, as an extent. So the index of a file lies in one
-//! place. A node above the leaves is written together with the extent that completes it.
+//! Closed leaf nodes wait in memory and are written together, as one *extent*. So the index of a small file lies
+//! in one place. A node above the leaves is written together with the last of the extents that have its children.
 
 use super::file_writer::FileWriter;
 use super::options::BuildOptions;
@@ -45,7 +45,7 @@ pub struct TreeBuilder {
 /// Rows of a page that is being closed.
 #[derive(Clone, Copy, Debug)]
 pub struct ClosingPage {
-    /// The number of rows in the tree up to and including the last row of this page.
+    /// The number of rows that the tree has up to and including the last row of this page.
     pub rows: u64,
     /// How many rows of this page are erases.
     pub erased: u64,
@@ -59,10 +59,10 @@ struct TreeLevel {
     waiting: NodeBuilder,
     /// The separator before the first waiting child.
     separator: Vec<u8>,
-    /// When this many children wait, the size of their node is computed again.
+    /// When this many children wait, the size that their node would have is computed again.
     look_again: usize,
-    /// When their separators have this many bytes, the size is computed again, too: later separators may be longer
-    /// than earlier ones.
+    /// The size is also computed again when the separators of the waiting children have this many bytes: later
+    /// separators may be longer than earlier ones.
     look_again_bytes: usize,
 }
 
@@ -106,7 +106,8 @@ impl TreeBuilder {
         self.has_samples
     }
 
-    /// How many bytes the closed nodes will still add to the file. The separators that wait with them count, too.
+    /// How many bytes the closed nodes that still wait will add to the file. The separators that wait with them
+    /// are included.
     pub fn waiting_bytes(&self) -> u64 {
         self.closed_bytes as u64
     }
@@ -149,8 +150,9 @@ impl TreeBuilder {
         }
         if let Some(flat) = &mut self.flat {
             flat.add(separator, child);
-            // The 40 bytes stand for the checksum, the head, the tail offset and a generous residual: the list must
-            // not become larger than a page in memory may be.
+            // Each entry takes at most its separator and 40 bytes: the checksum, the head, the tail offset, and
+            // some bytes to spare. The sum must not be too low, because the list may not be larger than a page in
+            // memory may be.
             self.flat_bytes += separator.len() + 40;
             if self.flat_bytes > MAX_FLAT_BYTES {
                 self.replace_flat_by_btree(writer, options)?;
@@ -198,8 +200,8 @@ impl TreeBuilder {
                 (here.look_again, here.look_again_bytes) = (0, 0);
                 self.close_node(writer, options, level, fit)?;
             } else {
-                // The size is computed again when half of the children that are still expected have come. So it is
-                // computed only a few times for each node.
+                // The size is computed again after half of the children that the node probably still takes. So it
+                // is computed only a few times for each node.
                 let missing = (2 * options.node_bytes as usize).saturating_sub(bytes) / (bytes / count).max(1);
                 here.look_again = count + (missing / 2).clamp(1, options.max_node_children / 2 + 1);
                 here.look_again_bytes = separator_bytes + options.node_bytes as usize;

@@ -1,5 +1,5 @@
-//! A file into which pages of another file were copied holds the same as a file whose rows were added one after the
-//! other.
+//! A file into which pages of another file were copied must hold the same rows as a file to which all rows were
+//! added one by one.
 
 use crate::fixture::{Built, Content, ID, PATH, Written, tiny};
 use crate::format::filter::FilterKind;
@@ -38,8 +38,8 @@ fn content(rng: &mut StdRng, keys: usize) -> Content {
     content
 }
 
-/// Writes the rows of `from` to a new file. If `copies` is set, it copies every whole page that the file takes.
-/// Also returns how many pages were copied.
+/// Writes the rows of `from` to a new file. If `copies` is set, every page of `from` is copied as a whole if the
+/// new file takes it. Also returns how many pages were copied.
 fn rewritten(from: &Built, options: BuildOptions, copies: bool) -> (Built, usize) {
     let (disk, source) = (SimDisk::new(1), Resident::new(validate));
     let file = disk.open(Path::new(PATH), Access::Create).expect("the disk is empty");

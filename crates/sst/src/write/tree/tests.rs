@@ -53,10 +53,10 @@ fn huge_keys(alike: bool, len: usize) -> impl Iterator<Item = Vec<u8>> {
 
 #[test]
 fn huge_separators_do_not_make_more_wait() {
-    // If a common prefix is longer than a node, nodes have few children for this reason alone. A shorter prefix
-    // does not cause this.
+    // A node with a common prefix longer than the node's target length has few children for this reason alone. The
+    // last of these cases has a shorter prefix.
     for (alike, len) in [(false, MAX_KEY_BYTES), (true, MAX_KEY_BYTES), (true, 8 << 10)] {
-        // The first keys are short, so the builder expects the next keys to be short, too.
+        // The first keys are short, so the builder expects that the next keys are short as well.
         let keys = (0..300_u16).map(|i| [&[0], i.to_be_bytes().as_slice()].concat()).chain(huge_keys(alike, len));
         let options = BuildOptions { max_page_rows: 1, ..BuildOptions::default() };
         let (closed, waiting, tree) = grow(keys, &options);
