@@ -1,5 +1,6 @@
-//! Keeps levels in shape. One pure function picks what to do, and another pure function decides which versions are
-//! kept. Only the execution of a pick has effects. This module does not know how commits arrive.
+//! Keeps levels in shape. One function picks the next compaction, and another function decides which versions the
+//! compaction keeps. Both functions only compute. Only the execution of a pick changes files. This module does not
+//! know how commits arrive.
 //!
 //! Compactions hold the lock of levels (`Writes::levels`) in shared mode. Before a compaction begins, it claims the
 //! levels and keys that it changes. So two compactions at the same time never change the same keys of a level
@@ -39,7 +40,8 @@ impl Job for CompactJob {
             return Polled::Idle;
         }
         let _guard = StopOnPanic::new(&core);
-        // Another thread holds this lock exclusively. That thread wakes the job when it releases the lock.
+        // If the lock cannot be shared, another thread holds it exclusively. That thread wakes this job when it
+        // releases the lock.
         let Some(levels) = core.writes.levels.try_share() else { return Polled::Idle };
         let troubles = &core.background.troubles;
         let now = core.env.machine.clock.now();
@@ -56,9 +58,9 @@ impl Job for CompactJob {
                 }
                 Polled::Idle
             }
-            // This table was dropped meanwhile; the next poll looks at the other tables.
+            // The picked table was dropped meanwhile, so the next poll looks at the other tables.
             Err((_, Error::NoSuchTable(_))) => Polled::Worked,
-            // This table has to wait, and the next poll compacts other tables.
+            // The compaction of this table failed, so the table has to wait. The next poll compacts other tables.
             Err((table, error)) => {
                 let trouble = troubles.compaction_failed(table.id, &table.name, &error, core.env.machine.clock.now());
                 core.env.report(|| trouble.event());
@@ -69,8 +71,8 @@ impl Job for CompactJob {
     }
 }
 
-/// If a table waits until its oldest readers are gone, begins to watch these readers. Returns whether they were gone
-/// before the watch began.
+/// A table may wait until the readers at the oldest version are gone. If a table does, this begins to watch these
+/// readers. Returns true if they were gone before the watch began.
 fn has_lost_readers(core: &Core) -> bool {
     let watched = core.writes.picks.waits_for();
     core.views.snapshots.watch(watched);
@@ -82,14 +84,14 @@ enum Compacted {
     Something,
     /// Nothing can be compacted, or the database is closing.
     Nothing,
-    /// Another thread is choosing. That thread wakes the jobs when it has chosen.
+    /// Another thread is choosing a compaction at the moment. That thread wakes the jobs when it has chosen.
     ChosenElsewhere,
 }
 
 /// Does one compaction, or offers it to a worker. Among the tables that `may` be compacted, it takes the pick with
 /// the highest score that does not overlap with a compaction under way. If `levels` is `None`, a caller asked for
-/// the compaction and holds the lock of levels exclusively. Then the compaction does not wait until level 0 has more
-/// files, and it is not left to a worker. An error names the table whose files could not be compacted.
+/// the compaction and holds the lock of levels exclusively. Such a compaction does not wait until level 0 has more
+/// files, and it is not offered to a worker. An error names the table whose files could not be compacted.
 fn compact_once(
     core: &Arc<Core>,
     levels: Option<SharedLevels>,
@@ -105,7 +107,7 @@ fn compact_once(
         Choice::Pick { view, table, pick, claimed, place } => (view, table, pick, claimed, place),
     };
     let Some(table) = view.files.tables.get(&table) else { return Ok(Compacted::Something) };
-    // Another thread may start another compaction beside this one.
+    // Other threads may now choose and start more compactions.
     core.background.wake_compact();
     let own = match (levels, place) {
         (Some(levels), Some(_place)) => {
@@ -132,19 +134,21 @@ enum Choice {
     Elsewhere,
     /// Files were cut, so the thread chooses again.
     Cut,
-    /// What was picked from the files of the table in `view`, with the claim to what the pick changes.
+    /// A compaction of the table was picked from the files in `view`. `claimed` keeps other threads from changing
+    /// the levels and keys that the compaction changes.
     Pick {
         view: Arc<View>,
         table: TableId,
         pick: Pick,
         claimed: Claimed,
-        /// The place of a worker, if a worker is to do the merge.
+        /// If a worker should do the merge, the place that was reserved with this worker.
         place: Option<Place>,
     },
 }
 
-/// Examines the tables that have changed, cuts their files where range erases make this worthwhile, and claims the
-/// best pick. If another thread is choosing already, that thread wakes the jobs when it has chosen.
+/// Examines the tables that have changed, cuts rows off their files where range erases hide enough of them, and
+/// claims the best pick. If another thread is already choosing, returns at once; that thread wakes the jobs when
+/// it has chosen.
 fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> Result<Choice, (Arc<TableInfo>, Error)> {
     let picks = &core.writes.picks;
     let Some(_choosing) = picks.try_choose() else { return Ok(Choice::Elsewhere) };
@@ -153,8 +157,9 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
     let looks = level0::looks(&core.env.cache.counters().snapshot());
     let now = Now { time: core.env.machine.clock.now(), is_asked, looks };
     let mut tables = picks.take(oldest, now).into_iter();
-    // The order of these two calls matters. If a compaction ends between the two calls, it counts as under way and
-    // is also in the view. In the other order, the compaction could be missing in both.
+    // The order of these two calls matters. If a compaction ends between the two calls, it is in `under_way`, and
+    // its new files are also in `view`. If the calls came in the other order, such a compaction could be missing
+    // in both.
     let under_way = picks.under_way();
     let view = core.views.newest();
     let mut is_cut = false;
@@ -169,7 +174,8 @@ fn choose(core: &Arc<Core>, is_asked: bool, may: &impl Fn(TableId) -> bool) -> R
         }
         let claims = under_way.get(&id).map_or(&[][..], Vec::as_slice);
         if !claims.is_empty() && cut::is_due(table, &boundaries) {
-            // The table gets no new compaction until its compactions under way have ended and its files can be cut.
+            // The files can be cut only when no compaction of the table is under way. So the table gets no new
+            // compaction until then.
             picks.examined(id, Pick::Nothing, true);
             picks.put_off([id]);
             continue;
@@ -235,7 +241,7 @@ pub fn compact_due(core: &Arc<Core>) -> Result<()> {
             Err(error) => break Err(error),
         }
     };
-    // The jobs did nothing while this thread had the lock, even if they were woken.
+    // While this thread held the lock, the compaction jobs could do nothing, even if they were woken.
     core.background.wake_compact();
     outcome
 }

@@ -12,8 +12,8 @@
 //! takes no lock that commits take.
 //!
 //! Invariants:
-//! - A directory is a database only after its last step, a rename. Until this step, the directory has the file
-//!   `UNFINISHED`.
+//! - The last step that makes a directory is a rename. Before this step, the directory has the file `UNFINISHED`
+//!   and is not a database.
 //! - Two directories share only files that never change again. These are the SSTs.
 
 mod beside;

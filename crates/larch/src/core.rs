@@ -1,10 +1,11 @@
 //! What the handles, the committer and the background jobs of one open database have in common.
 //!
-//! Locks are taken in the order that [`writes`] names. The lock of the newest view comes last. Code of the program
-//! (progress callbacks, the change of an alter) runs only while `levels` or `altering` is locked. If such code
-//! panics, nothing that these locks protect is harmed. No thread waits for background work while it holds a lock,
-//! with one exception: imports, large batches and the sharing of a table wait for flushes while they hold `levels`
-//! and `writer`. This is safe because a flush takes only the locks `manifest` and `numbering`.
+//! Locks are taken in the order that [`writes`] names. The lock of the newest view comes last. Callbacks of the
+//! program are called only while no other lock than `levels` or `altering` is held. Such callbacks get the
+//! progress of long work, or change the options of a table. If a callback panics, nothing that these two locks
+//! protect is left half changed. No thread waits for background work while it holds a lock, with one exception:
+//! imports, large batches and the sharing of a table wait for flushes while they hold `levels` and `writer`. This
+//! is safe because a flush takes only the locks `manifest` and `numbering`.
 
 pub mod ahead;
 pub mod background;
@@ -72,14 +73,14 @@ pub struct Core {
     /// When this value is dropped, it removes the directory of a temporary database. The lock is released before
     /// that.
     pub temporary: OnceLock<TemporaryDirectory>,
-    /// An additional step of the close, which runs when no background work runs any more.
+    /// If set, the close calls this function when no background work runs any more.
     pub at_close: OnceLock<fn(&Core)>,
     /// Set if the close goes on in the background after the last handle is gone. This field is dropped after the
     /// lock.
     pub closing: Mutex<Option<BackgroundClose>>,
 }
 
-/// What readers of a database that is opened with `options` see.
+/// Which versions the reads of a database see if it is opened with `options`.
 fn shows(options: &Options) -> Shows {
     match options.follow {
         _ if !options.read_only => Shows::Own,
@@ -91,10 +92,10 @@ fn shows(options: &Options) -> Shows {
 const PANICKED: &str = "a write or background job panicked; its message is on standard error";
 
 /// Refuses writes if the thread that holds this guard panics. Without this guard, writers could wait forever for
-/// background work that this thread will not do any more. Or they could find a half-done change of the log or the
-/// manifest. If the thread was already panicking when it took the guard, this panic has broken nothing. For example,
-/// a panic in a callback of the program may end the build of an index. The unfinished index is then dropped under a
-/// guard.
+/// background work that this thread will not do any more. They could also find a change of the log or the manifest
+/// that is only half done. If the thread was already panicking when it made the guard, the panic began outside of
+/// the guarded code and has broken nothing. For example, a callback of the program may panic while an index is
+/// built. The unfinished index is then dropped under a guard.
 pub struct StopOnPanic<'a> {
     core: &'a Core,
     was_panicking: bool,
@@ -150,9 +151,8 @@ impl Core {
         self.writes.sync.is_durable(version) || self.env.options.read_only
     }
 
-    /// Makes all commits up to `version` durable. Reads must already see these commits. If a program will
-    /// acknowledge the result of a read, it calls this, too, because the result may depend on a commit that is not
-    /// durable yet.
+    /// Makes all commits up to `version` durable. Reads must already see these commits. A program should also call
+    /// this before it passes the result of a read on. The result may depend on a commit that is not durable yet.
     ///
     /// # Errors
     ///
@@ -165,8 +165,8 @@ impl Core {
         self.writes.sync.wait(version).map_err(|error| self.sync_failed(error))
     }
 
-    /// The outcome of the commits up to `version`, if it is known already. Either these commits are durable, or a
-    /// sync has failed and it stays unknown whether they are durable.
+    /// Whether the commits up to `version` are durable, or `None` if a sync can still make them durable. After a
+    /// failed sync, the result is an error, and nobody knows whether these commits are durable.
     pub fn durable_outcome(&self, version: Version) -> Option<Result<()>> {
         if self.env.options.read_only {
             return Some(Ok(()));
@@ -200,7 +200,8 @@ impl Core {
         }
     }
 
-    /// Waits until all commits of `writer` have been applied. The caller has locked `writer`.
+    /// Waits until all commits in the log of `writer` have been applied to the memtables. The caller has locked
+    /// `writer`.
     ///
     /// # Errors
     ///
@@ -209,7 +210,7 @@ impl Core {
         self.views.visible_versions().wait(writer.last_version()).map_err(|broken| self.commit_broke(broken))
     }
 
-    /// Refuses writes, because a commit is in the log but reads will never see it.
+    /// Refuses writes, because a commit is in the log but was not applied, so reads will never see it.
     pub fn commit_broke(&self, _: Broken) -> Error {
         self.stop_writes(Error::WritesStopped(PANICKED.to_owned()))
     }
@@ -231,8 +232,8 @@ impl Core {
         self.env.machine.threads.are_real().then_some(&*self.env.machine.clock)
     }
 
-    /// Waits until background work has made progress since `seen`. On a machine without threads, this thread does
-    /// the work itself.
+    /// Waits until background work has made more progress than `seen`, the progress that the caller has seen
+    /// already. On a machine without threads, this thread does the work itself.
     pub fn wait_progress(&self, seen: u64) {
         self.background.drive();
         if self.env.machine.threads.are_real() {
@@ -255,7 +256,8 @@ impl Core {
         }
     }
 
-    /// Takes back all offers to workers. A forked child does nothing, because the offers belong to its parent.
+    /// Takes back all offers to workers. In a forked child this does nothing, because the offers belong to the
+    /// parent process.
     pub fn withdraw_offers(&self) {
         if self.env.check_origin().is_ok() {
             let exchange = Exchange { disk: &*self.env.machine.disk, database: &self.env.directory };
@@ -283,14 +285,14 @@ impl Drop for Core {
             at_close(self);
         }
         if let Some(writer) = self.writes.writer.lock().as_mut() {
-            // The log is complete even without the proof record. The proof record only helps a later open to
-            // recognize damage.
+            // The last record of the log proves how much of the log is durable. The log is complete without this
+            // record, which only helps a later open to recognize damage.
             writer.append_proof().ok();
         }
         if let Some(next) = self.writes.ahead.take_next() {
             self.env.opener.leftovers.remove(&log_path(&self.env.directory, next.number()));
         }
-        // If followers still read some of the leftover files, the next open removes them.
+        // If a leftover file cannot be removed now because a follower still reads it, the next open removes it.
         self.env.opener.leftovers.retry();
     }
 }

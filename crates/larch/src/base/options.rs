@@ -15,11 +15,12 @@ use std::fmt;
 /// is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// The commit returns when it is on stable storage, so it survives a power failure. This is the default.
+    /// The call that commits returns when the commit is on stable storage. So the commit survives a power failure.
+    /// This is the default.
     #[default]
     Synced,
-    /// The commit returns when the operating system has it. The commit survives the end of the process, but may be
-    /// lost in a power failure.
+    /// The call that commits returns when the operating system has the bytes of the commit. The commit survives
+    /// the end of the process, but may be lost in a power failure.
     Buffered,
 }
 
@@ -39,28 +40,30 @@ pub enum Follow {
 /// The options of an open database.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Memory for pages, both index nodes and data pages. Pages that are pinned or in flight count, too. Bytes.
+    /// The most memory that pages may take, in bytes. Index nodes, data pages, pinned pages and pages in flight
+    /// are included.
     pub cache_bytes: u64,
     /// Memory for rows not yet in files. Bytes.
     pub write_buffer_bytes: u64,
-    /// Memory for builders, compaction and readahead. Bytes.
+    /// Memory for building files, for compactions and for reading ahead, in bytes.
     pub work_bytes: u64,
-    /// When a commit returns, unless its batch chooses differently.
+    /// What a commit waits for before it returns. A batch may choose something else for its own commit.
     pub durability: Durability,
-    /// The largest number of SSTs that are open for reading. Both files in use and files that are only kept open
-    /// count.
+    /// The largest number of SSTs that are open for reading. Files that nothing uses, but that are kept open, are
+    /// included.
     pub open_files: usize,
     /// How many bytes of the cache the tables that stay in memory may take; `None` is a quarter of the cache.
     pub in_memory_bytes: Option<u64>,
-    /// Disk space that is kept back so that erases can still be written when the disk is full. Bytes.
+    /// Disk space, in bytes, that is reserved so that erases can still be written when the disk is full.
     pub reserve_bytes: u64,
-    /// When a manifest has grown by this many bytes plus its initial length, a new manifest is begun.
+    /// A new manifest is begun when the manifest has grown by its initial length and by this many bytes more.
     pub manifest_slack_bytes: u64,
-    /// Whether a close saves the addresses of the pages in memory, and the next open loads these pages again.
+    /// Whether a close writes down which pages are in memory, so that the next open can load these pages again.
     pub warm_from_last: bool,
     /// Whether a missing database is created.
     pub create: bool,
-    /// Whether the database is opened without taking its lock and without replaying its logs.
+    /// Whether the database is opened only for reading: the open does not take the lock of the database, and does
+    /// not replay its logs.
     pub read_only: bool,
     /// Whether and how a database that is opened read-only follows the writer in another process.
     pub follow: Option<Follow>,
@@ -70,7 +73,7 @@ pub struct Options {
     pub compaction_workers: bool,
     /// Whether reads use the flat index of a file that has both kinds of index.
     pub prefer_flat_index: bool,
-    /// If a future needs only one page, whether the thread that polls it reads this page itself.
+    /// Whether the thread that polls a future reads a page itself if the future needs only this one page.
     pub reads_in_poll: bool,
     /// Shape of the levels.
     pub levels: LevelOptions,
@@ -134,7 +137,8 @@ impl Options {
     }
 }
 
-/// Writes what the database is opened for, and the options that matter to people.
+/// Prints whether the database is open for writing or only for reading, and then the options that matter to
+/// people.
 impl fmt::Display for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.read_only, self.follow) {
@@ -168,10 +172,11 @@ impl fmt::Display for Options {
 /// Shape of the levels of every table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelOptions {
-    /// The number of files in level 0 that starts a compaction. A larger number means that more files are merged at
-    /// once. Fewer bytes are then written, but each read has to look into more files. In two cases a third of this
-    /// number is enough (if this number is 4 to 12, four files are enough). Either the table has not been written
-    /// for some seconds, or it is read so often that looking into the files costs more than a compaction.
+    /// The number of files in level 0 that starts a compaction. A larger number means that more files are merged
+    /// at once. Fewer bytes are then written, but each read has to look into more files. In two cases a compaction
+    /// starts at a third of this number: the table has not been written for some seconds, or reads look into the
+    /// files so often that this costs more than a compaction. If this number is 4 to 12, such a compaction starts
+    /// at four files.
     pub level0_files: usize,
     /// Writes are slowed when level 0 has this many files. Writes wait when it has 48 files, or twice `level0_files`
     /// if that is more.
@@ -194,15 +199,16 @@ impl Default for LevelOptions {
 
 /// Which filters the files of a table get.
 ///
-/// If a key is absent from a file, the filter nearly always says so, and no rows are read. Filters are pages in the
-/// cache like other pages. A filter page is read only where reads often look for absent keys. No read waits for such
-/// a page.
+/// Each file may have a filter. If a key is absent from a file, the filter of the file nearly always says so, and
+/// no rows are read. Filters are pages in the cache like other pages. A filter page is read only where reads often
+/// look for absent keys. No read waits for such a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filters {
-    /// The filter of files that have other files below them. Most keys that are looked for are not in such files.
-    /// Flushes write such files, and so do all compactions except those to the deepest level that has files.
+    /// The filter of a file if a deeper level has files. Most keys that are looked for are not in such a file.
+    /// Flushes write such files. Compactions write them, too, unless they write to the deepest level that has
+    /// files.
     pub upper: FilterKind,
-    /// The filter of files with no files below them, and of imported files.
+    /// The filter of a file if no deeper level has files, and the filter of an imported file.
     pub deepest: FilterKind,
 }
 
@@ -219,8 +225,8 @@ impl Default for Filters {
     }
 }
 
-/// Writes one of `none`, `12` and `20` if both filters are equal. Otherwise writes two of them with a comma between:
-/// first `upper`, then `deepest`.
+/// Prints each filter as `none`, `12` or `20`. If both filters are equal, prints only one. Otherwise prints
+/// `upper`, a comma, and `deepest`.
 impl fmt::Display for Filters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |kind: FilterKind| match kind {
@@ -259,14 +265,14 @@ pub struct TableOptions {
     /// Which filters over keys the files get. The default is 20 bits a key in upper files, and 12 in the deepest
     /// files.
     pub filters: Filters,
-    /// The length of a prefix in bytes. If the length is not 0, filters also hold the prefix of each key. Then a
-    /// range whose keys all have the same prefix opens no file without such keys. The length is at most 1,024. The
-    /// default is 0, which means no prefix.
+    /// The length of a prefix in bytes. If this length is not 0, filters also hold the first bytes of each key, up
+    /// to this length. If all keys of a range begin with the same prefix, a read of the range then opens no file
+    /// in which no key has this prefix. The length is at most 1,024. The default is 0, which means no prefix.
     pub filter_prefix_bytes: u16,
     /// Whether the engine tries to keep the table in memory. Pages of the table are loaded after an open, and
-    /// whenever files are written. These pages stay in memory as long as the pages of all such tables together fit
-    /// in [their share](crate::Builder::in_memory_bytes) of the cache. If such a table does not fit, its index nodes
-    /// and some of its rows are in memory. The default is false.
+    /// whenever files are written. Such tables together have [a share](crate::Builder::in_memory_bytes) of the
+    /// cache. As long as all their pages fit in this share, the pages stay in memory. If such a table does not
+    /// fit, its index nodes and some of its rows are in memory. The default is false.
     pub in_memory: bool,
 }
 
@@ -341,12 +347,12 @@ impl TableOptions {
         Ok(())
     }
 
-    /// Whether files are written in the same way with both options.
+    /// Whether files are written in the same way with these options as with `other`.
     pub(crate) fn writes_like(&self, other: &Self) -> bool {
         *self == Self { metadata: self.metadata.clone(), in_memory: self.in_memory, ..other.clone() }
     }
 
-    /// The options for building a file with this filter that the release `compat` can read.
+    /// The options for building a file that has this filter. The release `compat` can read the file.
     pub(crate) fn build(&self, filter: FilterKind, compat: Release) -> BuildOptions {
         BuildOptions {
             page_bytes: self.page_bytes,
@@ -396,8 +402,8 @@ impl TableOptions {
         varint::put(out, self.filter_prefix_bytes.into());
     }
 
-    /// Takes encoded options off the front of `bytes`. The caller has checked a checksum over these bytes. So an
-    /// unknown choice is no damage: a newer release has written it.
+    /// Takes encoded options off the front of `bytes`. The caller has verified the checksum of these bytes, so
+    /// they are not damaged. If they have an unknown value for an option, a newer release has written them.
     pub(crate) fn decode(bytes: &mut &[u8]) -> Result<Self, Unreadable> {
         let malformed = || Unreadable::from("the options do not decode");
         let numbers = take_numbers(bytes).ok_or_else(malformed)?;
@@ -437,7 +443,7 @@ impl TableOptions {
         Ok(options)
     }
 
-    /// Takes the metadata and the names of the column groups.
+    /// Takes the metadata and the names of the column groups off the front of `bytes`.
     fn take_names(bytes: &mut &[u8]) -> Option<(Vec<u8>, Vec<String>)> {
         let metadata = varint::take_bytes(bytes)?.to_vec();
         let count = usize::try_from(varint::take(bytes)?).ok().filter(|&count| count <= MAX_GROUPS)?;

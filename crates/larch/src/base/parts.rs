@@ -1,6 +1,6 @@
-//! Encodes the parts of a row as one value. The log, the memtables and the sort buffers of imports use this form for
-//! rows of tables with column groups. In files, the parts are stored apart. This module does not know which part
-//! belongs to which group.
+//! Encodes the parts of a row as one value. If a table has column groups, each row has one part for each group.
+//! The log, the memtables and the sort buffers of imports have the parts of a row in this form. Files store the
+//! parts apart from each other. This module does not know which part belongs to which group.
 //!
 //! ```text
 //! length of each part but the last, varint | parts, back to back        with one group or none: the value itself
@@ -35,7 +35,7 @@ pub fn encode(parts: &[impl AsRef<[u8]>], out: &mut Vec<u8>) {
     }
 }
 
-/// The place of part `wanted` in `value`, or `None` if the value was not made of `count` parts.
+/// The range of bytes that part `wanted` takes in `value`, or `None` if the value was not made of `count` parts.
 pub fn find(value: &[u8], count: usize, wanted: usize) -> Option<Range<usize>> {
     let mut lengths = value;
     let (mut before, mut found) = (0usize, None);

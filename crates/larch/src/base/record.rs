@@ -1,6 +1,7 @@
-//! The records of the write-ahead log and of the manifest. A log or manifest file consists of a header and records.
-//! Each record has three things besides its payload: a checksum, the id of its log, and how much of the log was
-//! known to be durable when the record was written. This module does not know what the payloads mean.
+//! The records of the write-ahead log and of the manifest. A log or manifest file consists of a header and
+//! records. Besides its payload, each record has a checksum, the id of its log, and the *synced end*. When the
+//! record was written, the log was known to be durable up to its synced end. This module does not know what the
+//! payloads mean.
 //!
 //! ```text
 //! file:    header (64 bytes) | record | record | …                 records start at multiples of 8
@@ -13,8 +14,8 @@
 //!   the record.
 //! - The header is durable before the first record is written. So if a file with records has a bad header, the
 //!   header is corrupt.
-//! - A sync of a log first makes the previous log durable. So a synced end past a log's header proves that the
-//!   previous log is durable, too.
+//! - A sync of a log first makes the previous log durable. So if a record has a synced end after the header of its
+//!   log, the previous log is durable, too.
 //! - The records that a reader returns are a prefix of the appended records, byte for byte. If bytes are missing,
 //!   the reader ends without an error only if nothing proves that these bytes were ever durable. If something proves
 //!   this, the reader returns [`LogError::Corrupt`], and does so again at each further call.

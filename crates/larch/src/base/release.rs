@@ -2,9 +2,9 @@
 //! [`Builder::compat`](crate::Builder::compat), a database writes only what an older release can read. So the user
 //! can go back to that release.
 //!
-//! Code that wants to use a feature first asks [`Release::features`], and does without the feature if its bit is
-//! missing. If you add a feature bit, add a line to [`FEATURES`] with the first release that knows the bit. A test
-//! compares the table with the bits that the decoders know.
+//! Before code uses a feature, it asks [`Release::features`]. If the bit of the feature is missing, the code does
+//! not use the feature. If you add a feature bit, add a line to [`FEATURES`] with the first release that knows the
+//! bit. A test compares the table with the bits that the decoders know.
 
 use super::record::{BEGIN_RECORD, EDIT_FIELDS, LogKind};
 use std::fmt;
@@ -16,8 +16,8 @@ use std::str::FromStr;
 pub enum Release {
     /// Release 0.1, the first release.
     V0_1,
-    /// Release 0.2. Filters are made of blocks, and pages may be compressed by zstd. A log may begin before the
-    /// previous log is durable.
+    /// Release 0.2. Since this release, filters are made of blocks, pages may be compressed by zstd, and a log may
+    /// begin before the previous log is durable.
     V0_2,
     /// A release with a feature that no real release has. Tests use it to show that files for older releases do not
     /// have the feature.
@@ -69,7 +69,7 @@ impl Release {
         self.features(Format::Sst) & sst::ZSTD != 0
     }
 
-    /// The features that a file may have if this release must be able to read it.
+    /// The features of `format` that this release can read.
     pub(crate) fn features(self, format: Format) -> u32 {
         let known = FEATURES.iter().filter(|(of, _, since)| *of == format && *since <= self);
         known.fold(0, |bits, (_, bit, _)| bits | bit)

@@ -1,5 +1,5 @@
-//! Writes and checks the beginning and the end of a list that is a file of its own and is written as a whole. This
-//! module does not know what is in the list.
+//! Some files hold only a list, and each of them is written as a whole. This module writes and checks the
+//! beginning and the end of such a file. This module does not know what is in the list.
 //!
 //! ```text
 //!  0  magic                 8
@@ -23,7 +23,7 @@ const CRC_BYTES: usize = 4;
 /// million files.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Makes a list about `id` with these feature bits. `write` appends the content.
+/// Makes a list that has this id and these feature bits. `write` appends the content.
 pub fn seal(magic: &[u8; 8], features: u32, id: u64, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = magic.to_vec();
     out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -50,7 +50,8 @@ pub fn unseal<'b>(bytes: &'b [u8], magic: &[u8; 8], known: u32, what: &str) -> R
     if &head[..8] != magic {
         return Err(format!("it is no {what}").into());
     }
-    // In a newer format version the checksum may be at another place, so the version is checked first.
+    // The format version is checked before the checksum, because the checksum may be at another place in a newer
+    // version.
     features::check_version(number(8), FORMAT_VERSION)?;
     if crc_fast::crc32_iscsi(body).to_le_bytes() != crc {
         return Err("its checksum does not match".into());
@@ -77,7 +78,7 @@ pub fn read(disk: &dyn Disk, path: &Path) -> io::Result<Result<Vec<u8>, String>>
     disk.read_all(path).map(Ok)
 }
 
-/// Checks that the tests of all such lists share.
+/// Functions that the tests of all these lists use.
 #[cfg(test)]
 pub mod tests {
     use super::CRC_BYTES;
@@ -94,7 +95,7 @@ pub mod tests {
         }
     }
 
-    /// Changes the list and gives it the correct checksum again.
+    /// Changes the bytes of the list, and then puts the correct checksum of the changed bytes at the end.
     pub fn changed(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         bytes.truncate(bytes.len() - CRC_BYTES);
         change(&mut bytes);

@@ -1,5 +1,5 @@
-//! What is known about a table besides its files: its id, its name, its options, and, if it is an index, which
-//! index. This module does not know the rows.
+//! What is known about a table besides its files: its id, its name and its options. If the rows of the table are
+//! the entries of an index, the index is described, too. This module does not know the rows.
 
 use super::options::TableOptions;
 use os::sync::Arc;
@@ -13,7 +13,7 @@ pub const LEVELS: usize = 7;
 pub struct TableId(pub u32);
 
 impl TableId {
-    /// The id that stands for a table without a database, for which files are built. No table of a database has this
+    /// Stands for the id of a table if files are built outside of any database. No table of a database has this
     /// id.
     pub const ELSEWHERE: Self = Self(u32::MAX);
 }
@@ -46,18 +46,20 @@ pub struct IndexInfo {
     pub is_unique: bool,
     /// Whether the index has the entries of all rows.
     pub state: IndexState,
-    /// If the index is ready, this is the version from which on it has all entries. Readers of older versions may
-    /// miss entries. Such readers do not outlive the process. So the manifest does not store this version, and it is
-    /// 0 after an open.
+    /// If the index is ready, it has all entries for reads at this version or later. A read at an older version
+    /// may miss entries. No such read goes on after the process has ended. So the manifest does not store this
+    /// version, and after an open the version is 0.
     pub since: Version,
-    /// What the keys of the index are made of. The extractors that the program registers can read this declaration.
+    /// What the keys of the index are made of. The extractors that the program registers know what the declaration
+    /// means.
     pub declaration: Vec<u8>,
 }
 
 /// How complete an index is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexState {
-    /// The index has the entries of all rows written since it was made, but perhaps not those of older rows.
+    /// The index has the entries of all rows that were written after the index was made. It may lack entries of
+    /// older rows.
     Building,
     /// The index has the entries of all rows.
     Ready,

@@ -1,6 +1,6 @@
-//! Tells how far long work has come, and asks whether it goes on. All long work reports its progress, and asks
-//! whether to go on, in this one way. If work is ended early, it undoes the unfinished part: it removes new files
-//! that no table sees, and keeps the files that they should have replaced.
+//! Long work calls a callback of the program. It tells the callback how far it has come, and the callback answers
+//! whether the work should go on. All long work does this in the same way. If work is ended early, it undoes the
+//! unfinished part: it removes new files that no table sees, and keeps the files that they should have replaced.
 
 use super::error::{Error, Result};
 use std::cell::{Cell, RefCell};
@@ -17,8 +17,8 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// The answer of a callback, which long work calls with its [`Progress`]. A callback that returns nothing lets the
-/// work go on. It may instead return a [`ControlFlow`]: `Break` ends the work with [`Error::Cancelled`].
+/// The answer of a callback. Long work calls the callback with its [`Progress`]. A callback that returns nothing
+/// lets the work go on. It may instead return a [`ControlFlow`]: `Break` ends the work with [`Error::Cancelled`].
 ///
 /// The working thread calls the callback at each page or after some rows, even if nothing has changed since the last
 /// call. So a callback that checks a flag of another thread, or a deadline, can end the work soon:
@@ -62,7 +62,7 @@ impl GoOn for ControlFlow<()> {
 
 /// One piece of long work with its callback. After the callback has ended the work, it is not called again.
 pub(crate) struct Watch<'w> {
-    /// The name of the work, for the error about work that was ended.
+    /// The name of the work. The error says this name if the callback has ended the work.
     work: &'static str,
     goes_on: RefCell<&'w mut dyn FnMut(Progress) -> bool>,
     at: Cell<Progress>,

@@ -1,11 +1,12 @@
-//! Turns range erases that all readers see into slices: it cuts the rows that they hide off older files, without
-//! rewriting these files. A file without any rows left is removed at once. A file that lost more than half of its
-//! rows is rewritten by the next compaction. This module does not know how a merge handles range erases.
+//! Turns range erases that all readers see into slices. A slice says which part of a file the table still sees. So
+//! the hidden rows of older files are cut off without rewriting these files. A file without any rows left is
+//! removed at once. A file that lost more than half of its rows is rewritten by the next compaction. This module
+//! does not know how a merge handles range erases.
 //!
-//! A range erase hides rows in the source that holds it and in all older sources. For each key, an older source has
-//! only older versions than a newer source. So if no reader is older than the range erase, no reader sees any row of
-//! an older source in its range. The range erase itself stays in its file until a merge into the deepest level drops
-//! it.
+//! A range erase hides rows in the file or memtable that holds it, and in all older files and memtables, which are
+//! called sources here. For each key, an older source has only older versions than a newer source. So if no reader
+//! is older than the range erase, no reader sees any row of an older source in its range. The range erase itself
+//! stays in its file until a merge into the deepest level drops it.
 
 use crate::base::error::Result;
 use crate::core::Core;
@@ -21,15 +22,16 @@ use std::ops::Bound;
 /// One call of [`cut`] reads at most this many range erases, because each may cost a few page reads in each file.
 const MAX_ERASES: usize = 1000;
 
-/// The regions of these range erases may take at most this many bytes of memory. Without this limit, a thousand
-/// regions with keys of 64 KiB would take more than a hundred times as much.
+/// The key ranges of these range erases, called regions, may take at most this many bytes of memory. Without this
+/// limit, a thousand regions with keys of 64 KiB would take more than a hundred times as much.
 const MAX_REGION_BYTES: usize = 1 << 20;
 
 /// A cut makes the entry of the file in the manifest longer. A cut is worthwhile if it takes this many bytes off the
 /// file.
 const WORTH_BYTES: u64 = 256 << 10;
 
-/// A cut is also worthwhile if it takes away one in this many of the rows that the table sees in the file.
+/// A cut is also worthwhile if the cut part has at least this share of the rows that the table sees in the file: 8
+/// stands for 1/8.
 const WORTH_SHARE: u64 = 8;
 
 /// What is left of a file after a cut.
@@ -54,7 +56,7 @@ pub fn is_due(table: &TableFiles, boundaries: &[Version]) -> bool {
     table.files().any(|(_, file)| may_cut(file, oldest(boundaries)))
 }
 
-/// Whether `file` has range erases up to the version `oldest` that were not turned into slices yet.
+/// Whether `file` may have range erases that are not newer than `oldest` and that were not turned into slices yet.
 fn may_cut(file: &DbFile, oldest: Version) -> bool {
     file.sst.meta.range_erases.is_some() && file.cut_through.load(Ordering::Relaxed) < file.age().min(oldest.0)
 }
@@ -94,7 +96,7 @@ pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
             }
             let (table, number) = (table.info.id, file.number);
             let (left, hidden_bytes) = without_worth(&session, file, &regions).unwrap_or((Remainder::All, 0));
-            // If the edits make a new entry for this file, the new entry takes over this number.
+            // If the edits replace the entry of this file, the new entry takes over `hidden_bytes`.
             file.hidden_bytes.fetch_add(hidden_bytes, Ordering::Relaxed);
             match left {
                 Remainder::All => {}
@@ -103,7 +105,7 @@ pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
             }
         }
         for file in files.iter().filter(|file| is_new(file)) {
-            // If the edits make a new entry for this file, the new entry takes over this version.
+            // If the edits replace the entry of this file, the new entry takes over `cut_through`.
             file.cut_through.fetch_max(oldest.0, Ordering::Relaxed);
             let found = regions_of(&session, file, oldest, &mut left).unwrap_or_default();
             file.self_hidden_bytes.store(bytes_in(&session, file, &found).unwrap_or(0), Ordering::Relaxed);
@@ -116,9 +118,9 @@ pub fn cut(core: &Core, table: &TableFiles, boundaries: &[Version]) -> Result<bo
     Ok(!edits.is_empty())
 }
 
-/// The regions in which range erases of `file` hide all older versions from readers at `oldest` or later. `left`
-/// says how many range erases may still be read, and how many bytes the regions may still take. A range erase beyond
-/// this limit is not turned into slices, but it still hides its rows.
+/// The regions in which range erases of `file` hide all older versions from readers at `oldest` or later. At most
+/// `erases_left` range erases are read, and the regions take at most `bytes_left` bytes. A range erase beyond
+/// these limits is not turned into slices, but it still hides its rows.
 fn regions_of(
     session: &Session,
     file: &DbFile,
@@ -165,8 +167,8 @@ pub fn without(session: &Session, file: &DbFile, regions: &[KeyRange]) -> Result
     Ok(cut_off(session, file, regions, false)?.0)
 }
 
-/// As [`without`], but makes no cut that is not worthwhile, and no more cuts than an edit of the manifest can
-/// describe. Also returns roughly how many bytes in the regions were not cut off.
+/// Does the same as [`without`], but makes only cuts that are worthwhile, and only as many as one edit of the
+/// manifest can describe. Also returns roughly how many bytes in the regions were not cut off.
 ///
 /// # Errors
 ///
@@ -220,8 +222,8 @@ fn cut_off(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_it: 
             _ => {}
         }
     }
-    // Each range erase ends at or before the high bound, so if both bounds are equal, only a row can lie between
-    // them.
+    // No range erase ends after the high bound of the slice. So if the low and the high bound are equal, the slice
+    // can have a row but no range erase.
     let has_room = slice.bounds.high.as_ref().is_none_or(|high| slice.bounds.low < *high);
     if slice.rows.is_empty() && (sst.meta.range_erases.is_none() || !has_room) {
         return Ok((Remainder::Nothing, 0));
@@ -230,7 +232,8 @@ fn cut_off(session: &Session, file: &DbFile, regions: &[KeyRange], if_worth_it: 
     Ok((if is_new { Remainder::Part(slice) } else { Remainder::All }, hidden_bytes))
 }
 
-/// A string that is not less than `key` and short enough for a bound, or `None` if no such string exists.
+/// A bound that is not less than `key`: the key itself, or a shorter string if the key is too long for a bound.
+/// `None` if no such string exists.
 fn outward(key: &[u8]) -> Option<Vec<u8>> {
     if key.len() <= MAX_BOUND_BYTES { Some(key.to_vec()) } else { successor(&key[..MAX_BOUND_BYTES]) }
 }
@@ -253,10 +256,10 @@ fn rows_in(session: &Session, file: &DbFile, region: &KeyRange) -> Result<Estima
     Ok(retry(session, || file.sst.totals_between(session, region.low(), region.high()))?.rows)
 }
 
-/// At most this many regions of a file are compared with the rows of the same file.
+/// At most this many regions are used to estimate how many bytes of its own rows a file hides.
 const MAX_OWN_REGIONS: usize = 64;
 
-/// Roughly how many bytes the rows of `file` in `regions` take.
+/// Roughly how many bytes those rows of `file` take whose keys are in `regions`.
 fn bytes_in(session: &Session, file: &DbFile, regions: &[KeyRange]) -> Result<u64> {
     let (bytes, rows) = (file.sst.visible_bytes(), file.sst.rows().count());
     if rows == 0 {
@@ -270,7 +273,7 @@ fn bytes_in(session: &Session, file: &DbFile, regions: &[KeyRange]) -> Result<u6
     Ok(share(bytes, inside.min(rows), rows))
 }
 
-/// How many rows of the main tree have keys less than `key`. Rows that the table does not see count, too.
+/// How many rows of the main tree have keys less than `key`, including rows that the table does not see.
 fn rows_before(session: &Session, file: &DbFile, key: &[u8]) -> Result<u64> {
     let before = retry(session, || file.sst.rows_between(session, Bound::Unbounded, Bound::Excluded(key)))?;
     Ok(before.end)

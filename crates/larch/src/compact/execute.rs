@@ -1,5 +1,5 @@
-//! Executes a pick: moves a file or merges files, installs the result, and reports it as events. This module does
-//! not choose, and does not know how versions are merged.
+//! Executes a pick: moves a file or merges files, makes the result visible, and reports all this as events. This
+//! module does not choose, and does not know how versions are merged.
 //!
 //! The caller either holds the lock of levels exclusively, or shares it and has claimed what the pick changes.
 
@@ -21,9 +21,9 @@ use sst::Version;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Executes `pick`. Returns whether levels changed. Levels do not change if `pick` has nothing to do, or if `go_on`
-/// returns false. `go_on` is called with the number of bytes read so far and the number of bytes to read in all, and
-/// says whether to go on.
+/// Executes `pick`. Returns whether levels changed. Levels do not change if `pick` has nothing to do, or if
+/// `go_on` ends the work by returning false. `go_on` gets the number of bytes read so far and the number of bytes
+/// to read in all.
 ///
 /// # Errors
 ///
@@ -83,7 +83,7 @@ pub fn report_begin(core: &Core, work: &MergeWork) {
     });
 }
 
-/// The inputs that a merge may leave as they are.
+/// The input files of `work` that the merge may leave as they are, without rewriting them.
 pub fn kept_files(work: &MergeWork) -> KeptFiles {
     if takes_over(work.reason) {
         KeptFiles::among(&work.table, &work.sources, work.file_bytes, work.bottom)
@@ -97,7 +97,7 @@ pub fn kept_files(work: &MergeWork) -> KeptFiles {
 ///
 /// # Errors
 ///
-/// Fails as [`merge_files`] does; its description also explains the result `None`.
+/// Fails as [`merge_files`] does. See there also when the result is `None`.
 pub fn merge_work(
     core: &Arc<Core>,
     table: &TableFiles,
@@ -120,8 +120,8 @@ pub fn merge_work(
     merge_files(core, &work.table, plan, boundaries, go_on)
 }
 
-/// Replaces the inputs by the `new` files. The inputs whose numbers are in `taken_over` stay beside the new files.
-/// `begin` is the time when the merge began.
+/// Replaces the inputs by the `new` files. Inputs whose numbers are in `taken_over` were not rewritten, and are
+/// not replaced. `begin` is the time when the merge began.
 ///
 /// # Errors
 ///
@@ -160,7 +160,7 @@ fn takes_over(reason: CompactionReason) -> bool {
     matches!(reason, CompactionReason::Level0 | CompactionReason::LevelSize)
 }
 
-/// The files of `runs` without those in `taken_over`.
+/// The files of `runs`, except the files whose numbers are in `taken_over`.
 fn rewritten(runs: Vec<Level>, taken_over: &HashSet<u64>) -> Vec<Level> {
     if taken_over.is_empty() {
         return runs;

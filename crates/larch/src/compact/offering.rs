@@ -25,12 +25,12 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::time::Duration;
 
-/// An offer gets this many file numbers for each file that the merge should make, and this many in addition. Unused
-/// numbers are lost, but 64 bits have enough numbers.
+/// For each file that the merge is expected to make, the offer gets this many file numbers. It gets as many again
+/// as a reserve. Numbers that the worker does not use are lost, but a number has 64 bits, so there are enough.
 const NUMBERS_EACH: u64 = 16;
 
-/// A worker writes its files one at a time, in the order of their numbers. So if this many numbers in a row have no
-/// file, the later numbers have none, either.
+/// A worker writes its files one at a time, in the order of their numbers. So if this many consecutive numbers
+/// have no file, no later number has a file, either.
 const MOST_MISSING: u32 = 4;
 
 /// The job that looks at the results of workers, as long as a worker lives.
@@ -88,7 +88,7 @@ pub fn next_merger(core: &Core) -> Merger {
     }
     let (offers, now, pauses) = (&core.writes.offers, core.env.machine.clock.now(), pauses(core));
     if !offers.is_watched() {
-        // If workers exist, the merge after this one can be left to them.
+        // The offer job looks whether workers exist. If so, the next merge can be left to them.
         core.background.wake_offers_after(Duration::ZERO);
     }
     if !offers.are_taken(now, pauses) {
@@ -98,7 +98,7 @@ pub fn next_merger(core: &Core) -> Merger {
 }
 
 /// Offers the merge of `pick` to the workers. `claimed` and `levels` keep other threads from changing the same
-/// files, so the offer holds both. If the merge cannot be offered, the function returns both.
+/// files, so the offer keeps these two values. If the merge cannot be offered, the function returns them.
 pub fn offer(
     core: &Core,
     table: &TableFiles,
@@ -112,7 +112,8 @@ pub fn offer(
     let (name, bytes) = (job.name(), job.encode());
     let info = work.table.clone();
     report_begin(core, &work);
-    // The offer must be known before the job is written, because a fast worker may answer at once.
+    // The offer is added to `offers` before the job is written to the disk, because a fast worker may answer at
+    // once.
     offers.add(Offered { job, work, begin, owner: None, unreadable: None, claimed, levels });
     let path = exchange(core).job(name);
     let Err(error) = core.env.machine.disk.create_with(&path, &bytes) else {
@@ -161,7 +162,7 @@ fn job_of(core: &Core, work: &MergeWork) -> Option<OfferedJob> {
 /// has a result. Returns whether there was such an offer.
 fn look(core: &Core) -> bool {
     let (offers, pauses) = (&core.writes.offers, pauses(core));
-    // Even if the disk does not answer, time passes for the offers.
+    // If the look fails, the offers still have to notice how much time has passed.
     let found = exchange(core).look().ok();
     let now = core.env.machine.clock.now();
     let mut may_compact = false;
@@ -207,7 +208,7 @@ fn look(core: &Core) -> bool {
     has_result
 }
 
-/// Removes those of the found files that are no longer needed.
+/// Of the files that the look has found, removes those that are no longer needed.
 fn tidy(core: &Core, found: &Exchanged, now: Duration) {
     let (offers, exchange) = (&core.writes.offers, exchange(core));
     for &(worker, count) in found.beats.iter().filter(|(worker, _)| offers.is_forgotten(*worker, now)) {
@@ -259,8 +260,8 @@ fn end(core: &Core, name: JobName, result: Result<JobResult, String>) {
             let bytes = new.bytes();
             install_work(core, work, new, &taken_over, begin).map(|()| bytes)
         });
-    // The claim is dropped after the install. So the next thread that examines the table sees the new files and no
-    // claim.
+    // The claim is dropped after the install. So when another thread finds no claim on these files, it also sees
+    // the new files.
     drop((claimed, levels));
     exchange(core).close_job(name);
     let now = core.env.machine.clock.now();
@@ -269,7 +270,7 @@ fn end(core: &Core, name: JobName, result: Result<JobResult, String>) {
             offers.note_installed(job, bytes, now);
             core.background.troubles.compaction_succeeded(table.id);
         }
-        // The files must stay, because the manifest may name them.
+        // Writes are refused now, so the manifest may or may not name the new files. The files must stay.
         Err(_) if core.check_writable().is_err() => offers.note_installed(job, 0, now),
         Err(Error::NoSuchTable(_)) => {
             remove_files(core, &job);
@@ -298,7 +299,7 @@ fn check_footers(core: &Core, new: &NewFiles) -> Result<()> {
     Ok(())
 }
 
-/// Takes an offer back. An `error` means that the worker has failed.
+/// Takes an offer back. If the worker has failed, `error` is its error.
 fn withdraw(core: &Core, name: JobName, why: Withdrawal, error: Option<&Error>) {
     let offers = &core.writes.offers;
     let Some(Offered { job, work, owner, claimed, levels, .. }) = offers.take(name) else { return };
@@ -314,8 +315,8 @@ fn withdraw(core: &Core, name: JobName, why: Withdrawal, error: Option<&Error>) 
     }
 }
 
-/// Removes the files that a worker has written for an offer that was taken back. Files that cannot be found now are
-/// removed by the next open.
+/// Removes the files that a worker has written for an offer that was taken back. If a file is not found now but
+/// appears later, the next open removes it.
 fn remove_files(core: &Core, job: &OfferedJob) {
     let mut missing = 0;
     for number in job.numbers.clone() {

@@ -67,7 +67,8 @@ impl JobResult {
     ///
     /// # Errors
     ///
-    /// Fails if the bytes are damaged, incomplete, for another job, or written by a newer release.
+    /// Fails if the bytes are damaged or incomplete, if they are the result of another job, or if a newer release
+    /// has written them.
     pub fn decode(bytes: &[u8], job: &OfferedJob) -> Result<Self, Unreadable> {
         let (database, mut left) = unseal(bytes, MAGIC, 0, "result of a compaction")?;
         let (epoch, first) = take_pair(&mut left).ok_or("it does not decode")?;
@@ -111,8 +112,8 @@ fn take_pair(left: &mut &[u8]) -> Option<(u64, u64)> {
     Some((varint::take(left)?, varint::take(left)?))
 }
 
-/// Checks that the files of a result may replace the inputs of `work`, and returns them. The inputs in `taken_over`
-/// are not replaced.
+/// Checks that the files of a result may replace the inputs of `work`, and returns them. Inputs whose numbers are
+/// in `taken_over` stay as they are.
 ///
 /// # Errors
 ///

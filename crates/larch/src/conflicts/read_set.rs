@@ -1,12 +1,12 @@
-//! The keys that a transaction has read, also those without a row. A key is listed by itself or as part of a range.
-//! This module does not know values.
+//! The keys that a transaction has read, including keys that have no row. The set has single keys and ranges of
+//! keys. This module does not know values.
 //!
 //! Its size is bounded. If a set becomes too large, neighbouring keys of a table are joined to a range, which
 //! includes all keys between them. So a large transaction may conflict with a commit on which it did not really
 //! depend, but no real conflict is missed.
 //!
-//! While a transaction reads a range, the whole range counts as read. After the program has dropped the range, only
-//! the part that was passed counts.
+//! While a transaction reads a range, the set has the whole range. When the program has dropped the range, the set
+//! keeps only the part that was really read.
 
 use crate::base::bounds;
 use crate::base::table::TableId;
@@ -38,7 +38,7 @@ const HEADER_BYTES: usize = 8;
 const FIRST_BYTES: usize = 64;
 
 impl ReadSet {
-    /// An empty set. If the set grows beyond `most_bytes`, keys are joined to ranges.
+    /// An empty set. If the set grows beyond `most_bytes`, neighbouring keys are joined to ranges.
     pub fn new(most_bytes: usize) -> Self {
         Self { keys: Vec::new(), ranges: Vec::new(), range_bytes: 0, open: Vec::new(), free: Vec::new(), most_bytes }
     }
@@ -96,9 +96,11 @@ impl ReadSet {
         number
     }
 
-    /// Ends the reading of the range with this number. The keys between the bounds `left` were not read.
+    /// Ends the reading of the range with this number. If the bounds `left` are given, the keys between them were
+    /// not read.
     fn close(&mut self, number: usize, left: Option<bounds::Borrowed<'_>>) {
-        // While a transaction is being committed the range is missing, because the commit has taken the open ranges.
+        // While the transaction is being committed, this range is missing here, because the commit has taken all
+        // open ranges out of the set.
         let Some((table, range)) = self.open.get_mut(number).and_then(Option::take) else { return };
         self.free.push(number);
         let Some((low, high)) = left else { return self.add_range(table, range) };
@@ -125,8 +127,8 @@ impl ReadSet {
         }
     }
 
-    /// Joins keys and ranges until the set takes at most half of the memory that it may take. At least one range for
-    /// each table stays.
+    /// Joins keys and ranges until the set takes at most half of `most_bytes`. At least one range for each table
+    /// stays, even if this is more.
     #[cold]
     fn join_neighbours(&mut self) {
         let mut all: Vec<TableRange> = self.keys().map(|(table, key)| (table, KeyRange::of_key(key))).collect();
@@ -135,7 +137,7 @@ impl ReadSet {
         all = join(all, |last, next| last.touches(next));
         while all.iter().map(|(_, range)| range_bytes(range)).sum::<usize>() > self.most_bytes / 2 {
             let before = all.len();
-            // Joins ranges in pairs: the first takes in the second, the third takes in the fourth, and so on.
+            // Joins ranges in pairs: the first with the second, the third with the fourth, and so on.
             let mut is_second = true;
             all = join(all, |_, _| {
                 is_second = !is_second;
@@ -182,22 +184,22 @@ impl OpenRead {
         Self { reads: reads.clone(), table, number }
     }
 
-    /// Begins another read of the part of this range that is in `bounds`, or returns `None` if no key is in
-    /// `bounds`.
+    /// Begins another read in the same table. It reads the keys between the given bounds. Returns `None` if no key
+    /// can lie between them.
     pub fn another(&self, (low, high): &bounds::Owned) -> Option<Self> {
         let keys = KeyRange::between(low.as_ref().map(Vec::as_slice), high.as_ref().map(Vec::as_slice))?;
         Some(Self::begin(&self.reads, self.table, keys))
     }
 
-    /// Ends the read. The keys of the range between the bounds `left` were not read. `None` means that all keys were
-    /// read.
+    /// Ends the read. If the bounds `left` are given, the keys of the range between them were not read. `None`
+    /// means that all keys were read.
     pub fn close(self, left: Option<bounds::Borrowed<'_>>) {
         self.reads.lock().close(self.number, left);
     }
 
-    /// Ends the read as [`OpenRead::close`] does, and begins to read the keys in the other bounds. If no key can lie
-    /// in these bounds, the key in one of the bounds counts as read. So the transaction knows that it still has a
-    /// reader at its version.
+    /// Ends the read as [`OpenRead::close`] does, and then begins to read the keys between `low` and `high`. If no
+    /// key can lie between them, the key in one of these two bounds is noted as read. So the transaction still
+    /// knows that it has a reader at its version.
     pub fn restart(&mut self, left: Option<bounds::Borrowed<'_>>, (low, high): bounds::Borrowed<'_>) {
         let range = KeyRange::between(low, high).unwrap_or_else(|| match (low, high) {
             (Bound::Included(key) | Bound::Excluded(key), _) | (_, Bound::Included(key) | Bound::Excluded(key)) => {

@@ -1,11 +1,11 @@
 //! Keeps the keys of flushed commits, so that a running transaction can still be compared with these commits. This
 //! module does not know what a transaction has read.
 //!
-//! As long as the rows of a commit are in memory, a transaction finds there all that it needs. A flush removes rows
-//! from memory. If a running transaction began before the newest of the flushed rows, this module keeps the keys of
-//! all rows newer than the transaction. This module keeps no values, and takes at most a share of the write buffer.
-//! If the kept keys take more, keys of tables that no running transaction has read or written are dropped first. So
-//! a busy table cannot take this memory away from transactions that do not use it. After these, the oldest keys of
+//! As long as the rows of a commit are in memory, a transaction is compared with these rows. A flush removes rows
+//! from memory. If some of the flushed rows are newer than the start of a running transaction, this module keeps
+//! the keys of these rows. This module keeps no values, and takes at most a share of the write buffer. If the kept
+//! keys take more, keys of tables that no running transaction has read or written are dropped first. So commits to
+//! other tables cannot take this memory away from a running transaction. If that is not enough, the oldest keys of
 //! the table whose keys take the most memory are dropped.
 //!
 //! ```text
@@ -13,9 +13,10 @@
 //! table 7   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·   ·  floor ├─ memory ─▶      none has
 //! ```
 //!
-//! The floor of a table is the newest version whose keys were dropped. A transaction that began before the floor of
-//! a table on which it depends cannot be compared. Tables whose numbers have equal low bits share a place. Such
-//! tables have one floor, and one count of the transactions that use them.
+//! The floor of a table is the newest version whose keys were dropped. If a transaction depends on a table and
+//! began before the floor of this table, it can no longer be compared with all commits. The floors are in an
+//! array, and tables whose numbers have equal low bits share a place in it. Such tables have one floor, and one
+//! count of the transactions that use them.
 //!
 //! This module is thread-safe.
 
@@ -30,7 +31,7 @@ use sst::Version;
 /// The number of places.
 const PLACES: usize = u64::BITS as usize;
 
-/// A set of tables. The set also includes all other tables at the places of these tables.
+/// A set of tables. If a table is in the set, so are all other tables that share its place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tables(u64);
 
@@ -59,12 +60,13 @@ fn place(table: TableId) -> usize {
     table.0 as usize % PLACES
 }
 
-/// Keys of commits that are no longer in memory, and how far back they reach.
+/// The kept keys of commits whose rows are no longer in memory, and the floors of the tables.
 #[derive(Debug)]
 pub struct Recent {
     /// How many transactions are running.
     running: AtomicUsize,
-    /// For each place, how many running transactions have read or written a table of this place.
+    /// For each place in the array of floors, how many running transactions have read or written a table that has
+    /// this place.
     using: [AtomicU32; PLACES],
     most_bytes: u64,
     commits: Mutex<RecentCommits>,
@@ -78,7 +80,8 @@ struct RecentCommits {
     flushed: FlushedKeys,
 }
 
-/// Each item has the keys of one table from one memory set. The oldest items come first.
+/// Kept keys of flushed rows. Each item has the keys of one table from one memory set. The oldest items come
+/// first.
 #[derive(Clone, Debug, Default)]
 pub struct FlushedKeys(Vec<(TableId, Arc<MemSet>)>);
 
@@ -91,8 +94,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Begins a transaction, which will use `tables` and perhaps others. This must be called before the transaction
-    /// takes its version.
+    /// Begins a transaction, which will use `tables` and perhaps others. The caller takes the version at which the
+    /// transaction reads only after this call.
     pub fn begin(recent: &Arc<Recent>, tables: Tables) -> Self {
         recent.running.fetch_add(1, Ordering::SeqCst);
         for place in tables.places() {
@@ -133,7 +136,7 @@ impl Drop for Running {
 }
 
 impl RecentCommits {
-    /// Notes that commits up to `version` to tables at this place are no longer known.
+    /// Notes that the keys of commits up to `version` to tables that have this place are no longer known.
     fn raise(&mut self, place: usize, version: Version) {
         self.floors[place] = self.floors[place].max(version);
         self.newest_floor = self.newest_floor.max(version);
@@ -155,8 +158,9 @@ impl FlushedKeys {
         self.0.iter().map(|(_, keys)| keys.bytes()).sum()
     }
 
-    /// Removes keys until the others take at most `most_bytes`, and returns the removed keys. The oldest keys of the
-    /// table with the most bytes are always removed first. Tables that no transaction uses come first.
+    /// Removes keys until the kept keys take at most `most_bytes`, and returns the removed keys. Keys of tables
+    /// that no transaction uses are removed before all others. Among tables, the one whose keys take the most
+    /// bytes loses its oldest keys first.
     fn bound(&mut self, most_bytes: u64, is_used: impl Fn(TableId) -> bool) -> Self {
         let mut gone = Self::default();
         while self.bytes() > most_bytes {
@@ -172,7 +176,7 @@ impl FlushedKeys {
 }
 
 impl Recent {
-    /// Starts without any flushed keys. The keys that it keeps later may take `most_bytes`.
+    /// Starts without any flushed keys. The kept keys will take at most `most_bytes`.
     pub fn new(most_bytes: u64) -> Self {
         let commits =
             RecentCommits { newest_floor: Version(0), floors: [Version(0); PLACES], flushed: FlushedKeys::default() };
@@ -232,10 +236,11 @@ impl Recent {
             floors.extend(over.0.iter().map(|(table, _)| (*table, memory.newest())));
         }
         let mut commits = self.commits.lock();
-        // If an earlier flush of this memory set failed, its keys are here already.
+        // If an earlier flush of this memory set failed, keys of the set are already kept. They are replaced.
         let again: Vec<_> = commits.flushed.0.extract_if(.., |(_, keys)| keys.log == memory.log).collect();
         commits.flushed.0.append(&mut kept.0);
-        // If the last transaction has ended meanwhile, nothing is kept. The keys from earlier flushes then go, too.
+        // If the last transaction has ended meanwhile, no keys are kept, and keys from earlier flushes are also
+        // dropped.
         let oldest = if self.running.load(Ordering::SeqCst) > 0 { oldest } else { Version::MAX };
         let old = FlushedKeys(commits.flushed.0.extract_if(.., |(_, keys)| keys.newest() <= oldest).collect());
         let over = commits.flushed.bound(self.most_bytes, is_used);
@@ -245,9 +250,9 @@ impl Recent {
         drop((again, old, over));
     }
 
-    /// Notes that the commit `version` changes `tables`, and that its rows do not pass through memory. `None` stands
-    /// for all tables. After that, a running transaction that depends on one of these tables cannot be compared with
-    /// the commit.
+    /// Notes that the commit `version` changes `tables`, and that its rows are not in the memtables. `None` stands
+    /// for all tables. After that, a running transaction that depends on one of these tables cannot be compared
+    /// with the commit.
     pub fn note_change_of_tables(&self, tables: Option<&[TableId]>, version: Version) {
         let mut commits = self.commits.lock();
         match tables {
@@ -256,8 +261,8 @@ impl Recent {
         }
     }
 
-    /// All keys that were kept. If the caller took a view before this call, the view and these keys together have
-    /// every commit to `tables` after `since`.
+    /// All keys that were kept. If the caller took a view before this call, every commit to `tables` after `since`
+    /// is in the memory of this view or among these keys.
     ///
     /// # Errors
     ///
@@ -279,13 +284,13 @@ impl Recent {
     }
 }
 
-/// If the keys of a table take too much memory, only the newer half of the versions is tried. The number of versions
-/// is halved at most this many times.
+/// If the keys of a table take too much memory, only the keys of the newer half of the versions are tried. This
+/// halving is done at most this many times.
 const HALVINGS: usize = 4;
 
-/// Returns some version, and the keys of a table of `memory` that were written after this version, if any were. The
-/// version is `oldest`, or a newer one if the keys after `oldest` take more than `most_bytes`. Returns `None` if
-/// even the newest keys take too much.
+/// Returns a version, and the keys of a table of `memory` that were written after this version, if there are such
+/// keys. The version is `oldest`, or a newer one if the keys written after `oldest` take more than `most_bytes`.
+/// Returns `None` if even the newest keys take too much.
 fn newest_keys(
     memory: &MemSet,
     table: (TableId, &Memtable),

@@ -1,16 +1,16 @@
-//! Keys that transactions have reserved: other commits then let these transactions go first. This module does not
-//! know what is written.
+//! Keys that transactions have reserved. Other commits that write such a key wait until the transaction has ended.
+//! This module does not know what is written.
 //!
-//! A reservation is only advice. Comparing commits decides what is correct, so no result depends on a reservation.
-//! If a commit writes a key that a transaction has reserved, it waits until the transaction ends, but at most
-//! [`LONGEST_WAIT`]. So a forgotten transaction makes others slow but does not stop them, and transactions that wait
-//! for each other go on after a while. The future of a commit must not block its thread, because the transaction
-//! that has reserved the key may be another task on this thread. Instead, the future lets other tasks run and asks
-//! again.
+//! A reservation is only advice. Conflicts are found by comparing commits, so no result depends on a reservation.
+//! If a commit writes a key that a transaction has reserved, the commit waits until the transaction ends, but at
+//! most [`LONGEST_WAIT`]. So a forgotten transaction makes other commits slow but does not stop them. If two
+//! transactions wait for each other, they go on after this time. The future of a commit must not block its thread,
+//! because the transaction that has reserved the key may be another task on this thread. So the future lets other
+//! tasks run, and asks again later.
 //!
-//! A transaction whose work was in vain several times reserves all keys. We say that it holds the writer. Then all
-//! other commits wait for this transaction in the same way. These commits wait at most for a time that the
-//! transaction names, because its work may take long. Commits of the thread of this transaction do not wait.
+//! If the attempts of a transaction have failed several times, it reserves all keys. We say that it holds the
+//! writer. Then all other commits wait for this transaction. The transaction says how long they should wait at
+//! most, because its work may take long. Commits of the transaction's own thread do not wait.
 //!
 //! A key is represented by its hash. If two keys have the same hash, commits wait without need, but nothing is
 //! wrong.
@@ -37,7 +37,7 @@ pub const MOST_KEYS: usize = 256;
 /// The reserved keys of one database.
 #[derive(Debug, Default)]
 pub struct Reserved {
-    /// The number of reserved keys, plus one while a transaction holds the writer.
+    /// The number of reserved keys. One is added while a transaction holds the writer.
     count: AtomicUsize,
     next_holder: AtomicU64,
     holders: Mutex<Holders>,
@@ -65,7 +65,7 @@ struct WriterHold {
 /// What one transaction has reserved. The keys stay reserved until [`Reserved::free`] is called with this value.
 #[derive(Debug, Default)]
 pub struct Reservation {
-    /// The number under which the transaction is known here, or zero until it reserves something.
+    /// The number that the transaction has in [`Reserved`], or zero until it reserves something.
     holder: u64,
     keys: Vec<u64>,
     /// Whether the transaction may hold the writer.
@@ -91,10 +91,10 @@ impl Reserved {
         }
     }
 
-    /// Reserves keys for a transaction, up to [`MOST_KEYS`]. With a `clock`, it waits for keys that other
-    /// transactions have reserved, and skips keys that are not free after the wait. Without a clock, it stops at the
-    /// first key that is not free. So tasks that ask again and again all take their keys in the same order. Returns
-    /// false if a key could not be reserved because another transaction has it.
+    /// Reserves keys for a transaction, up to [`MOST_KEYS`]. With a `clock`, the call waits for keys that other
+    /// transactions have reserved, and skips keys that are not free after the wait. Without a clock, the call
+    /// stops at the first key that is not free, and a task calls it again later. So all tasks take their keys in
+    /// the same order. Returns false if a key could not be reserved because another transaction has it.
     pub fn reserve(&self, reservation: &mut Reservation, hashes: &[u64], clock: Option<&dyn Clock>) -> bool {
         self.name(reservation);
         let mut patience = Patience::new(clock);
@@ -164,7 +164,8 @@ impl Reserved {
         for hash in reservation.keys.drain(..) {
             holders.keys.remove(&hash);
         }
-        // After the time of this transaction was over, another transaction may have taken the writer.
+        // If the time for which this transaction could hold the writer was over, another transaction may hold the
+        // writer now.
         if std::mem::take(&mut reservation.holds_writer)
             && holders.writer.take_if(|hold| hold.holder == reservation.holder).is_some()
         {
@@ -174,8 +175,8 @@ impl Reserved {
         self.freed.notify_all();
     }
 
-    /// Waits as long as another transaction holds the writer or has reserved keys that `ops` write. Reservations in
-    /// `own` do not count.
+    /// Waits as long as another transaction holds the writer, or has reserved a key that `ops` write. If the
+    /// caller is a transaction, `own` has its own reservations, which are ignored.
     #[inline]
     pub fn wait_for(&self, ops: &BatchOps, own: Option<&Reservation>, clock: Option<&dyn Clock>) {
         if self.count.load(Ordering::Relaxed) > 0 {
@@ -224,8 +225,8 @@ impl Reserved {
         self.is_reserved(&self.hashes(keys), &Reservation::default(), now)
     }
 
-    /// Whether a transaction holds the writer. If the time of the transaction is over, the transaction still counts
-    /// until another one takes the writer.
+    /// Whether a transaction holds the writer. A transaction whose time is over still holds the writer until
+    /// another transaction takes it.
     #[cfg(test)]
     pub fn is_held(&self) -> bool {
         self.holders.lock().writer.is_some()
@@ -238,8 +239,8 @@ impl Reserved {
 }
 
 impl Holders {
-    /// If a transaction other than `own` holds the writer at the time `now`: this transaction, and how long it may
-    /// still hold the writer.
+    /// The transaction that holds the writer at the time `now`, and how long it may still hold the writer. `None`
+    /// if no transaction holds the writer, or if the transaction `own` does.
     fn other_writer(&self, own: u64, now: Duration) -> Option<(&WriterHold, Duration)> {
         let hold = self.writer.as_ref().filter(|hold| hold.holder != own)?;
         let left = hold.end.checked_sub(now).filter(|left| !left.is_zero())?;
@@ -255,13 +256,13 @@ struct Patience<'c> {
 }
 
 impl<'c> Patience<'c> {
-    /// With a `clock`, the thread may wait. Without a clock, it does not wait at all.
+    /// With a `clock`, a thread can wait. Without a clock, [`Patience::wait`] returns at once.
     fn new(clock: Option<&'c dyn Clock>) -> Self {
         Self { clock, end: None }
     }
 
-    /// Waits until some key is freed. The second value is false if this call did not wait, because the time was
-    /// already up.
+    /// Waits until some key is freed. The second value is false if this call did not wait, because the thread has
+    /// no clock or has already waited for the longest time.
     fn wait<'g, T>(&mut self, freed: &Condvar, guard: MutexGuard<'g, T>) -> (MutexGuard<'g, T>, bool) {
         let Some(clock) = self.clock else { return (guard, false) };
         let now = clock.now();

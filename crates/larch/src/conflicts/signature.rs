@@ -1,10 +1,10 @@
 //! Represents a set of keys by 64 bits, and remembers the sets that the latest commits wrote. This module does not
 //! know what a transaction is.
 //!
-//! Under the writer's lock, a transaction is compared with the commits that came since its last comparison. The rows
-//! of some of these commits may not be in memory yet. If the transaction waited for them under the lock, commits
-//! would wait for each other. But in most cases the signatures already prove that such a commit wrote nothing on
-//! which the transaction depends.
+//! Under the writer's lock, a transaction is compared with the commits that came since its last comparison. The
+//! rows of some of these commits may not be in memory yet. If the transaction waited for these rows under the
+//! lock, all other commits would have to wait, too. But in most cases the signatures already prove that such a
+//! commit wrote nothing on which the transaction depends.
 
 use crate::base::ops::{BatchOps, Op};
 use crate::base::table::TableId;
@@ -15,8 +15,8 @@ use sst::format::filter::hash_key;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature(u64);
 
-/// A commit with more operations gets a signature with all bits set. Most of its bits would be set anyway, and
-/// computing them takes time.
+/// If a commit has more operations than this, all bits of its signature are set without computing them. Most bits
+/// would be set in any case.
 const MOST_OPS: u32 = 32;
 
 impl Signature {
@@ -54,7 +54,7 @@ impl Signature {
     }
 }
 
-/// The number of commits that are remembered. As many may be applied at the same time.
+/// The signatures of this many commits are kept. At most this many commits can be applied at the same time.
 const COMMITS: usize = 64;
 
 /// The keys that the latest commits wrote.
@@ -78,7 +78,7 @@ impl LatestKeys {
     }
 
     /// Whether some commit after the version `after`, up to the version `to`, may have written one of `keys`.
-    /// Returns true if the commits are no longer remembered.
+    /// Returns true if the signatures of these commits are no longer kept.
     pub fn may_have(&self, keys: Signature, after: Version, to: Version) -> bool {
         if to.0.saturating_sub(after.0) > COMMITS as u64 {
             return true;

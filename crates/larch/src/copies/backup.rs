@@ -1,5 +1,5 @@
-//! Makes a backup. A backup copies only those files of a moment that earlier backups do not have. This module does
-//! not know how backups are restored, or where they are stored.
+//! Makes a backup. A backup shows the database at one moment, and copies only those files that earlier backups do
+//! not have. This module does not know how backups are restored, or where they are stored.
 
 use super::list::{BackupList, Lies, StoredFile};
 use super::moment::{Moment, Written};
@@ -54,14 +54,14 @@ pub fn backup(core: &Arc<Core>, mut store: Store, watch: &Watch<'_>) -> Result<B
         attempts += 1;
         let mut moment = Moment::now(core)?;
         match new.make(core, &mut moment, watch) {
-            // The next attempt uses another directory, because some names in this directory are taken now. The files
-            // that were already copied stay in the old directory and are used.
+            // The next attempt makes its own directory, because some file names in this directory are in use now.
+            // Files that were already copied stay in this directory, and the next attempt uses them from there.
             Err(error) if moment.is_outdated(&error) => new.number += 1,
             outcome => break outcome,
         }
     };
     if outcome.is_err() || attempts > 1 {
-        // If this removal fails, the next backup removes what is left.
+        // This removes files that no backup needs. If it fails, the next backup removes them.
         store.clean().ok();
     }
     outcome
@@ -74,16 +74,16 @@ struct NewBackup<'s> {
     number: u64,
     /// The database that the earlier backups belong to, if any exist.
     database: Option<u64>,
-    /// The files of earlier backups, and the files copied for this backup. For each identity, the map says where the
-    /// file is and what it contains.
+    /// The files of earlier backups, and the files copied for this backup. For each file, by name and id, the map
+    /// says where the file lies and what it contains.
     known: BTreeMap<(String, u64), (Lies, Content)>,
 }
 
 impl<'s> NewBackup<'s> {
     /// Begins the backup that comes after those in `store`.
     fn after(store: &'s Store, lock: &'s dyn Lock) -> Result<Self> {
-        // If holders of the lock have numbers, the lock is in a store, where a late request may still remove a file.
-        // So each directory gets a name that was never used before.
+        // If each holder of the lock has a number, the lock is in a store. In a store, a late request may still
+        // remove a file of an old directory. So the new directory gets a name that was never used before.
         let mut new = Self { store, lock, number: lock.holder().unwrap_or(1), database: None, known: BTreeMap::new() };
         let mut listed = BTreeMap::new();
         for (number, found) in store.find()? {
@@ -96,12 +96,12 @@ impl<'s> NewBackup<'s> {
                 let there = match listed.entry(directory) {
                     Entry::Occupied(there) => there.into_mut(),
                     Entry::Vacant(new) => {
-                        // If the directory is missing, it counts as empty.
+                        // A missing directory is treated like an empty directory.
                         let there = store.names_if_there(new.key())?;
                         new.insert(there)
                     }
                 };
-                // A file that is missing will be copied again.
+                // If a listed file is missing, it is not known, and will be copied again.
                 if there.get(&file.stored_name()) == Some(&file.content.bytes) {
                     new.known.insert(identity, (file.lies, file.content));
                 }
@@ -124,7 +124,8 @@ impl<'s> NewBackup<'s> {
         let (mut done, mut report) = (0, BackupReport { number: self.number, version, ..BackupReport::default() });
         let mut stored = Vec::new();
         for file in &files {
-            // If another process has taken the lock over, copies by this process are useless.
+            // If another process has taken the lock over, this backup cannot be finished, so copying more files
+            // would be useless.
             self.lock.check().map_err(|error| Error::io("make a backup in", &store.directory, error))?;
             let (new, copied) = self.store_file(from, file, watch, &mut |bytes| {
                 watch.tell(done + bytes, total);
@@ -144,8 +145,9 @@ impl<'s> NewBackup<'s> {
         moment.make_durable(version)?;
         let time = Duration::from_secs(core.env.machine.clock.wall().as_secs());
         let list = BackupList { database: moment.database(), number: self.number, version, time, files: stored };
-        // If the last step fails and cannot be undone, the backup is complete and needs the new files. In all other
-        // cases the store removes the new files.
+        // The last step writes the list. If this step fails and cannot be undone, the backup may be complete and
+        // need the new files. So `fresh` must not remove them. In all other cases the store removes the new files
+        // later.
         fresh.take_paths();
         store.write_list(&list)?;
         Ok(BackupReport { files: list.files.len() as u64, bytes: list.bytes(), ..report })

@@ -14,9 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The backups of one database in a directory. [`Database::backup`](crate::Database::backup) makes them. The backups
-/// share files: an SST is stored only once, however many backups have it. The backups may be in a store. Then the
-/// disk of the [`Machine`] is that store.
+/// The backups of one database in a directory. [`Database::backup`](crate::Database::backup) makes them. The
+/// backups share files: an SST is stored only once, however many backups have it. If the backups are in a store,
+/// the disk of the [`Machine`] is this store.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -56,9 +56,8 @@ pub struct BackupInfo {
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
-    /// Why the list of the backup cannot be read, if it cannot. If the list cannot be read, only `number` among the
-    /// other fields is valid. This field says nothing about the other files of the backup: [`Backups::verify`]
-    /// checks them.
+    /// If the list of the backup cannot be read, this says why. In this case only one other field is valid,
+    /// `number`. This field says nothing about the other files of the backup: [`Backups::verify`] checks them.
     pub damage: Option<String>,
 }
 
@@ -72,7 +71,7 @@ pub struct VerifyReport {
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
-    /// What is missing or damaged. If the list is empty, every backup can be restored.
+    /// The files that are missing or damaged. If there are none, every backup can be restored.
     pub problems: Vec<BackupProblem>,
     /// Numbers of backups that were begun and never finished. The next backup removes them.
     pub unfinished: Vec<u64>,
@@ -84,7 +83,7 @@ pub struct VerifyReport {
 pub struct BackupProblem {
     /// The file.
     pub file: PathBuf,
-    /// The numbers of the backups that this file belongs to.
+    /// The numbers of the backups that have this file.
     pub backups: Vec<u64>,
     /// What is wrong.
     pub why: String,
@@ -158,7 +157,8 @@ impl Backups {
     pub fn keep(&self, count: u64) -> Result<Vec<u64>> {
         assert!(count > 0, "at least one backup is kept");
         let mut store = self.store()?;
-        // This call fails if the directory does not exist. Taking the lock would create the directory.
+        // This line fails if the directory does not exist. Without this line, taking the lock would create the
+        // directory.
         store.names()?;
         let _lock = store.lock()?;
         let found = store.find()?;
@@ -179,7 +179,8 @@ impl Backups {
     ///
     /// When the call returns without an error, the restored database is durable. If an error or a crash ends the
     /// call, `directory` has no database. Another call with the same directory first removes what the failed call
-    /// has left. In a store, such a call refuses the directory instead: first drop the database there.
+    /// has left. In a store, the other call does not remove these files but returns an error. There, first drop
+    /// the database in the directory.
     ///
     /// # Errors
     ///
@@ -196,8 +197,8 @@ impl Backups {
         self.restore_on(&self.machine, number, directory, watch)
     }
 
-    /// As [`Backups::restore`], but the directory is on another machine. So this call can restore into a store, or
-    /// from a store to a directory of this machine.
+    /// As [`Backups::restore`], but the directory is on another machine. With this call, a backup can be restored
+    /// into a store, or from a store to a directory of this machine.
     ///
     /// # Errors
     ///
@@ -230,7 +231,7 @@ impl Backups {
                 Err(error) if error.missing_file() == Some(&path) => MISSING.to_owned(),
                 Err(error) => return Err(error),
             };
-            // If the backup was removed meanwhile, this call returns the error that says so.
+            // If the backup was removed meanwhile, the next line returns an error that says this.
             self.find(&store, Some(list.number))?;
             return Err(Error::BadBackup { file: path, why });
         }
@@ -311,7 +312,8 @@ impl Backups {
                     Err(error) if error.missing_file().is_some() => MISSING.to_owned(),
                     Err(error) => error.to_string(),
                 };
-                // If a backup was removed meanwhile, its missing files are no problem.
+                // A backup may have been removed meanwhile. Then it does not matter that files of this backup are
+                // missing.
                 backups.retain(|number| self.machine.disk.exists(&store.list_of(*number)).unwrap_or(true));
                 if backups.is_empty() {
                     continue;

@@ -1,5 +1,6 @@
-//! Looks at a database that another process may be writing to: finds its newest manifest and the logs that belong to
-//! it, all as of one moment. This module does not know what is done with them.
+//! Looks at a database that another process may be writing to. It finds the newest manifest and the logs that
+//! belong to this manifest, all as they were at one moment. This module does not know what is done with the
+//! manifest and the logs.
 //!
 //! The writer does not know of such readers. The writer appends to logs, begins new logs, and removes logs whose
 //! rows are in files. So a reader looks at the manifest, opens the logs, and looks at the manifest again. If the
@@ -33,15 +34,15 @@ pub fn look(core: &Core) -> Result<(Arc<Core>, Vec<OpenLog>)> {
     loop {
         let before = state_of_manifest(core)?;
         let seen = open_beside(core).and_then(|seen| Ok((open_logs(&seen)?, seen)));
-        // If something failed while the writer changed the manifest, the change was the cause, and the loop tries
-        // again.
+        // If the writer has changed the manifest meanwhile, the change may have caused an error. So the loop tries
+        // again, and ignores the error.
         if state_of_manifest(core)? == before {
             return seen.map(|(logs, core)| (core, logs));
         }
     }
 }
 
-/// The path and the length of the manifest. At least one of the two changes with every edit.
+/// The path and the length of the manifest. Every edit changes the path or the length.
 fn state_of_manifest(core: &Core) -> Result<(PathBuf, u64)> {
     let disk = &core.env.machine.disk;
     loop {
@@ -60,9 +61,8 @@ fn state_of_manifest(core: &Core) -> Result<(PathBuf, u64)> {
 
 /// Opens the logs whose commits are not in files of `core`.
 ///
-/// The newest log is opened first, because it may say where the previous log ended. If the newest log says this, the
-/// previous log gets no more commits. So the previous log, which is opened afterwards, already has all of its
-/// commits.
+/// The newest log is opened first, because its header may state where the previous log ends. A log whose end is
+/// stated gets no more commits. So the previous log, which is opened next, has all of its commits already.
 fn open_logs(core: &Core) -> Result<Vec<OpenLog>> {
     let (machine, directory) = (&core.env.machine, &core.env.directory);
     let oldest = core.views.newest().files.oldest_log;

@@ -22,7 +22,7 @@ pub struct CheckpointReport {
     pub files: u64,
     /// The bytes in them.
     pub bytes: u64,
-    /// How many of these bytes were copied because the file system could not share their files.
+    /// How many of these bytes were copied. The other bytes are in files that the two directories share.
     pub copied_bytes: u64,
 }
 
@@ -48,7 +48,7 @@ fn checkpoint_of(
     watch: &Watch<'_>,
 ) -> Result<CheckpointReport> {
     let new = NewDirectory::begin(&core.env.machine.disk, directory)?;
-    // This disk can reach both the directory of the database and the new directory.
+    // `disk` finds both directories: the one of the database and the new one.
     let disk = new.place().disk.clone();
     let Written { version, manifest, mut fresh, .. } = moment.write_rest(new.place(), watch)?;
     let files = moment.files();
@@ -70,8 +70,8 @@ fn checkpoint_of(
         watch.tell(report.bytes, total);
     }
     moment.make_durable(version)?;
-    // If the last step fails and cannot be undone, the copy is complete and needs the new files. In all other cases
-    // `new` removes these files.
+    // If the last step fails and cannot be undone, the checkpoint may be complete and need the new files. So
+    // `fresh` must not remove them. In all other cases `new` removes these files.
     fresh.take_paths();
     new.finish(&manifest)?;
     Ok(report)

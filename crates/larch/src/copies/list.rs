@@ -47,15 +47,17 @@ pub struct StoredFile {
 pub enum Lies {
     /// Beside the list of this backup. No other backup has the file.
     Alone,
-    /// In the directory of backup `backup`, which has copied the file. This may be the backup of the list itself.
-    /// Other backups may share this file, which is an SST.
+    /// The file lies in the directory of backup `backup`, which has copied it. This may be the backup to which the
+    /// list belongs. The file is an SST, and other backups may share it.
     With { backup: u64, id: u64 },
-    /// In the directory `files`. Lists without the feature bit use this directory for the files that backups share.
+    /// The file lies in the directory `files`. If a list does not have the feature bit, the files that it shares
+    /// with other backups are there.
     InFiles { id: u64 },
 }
 
 impl Lies {
-    /// If the file is shared and lies in the directory of a backup: the number of this backup.
+    /// The number of the backup in whose directory the file lies, or `None` if the file is not shared or lies in
+    /// `files`.
     pub fn with(self) -> Option<u64> {
         match self {
             Self::With { backup, .. } => Some(backup),
@@ -181,7 +183,7 @@ fn take(left: &mut &[u8], database: u64) -> Option<BackupList> {
     let names: BTreeSet<&str> = files.iter().map(|file| &*file.name).collect();
     files.iter().try_fold(0u64, |sum, file| sum.checked_add(file.content.bytes))?;
     let number = number.filter(|number| *number < u64::MAX && names.len() == files.len())?;
-    // A backup cannot know files that a later backup has copied.
+    // No file of a backup can lie in the directory of a later backup.
     let is_earlier = |file: &StoredFile| !matches!(file.lies, Lies::With { backup, .. } if backup > number);
     let (version, time) = (Version(version?), Duration::from_secs(seconds?));
     if !files.iter().all(is_earlier) {
@@ -196,9 +198,9 @@ fn take_u64(left: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes))
 }
 
-/// Whether a database would give this name to an SST or a manifest. The number in the name must not be the greatest
-/// one, so that later files can have greater numbers. Such a name never leads out of its directory, even if it comes
-/// from a damaged list.
+/// Whether an SST or a manifest of a database can have this name. The number in the name must not be the greatest
+/// possible number, so that later files can have greater numbers. Such a name never leads out of its directory,
+/// even if it comes from a damaged list.
 fn is_name(name: &str) -> bool {
     let is_written = |number: u64, written: String| number < u64::MAX && written == name;
     if let Some(number) = name.strip_prefix("MANIFEST-") {

@@ -1,5 +1,5 @@
-//! One moment of a database, which a copy will show: a view and a version. A moment has files, which stay until the
-//! copy is done, and rows that are not in files yet. This module does not know where the copy goes.
+//! One moment of a database, which a copy will show. A moment has a version, files, and rows that are not in files
+//! yet. The files stay until the copy is done. This module does not know where the copy goes.
 //!
 //! A database that is open for writing keeps the files of a view as long as anything refers to the view. If the
 //! database is open read-only, a writer in another process may remove a file at any time. Then the copy starts again
@@ -29,7 +29,8 @@ use std::path::Path;
 
 /// The parts of a moment.
 pub struct Moment {
-    /// The database. If the database is open read-only, this is a second read-only database with the newest files.
+    /// The database that is copied. If it is open read-only, this field is another read-only database in the same
+    /// directory, which was opened with the newest files.
     core: Arc<Core>,
     files: Arc<FileSet>,
     rest: Rest,
@@ -51,7 +52,8 @@ pub struct Written {
     pub manifest: String,
     /// The names of the new files, which have the rows that were in no file.
     pub names: Vec<String>,
-    /// All files that were written for the copy. These files are removed again unless the caller takes them out.
+    /// All files that were written for the copy. When this value is dropped, it removes those files that were not
+    /// taken out.
     pub fresh: FreshFiles,
 }
 
@@ -71,9 +73,9 @@ impl Moment {
         loop {
             let view = core.views.newest();
             let visible = core.views.visible();
-            // If the view is still the newest, it has all commits up to this version, and its files have none after
-            // it. An import or a large batch is an exception: it first shows its files and then its version, which
-            // is the next one.
+            // If the view is still the newest view, it has all commits up to `visible`, and its files have no
+            // later commits. There is one exception: an import or a large batch first makes its files visible and
+            // then its version, which is the version after `visible`.
             if core.views.generation() == view.generation {
                 let version = visible.max(view.files.last_version);
                 let rest = Rest::Memory(view.memory.clone(), version);
@@ -111,8 +113,9 @@ impl Moment {
                 version
             }
             Rest::Logs(logs) => {
-                // The writer gives the next numbers to its own files, so the copy uses numbers far away from them.
-                // So even if the copy later replaces the database in a store, no name there gets a second content.
+                // The writer will give the next file numbers to its own files, so the copy uses numbers far away
+                // from these. Even if the copy later replaces the database in a store, no file name there is then
+                // used for two different files.
                 core.writes.new_numbers(number_distance(core.env.machine.random.next_u64()));
                 let (rows, newest) = rows_of_logs(core, &logs, place, watch)?;
                 all.append(rows);
@@ -134,8 +137,8 @@ impl Moment {
         Ok(Written { version, manifest, names, fresh: all.fresh })
     }
 
-    /// The copy has all commits up to `version`. Makes these commits durable in the database itself, too. So a crash
-    /// cannot leave a database that is older than its copy.
+    /// The copy has all commits up to `version`. Makes these commits durable in the database itself, too.
+    /// Otherwise the database could be older than its copy after a crash.
     ///
     /// # Errors
     ///
@@ -147,12 +150,14 @@ impl Moment {
             let sync = |log: &OpenLog| log.file.sync().map_err(|error| Error::io("sync", &log.path, error));
             logs.iter().try_for_each(sync)?;
         }
-        // If reads do not see this version yet, it belongs to an import, which is durable before it becomes visible.
+        // If reads do not see `version` yet, it is the version of an import. An import is durable before it
+        // becomes visible.
         core.make_durable(version.min(core.views.visible()))
     }
 
-    /// Whether a copy of this moment that failed with `error` has to start again. This is so if a writer in another
-    /// process has removed one of its files, and the newest manifest no longer names this file.
+    /// A copy of this moment has failed with `error`: whether the copy has to start again with a newer moment. It
+    /// has to if a writer in another process has removed a file of the moment, and the newest manifest does not
+    /// name this file.
     pub fn is_outdated(&self, error: &Error) -> bool {
         let (env, files) = (&self.core.env, &self.files);
         let is_of_moment = |file: &&Path| env.options.read_only && files.has_file_at(file);
@@ -180,7 +185,7 @@ fn rows_of_logs(core: &Arc<Core>, logs: &[OpenLog], place: &Place, watch: &Watch
     }
     let listed = list(&**disk, &place.directory)?;
     let recovered = replay(core, &place.directory, &listed, place)?;
-    // The copied logs are removed, because the copy of the database must not have any log.
+    // The logs that were copied to `place` are removed, because the copy of the database must not have any log.
     for path in logs.iter().map(|log| log_path(&place.directory, log.number)) {
         disk.remove(&path).map_err(|error| Error::io("remove", &path, error))?;
     }

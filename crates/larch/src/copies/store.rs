@@ -10,8 +10,8 @@
 //! files/00000024-9-<id>.sst          SSTs of lists without the feature bit
 //! ```
 //!
-//! Invariant: a file that a list names exists and does not change as long as any list names it. A directory without
-//! a list is no backup. Such a directory stays as long as it has files of other backups.
+//! Invariant: a file that a list names exists and does not change as long as any list names it. A directory
+//! without a list is no backup. A directory without a list stays as long as it has files of other backups.
 
 use super::list::{BackupList, Lies};
 use crate::base::error::{Error, Result};
@@ -51,7 +51,7 @@ pub enum Found {
     Damaged(Error),
     /// A backup whose list a newer release has written.
     Newer(Error),
-    /// What is left of a backup that was not finished, or whose removal was not finished.
+    /// Files of a backup without a list: the backup was not finished, or its removal was not finished.
     Unfinished,
 }
 
@@ -69,8 +69,8 @@ impl Found {
 pub type AllFound = BTreeMap<u64, Found>;
 
 impl Store {
-    /// The directory at this path, which need not exist. If the directory exists, this value goes on using it even
-    /// if another directory gets the path later.
+    /// The directory at the path `directory`, which may not exist yet. If the directory exists, this value always
+    /// uses this directory, even if the directory is moved and another one gets the path.
     ///
     /// # Errors
     ///
@@ -191,8 +191,8 @@ impl Store {
         };
         for (number, _) in found.iter().filter(|(_, found)| matches!(found, Found::Unfinished)) {
             let directory = self.directory_of(*number);
-            // The files are removed below. Before that, it must be durable that the list is gone: otherwise a crash
-            // could bring the list back without its files.
+            // The removal of the list must be durable before the files are removed below. Otherwise a crash could
+            // bring the list back without its files.
             self.sync_dir(&directory)?;
             let named = named.get(&directory);
             self.remove_of(&directory, &|name| is_useless(named, name))?;
@@ -229,8 +229,9 @@ impl Store {
         useless.try_for_each(|name| self.remove(&directory.join(name)))
     }
 
-    /// For the directory of an unfinished backup in a store: whether no more files can appear in it. This is certain
-    /// if a later backup was made so long ago that no request from before it can still be under way.
+    /// Whether no more files can appear in the directory of the unfinished backup `number`, which is in a store.
+    /// This is certain if a later backup was made so long ago that no earlier request to the store can still be
+    /// under way.
     fn is_settled(&self, number: u64, found: &AllFound) -> bool {
         let later = found.range(number + 1..).filter_map(|(_, found)| found.list());
         later.map(|list| list.time.saturating_add(LATEST_REQUEST)).any(|until| until < self.clock.wall())
@@ -264,8 +265,8 @@ impl Store {
         self.disk.rename(&new, &path).map_err(|error| Error::io("rename", &new, error))?;
         let synced = self.sync_dir(&directory);
         if synced.is_err() {
-            // The list gets its temporary name back. So the backup does not exist, and the returned error is true.
-            // If this rename fails, too, the next backup sees which of the two names the list has.
+            // The list gets its temporary name back, so that the backup does not exist, as the returned error
+            // says. If this second rename also fails, the next backup sees which of the two names the list has.
             self.disk.rename(&path, &new).ok();
         }
         synced
@@ -315,6 +316,6 @@ impl Store {
 /// The number in the directory name of a backup.
 fn number_of(name: &str) -> Option<u64> {
     let number: u64 = name.strip_prefix(BACKUP)?.parse().ok()?;
-    // The greatest number is refused, so that the next backup always has a greater number.
+    // The greatest possible number is refused, so that the next backup can always have a greater number.
     (number < u64::MAX && format!("{BACKUP}{number}") == name).then_some(number)
 }

@@ -1,11 +1,12 @@
 //! The background work of one open database. This module wakes jobs in the pool of threads, lets threads wait for
 //! the progress of jobs, and ends jobs. It does not know what the jobs do.
 //!
-//! A sync that commits wait for is urgent. Flushes and syncs of a growing log have high priority, compactions have
-//! normal priority, and other work has low priority. The drop of the last handle ends the work: it stops the jobs,
-//! and waits for the jobs that are still running. But a thread on [`Duty`] must not wait, because a job may be
-//! waiting for this thread. If the last handle is dropped on such a thread, the pool does the rest of the close in
-//! the background. If an open finds the directory locked, it waits for such closes in the same process.
+//! If commits wait for a sync, this sync is urgent. Flushes and syncs of a growing log have high priority,
+//! compactions have normal priority, and other work has low priority. The drop of the last handle ends the work:
+//! it stops the jobs, and waits for the jobs that are still running. But some threads are on [`Duty`]: a job may
+//! be waiting for such a thread, so the thread must not wait for jobs. If the last handle is dropped on such a
+//! thread, the pool does the rest of the close in the background. If an open in the same process then finds the
+//! directory locked, it waits until these closes have ended.
 //!
 //! This module is thread-safe. No lock is held while a job is polled, or while a thread waits for a job.
 
@@ -36,7 +37,7 @@ pub struct Background {
     progress: Condvar,
     progress_count: Mutex<u64>,
     closing: AtomicBool,
-    /// Work that failed and will be tried again.
+    /// Background work that failed and has not succeeded since then.
     pub troubles: Troubles,
     /// Commits that wait.
     pub stalls: Stalls,
@@ -64,7 +65,7 @@ pub struct Workers {
 /// The jobs of a follower.
 #[derive(Debug)]
 pub struct FollowWorkers {
-    /// The job that looks at what the writer has done.
+    /// The job that looks at what the followed writer has done.
     pub look: Box<dyn Worker>,
     /// The job that shows new files of the writer.
     pub show: Box<dyn Worker>,
@@ -97,7 +98,7 @@ impl Background {
         self.workers.get().into_iter().flat_map(|workers| workers.all()).chain(following)
     }
 
-    /// After this time, wakes the job that looks at what the writer of a followed database has done.
+    /// After `time`, wakes the job that looks at what the followed writer has done.
     pub fn wake_look_after(&self, time: Duration) {
         if let Some(workers) = self.follow.get() {
             workers.look.wake_after(time);
@@ -135,13 +136,13 @@ impl Background {
         }
     }
 
-    /// How often background work has made progress so far.
+    /// How many times background work has reported progress so far.
     pub fn progress_seen(&self) -> u64 {
         *self.progress_count.lock()
     }
 
-    /// Waits until work has made progress since `seen`, until `is_stopped` returns true, or until the database is
-    /// closing.
+    /// Waits until background work has reported progress more often than the caller has `seen`. Also returns if
+    /// `is_stopped` returns true, or if the database is closing.
     pub fn wait_progress(&self, seen: u64, is_stopped: impl Fn() -> bool) {
         let mut count = self.progress_count.lock();
         while *count == seen && !is_stopped() && !self.is_closing() {
@@ -149,7 +150,7 @@ impl Background {
         }
     }
 
-    /// Wakes the flush job, because there may be a memtable to flush.
+    /// Wakes the flush job, because a memtable may have been frozen, which has to be flushed.
     pub fn wake_flush(&self) {
         if let Some(workers) = self.workers.get() {
             workers.flush.wake();
@@ -184,7 +185,7 @@ impl Background {
         }
     }
 
-    /// After this time, wakes the job that looks at what compaction workers have done.
+    /// After `time`, wakes the job that looks at what compaction workers have done.
     pub fn wake_offers_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
             workers.offers.wake_after(time);
@@ -198,7 +199,7 @@ impl Background {
         }
     }
 
-    /// After this time, wakes the idle job. If nothing was written meanwhile, that job closes the log and the
+    /// After `time`, wakes the idle job. If nothing was written meanwhile, the idle job closes the log and the
     /// manifest.
     pub fn wake_idle_after(&self, time: Duration) {
         if let Some(workers) = self.workers.get() {
@@ -221,16 +222,16 @@ impl Background {
         }
     }
 
-    /// On a machine without threads, polls those compaction jobs that are not being polled. A compaction calls this
-    /// before its install. So in a simulation, too, compactions begin and end while another compaction runs.
+    /// On a machine without threads, polls the other compaction jobs. A compaction calls this before its install.
+    /// So in a simulation, compactions begin and end while another compaction runs, as they do with real threads.
     pub fn let_others_compact(&self) {
         if let Some(workers) = self.workers.get() {
             workers.compact.iter().for_each(|worker| worker.drive());
         }
     }
 
-    /// Polls the jobs on this thread if no other thread will do it. No other thread does it on a simulated machine,
-    /// or if the system refuses threads.
+    /// Polls the jobs on this thread if no other thread will poll them. This is so on a simulated machine, and on
+    /// a system that refuses to start threads.
     pub fn drive(&self) {
         for worker in self.all() {
             worker.drive();
@@ -250,7 +251,7 @@ impl Background {
     }
 }
 
-/// A close that goes on in the background until this value is dropped. It ends when this value is dropped.
+/// Stands for a close that goes on in the background. The close has ended when this value is dropped.
 #[derive(Debug)]
 pub struct BackgroundClose(());
 

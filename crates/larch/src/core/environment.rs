@@ -23,7 +23,8 @@ use std::path::PathBuf;
 pub struct Environment {
     /// The disk, the clock, the randomness and the threads.
     pub machine: Machine,
-    /// The same machine, but its disk closes the log and the manifest while nothing is written to them.
+    /// A copy of `machine` for the log and the manifest: its disk closes these files while nothing is written to
+    /// them.
     pub log_machine: Machine,
     /// The disk of `log_machine`.
     pub log_disk: Arc<RestingDisk>,
@@ -79,13 +80,13 @@ impl Environment {
         }
     }
 
-    /// Calls `event` and reports the result to the hook of the database.
+    /// Reports the event that `event` returns to the event hook of the database.
     pub fn report(&self, event: impl FnOnce() -> Event) {
         self.options.events.report(event);
     }
 
-    /// Fails in a forked child process. This must be called before a lock is taken: another thread may have held the
-    /// lock when the process was forked. No thread of the child would ever release this lock.
+    /// Fails in a forked child process. Callers use this before they take a lock. If another thread held the lock
+    /// when the process was forked, no thread of the child would ever release it.
     ///
     /// # Errors
     ///
@@ -95,25 +96,25 @@ impl Environment {
     }
 }
 
-/// What was written since the database was opened, by cause.
+/// Counts of what was written since the database was opened, for each cause.
 #[derive(Debug, Default)]
 pub struct WriteCounts {
     pub log: AtomicU64,
     pub flush: AtomicU64,
     pub compaction: AtomicU64,
     pub import: AtomicU64,
-    /// How many files were moved down a level without being rewritten.
+    /// How many files were moved to a deeper level without being rewritten.
     pub trivial_moves: AtomicU64,
     pub compactions: AtomicU64,
     pub flushes: AtomicU64,
-    /// How often a manifest that had grown too much could not be replaced by a new one. Each later install tries
+    /// How often the manifest had grown too much and a new one could not be written. Each later install tries
     /// again.
     pub failed_renewals: AtomicU64,
-    /// For how long commits were slowed down in all, in nanoseconds.
+    /// The sum of the times for which commits were slowed down, in nanoseconds.
     pub slowed_nanos: AtomicU64,
 }
 
-/// Memory that writes need for a while, by purpose. Memory that is needed all the time is counted elsewhere.
+/// Memory that is needed only while something is written, for each purpose.
 #[derive(Debug)]
 pub struct WorkMemory {
     /// Memory of files that are being built, and of their range erases.
@@ -131,7 +132,8 @@ pub struct WorkMemory {
 }
 
 impl WorkMemory {
-    /// Starts with no memory in use. Half of the memory for work is for reading pages.
+    /// Starts with no memory in use. Compactions may use half of [`Options::work_bytes`] for the pages that they
+    /// read.
     fn new(options: &Options) -> Self {
         Self {
             builders: Arc::default(),

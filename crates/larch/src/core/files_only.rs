@@ -1,6 +1,6 @@
-//! Databases that only show files. Such databases have no lock, no log and no threads. Such databases are used for
-//! reads beside a writer, for copies, and for files that are built without a database. This module does not know
-//! which files a database has.
+//! Databases that only show files. Such a database has no lock, no log and no threads. It is used to read beside a
+//! writer, to make copies, and to build files outside of a database. This module does not know which files a
+//! database has.
 
 use super::Core;
 use super::environment::Environment;
@@ -16,9 +16,9 @@ use pages::PageCache;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A machine like `machine`, whose disk keeps using the directory that is at the path `directory` now. If that
-/// directory is moved, the disk finds it at its new path. If another directory is later put at the path, the disk
-/// does not use it. If the path has no directory, returns a copy of `machine`.
+/// A machine like `machine`, but its disk always uses the directory that has the path `directory` now. If this
+/// directory is moved, the disk finds it at its new path. If another directory gets the old path, the disk does
+/// not use it. If no directory has the path now, returns a copy of `machine`.
 ///
 /// # Errors
 ///
@@ -31,7 +31,7 @@ pub fn hold(machine: &Machine, directory: &Path) -> Result<Machine> {
     }
 }
 
-/// What opens the files of the database in `directory`.
+/// Returns the value that opens the files of the database in `directory`.
 pub fn opener(machine: &Machine, directory: &Path, options: &Options, cache: Arc<PageCache>) -> FileOpener {
     FileOpener {
         directory: directory.to_owned(),
@@ -68,16 +68,16 @@ pub fn open_empty(machine: Machine, directory: PathBuf, options: Options) -> Res
     machine.threads.start().map_err(|error| Error::NoThreads(error.to_string()))?;
     let cache = PageCache::new(options.cache_bytes, options.open_files, sst::validate);
     let opener = opener(&machine, &directory, &options, cache);
-    // Files that are built without a database get random, different names. If two files had the same name and one
-    // was copied over the other, a file that a database shares could change.
+    // Files that are built without a database get random, different names. Otherwise somebody could copy such a
+    // file over another file with the same name, and a database may share this other file.
     let mut files = FileSet::new(machine.random.next_u64());
     files.next_number = number_distance(machine.random.next_u64());
     Ok(show_files(machine, directory, Options { read_only: true, ..options }, opener, files))
 }
 
-/// Opens the newest files of the database of `core`, which is open read-only, as another database. The other
-/// database has unused numbers for new files. The other database writes new files for the release for which `core`'s
-/// database was written.
+/// Opens the newest files of the database of `core`, which is open read-only, as another database. The new
+/// database gives its own files numbers that nobody has used. It writes files for the same release for which the
+/// database of `core` was written.
 ///
 /// # Errors
 ///

@@ -5,13 +5,15 @@
 //! write buffer   ├──────────── frozen, being flushed ────────────┼── commits meanwhile ──┼── as much again ──┤
 //! ```
 //!
-//! The more rows each flush writes, the fewer bytes compactions write. But during a flush, commits need room in the
-//! write buffer. So memtables are frozen when the free part of the write buffer is twice as large as what commits
-//! write during a flush. The free part is twice as large because commits are slowed down when half of it is used,
-//! see [`super::pace`]. Memtables always get at least half of the write buffer, so that the largest batch has room.
-//! Memtables get at most three quarters, so that room is left if many commits come at once after a quiet time.
+//! The more rows each flush writes, the fewer bytes compactions write. But during a flush, commits need room in
+//! the write buffer. So memtables are frozen when the free part of the write buffer is still twice as large as the
+//! rows that commits write during a flush. It has to be twice as large because commits are slowed down when half
+//! of it is used, see [`super::pace`]. Memtables always get at least half of the write buffer, so that the largest
+//! batch has room. Memtables get at most three quarters, so that room is left if many commits come at once after a
+//! quiet time.
 //!
-//! This module is thread-safe. The numbers are hints, and a commit may see a number late.
+//! This module is thread-safe. The numbers here are only estimates, so it does not matter if a thread sees an old
+//! number.
 
 use os::sync::atomic::{AtomicU64, Ordering};
 
@@ -36,7 +38,7 @@ impl Fill {
     }
 
     /// Notes that commits wrote `written_bytes` to memtables while a flush wrote `flushed_bytes`. If commits wrote
-    /// more than in the flushes before, this counts at once; if they wrote less, it counts gradually.
+    /// more than during earlier flushes, the estimate rises at once. If they wrote less, it falls step by step.
     pub fn note_flush(&self, flushed_bytes: u64, written_bytes: u64) {
         let before = self.written.load(Ordering::Relaxed);
         let now = (written_bytes.saturating_mul(1000) / flushed_bytes.max(1)).min(1000);

@@ -12,15 +12,15 @@ use std::collections::VecDeque;
 /// The state of one follower.
 #[derive(Debug)]
 pub struct Following {
-    /// The lease that keeps all files that the follower shows. The lease exists if leases are used and this process
-    /// can make one.
+    /// The lease, which tells the writer to keep all files that the follower shows. `None` if leases are not used,
+    /// or if this process could not make one.
     lease: Option<Lease>,
-    /// Whether the follower also follows the logs.
+    /// Whether the follower shows the commits in the logs, too, and not only files.
     pub with_log: bool,
     /// What the follower has read so far.
     pub state: Mutex<State>,
-    /// A thread holds this lock while it loads pages of new files and shows the files. So only one thread at a time
-    /// does this.
+    /// A thread that loads pages of new files and then shows these files holds this lock meanwhile. So only one
+    /// thread at a time does this.
     pub switching: Mutex<()>,
 }
 
@@ -34,15 +34,16 @@ pub struct State {
     pub log: Option<LogTail>,
     /// The file set that readers see.
     pub shown: ShownFiles,
-    /// A newer file set, which will be shown next.
+    /// A newer file set, which readers will see next.
     pub next: Option<ShownFiles>,
     /// Whether a read of the manifest or the logs has failed. Then everything has to be opened again.
     pub is_broken: bool,
-    /// The file sets that readers may still use, the oldest first.
+    /// The file sets that readers may still use, and the one that will be shown next, ordered by age: the oldest
+    /// is the first.
     in_use: VecDeque<(Position, Weak<FileSet>)>,
 }
 
-/// A file set, and the position in the manifest that has led to this file set.
+/// A file set, and the position in the manifest up to which the manifest describes this file set.
 #[derive(Clone, Debug)]
 pub struct ShownFiles {
     pub position: Position,
@@ -50,7 +51,7 @@ pub struct ShownFiles {
 }
 
 impl Following {
-    /// Begins to follow. `files` is the file set that `manifest` has now.
+    /// Begins to follow. `files` is the file set that `manifest` describes now, and readers see it first.
     pub fn new(lease: Option<Lease>, with_log: bool, manifest: ManifestTail, files: Arc<FileSet>) -> Self {
         let shown = ShownFiles { position: manifest.position(), files };
         let in_use = VecDeque::from([(shown.position, Arc::downgrade(&shown.files))]);
@@ -69,7 +70,8 @@ impl Following {
     ///
     /// Fails if the lease cannot be written. If writing fails, the writer keeps more files than necessary.
     pub fn renew_lease(&self, state: &mut State) -> Result<()> {
-        // The newest file set in the queue is `shown` or `next`, so at least one file set stays in the queue.
+        // The last file set in the queue is `shown` or `next`, which is in use. So at least one file set stays in
+        // the queue.
         while state.in_use.front().is_some_and(|(_, files)| files.strong_count() == 0) {
             state.in_use.pop_front();
         }
@@ -81,7 +83,7 @@ impl Following {
 }
 
 impl State {
-    /// Makes the current file set of the manifest the next one to show.
+    /// Makes the file set that the manifest describes now the one that will be shown next.
     pub fn prepare_next(&mut self) -> ShownFiles {
         let next = ShownFiles { position: self.manifest.position(), files: Arc::new(self.manifest.files().clone()) };
         self.in_use.retain(|(_, files)| files.strong_count() > 0);

@@ -10,8 +10,8 @@ use os::Duty;
 use os::sync::Arc;
 use pages::{Admit, Reason, Session};
 
-/// All handles of a database, of its tables, and its batches and snapshots share this value. The shared value holds
-/// the core, whose background work ends when the last handle is dropped.
+/// All handles of a database and of its tables share this value, and so do its batches and snapshots. This value
+/// holds the core of the database. When the last of them is dropped, the background work of the core ends.
 #[derive(Debug)]
 pub struct DatabaseHandle(Option<Arc<Core>>);
 
@@ -41,7 +41,8 @@ impl Drop for DatabaseHandle {
         let threads = core.env.machine.threads.clone();
         if Duty::is_taken() && threads.are_real() {
             *core.closing.lock() = Some(BackgroundClose::begin());
-            // Even if no background work runs, the rest of the close may need a lock that this thread holds.
+            // The close must not go on in this thread, even if no background work runs: it may need a lock that
+            // this thread holds.
             threads.hand_over(Box::new(move || drop(core)));
         } else {
             core.background.join();
@@ -54,15 +55,15 @@ impl Drop for DatabaseHandle {
 pub struct TableHandle {
     /// The database.
     pub handle: Arc<DatabaseHandle>,
-    /// What was known about the table when the handle was made. Id, name and column groups never change.
-    /// [`TableHandle::info`] returns the current values of everything else.
+    /// What was known about the table when the handle was made. The id, the name and the column groups of a table
+    /// never change. What can change may be out of date here; [`TableHandle::info`] returns the current values.
     pub identity: Arc<TableInfo>,
-    /// Which pages that this handle reads are admitted to the cache.
+    /// Which of the pages that this handle reads are put into the cache.
     pub admit: Admit,
 }
 
 impl TableHandle {
-    /// A handle of the table `identity`. The cache admits all pages that this handle reads.
+    /// A handle of the table `identity`. All pages that this handle reads are put into the cache.
     pub fn new(handle: Arc<DatabaseHandle>, identity: Arc<TableInfo>) -> Self {
         Self { handle, identity, admit: Admit::Keep }
     }
@@ -83,7 +84,7 @@ impl TableHandle {
         self.core().views.table_info(self.identity.id).unwrap_or_else(|| self.identity.clone())
     }
 
-    /// Checks that the table belongs to the database of `handle`.
+    /// Checks that the table belongs to the database that `handle` is a handle of.
     ///
     /// # Errors
     ///

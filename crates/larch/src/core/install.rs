@@ -9,8 +9,9 @@
 //! | not installed: an edit was refused, or the manifest could not be written and was cut back | are removed | an error; it may be tried again |
 //! | unknown: the manifest could not be synced | stay, the next open decides | [`Error::OutcomeUnknown`]; writes are refused |
 //!
-//! As soon as the manifest has the edits, the install succeeds, whatever happens later. If an overgrown manifest
-//! cannot be replaced by a new one, or a file cannot be removed, the next install and the next open try this again.
+//! As soon as the manifest has the edits, the install has succeeded, even if a later step fails. If an overgrown
+//! manifest cannot be replaced by a new one, or a file cannot be removed, the next install and the next open try
+//! this again.
 
 use crate::base::error::{Error, Result};
 use crate::core::{Core, StopOnPanic};
@@ -22,18 +23,18 @@ use os::sync::Arc;
 use os::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// [`Core::release_replaced_view`] looks this many times whether other threads still hold the view, and waits this
-/// long between two looks.
+/// [`Core::release_replaced_view`] looks `RELEASE_LOOKS` times whether other threads still hold the old view, and
+/// waits `RELEASE_WAIT` between two looks.
 const RELEASE_LOOKS: u32 = 50;
 const RELEASE_WAIT: Duration = Duration::from_micros(100);
 
 impl Core {
     /// Makes `edits` durable, and then makes them visible, together with the change that `change` makes to the
-    /// memtables. `fresh` has the files that were written for these edits and that the edits add.
+    /// memtables. `fresh` has the new files that the edits add.
     ///
     /// # Errors
     ///
-    /// The table at the top of this file lists the errors.
+    /// The description of this module, at the top of the file, lists the errors in a table.
     pub fn install(&self, edits: &[Edit], fresh: FreshFiles, change: impl FnOnce(&mut View)) -> Result<()> {
         let outcome = {
             let mut manifest = self.writes.manifest.lock();
@@ -54,10 +55,10 @@ impl Core {
         self.release_replaced_view();
     }
 
-    /// Waits a short time until no other thread holds the view before the newest view, and then releases that view.
-    /// So it is this thread that frees the memtables of the old view and removes the old files, which takes
-    /// milliseconds. Otherwise a commit or a read would have to do this work if it happened to be the last to
-    /// release the view. If a reader holds the view for long, this thread does not wait for it.
+    /// Releases the old view, which the newest view has replaced. First waits a short time until no other thread
+    /// holds the old view. The last thread that releases the old view has to free its memtables and remove its old
+    /// files, which takes milliseconds. With the wait, this is mostly the present thread, and not a commit or a
+    /// read. If a reader holds the old view for long, this thread does not wait for it.
     fn release_replaced_view(&self) {
         let Some(view) = self.views.take_replaced() else { return };
         for _ in 0..RELEASE_LOOKS {
@@ -81,7 +82,7 @@ impl Core {
         mut fresh: FreshFiles,
         change: impl FnOnce(&mut View),
     ) -> Result<()> {
-        // After a panic in this function, nobody knows what the manifest contains.
+        // After a panic in this function, it is unknown what the manifest contains, so writes are refused.
         let _guard = StopOnPanic::new(self);
         let outcome = self.write_edits(manifest, edits, &mut fresh, change);
         self.env.opener.forget_early(edits.iter().filter_map(Edit::added_number));
@@ -112,8 +113,8 @@ impl Core {
         for edit in edits {
             files.apply(edit, &self.env.opener, &mut removed).map_err(|why| log.refused(why))?;
         }
-        // From here on the manifest may name the new files, so they are not removed. The new files become fresh
-        // files again only if the commit has certainly left the manifest unchanged.
+        // The next step may write the names of the new files to the manifest, so `fresh` must not remove these
+        // files any more. `fresh` gets them back only if the manifest has certainly stayed unchanged.
         let paths = fresh.take_paths();
         match log.commit(edits) {
             EditsOutcome::Durable => {}

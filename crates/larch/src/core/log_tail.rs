@@ -7,8 +7,8 @@
 //!   memory   set of 17     set of 23
 //! ```
 //!
-//! The version of each commit is one greater than that of the commit before it. If a version is in no log, it
-//! belongs to a change of tables in the manifest.
+//! Each commit has a version that is one greater than the version of the commit before it. If no log has a commit
+//! with some version, this version belongs to a change of tables, which is in the manifest.
 //!
 //! A tail is used by one thread at a time.
 
@@ -29,11 +29,11 @@ use std::path::Path;
 pub struct LogTail {
     /// The logs without gaps, the oldest first.
     logs: Vec<TailedLog>,
-    /// The index in `logs` of the log that is being read.
+    /// The log that is being read, as an index of `logs`.
     at: usize,
     /// The version of the newest commit that was applied.
     newest: Version,
-    /// A commit that was read but may not be applied yet.
+    /// A commit that was read from a log but must not be applied yet.
     held: Option<(Version, BatchOps)>,
     rows: Arc<RowMemory>,
 }
@@ -44,12 +44,12 @@ struct TailedLog {
     previous: Option<Previous>,
     reader: LogReader,
     memory: Arc<MemSet>,
-    /// Whether this log is known to end before the end that the next log states.
+    /// Whether it was found that this log ends before the end that the next log states for it.
     is_short: bool,
 }
 
 impl TailedLog {
-    /// `end` is the end of this log as the next log states it, if a next log exists.
+    /// If a next log exists, `end` is the end that it states for this log.
     fn open(
         disk: &dyn Disk,
         directory: &Path,
@@ -62,7 +62,8 @@ impl TailedLog {
     }
 }
 
-/// Whether a log could be linked to the logs that are followed.
+/// Whether a log could be linked to the logs that are already followed. Two logs are linked if the later one names
+/// the earlier one as the log before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linked {
     /// The log was linked, or it has nothing to read yet.
@@ -72,8 +73,9 @@ pub enum Linked {
 }
 
 impl LogTail {
-    /// Opens those of the logs `numbers` whose rows are not in files. `numbers` ascend. `oldest` is the first such
-    /// log, as the manifest says. Returns `None` if this oldest log does not exist.
+    /// Opens the logs whose rows are not in files. `numbers` are the numbers of all logs, in ascending order.
+    /// According to the manifest, `oldest` is the first log whose rows are not in files. Returns `None` if the log
+    /// `oldest` does not exist.
     ///
     /// # Errors
     ///
@@ -112,14 +114,15 @@ impl LogTail {
                 Err(error) => return Err(error),
             };
             let Some(previous) = log.previous else {
-                // Either the beginning of this log is still being written, or it is the first log of another writer.
+                // This log does not name a log before it. Either its beginning is still being written, or another
+                // writer has begun it as its first log.
                 return Ok(if log.reader.has_begun() { Linked::Gap } else { Linked::Yes });
             };
             found.push(log);
             next = previous.number;
         }
-        // If the found logs follow a linked log that is not the last one, the linked logs after it never began. So
-        // they have no commits and are dropped.
+        // The first of the found logs names a log before it. If this is a linked log but not the last one, the
+        // linked logs after it have never begun. They have no commits and are dropped.
         let unused = self.logs.iter().rev().take_while(|log| !found.is_empty() && log.number > next).count();
         let kept = self.logs.len() - unused;
         let is_linked = found.is_empty() || kept.checked_sub(1).is_some_and(|last| self.logs[last].number == next);
@@ -129,7 +132,8 @@ impl LogTail {
         self.logs.truncate(kept);
         self.at = self.at.min(kept.saturating_sub(1));
         if !found.is_empty() {
-            // The log that was the last one until now has ended. The logs after it may prove more than before.
+            // The log that was the last one has ended now. The newly linked logs may prove that more of it was
+            // durable, so this has to be checked again.
             self.logs.iter_mut().for_each(|log| log.is_short = false);
         }
         self.logs.extend(found.into_iter().rev());
@@ -147,7 +151,7 @@ impl LogTail {
             match LogReader::open(disk, &log_path(directory, number), None) {
                 Ok(log) if log.has_begun() => return self.link(disk, directory, number),
                 Ok(_) => {}
-                // This log had not begun, or was removed because its rows are in files.
+                // This log was removed meanwhile: it had not begun, or its rows are in files.
                 Err(error) if is_gone(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -155,7 +159,7 @@ impl LogTail {
         Ok(Linked::Yes)
     }
 
-    /// Finds out how long the logs are now. Until the next call, nothing is read beyond these lengths.
+    /// Asks for the present lengths of the logs. Until the next call, nothing after these lengths is read.
     ///
     /// # Errors
     ///
@@ -164,10 +168,11 @@ impl LogTail {
         self.logs.iter_mut().skip(self.at).try_for_each(|log| log.reader.look_again())
     }
 
-    /// Puts commits into the memory sets, in the order of their versions, up to version `most`. Applying stops
-    /// before a gap, which is a version that no log has. Applying goes on after the gap in two cases: all versions
-    /// of the gap are up to `known` and so in files, or `may_skip` says that the manifest was read since. Returns
-    /// the version of the newest applied commit. The memory sets have every commit of the logs up to this version.
+    /// Applies commits, in the order of their versions, up to version `most`: puts their rows into the memory
+    /// sets. If no log has some versions, they form a gap, and commits after the gap are applied only in two
+    /// cases. Either all versions of the gap are at most `known`, and so in files. Or `may_skip` is true: the
+    /// caller has read the manifest after the commit was read. Returns the version of the newest applied commit.
+    /// The memory sets have every commit of the logs up to this version.
     ///
     /// # Errors
     ///
@@ -198,9 +203,8 @@ impl LogTail {
             let end = log.reader.end();
             match self.logs.get(self.at + 1).and_then(|next| next.previous) {
                 Some(previous) if end >= previous.end.at => self.at += 1,
-                // The log had all its commits before the next log began, and the caller has looked at the length of
-                // the log since then. So the missing commits are lost, and the commits of the next log cannot be
-                // shown.
+                // When the next log began, this log had all its commits, and its length was read after that. So
+                // its missing commits are lost, and the commits of the next log must not be shown.
                 Some(_) => {
                     self.check_never_synced(end)?;
                     break;
@@ -211,9 +215,9 @@ impl LogTail {
         Ok(self.newest)
     }
 
-    /// Called if the log that is being read ends at `end`, before the end that the next log states. Checks that
-    /// nothing proves that the missing part was ever synced. Without a proof, the machine must have lost power, so
-    /// both the missing commits and the commits of the next log are lost.
+    /// The log that is being read ends at `end`, before the end that the next log states. This checks that nothing
+    /// proves that the missing part was ever synced. If nothing proves it, the machine must have lost power. Then
+    /// the missing commits are lost, and so are the commits of the next log.
     ///
     /// # Errors
     ///

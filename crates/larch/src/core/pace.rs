@@ -2,9 +2,9 @@
 //! rate. This module does not wait, and does not know what background work does.
 //!
 //! The allowed rate limits all writers together. If the writers stay below this rate, they never wait. If the
-//! writers exceed the rate, each commit waits some microseconds. Each further step that background work falls behind
-//! divides the rate by the same factor. So the writers slow down to the rate of background work before its backlog
-//! reaches the limit.
+//! writers exceed the rate, each commit waits some microseconds. The rate falls by the same factor each time that
+//! background work falls behind by a further step. So the writers slow down to the rate of background work before
+//! its backlog reaches the limit.
 //!
 //! This module is thread-safe.
 
@@ -19,18 +19,19 @@ const FAST: f64 = (256 << 20) as f64;
 /// The rate can be halved this many times, down to 1 MiB a second.
 const HALVINGS: f64 = 8.0;
 
-/// The longest wait of one commit. If a large batch should wait longer, later commits wait for the remaining time.
+/// The longest wait of one commit. If a large batch would have to wait longer, later commits wait for the rest of
+/// this time.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// The time from which on the next slowed commit may proceed. All writers share it.
+/// The time before which the next slowed commit must not go on. All writers share it.
 #[derive(Debug, Default)]
 pub struct Pace {
     next_nanos: AtomicU64,
 }
 
 impl Pace {
-    /// Reserves the next `time` for the caller's commit. Returns how long the caller has to wait until the times of
-    /// earlier commits are over.
+    /// Reserves a time span of length `time` for the caller's commit, after the spans of earlier commits. Returns
+    /// how long the caller has to wait until those earlier spans are over.
     pub fn reserve(&self, now: Duration, time: Duration) -> Duration {
         let (now, time) = (now.as_nanos() as u64, time.as_nanos() as u64);
         // If many writers come at once, the reserved times may reach far into the future. Times beyond this limit
@@ -56,8 +57,8 @@ impl Pace {
 
 /// How long a commit of `bytes` takes at the rate that `view` allows, or `None` if background work is not behind.
 /// The rate falls while the number of files in level 0 grows from `slow_files` to three times as many. During a
-/// flush, the rate also falls while commits fill the second half of the part of the write buffer that is left for
-/// them.
+/// flush, commits have only a part of the write buffer. When they have filled half of this part, the rate begins
+/// to fall, and it falls until the part is full.
 pub fn slowed(view: &View, levels: &LevelOptions, buffer_bytes: u64, bytes: u64) -> Option<Duration> {
     let limit = levels.slow_files as u64;
     let files = share(view.files.tables.most_level0_files() as u64, limit, 3 * limit);
@@ -78,7 +79,7 @@ fn time_of(bytes: u64, behind: f64) -> Option<Duration> {
     (behind > 0.0).then(|| Duration::from_secs_f64(bytes as f64 / rate))
 }
 
-/// The position of `value` between `low` and `high`, from 0 to 1.
+/// How far `value` is on the way from `low` to `high`, as a number from 0 to 1.
 fn share(value: u64, low: u64, high: u64) -> f64 {
     (value.saturating_sub(low) as f64 / (high - low).max(1) as f64).min(1.0)
 }

@@ -1,11 +1,12 @@
 //! Knows which tables have indexes, and which extractor or closure makes the keys of each index. This module does
 //! not know rows.
 //!
-//! The registry agrees with the manifest: an install that changes indexes also updates the registry, under the lock
-//! of the writer. So a commit, which holds this lock, sees all indexes that it has to update.
+//! The registry has the same indexes as the manifest: if an install changes indexes, it also changes the registry,
+//! under the lock of the writer. A commit also holds this lock, so it sees all indexes that it has to update.
 //!
-//! This module is thread-safe. For most tables without indexes, a lookup costs one atomic load. Tables whose ids are
-//! equal modulo 64 share a bit. So the bit alone may suggest that a table has indexes although it has none.
+//! This module is thread-safe. For most tables without indexes, a lookup costs one atomic load. This load looks at
+//! a bit that says whether a table may have indexes. Tables whose ids are equal modulo 64 share a bit. So the bit
+//! of a table may be set although the table has no index.
 
 use crate::base::error::{Error, Result};
 use crate::base::extractors::{BY_CLOSURE, Extractors, IndexKeys};
@@ -43,7 +44,7 @@ pub struct TableIndexes {
 pub struct LiveIndex {
     /// The table that holds the entries of the index.
     pub entries: Arc<TableInfo>,
-    /// What makes the keys of the index, or the reason why nothing makes them.
+    /// The extractor or closure that makes the keys of the index. If there is none, the reason.
     made: Result<Arc<dyn IndexKeys>, String>,
 }
 
@@ -59,7 +60,7 @@ impl Registry {
         registry
     }
 
-    /// Replaces the indexes by those of `files`.
+    /// Replaces all indexes of the registry by the indexes of the file set `files`.
     pub fn renew(&self, files: &FileSet, extractors: &Extractors) {
         let mut tables = self.tables.write();
         if tables.is_empty() && files.tables.indexes().next().is_none() {
@@ -86,10 +87,10 @@ impl Registry {
         }
     }
 
-    /// Returns what makes the keys of an index, or the reason why nothing makes them.
+    /// Returns the extractor or closure that makes the keys of an index. If there is none, returns the reason.
     fn make(&self, index: &IndexInfo, extractors: &Extractors) -> Result<Arc<dyn IndexKeys>, String> {
-        // If the creation of an index failed, its closure may still be here, and another index may have got the same
-        // id.
+        // Whether an index has a closure is decided by its declaration. If the creation of an index failed, its
+        // closure may still be in `closures`, and another index may have the same id now.
         let closures = self.closures.lock();
         match closures.get(&index.id).filter(|_| index.declaration == BY_CLOSURE) {
             Some(keys) => Ok(keys.clone()),
@@ -100,8 +101,8 @@ impl Registry {
         }
     }
 
-    /// Makes `keys` the closure of the index `id`. The caller is about to install this index, and is the only thread
-    /// that changes tables now. Closures of dropped indexes are removed.
+    /// Makes `keys` the closure of the index `id`. The caller will install this index next, and no other thread
+    /// changes tables meanwhile. Closures of dropped indexes are removed.
     pub fn give_closure(&self, id: TableId, keys: Arc<dyn IndexKeys>) {
         let tables = self.tables.read();
         let live: HashSet<TableId> =
@@ -136,7 +137,7 @@ impl Registry {
         self.abandoned.lock().push(id);
     }
 
-    /// One of the indexes that should be dropped, if any should.
+    /// An index that should be dropped, or `None` if no index should be.
     pub fn abandoned(&self) -> Option<TableId> {
         self.abandoned.lock().last().copied()
     }
@@ -186,7 +187,7 @@ impl TableIndexes {
     }
 }
 
-/// The parts of a row of `table` that `keys` need.
+/// The parts of a row of `table` that the given extractors and closures need.
 fn parts_of<'k>(table: &TableInfo, keys: impl Iterator<Item = &'k dyn IndexKeys>) -> PartList {
     let row_parts = table.options.groups.len().max(1);
     let wanted = keys.flat_map(|keys| keys.groups()).filter(|group| **group < row_parts);
@@ -226,8 +227,8 @@ impl LiveIndex {
     ) -> Result<Vec<Vec<u8>>> {
         let made = self.made(table)?;
         let mut keys = Vec::new();
-        // This check hides column groups that a closure did not name. Otherwise the closure would see such a group
-        // in new rows but not in old rows.
+        // A closure gets only the column groups that it has named. Otherwise it would get other groups of new rows
+        // but not of old rows.
         let part = &|group| if made.groups().contains(&group) { part(group) } else { None };
         made.index_keys(key, part, &mut |index_key| keys.push(index_key.to_vec())).map_err(|why| Error::BadRow {
             table: table.name.as_str().into(),

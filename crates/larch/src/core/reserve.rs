@@ -23,12 +23,13 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// A reserve of `bytes`; 0 means no reserve. This call does not look for the file yet.
+    /// A reserve whose file should have `bytes` bytes. 0 means that the database has no reserve. This call does
+    /// not look for the file yet.
     pub fn new(disk: Arc<dyn Disk>, directory: &Path, bytes: u64) -> Self {
         Self { disk, path: directory.join(RESERVE), bytes, is_full: AtomicBool::new(bytes == 0) }
     }
 
-    /// Whether the whole reserve is kept back now.
+    /// Whether the file exists with its full length now.
     pub fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }
@@ -37,8 +38,8 @@ impl Reserve {
     ///
     /// # Errors
     ///
-    /// Fails if the disk is full. If the file cannot be made for another reason, this is no error, and the database
-    /// has no reserve.
+    /// Fails if the disk is full. If the file cannot be made for another reason, the call succeeds, and the
+    /// database has no reserve.
     pub fn fill(&self) -> Result<()> {
         if self.is_full.load(Ordering::Relaxed) {
             return Ok(());
@@ -61,7 +62,7 @@ impl Reserve {
         }
         let made = file.set_len(0).and_then(|()| file.allocate(self.bytes));
         drop(file);
-        // A shorter file would take space that `give_back` does not free.
+        // If the file could not get its full length, it is removed, because `give_back` would not free its space.
         made.inspect_err(|_| self.disk.remove(&self.path).unwrap_or_default())
     }
 

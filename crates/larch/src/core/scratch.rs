@@ -1,15 +1,15 @@
-//! The place for temporary files that only this process reads: the sorted runs of an import and of a new index, and
-//! the writes of a large transaction. Usually this place is the directory of the database. If the disk says that its
-//! files are on another machine, the place is a directory on a disk of this machine. So the bytes do not cross the
-//! network twice. This module does not know what the files contain.
+//! The place for temporary files that only this process reads: the sorted runs of an import and of a new index,
+//! and the writes of a large transaction. Usually this place is the directory of the database. If the disk says
+//! that its files are on another machine, the place is a directory on a disk of this machine. Otherwise the bytes
+//! of temporary files would be sent over the network and back. This module does not know what the files contain.
 //!
 //! ```text
 //! SCRATCH/larch-0123456789abcdef/LOCK             held as long as the database is open here
 //! SCRATCH/larch-0123456789abcdef/00000012-3.sst
 //! ```
 //!
-//! The first use makes the directory, which only this user can read. The first use also removes the directories of
-//! dead processes. Other databases, users and programs may use SCRATCH, too.
+//! When the place is first used, the directory is made, and only this user can read it. At the same time, the
+//! directories of processes that have ended are removed. Other databases, users and programs may use SCRATCH, too.
 //!
 //! This module is thread-safe.
 
@@ -26,15 +26,16 @@ use std::path::{Path, PathBuf};
 const LOCK: &str = "LOCK";
 const PREFIX: &str = "larch-";
 
-/// Making a directory is tried at most this many times. A try fails only if another process takes the new directory
-/// for that of a dead process and removes it.
+/// A process tries at most this many times to make a directory. A try fails only if another process believes that
+/// the new directory is left from a process that has ended, and removes it.
 const ATTEMPTS: u32 = 100;
 
 /// The place for temporary files of one database.
 #[derive(Debug)]
 pub struct Scratch {
     machine: Machine,
-    /// A disk of this machine and a directory on it, if temporary files are not in the directory of the database.
+    /// A disk of this machine, and a directory on it for temporary files. `None` if temporary files are in the
+    /// directory of the database.
     near: Option<(Arc<dyn Disk>, PathBuf)>,
     opener: FileOpener,
     made: Mutex<Option<Arc<ScratchPlace>>>,
@@ -47,9 +48,10 @@ pub struct ScratchPlace {
     pub place: Place,
     /// Opens temporary files for reading.
     pub opener: FileOpener,
-    /// Whether a temporary file can become a file of the database as it is.
+    /// Whether a temporary file is in the directory of the database, so that it can become a file of the database
+    /// without being copied.
     pub is_database: bool,
-    /// The directory, if it is on another disk than the database.
+    /// The directory for temporary files. `None` if this is the directory of the database.
     own: Option<OwnDirectory>,
 }
 
@@ -116,8 +118,8 @@ impl Scratch {
 }
 
 impl ScratchPlace {
-    /// Whether the directory still exists. For the directory of the database this is not checked here, because every
-    /// write checks the lock of the database.
+    /// Whether the directory still exists. If this is the directory of the database, nothing is checked here,
+    /// because every write checks the lock of the database.
     fn is_there(&self) -> bool {
         self.own.as_ref().is_none_or(|own| own.disk.exists(&own.directory.join(LOCK)).unwrap_or(true))
     }
@@ -137,11 +139,12 @@ fn make(machine: &Machine, disk: &Arc<dyn Disk>, parent: &Path) -> io::Result<Ow
                 remove_left(&**disk, parent, &own.directory);
                 return Ok(own);
             }
-            // Another process has removed the directory before this process locked it.
+            // Another process has removed the new directory before this process could lock it, so this is tried
+            // again.
             Ok((_, false)) => {}
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) => last = Some(error),
             Err(error) => {
-                // No other call uses this name. The lock was not taken, or is free again.
+                // No other call uses this directory. This process does not hold its lock.
                 disk.remove(&lock_path).ok();
                 disk.remove_dir(&directory).ok();
                 return Err(error);
@@ -151,8 +154,8 @@ fn make(machine: &Machine, disk: &Arc<dyn Disk>, parent: &Path) -> io::Result<Ow
     Err(last.unwrap_or_else(|| ErrorKind::NotFound.into()))
 }
 
-/// Removes all such directories in `parent` that no process has locked, except `own`. A directory that cannot be
-/// removed stays until another process removes it.
+/// Removes all directories for temporary files in `parent` that no process has locked, except `own`. A directory
+/// that cannot be removed stays until another process removes it.
 fn remove_left(disk: &dyn Disk, parent: &Path, own: &Path) {
     let is_number = |number: &str| number.len() == 16 && number.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_one = |name: &str| name.strip_prefix(PREFIX).is_some_and(is_number);

@@ -1,5 +1,5 @@
-//! The versions that readers use. Compactions keep these versions for the readers. This module does not know what a
-//! version contains.
+//! The versions at which readers read. Compactions keep the rows that these readers see. This module does not know
+//! what a version contains.
 //!
 //! This module is thread-safe.
 
@@ -13,7 +13,7 @@ use std::fmt::{self, Debug};
 #[derive(Default)]
 pub struct Snapshots {
     pinned: Mutex<PinCounts>,
-    /// Is called when the watched readers are gone.
+    /// A function that is called when the watched readers are gone.
     gone: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -25,7 +25,7 @@ struct PinCounts {
     last_count: usize,
     /// The pinned versions before `last`, each with the number of its readers.
     counts: BTreeMap<Version, usize>,
-    /// A compaction waits until no reader reads at this version or at an older one.
+    /// If set, a compaction waits until all readers at this version and at older versions are gone.
     watched: Option<Version>,
 }
 
@@ -40,19 +40,19 @@ impl Debug for Snapshots {
 pub struct PinnedVersion {
     version: Version,
     snapshots: Arc<Snapshots>,
-    /// If the database is open read-only: the view in which the version was seen. The view has to be kept because
-    /// the writer does not know that this version is in use.
+    /// The view in which the version was seen, but only in a read-only database. There the view is kept because
+    /// the writer does not know that a reader uses this version.
     view: Option<Arc<View>>,
 }
 
 impl Snapshots {
-    /// Pins the version that `newest` returns. `newest` is called under the lock. So a list of versions that is made
-    /// at the same time cannot miss this version.
+    /// Pins the version that `newest` returns. `newest` is called under the lock. So if another thread asks for
+    /// the list of pinned versions at the same time, this version cannot be missing in it.
     pub fn pin(self: &Arc<Self>, newest: impl FnOnce() -> Version) -> PinnedVersion {
         self.pin_with(None, newest)
     }
 
-    /// For a read-only database: pins `version` and the `view` that shows it.
+    /// Pins `version`, and keeps the `view` that shows it. Read-only databases use this.
     pub fn pin_in(self: &Arc<Self>, view: Arc<View>, version: Version) -> PinnedVersion {
         self.pin_with(Some(view), || version)
     }
@@ -141,7 +141,7 @@ impl PinnedVersion {
         self.version
     }
 
-    /// If the database is open read-only: a view that shows the version.
+    /// A view that shows the version. `None` if the database is open for writing.
     pub fn view(&self) -> Option<&Arc<View>> {
         self.view.as_ref()
     }

@@ -45,7 +45,7 @@ fn remove_all(disk: &dyn Disk, directory: &Path) -> io::Result<()> {
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
-        // If this fails, the system will remove the temporary files some day.
+        // If the removal fails, the files stay until the system cleans up its directory for temporary files.
         remove_all(&*self.disk, &self.directory).ok();
     }
 }

@@ -1,9 +1,10 @@
 //! What readers of one open database see: the newest view, the newest version, and the pinned versions.
 //!
 //! Invariants:
-//! - A reader takes its view before its version. So every file in the view is older than the version.
-//! - The newest version only grows. A view that replaces another view as a whole comes with the version up to which
-//!   it has every commit ([`Filled`]). Such a view is refused if reads have seen a newer version.
+//! - A reader first takes its view, and then its version. So every file in the view is older than the version.
+//! - The newest version only grows. In a read-only database, a view may be replaced by one that was made from
+//!   newer files and logs ([`Filled`]). Such a view comes with the version up to which it has every commit. It is
+//!   refused if reads have seen a newer version.
 //!
 //! This module is thread-safe. A reader holds the lock of the view only while it increments a reference count.
 
@@ -27,8 +28,8 @@ pub enum Shows {
     Followed,
 }
 
-/// A view, and the newest version up to which the view has every commit. Both are in one value, because the version
-/// is true only for this view.
+/// A view, and the newest version up to which the view has every commit. Both are in one value, because the
+/// version belongs to this view.
 #[derive(Debug)]
 pub struct Filled {
     /// The view.
@@ -42,7 +43,7 @@ pub struct Filled {
 pub struct Behind {
     /// The newest version that reads have seen.
     pub seen: Version,
-    /// The version up to which the refused view has every commit.
+    /// The refused view has every commit up to this version, but not all commits up to `seen`.
     pub filled: Version,
 }
 
@@ -50,12 +51,12 @@ pub struct Behind {
 #[derive(Debug)]
 pub struct Views {
     newest: RwLock<Arc<View>>,
-    /// The view before the newest view, until [`Views::take_replaced`] takes it.
+    /// The view that the newest view has replaced, or `None` after [`Views::take_replaced`] has taken it.
     replaced: Mutex<Option<Arc<View>>>,
-    /// The generation of the newest view. In a read-only database the generation never changes, so that open ranges
-    /// go on reading older files.
+    /// The generation of the newest view: a number that grows when another view becomes the newest. In a read-only
+    /// database this number never changes, so that open ranges go on reading their older files.
     generation: AtomicU64,
-    /// The newest version that reads may see, and the later commits, which are still being applied.
+    /// The newest version that reads see. Commits with later versions are still being applied.
     visible: Visible,
     /// Which commits reads see.
     shows: Shows,
@@ -66,7 +67,7 @@ pub struct Views {
 }
 
 impl Views {
-    /// Begins with `view`, in which reads see the versions up to `visible`.
+    /// Begins with `view` as the newest view. Reads see the versions up to `visible` in it.
     pub fn new(view: View, visible: Version, shows: Shows) -> Self {
         Self {
             generation: AtomicU64::new(view.generation),
@@ -114,8 +115,9 @@ impl Views {
         self.boundaries_without(&[])
     }
 
-    /// As [`Views::boundaries`], but for a flush that writes the memtables of all `logs` at once: no reader sees
-    /// only some of these memtables.
+    /// The boundaries for a flush, as [`Views::boundaries`] returns them. The flush writes the memtables of all
+    /// `logs` at once, so no reader sees only some of these memtables. Versions at their ends need not be
+    /// boundaries.
     pub fn boundaries_without(&self, logs: &[u64]) -> Vec<Version> {
         let mut boundaries = self.snapshots.boundaries(|| self.visible());
         let newest = *boundaries.last().expect("the newest version is one");
@@ -128,7 +130,7 @@ impl Views {
         boundaries
     }
 
-    /// The oldest version at which a reader may read.
+    /// The oldest version at which a reader may read now or later.
     pub fn oldest_seen(&self) -> Version {
         self.boundaries()[0]
     }
@@ -161,7 +163,7 @@ impl Views {
         self.snapshots.pin_in(view, version)
     }
 
-    /// The newest view in which the version of `pin` can be read.
+    /// The newest view that still shows the version that `pin` has pinned.
     pub fn of_pin(&self, pin: &PinnedVersion) -> Arc<View> {
         let newest = self.newest();
         match pin.view() {
@@ -200,8 +202,8 @@ impl Views {
         self.replaced.lock().take()
     }
 
-    /// In a read-only database: shows another view, up to the version up to which it has every commit. Open ranges
-    /// keep their views.
+    /// Replaces the newest view of a read-only database. Reads then see the new view, up to the version to which
+    /// it has every commit. Open ranges keep their views.
     ///
     /// # Errors
     ///
@@ -221,8 +223,8 @@ impl Views {
         Ok(())
     }
 
-    /// Takes older views away from ranges that are not being read, so that the files and memory that only older
-    /// views use are freed. This call looks at every open range, so the caller must not hold the lock of the
+    /// Open ranges that are not being read at the moment give up their older views. So files and memory that only
+    /// older views use are freed. This call looks at every open range, so the caller must not hold the lock of the
     /// manifest or of the writer.
     pub fn free_old(&self) {
         self.ranges.let_go(self.generation());

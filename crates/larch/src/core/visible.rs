@@ -8,18 +8,19 @@
 //! ```
 //!
 //! A commit gets its version under the lock of the writer, and is applied after this lock is released. So a commit
-//! may be applied before an older commit is applied. Each commit marks its slot as soon as it is applied. Then its
-//! thread makes versions visible, one after the other, up to the first version whose slot is not marked. A thread
-//! returns when its own version is visible. Either the thread has made the version visible itself, or it has waited
-//! for a thread with an older commit to do so. Such a thread with an older commit only has to finish inserting its
-//! rows.
+//! may be applied before an older commit is applied. Each commit marks its slot as soon as it is applied. Then the
+//! thread of the commit makes versions visible, one after the other, and stops before the first version whose slot
+//! is not marked. A thread returns when its own version is visible. Either the thread has made the version visible
+//! itself, or it has waited for a thread with an older commit to do so. Such a thread with an older commit only
+//! has to finish inserting its rows.
 //!
 //! Invariants:
 //! - All versions up to the newest visible one are applied. The newest visible version only grows.
 //! - At most `SLOTS` versions are begun and not yet visible, so each of them has its own slot.
-//! - A thread that has applied a commit first marks its slot and then looks at the newest visible version. A thread
-//!   that makes a version visible does this first, and then looks at the next slot. Each of these threads executes a
-//!   fence between its two steps. So at least one of the two threads makes the version of this slot visible.
+//! - A thread that has applied a commit first marks its slot and then looks at the newest visible version. A
+//!   thread that makes a version visible first stores this version as the newest visible one, and then looks at
+//!   the next slot. Each of these threads executes a fence between its two steps. So at least one of the two
+//!   threads makes the version of this slot visible.
 //! - If the thread of a version panicked, this version never becomes visible. Threads that wait for this version or
 //!   a later version get an error.
 //!
@@ -41,7 +42,7 @@ const LOOKS: usize = if cfg!(any(loom, shuttle)) { 0 } else { 100 };
 #[derive(Debug)]
 pub struct Visible {
     newest: AtomicU64,
-    /// For each slot, the last version that was applied in it.
+    /// The last version that has marked each slot.
     applied: [AtomicU64; SLOTS as usize],
     /// The oldest version whose thread panicked, or the greatest number if no thread panicked.
     broken: AtomicU64,
@@ -51,8 +52,8 @@ pub struct Visible {
     changed: Condvar,
 }
 
-/// The error that a version will not become visible, because its commit or an older commit panicked while it was
-/// applied.
+/// The error for a version that will never become visible, because its commit or an older commit panicked while it
+/// was applied.
 #[derive(Debug)]
 pub struct Broken;
 
@@ -83,8 +84,8 @@ impl Visible {
         Version(self.newest.load(Ordering::Acquire))
     }
 
-    /// Makes the versions up to `version` visible, while no commit is being applied. Does nothing if a newer version
-    /// is visible already.
+    /// Makes the versions up to `version` visible. Must not be called while a commit is being applied. Does
+    /// nothing if a newer version is visible already.
     pub fn advance(&self, version: Version) {
         self.newest.fetch_max(version.0, Ordering::AcqRel);
     }
@@ -123,8 +124,8 @@ impl Visible {
     fn sleep(&self, version: Version) -> Result<(), Broken> {
         let mut sleeping = self.sleeping.lock();
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        // After this fence, one of two things is true: a thread that makes a version visible sees that this thread
-        // waits, or this thread sees the version.
+        // After this fence, a thread that makes a version visible sees that this thread waits, or this thread sees
+        // that the version is visible.
         fence(Ordering::SeqCst);
         let outcome = loop {
             if self.newest() >= version {
@@ -142,13 +143,14 @@ impl Visible {
     fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::Relaxed) > 0 {
-            // A thread in `waiting` holds this lock until it sleeps, so it cannot miss the notification.
+            // Each thread that `waiting` counts holds this lock until it sleeps, so no such thread misses the
+            // notification.
             drop(self.sleeping.lock());
             self.changed.notify_all();
         }
     }
 
-    /// Notes that `version` is applied, and makes all versions visible that can be.
+    /// Notes that `version` is applied. Then makes all versions visible before which no version is missing.
     fn note_applied(&self, version: Version) {
         self.slot(version.0).store(version.0, Ordering::Release);
         fence(Ordering::SeqCst);

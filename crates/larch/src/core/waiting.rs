@@ -1,10 +1,11 @@
 //! Lets tasks wait, without a thread, until a time has passed or background work has made progress. This module does
 //! not know what the tasks wait for.
 //!
-//! Where the commit of a thread would sleep, the commit of a task is listed here, and the job of this file wakes the
-//! task later. Only this job calls wakers. Wakers are code of the program, so the job holds no lock while it calls
-//! them. On a machine without threads, no job would wake a task. So the poll of the task moves the clock forward or
-//! does the work itself. If the future of a task is dropped, the task is removed from the list.
+//! A thread whose commit has to wait sleeps. A task whose commit has to wait is added to a list instead, and the
+//! job of this file wakes the task later. Only this job calls wakers. Wakers are code of the program, so the job
+//! holds no lock while it calls them. On a machine without threads, no job would wake a task. So the poll of the
+//! task moves the clock forward or does the work itself. If the future of a task is dropped, the task is removed
+//! from the list.
 
 use crate::core::Core;
 use crate::core::background::waiting_tasks::WaitingTasks;
@@ -20,7 +21,7 @@ struct Place<'c> {
     core: &'c Core,
     /// The number of the place, or zero until the task waits.
     number: u64,
-    /// If the task waits for a time, it is woken at this time.
+    /// The time at which the task is woken. `Duration::MAX` if the task waits for progress.
     end: Duration,
 }
 
@@ -91,7 +92,8 @@ pub async fn progress(core: &Core, seen: u64) {
     poll_fn(|context| {
         let waker = context.waker().clone();
         let mut tasks = core.background.waiting.0.lock();
-        // Any progress from here on wakes the task.
+        // This thread holds the lock of the waiting tasks, so any progress that is made after this line wakes the
+        // task.
         let is_over =
             core.background.progress_seen() != seen || core.check_writable().is_err() || core.background.is_closing();
         if is_over {

@@ -24,17 +24,17 @@ pub struct Writer {
     memory: Arc<MemSet>,
     next_version: Version,
     latest_keys: LatestKeys,
-    /// Whether another log may state where this log ends, because a rotation has failed. Then this log must not get
-    /// any more commits.
+    /// Whether a rotation has failed after another log may have stated where this log ends. If so, this log must
+    /// not get any more commits.
     is_ended: bool,
     /// Whether an earlier process has written this log. If an earlier process has written this log, the header of
-    /// the next log has to name this log. A recovery may have dropped the commits of a log between the two logs, and
-    /// only a header can say that.
+    /// the next log has to name this log. The reason is that a recovery may have dropped commits of another log
+    /// between this log and the next one, and only a header can say so.
     is_left: bool,
 }
 
-/// The point in a log up to which the log should be made durable. Not only commits but all records before this point
-/// count. The log can be made durable up to this point without the lock of the writer.
+/// The point in a log up to which the log should be made durable. All records before this point have to be
+/// durable, not only commits. A thread that syncs the log does not need the lock of the writer.
 #[derive(Debug)]
 pub struct Unsynced {
     sync: Arc<SyncPoint>,
@@ -87,10 +87,11 @@ pub struct NextLog {
 
 #[derive(Debug)]
 enum NextFile {
-    /// The file has no header yet. The header will name the previous log, which has to be durable by then. All
-    /// releases can read such a header.
+    /// The file has no header yet. When the header is written, it will name the previous log, and the previous log
+    /// has to be durable before. All releases can read such a header.
     Empty { file: EmptyLog, log_id: u64 },
-    /// The file has a header. The first record will name the previous log, which need not be durable then.
+    /// The file has a header. The first record will name the previous log, which need not be durable when this
+    /// record is written.
     Prepared(LogWriter),
 }
 
@@ -110,15 +111,15 @@ impl NextLog {
         self.number
     }
 
-    /// Allocates disk space for `bytes` of the log, see [`EmptyLog::allocate_ahead`]. Nothing must have been written
-    /// to the log yet.
+    /// Allocates disk space for `bytes` of the log, see [`EmptyLog::allocate_ahead`]. Does nothing if the log
+    /// already has a header.
     pub fn allocate_ahead(&mut self, bytes: u64) {
         if let NextFile::Empty { file, .. } = &mut self.file {
             file.allocate_ahead(bytes);
         }
     }
 
-    /// Writes a header, so that this log can begin before the previous log is durable.
+    /// Writes the kind of header with which this log can begin before the previous log is durable.
     ///
     /// # Errors
     ///
@@ -183,7 +184,8 @@ impl Writer {
         Self { log, sync, memory, next_version, latest_keys: LatestKeys::default(), is_ended: false, is_left: false }
     }
 
-    /// Ends this log. Returns a writer for the log `next`, whose commits go to the memtables `memory`.
+    /// Ends this log. Returns a writer for the log `next`. Commits of the returned writer go to the memtables
+    /// `memory`.
     ///
     /// # Errors
     ///
@@ -191,8 +193,9 @@ impl Writer {
     /// because a crash may leave a next log that states where this log ended.
     pub fn continue_in(&mut self, next: NextLog, memory: Arc<MemSet>) -> Result<Self, NotAppended> {
         assert_eq!(next.number, memory.log, "memtables and their log have one number");
-        // The end of this log is not durable yet. So the remains of a failed commit are cut off now: they must not
-        // come back if a crash loses the next log and the end that it states.
+        // If a commit has failed, a part of its record may still be in this log. It is removed now, because the
+        // end of this log is not durable yet. Otherwise, a crash that loses the next log could bring this part
+        // back.
         self.log.mend().map_err(|error| self.not_appended(error))?;
         self.is_ended = true;
         let before = self.log.file();
@@ -216,9 +219,9 @@ impl Writer {
         &self.latest_keys
     }
 
-    /// Appends a commit to the log and reserves `bytes` of the memtables for it. `written` has the keys that it
-    /// writes. Returns the version of the commit. The caller has to [apply](apply) the commit to these memtables.
-    /// The commit is not durable yet.
+    /// Appends a commit to the log and reserves `bytes` of the memtables for it. `written` is the signature of the
+    /// keys that the commit writes. Returns the version of the commit. After that, the caller has to
+    /// [apply](apply) the commit to the memtables. The commit is not durable yet.
     ///
     /// # Errors
     ///
@@ -232,7 +235,8 @@ impl Writer {
         Ok(version)
     }
 
-    /// Tells whether `error` means that only this commit failed, or that a sync has failed.
+    /// Makes the error of a commit from `error`: either only this commit was refused, or an earlier sync has
+    /// failed.
     fn not_appended(&self, error: LogError) -> NotAppended {
         match self.log.file().check() {
             Ok(()) => NotAppended::Refused(error),
@@ -260,7 +264,8 @@ impl Writer {
         Version(self.next_version.0 - 1)
     }
 
-    /// Uses up a version without a commit. A change that does not go through the log calls this after its install.
+    /// Uses up a version without a commit. An import, for example, changes tables without the log. Such a change
+    /// calls this after its install.
     pub fn take_version(&mut self) {
         self.sync.note_appended(self.next_version);
         self.next_version = Version(self.next_version.0 + 1);
@@ -271,7 +276,8 @@ impl Writer {
         next.is_prepared() && self.log.is_begin_durable()
     }
 
-    /// Whether the header of the next log has to name this log, whatever release must be able to read it.
+    /// Whether the header of the next log has to name this log even if the first record of the next log could do
+    /// this.
     pub fn is_named_by_header(&self) -> bool {
         self.is_left
     }
@@ -281,8 +287,9 @@ impl Writer {
         self.is_ended
     }
 
-    /// If the previous log is durable now, writes this fact to this log, unless a commit has written it already.
-    /// Without this record, damage in the previous log would look like the result of a crash.
+    /// If the previous log is durable now, writes a record to this log which proves it, unless the record of a
+    /// commit already does. Without such a proof, damage in the previous log would look like the result of a
+    /// crash.
     ///
     /// # Errors
     ///
@@ -309,7 +316,7 @@ impl Writer {
         self.log.give_back();
     }
 
-    /// The memory of the log's buffer, in bytes.
+    /// The memory of the buffer in which records are encoded, in bytes.
     pub fn buffer_bytes(&self) -> u64 {
         self.log.memory_bytes()
     }
@@ -320,7 +327,8 @@ impl Writer {
     }
 }
 
-/// Applies a commit to memtables. `bytes` of memory were reserved for the commit when it was appended to the log.
+/// Applies a commit to memtables. When the commit was appended to the log, `bytes` bytes of memory were reserved
+/// for it.
 pub fn apply(memory: &MemSet, version: Version, ops: &BatchOps, bytes: u64) {
     let mut last: Option<(TableId, &Memtable, Rows<'_>)> = None;
     for (table, op) in ops.iter() {

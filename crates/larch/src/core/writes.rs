@@ -1,9 +1,9 @@
 //! All that changes an open database: the writer, the manifest, and the locks that order changes of tables and
 //! levels.
 //!
-//! Locks must be taken in this order: first `levels`, then the lock of picks, `altering`, `writer`, `manifest` and
-//! `numbering`. No lock is ever poisoned. Only the disk and the memtables can panic under `writer` or `manifest`,
-//! and [`StopOnPanic`](super::StopOnPanic) guards against this.
+//! If a thread takes several locks, it takes them in this order: `levels`, the lock of picks, `altering`,
+//! `writer`, `manifest`, `numbering`. No lock is ever poisoned. Only the disk and the memtables can panic under
+//! `writer` or `manifest`, and [`StopOnPanic`](super::StopOnPanic) guards against this.
 
 use super::ahead::LogAhead;
 use super::fill::Fill;
@@ -29,17 +29,18 @@ use std::ops::Range;
 pub struct Writes {
     /// The log, the memtables to which commits go, and the next version. It is `None` in a read-only database.
     pub writer: Mutex<Option<Writer>>,
-    /// The manifest. In a read-only database this field is `None`, and its lock is held while a newer manifest is
-    /// read.
+    /// The manifest. In a read-only database the value is `None`, but a thread still holds this lock while it
+    /// reads a newer manifest.
     pub manifest: Mutex<Option<ManifestLog>>,
     next_number: AtomicU64,
-    /// All file numbers must be smaller than this.
+    /// Every number that a new file gets must be smaller than this number.
     numbers_end: AtomicU64,
     /// An alter holds this lock from reading the options to changing them, so that only one alter runs at a time.
     pub altering: Mutex<()>,
     /// A thread shares this lock while it takes a number for a new file and reads the options for this file. An
-    /// alter takes a number that separates the files with old options from the files with new options. The alter
-    /// holds the lock exclusively from then until its new options are visible.
+    /// alter also takes a number: files with smaller numbers have the old options, and files with greater numbers
+    /// have the new ones. The alter holds the lock exclusively while it takes this number and until its new
+    /// options are visible.
     pub numbering: RwLock<()>,
     /// Held while levels change.
     pub levels: Arc<LevelsLock>,
@@ -49,7 +50,7 @@ pub struct Writes {
     pub offers: Arc<Offers>,
     /// The tables that may need a compaction.
     pub picks: Arc<Picks>,
-    /// The rate to which commits are slowed down.
+    /// Slows commits down to the rate that background work allows.
     pub pace: Pace,
     /// How full memtables get before they are frozen.
     pub fill: Fill,
@@ -57,19 +58,20 @@ pub struct Writes {
     pub sync: Arc<SyncPoint>,
     /// What is prepared for the next rotation of the log.
     pub ahead: LogAhead,
-    /// Keys of commits that are no longer in memory and that running transactions still have to be compared with.
+    /// Keys of commits whose rows are no longer in memory. Running transactions still have to be compared with
+    /// these commits.
     pub recent: Arc<Recent>,
     /// Keys that transactions have reserved.
     pub reserved: Reserved,
-    /// Why writes are refused, if they are refused.
+    /// The reason why writes are refused. It is not set as long as writes are allowed.
     stopped: OnceLock<String>,
 }
 
-/// After rows were flushed, some of their keys are kept for running transactions. The kept keys may take the size of
-/// the write buffer divided by this number.
+/// After rows were flushed, some of their keys are kept for running transactions. These kept keys may take as much
+/// memory as the write buffer divided by this number.
 const RECENT_SHARE: u64 = 16;
 
-/// The kept keys may always take this many bytes.
+/// The keys that are kept after a flush may take this many bytes even if the write buffer is small.
 const LEAST_RECENT_BYTES: u64 = 64 << 10;
 
 impl Writes {
@@ -107,7 +109,7 @@ impl Writes {
         first..first + count
     }
 
-    /// From now on, only file numbers less than `end` may be used, see [`Writes::check_number`].
+    /// After this call, new files must have numbers less than `end`, see [`Writes::check_number`].
     pub fn end_numbers_at(&self, end: u64) {
         self.numbers_end.store(end, Ordering::Release);
     }

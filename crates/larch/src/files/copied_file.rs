@@ -1,6 +1,6 @@
-//! Copies a file byte by byte. Where a second name for the file is as good as a copy, gives it a second name
-//! instead. While it copies, this module computes the checksum of the whole file. It does not know what is in the
-//! file.
+//! Copies a file byte by byte. If a second name for the file is as good as a copy, this module gives the file a
+//! second name. While it copies, this module computes the checksum of the whole file. It does not know what is in
+//! the file.
 
 use crate::base::error::{Error, Result};
 use crate::base::watch::Watch;
@@ -9,8 +9,8 @@ use os::{Access, Buffer, Disk, File};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// The number of bytes that are read and written at once. The number is a multiple of the block size of files that
-/// are read directly.
+/// The number of bytes that are read and written at once. If a file is read directly, without the cache of the
+/// system, this has to be a multiple of the block size.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// What a whole file contains: its length and a checksum of all its bytes.
@@ -21,8 +21,8 @@ pub struct Content {
     pub checksum: u64,
 }
 
-/// Reads a file from start to end. Returns its length and checksum. `tell` is called for each chunk with the number
-/// of bytes in it.
+/// Reads a file from start to end. Returns its length and checksum. Calls `tell` for each chunk, with the number
+/// of bytes in the chunk.
 ///
 /// # Errors
 ///
@@ -84,7 +84,8 @@ fn read_chunks(
     let mut digest = Digest::new(CrcAlgorithm::Crc64Nvme);
     let mut chunk = Buffer::zeroed(CHUNK_BYTES);
     let mut done = 0;
-    // With this limit, no request to a store asks for bytes beyond the end of the file.
+    // `bytes` is reduced to the length of the file, so that no request to a store asks for bytes beyond the end of
+    // the file.
     let bytes = bytes.min(file.len().map_err(|error| Error::io("measure", path, error))?);
     while done < bytes {
         watch.check()?;
@@ -105,7 +106,7 @@ fn read_chunks(
 ///
 /// # Errors
 ///
-/// The error of the disk, with the file that caused it.
+/// Fails if the disk refuses something else. The error names the file.
 pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
     let is_shared = match disk.link(from, to) {
         Err(error) if cannot_share(&error) => disk.copy_sharing(from, to),
@@ -113,7 +114,8 @@ pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
     };
     match is_shared {
         Ok(()) => Ok(true),
-        // If the directory does not allow writes, the copy that follows fails, too, and reports this.
+        // The caller will copy the file. If the directory does not allow writes, the copy fails, too, and its
+        // error says so.
         Err(error) if cannot_share(&error) => Ok(false),
         Err(error) => {
             let is_lost = error.kind() == ErrorKind::NotFound && !disk.exists(from).unwrap_or(true);
@@ -122,8 +124,9 @@ pub fn share_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<bool> {
     }
 }
 
-/// Whether the error means that the file has to be copied. The file may be on another file system, its file system
-/// may have no links, it may have too many links, or it may belong to another user.
+/// Whether the error means that the file has to be copied, because it cannot get a second name. It may be on
+/// another file system, it may have too many names already, or it may belong to another user. Or the file system
+/// may not allow second names at all.
 fn cannot_share(error: &io::Error) -> bool {
     use ErrorKind::{CrossesDevices, PermissionDenied, TooManyLinks, Unsupported};
     matches!(error.kind(), CrossesDevices | PermissionDenied | TooManyLinks | Unsupported)

@@ -1,7 +1,8 @@
-//! Merges the range erases of several files into one sorted stream of fragments. This module also has a position in
-//! such a stream that moves along with sorted rows. This module does not know what is done with the fragments. For
-//! each file with range erases around the current key, the stream holds one range erase and one page. So the memory
-//! of the stream does not depend on how many range erases the files have.
+//! Merges the range erases of several files into one sorted stream of fragments. A fragment is a part of the keys
+//! in which the same range erases hold everywhere. While sorted rows are read, [`CoverStream`] moves along in such
+//! a stream. This module does not know what is done with the fragments. For each file that has range erases around
+//! the current key, the stream holds one range erase and one page. So the memory of the stream does not depend on
+//! how many range erases the files have.
 //!
 //! ```text
 //! file 1     a ─── @5 ─────── m                 p ── @6 ── s
@@ -10,7 +11,8 @@
 //!              [5]     [9, 5]  [9] [9, 6]  [9]
 //! ```
 //!
-//! If no reader can distinguish some versions of a fragment, only the newest of them is kept, see [`keep`].
+//! A fragment has the versions of its range erases. If no reader can tell some of these versions apart, the
+//! fragment has only the newest of them, see [`keep`].
 
 use super::keep;
 use crate::base::error::Result;
@@ -26,8 +28,8 @@ pub struct EraseMerge<'s> {
     boundaries: &'s [Version],
     readahead: Readahead,
     all_bytes: u64,
-    /// Files whose range erases all lie after the fragments that were returned so far. The files are sorted by their
-    /// low bounds, and the file with the least bound is the last.
+    /// Files from which nothing was read yet, because all their range erases lie after the fragments that were
+    /// returned so far. The files are sorted by their low bounds in descending order.
     to_come: Vec<Arc<DbFile>>,
     open: Vec<OpenErases>,
     /// The memory of `open`.
@@ -38,14 +40,14 @@ pub struct EraseMerge<'s> {
 struct OpenErases {
     file: Arc<DbFile>,
     cursor: EraseCursor,
-    /// The part of the cursor's range erase that is not in any fragment yet.
+    /// The part of the current range erase that is not in any fragment yet.
     rest: RangeErase,
 }
 
 impl<'s> EraseMerge<'s> {
-    /// Merges the range erases of all files of `sources`, for readers at `boundaries`. Nothing is read yet.
-    /// `all_bytes` is the size of all that shares `readahead`. The range erases of each file get a share in
-    /// proportion to their bytes.
+    /// Merges the range erases of all files of `sources`, for readers at `boundaries`. Nothing is read yet. Other
+    /// readers of the same merge also use `readahead`, and all of them together read `all_bytes` bytes. The range
+    /// erases of each file get a share of it in proportion to their bytes.
     pub fn new(
         session: &'s Session,
         sources: &[Level],
@@ -139,7 +141,7 @@ impl OpenErases {
     }
 }
 
-/// The error for a range erase of `file` that cannot be in a valid file.
+/// The error if `file` has a range erase in a wrong place, so that the file is damaged.
 #[cold]
 fn out_of_order(file: &DbFile, why: &str) -> crate::base::error::Error {
     let at = file.sst.meta.range_erases.tree().map_or(0, |tree| tree.root(false).address.offset);
@@ -151,7 +153,7 @@ fn out_of_order(file: &DbFile, why: &str) -> crate::base::error::Error {
 pub struct CoverStream<N> {
     /// Returns the next range erase of the stream. The range erases are sorted and do not overlap.
     next: N,
-    /// The first range erase that ends after the key that was asked for last.
+    /// The first range erase that ends after the key of the last [`CoverStream::advance`].
     here: Option<RangeErase>,
     is_ended: bool,
 }
@@ -163,8 +165,8 @@ impl<N: FnMut() -> Result<Option<RangeErase>>> CoverStream<N> {
     }
 
     /// If the current range erase ends before or at `key`, goes to the next range erase and returns it. Returns
-    /// `None` as soon as the position is right for `key`, or the stream has ended. Without a `key`, the call always
-    /// goes to the next range erase.
+    /// `None` if the current range erase ends after `key`, or if the stream has ended. Without a `key`, the call
+    /// always goes to the next range erase.
     ///
     /// # Errors
     ///

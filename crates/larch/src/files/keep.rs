@@ -18,7 +18,7 @@ pub fn is_in_oldest_stripe(boundaries: &[Version], version: Version) -> bool {
     stripe(boundaries, version) == 0
 }
 
-/// From `versions`, which are sorted from newest to oldest, takes the newest version of each stripe.
+/// The newest version of each stripe. `versions` must be sorted from newest to oldest, and so is the result.
 pub fn newest_of_each_stripe(boundaries: &[Version], versions: &[Version]) -> Vec<Version> {
     let mut kept: Vec<Version> = Vec::new();
     for &version in versions {
@@ -29,7 +29,7 @@ pub fn newest_of_each_stripe(boundaries: &[Version], versions: &[Version]) -> Ve
     kept
 }
 
-/// Decides which versions of a key are kept. The versions must be asked about from newest to oldest.
+/// Decides which versions of a key are kept. The caller asks about each version of the key, from newest to oldest.
 #[derive(Debug, Default)]
 pub struct KeyFilter {
     /// The stripe of the version that was asked about last.
@@ -44,7 +44,7 @@ impl KeyFilter {
         if self.last.replace(stripe_here) == Some(stripe_here) {
             return false;
         }
-        // Among all covers newer than the version, the oldest one was the first to hide it.
+        // Of all covers that are newer than the version, the oldest was the first that hid the version.
         let hidden_by = covers.iter().rev().find(|&&cover| cover > version);
         hidden_by.is_none_or(|&cover| stripe(boundaries, cover) != stripe_here)
     }
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn agrees_with_asking_every_reader() {
-        // Tries all sets of versions, covers and readers within six commits.
+        // With versions from 1 to 6, tries all possible sets of row versions, covers and readers.
         for bits in 0u32..1 << 18 {
             let set = |shift: u32| (1..=6u64).filter(move |n| bits >> (shift + *n as u32 - 1) & 1 != 0);
             let versions: Vec<u64> = set(0).collect::<Vec<_>>().into_iter().rev().collect();

@@ -1,5 +1,6 @@
-//! Merges all versions of sorted inputs into new files. The merge reads around the cache and drops the versions that
-//! no reader can see. This module does not know why the inputs are merged, and installs nothing.
+//! Merges all versions of sorted inputs into new files. The merge reads its pages without putting them into the
+//! cache, and drops the versions that no reader can see. This module does not know why the inputs are merged, and
+//! installs nothing.
 
 use super::erases::{CoverStream, EraseMerge};
 use super::keep::{self, KeyFilter};
@@ -21,7 +22,8 @@ use sst::{
 /// Each time a merge has copied this many bytes of values, it asks whether to go on.
 const ASK_BYTES: u64 = 1 << 20;
 
-/// In addition to its value, each version and each range erase counts as this many bytes towards [`ASK_BYTES`].
+/// For each version and each range erase, this many bytes are added to the copied bytes that are compared with
+/// [`ASK_BYTES`].
 const ROW_WORK_BYTES: u64 = 128;
 
 /// The inputs of a merge, and how to merge them.
@@ -36,7 +38,8 @@ pub struct MergePlan {
     pub below: Level,
     /// The input files that may stay as they are if no other input has keys between their keys.
     pub kept: KeptFiles,
-    /// Which versions the merge takes, and what they become. `None` means that it takes all versions unchanged.
+    /// Which versions the merge takes, and which new versions they get. `None` means that it takes all versions
+    /// and does not change them.
     pub rewrite: Option<Rewrite>,
     /// Whether the outputs contain rows of a transaction that has not committed.
     pub is_run: bool,
@@ -47,9 +50,11 @@ pub struct MergePlan {
 /// Which versions a merge takes and how it changes them, see [`MergePlan::rewrite`].
 #[derive(Clone, Copy, Debug)]
 pub struct Rewrite {
-    /// The merge leaves out all versions newer than this one. This version must be one of the boundaries.
+    /// The merge leaves out all versions newer than this one. This version must be one of the boundaries of the
+    /// merge.
     pub through: Version,
-    /// If `into` is set, every version becomes this version. The merge must then have only one boundary.
+    /// If this is set, every version that the merge takes gets this version. The merge must then have only one
+    /// boundary.
     pub into: Option<Version>,
 }
 
@@ -85,19 +90,20 @@ pub fn merge_files(
     boundaries: &[Version],
     go_on: &mut dyn FnMut(u64, u64) -> bool,
 ) -> Result<Option<MergeResult>> {
-    // Compactions read pages into one half of the memory for work; the other half is for building files. This memory
-    // is not part of the cache. So a compaction neither waits for readers nor takes room from them. A quarter of the
-    // first half is for the pages that are needed at the moment, one for each input. The rest is for reading ahead.
-    // A compaction that begins gets a share of the rest. All compactions under way get equal shares of the rest. If
-    // other compactions have used up the memory, this compaction does not read ahead.
+    // The memory for work is not part of the cache. One half of it is for the pages that compactions read, and the
+    // other half is for building files. So a compaction does not wait for pages of readers, and takes no room in
+    // the cache from them. A quarter of the first half is for the pages that are needed at the moment, one for
+    // each input. The rest is for reading ahead. A compaction that begins gets a share of the rest. All
+    // compactions under way get equal shares of the rest. If other compactions have used up the memory, this
+    // compaction does not read ahead.
     let memory = &core.env.held.compactions;
     let ahead_bytes = memory.budget_bytes() / 4 * 3 / core.writes.picks.under_way_count().max(1) as u64;
     let session = Session::new(&core.env.cache, Reason::Compaction, Admit::Pass)
         .with_own_memory(memory)
         .with_ahead_bytes(ahead_bytes);
     let groups = table.options.groups.len().max(1);
-    // A quarter of this share is not for data pages of the window. This quarter is for index nodes further ahead,
-    // and for parts and values of rows.
+    // Three quarters of this share are for reading data pages ahead. The last quarter is for index nodes further
+    // ahead, and for parts and values of rows that lie outside of data pages.
     let readahead = Readahead::full(ahead_bytes / 4 * 3);
     let outputs = Outputs::new(core, table, plan.file_bytes, plan.bottom)
         .with_borders(plan.below)
@@ -108,7 +114,8 @@ pub fn merge_files(
     let memory = core.env.held.builders.holding();
     let mut erases = EraseMerge::new(&session, &plan.sources, boundaries, (readahead, progress.total_bytes), memory);
     let mut covers = CoverStream::new(|| erases.next());
-    // At the bottom no deeper level has rows to hide. So an erase that all readers see is dropped.
+    // At the bottom, no deeper level has rows that an erase could hide. So an erase that all readers see is
+    // dropped.
     let rewrite = plan.rewrite;
     let kept_version = |version: Version| {
         let is_dropped = plan.bottom && keep::is_in_oldest_stripe(boundaries, version);
@@ -122,7 +129,7 @@ pub fn merge_files(
         let newest = match merge.next_place(&session, &mut key)? {
             Place::Key(newest) => newest,
             Place::File(input, file) => {
-                // Range erases that end before this file belong to the output before this file.
+                // Range erases that end before `file` belong to the output that lies before `file`.
                 if !copy_erases(&mut covers, Some(&key), &kept_version, &mut copier.outputs, &mut progress)? {
                     return Ok(None);
                 }
@@ -184,8 +191,8 @@ pub fn merge_files(
     Ok(is_done.then_some(MergeResult { outputs: copier.outputs, taken_over }))
 }
 
-/// Copies the range erases up to the one that covers `key`, with the versions that are kept. Without a `key` it
-/// copies all remaining range erases. Returns whether to go on.
+/// Copies the range erases up to the first one that ends after `key`, with the versions that `kept_version` keeps.
+/// Without a `key` it copies all remaining range erases. Returns whether to go on.
 fn copy_erases<N: FnMut() -> Result<Option<RangeErase>>>(
     covers: &mut CoverStream<N>,
     key: Option<&[u8]>,
@@ -205,7 +212,7 @@ fn copy_erases<N: FnMut() -> Result<Option<RangeErase>>>(
     Ok(true)
 }
 
-/// How far a merge has come, and whether it goes on.
+/// Counts how far a merge has come, and asks whether it should go on.
 struct MergeProgress<'w> {
     core: &'w Core,
     go_on: &'w mut dyn FnMut(u64, u64) -> bool,
@@ -214,7 +221,7 @@ struct MergeProgress<'w> {
     items: u64,
     /// How many rows and range erases all inputs have.
     total_items: u64,
-    /// How many bytes of all inputs the table sees.
+    /// The bytes of all inputs, without the parts of files that the table does not see.
     total_bytes: u64,
     /// Bytes of work since the last call of `go_on`.
     unasked_bytes: u64,
@@ -286,14 +293,15 @@ impl VersionCopier<'_> {
         let parts = &parts[..self.groups];
         let bytes = parts.iter().map(|part| part.len() as u64).sum();
         let outcome = self.outputs.add(key, row.version, row.kind, parts);
-        // These parts keep pages in memory that the next row does not need.
+        // The loaded parts keep their pages in memory, so they are dropped before the next row.
         self.others.clear();
         self.parts.clear();
         outcome.map(|()| bytes)
     }
 
-    /// Loads all parts of `row`. This is a step. The first fetch of this step loads the missing pages of all groups
-    /// together. The next fetch loads the missing values that are outside of pages.
+    /// Loads all parts of `row`. This is a step: if pages are missing, the caller fetches them and calls this
+    /// again. The first fetch loads the missing pages of all groups together. The next fetch loads the missing
+    /// values that are stored outside of pages.
     fn load(&mut self, cursor: &mut SstCursor, row: &Row) -> Result<(), Stop> {
         self.others.clear();
         self.parts.clear();
@@ -325,10 +333,10 @@ struct VersionMerge {
 
 /// The current position of a merge.
 enum Place {
-    /// At a key. The number is that of the newest input that has this key.
+    /// At a key. Several inputs may have this key: the number is that of the newest such input.
     Key(usize),
-    /// Before this file of the input with this number. The file may be taken over. The current key of the merge is
-    /// the low bound of this file.
+    /// Before a file of an input. The number is that of the input. The file may be taken over. The current key of
+    /// the merge is the low bound of this file.
     File(usize, Arc<DbFile>),
     /// All inputs have ended.
     End,
@@ -338,10 +346,10 @@ struct Input {
     cursor: LevelCursor,
     /// Whether the cursor has moved since the beginning.
     has_begun: bool,
-    /// The file before which the input stands, until the merge has decided whether it takes the file over. Nothing
-    /// of the file is read until then.
+    /// The file that comes next in the input, as long as the merge has not decided whether it takes the file over.
+    /// Nothing of the file is read until then.
     border: Option<Arc<DbFile>>,
-    /// Whether the next move goes into a file that could have been taken over.
+    /// Whether the next move goes into a file that the merge could have taken over but does not take over.
     enters: bool,
 }
 
@@ -402,9 +410,9 @@ impl VersionMerge {
         Ok(Place::Key(newest))
     }
 
-    /// The page at which input `i` stands, if it can be copied as a whole. Three conditions must hold: the input
-    /// stands at the first row of the page, no other input has a key up to the last key of the page, and the output
-    /// can take the page as it is. Sets `last` to the last key of the page.
+    /// The page at which input `i` stands, if it can be copied as a whole. It can if the input stands at the first
+    /// row of the page, if no other input has a key up to the last key of the page, and if the output can store
+    /// the page unchanged. Sets `last` to the last key of the page.
     fn page_alone(&mut self, i: usize, last: &mut Vec<u8>) -> Option<CopiedPage> {
         let cursor = self.inputs.cursor_mut(i).cursor.versions();
         if !cursor.is_at_page_start() || !cursor.read_last_of_page(last) {
@@ -429,7 +437,8 @@ impl VersionMerge {
         others.filter_map(|other| self.inputs.key(other)).all(|key| is_after(key, file))
     }
 
-    /// Moves input `i` on from the border before a file: past the file if it `is_taken_over`, or else into the file.
+    /// Input `i` stands before a file. If the file `is_taken_over`, moves the input to the end of the file, or
+    /// else into the file.
     fn pass_border(&mut self, i: usize, is_taken_over: bool) {
         let input = self.inputs.cursor_mut(i);
         input.border = None;

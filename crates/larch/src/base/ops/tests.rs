@@ -77,7 +77,7 @@ fn bytes_that_end_early_are_refused_with_the_place_of_the_op() {
     }
 }
 
-/// Decodes one op: `kind`, a table, and then `rest`. The batch must refuse it because of `why`.
+/// Decodes one op: `kind`, a table, and then `rest`. The batch must refuse this op, and its error must say `why`.
 fn check_refused(kind: u8, rest: &[u8], why: &str) {
     let bytes = [&[kind, 1, 0, 0, 0], rest].concat();
     let mut ops = BatchOps::new();
@@ -116,7 +116,7 @@ fn random_bytes_never_panic() {
     }
 }
 
-/// The contents after the ops were done one after the other.
+/// The rows that are left of `before` if the ops are applied one after the other.
 fn in_order(ops: &BatchOps, before: &BTreeMap<(u32, Vec<u8>), Vec<u8>>) -> BTreeMap<(u32, Vec<u8>), Vec<u8>> {
     let mut rows = before.clone();
     for (table, op) in ops {
@@ -137,8 +137,8 @@ fn in_order(ops: &BatchOps, before: &BTreeMap<(u32, Vec<u8>), Vec<u8>>) -> BTree
     rows
 }
 
-/// The contents after the ops if all of them have one version: the last put or erase of a key wins over every range
-/// erase.
+/// The rows that are left of `before` if all ops have the same version. The last put or erase of a key then wins
+/// over every range erase.
 fn at_one_version(ops: &BatchOps, before: &BTreeMap<(u32, Vec<u8>), Vec<u8>>) -> BTreeMap<(u32, Vec<u8>), Vec<u8>> {
     let mut ranges_first = BatchOps::new();
     for (table, op) in ops {

@@ -91,14 +91,14 @@ fn metadata_and_where_pages_stay_have_no_part_in_how_files_are_written() {
     }
 }
 
-/// In a manifest, the fifth number may be different from 0.
+/// Options begin with five numbers. In the options that a manifest has, the fifth number may be different from 0.
 #[test]
 fn the_fifth_number_is_written_as_0_and_ignored() {
     let options = TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() };
     let mut bytes = Vec::new();
     options.encode(&mut bytes);
-    // The sizes of a page and of a node take two bytes each. The numbers of the index and of the compression come
-    // after these sizes.
+    // The encoded options begin with the size of a page and the size of a node, in two bytes each. After them come
+    // the number that stands for the kind of index, and the number that stands for the compression.
     assert_eq!(bytes[6], 0);
     for number in [1, 3, 127] {
         bytes[6] = number;
@@ -110,8 +110,8 @@ fn the_fifth_number_is_written_as_0_and_ignored() {
 fn a_choice_that_a_later_release_has_is_refused_by_name() {
     let mut bytes = Vec::new();
     TableOptions { page_bytes: 256, node_bytes: 256, ..TableOptions::default() }.encode(&mut bytes);
-    // The sizes of a page and of a node take two bytes each. The numbers of the index and of the compression come
-    // after these sizes.
+    // The encoded options begin with the size of a page and the size of a node, in two bytes each. After them come
+    // the number that stands for the kind of index, and the number that stands for the compression.
     let compressions = [3, 2, 0x12 + 1, 0x13, 0x10, 0x11];
     let compressions = compressions.map(|number| (5, number, format!("compression {number}")));
     for (at, number, expected) in [(4, 3, "index 3".to_owned())].into_iter().chain(compressions) {

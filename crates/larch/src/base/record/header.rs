@@ -69,25 +69,25 @@ pub struct Previous {
     pub end: KnownEnd,
 }
 
-/// The end of a log, as the next log states it. Bytes above this end were never written.
+/// The end of a log, which the next log states. Bytes above this end were never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownEnd {
     /// The end, in bytes from the start of the file.
     pub at: u64,
-    /// Whether everything below the end was durable before the next log stated the end. A header states only durable
-    /// ends.
+    /// Whether all bytes of the log before the end were durable when the next log stated the end. A header states
+    /// only durable ends.
     pub is_durable: bool,
 }
 
 impl Previous {
-    /// Whether a log can have such a predecessor.
+    /// Whether the number and the end can be those of a log.
     pub fn is_valid(&self) -> bool {
         self.number != 0 && self.end.at >= HEADER_BYTES as u64
     }
 
-    /// Whether a log with this `Previous` makes an older log invalid. The older log has the number `number` and the
-    /// `Previous` `own`. The older log is invalid if a recovery has dropped its commits, because commits before them
-    /// were lost.
+    /// Whether a log whose header has this value makes an older log invalid. The older log has the number
+    /// `number`, and its header has the value `own`. An older log is invalid if a recovery has dropped its commits
+    /// because earlier commits were lost.
     pub fn drops(&self, number: u64, own: Option<Previous>) -> bool {
         self.end.is_durable && number > self.number && own.is_some_and(|own| !own.end.is_durable)
     }
@@ -105,14 +105,14 @@ impl KnownEnd {
 pub struct Header {
     /// What the records of the file are.
     pub kind: LogKind,
-    /// A random number other than 0. Each record of the file has this number, too, so a record of another file
+    /// A random number other than 0. Each record of the file also has this number. So a record of another file
     /// cannot be mistaken for a record of this file.
     pub log_id: u64,
     /// The number of the file, which is not 0.
     pub number: u64,
     /// The log before this log, if the header names it.
     pub previous: Option<Previous>,
-    /// The feature bits. A reader ignores unknown bits among the low 16.
+    /// The feature bits. A reader ignores an unknown bit if it is one of the lowest 16 bits.
     pub features: u32,
 }
 

@@ -1,11 +1,11 @@
 //! Reads the records of a log file. At the first bad record, the reader decides whether the record is a torn tail or
 //! corruption. This module does not know what the payloads mean.
 //!
-//! After a crash, the part that was not synced may be in any state: bytes are missing or zero, or later records are
-//! there without earlier ones. So a bad record at offset `o` ends the log without an error, unless something proves
-//! that bytes at or past `o` were durable. The proof is the caller's `known_end`, or a valid record after `o`.
-//! (Records before `o` prove nothing, because the synced end in a record is at most the record's own offset.) If at
-//! least one such byte was durable, the bad record is corruption.
+//! After a crash, the part that was not synced may be in any state: bytes are missing or zero, or later records
+//! are there without earlier ones. So a bad record at offset `o` ends the log without an error, unless something
+//! proves that bytes at or past `o` were durable. The proof is the caller's `known_end`, or a valid record after
+//! `o`. (Records before `o` prove nothing, because the synced end in a record is at most the record's own offset.)
+//! If a byte at or past `o` was durable, the bad record is corruption.
 //!
 //! Memory: the reader keeps one chunk, or one record if the record is longer. The search for a proof takes two
 //! chunks.
@@ -37,7 +37,7 @@ pub struct Record<'a> {
     pub payload: &'a [u8],
 }
 
-/// Why a log ends before the end of its file.
+/// An unfinished write at the end of a log. The log ends where this write starts, although the file may be longer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tear {
     /// Where the unfinished write starts, which is the end of the log.
@@ -53,8 +53,8 @@ pub struct RecordReader {
     path: PathBuf,
     /// The header, or `None` if the creation of the file was torn. Such a file has no records.
     header: Option<Header>,
-    /// The reader reads nothing from this offset on. The limit is the smaller of the caller's `known_end` and the
-    /// length that the file had when it was last looked at.
+    /// The offset before which the reader stops: the caller's `known_end`, or the length that the file had when
+    /// the reader last asked for it, whichever is less.
     limit: u64,
     known_end: Option<KnownEnd>,
     /// Where the next record starts.
@@ -62,7 +62,7 @@ pub struct RecordReader {
     /// See [`RecordReader::proven_end`].
     proven_end: u64,
     window: Window,
-    /// How the log has ended, or `None` as long as it has not ended.
+    /// How the log ends, or `None` as long as the reader has not come to the end.
     log_end: Option<LogEnd>,
 }
 
@@ -90,14 +90,14 @@ impl Window {
 }
 
 impl RecordReader {
-    /// Opens a log of the given kind. `known_end` is where this log ended, according to the next log. Nothing above
+    /// Opens a log of the given kind. `known_end` is the end of this log that the next log states. Nothing above
     /// this end is read. If `known_end` is durable, all bytes below it must be there and valid. It is `None` if no
     /// next log exists.
     ///
     /// # Errors
     ///
     /// Fails if the file cannot be opened or read, ends before a durable `known_end`, or is of another kind. Also
-    /// fails if the header is bad and this is not a torn creation.
+    /// fails if the header is bad, unless the creation of the file was torn.
     pub fn open(disk: &dyn Disk, path: &Path, kind: LogKind, known_end: Option<KnownEnd>) -> Result<Self> {
         assert!(known_end.is_none_or(|end| end.at >= HEADER_BYTES as u64), "a log ends after its header");
         let file = disk.open(path, Access::Read).map_err(|error| LogError::io("open", path, error))?;
@@ -125,8 +125,8 @@ impl RecordReader {
     }
 
     /// Reads the header. The header was durable before the first record was written. So a bad header means a torn
-    /// creation only if the file has no records. Such a file is shorter than the header, or is as long as the header
-    /// and lacks only the checksum.
+    /// creation only if the file has no records. Such a file is shorter than a header, or it is exactly as long as
+    /// a header and has zeros in place of the checksum.
     fn read_header(&mut self, file_bytes: u64, kind: LogKind) -> Result<()> {
         let mut bytes = [0; HEADER_BYTES];
         let present = file_bytes.min(HEADER_BYTES as u64) as usize;
@@ -158,20 +158,20 @@ impl RecordReader {
         &self.path
     }
 
-    /// Where the next record starts. After the last record, this is the end of the log.
+    /// The offset at which the next record starts. If no record follows, this is the end of the log.
     pub fn end(&self) -> u64 {
         self.offset
     }
 
-    /// All bytes below this offset were durable. The proof is `known_end`, or the greatest synced end in the records
-    /// read so far. The bytes above this offset can be read now, but an earlier process may have failed to sync
-    /// them.
+    /// All bytes below this offset were durable. This is proved by `known_end`, or by the greatest synced end in
+    /// the records read so far. The bytes above this offset can be read now, but an earlier process may have
+    /// failed to sync them.
     pub fn proven_end(&self) -> u64 {
         self.proven_end
     }
 
-    /// Searches the whole log for a record which proves that this log was synced. Such a record also proves that the
-    /// previous log was synced. Returns the proof.
+    /// Searches the whole log for a record which proves that this log was synced. A sync of this log first syncs
+    /// the previous log, so the record proves that the previous log was synced, too. Returns the proof as text.
     ///
     /// # Errors
     ///
@@ -219,9 +219,9 @@ impl RecordReader {
         }
     }
 
-    /// Looks at the file again. This is for a reader that runs beside the process that appends to the file. The
-    /// reader then goes on with the records that came since the last look. Such a record was appended, was finished,
-    /// or has replaced an unfinished record. After an error, this does nothing.
+    /// Looks at the file again. Another process may have appended to the file meanwhile. After this call, the
+    /// reader goes on with the records that were not there at the last look. Such a record may be new, may have
+    /// been unfinished then, or may have replaced an unfinished record. After an error, this does nothing.
     ///
     /// # Errors
     ///
@@ -235,10 +235,10 @@ impl RecordReader {
         if file_bytes < self.offset {
             return Err(LogError::corrupt(&self.path, file_bytes, "the file became shorter than what was read of it"));
         }
-        // After torn bytes, two cases are possible. The record was just being written at the last look, and may be
-        // whole now. Or it could not be written whole and was cut off, and the next record is written at its place.
-        // In either case the file may have the same length as at the last look. In the second case it may also be
-        // shorter.
+        // If the last look has found a torn record, there are two cases. Either the record was being written then,
+        // and may be whole now. Or the write failed, the torn record was removed, and the next record is written
+        // at its place. In both cases the file may be as long as at the last look. In the second case the file may
+        // also be shorter.
         if file_bytes != self.limit || matches!(self.log_end, Some(LogEnd::Torn(_))) {
             self.limit = file_bytes;
             self.window.bytes.clear();
@@ -291,13 +291,13 @@ impl RecordReader {
         Ok(Ok((header, payload..payload + header.payload_bytes as usize)))
     }
 
-    /// Looks for a proof that bytes after the bad record at `bad` were durable: a valid record after `bad` which
-    /// says so. Returns the proof.
+    /// Looks for a proof that bytes after the bad record at `bad` were durable. The proof is a valid record after
+    /// `bad` whose synced end is past `bad`. Returns the proof as text.
     ///
-    /// Records start at multiples of 8, so the search tries every such offset. The checksum of a candidate is
-    /// computed only if a valid candidate would be a proof. So the search reads the rest of the file about once,
-    /// whatever bytes are there. If a value contains a copy of an older record, this copy proves nothing, because
-    /// its synced end lies before `bad`.
+    /// Records start at multiples of 8, so the search tries every such offset. Before the search computes the
+    /// checksum of a record, it checks that the synced end of the record is a proof. So the search reads the rest
+    /// of the file only about once, even if many bytes look like records. If a value contains a copy of an older
+    /// record, this copy proves nothing, because its synced end lies before `bad`.
     fn proof_after(&mut self, bad: u64) -> Result<Option<String>> {
         let log_id = self.log_id();
         let mut offset = bad + RECORD_ALIGN_BYTES as u64;
@@ -328,7 +328,7 @@ impl RecordReader {
         Ok(None)
     }
 
-    /// The checksum of a range of the file. The range is read in chunks that do not go through the window.
+    /// The checksum of a range of the file. This reads the range in chunks, and leaves `window` unchanged.
     fn crc_of(&self, range: Range<u64>) -> Result<u32> {
         let mut bytes = vec![0; CHUNK_BYTES.min((range.end - range.start) as usize)];
         let mut crc = Digest::new(CrcAlgorithm::Crc32Iscsi);
@@ -352,7 +352,7 @@ impl RecordReader {
         let length = (range.end - range.start).max(CHUNK_BYTES as u64).min(self.limit - range.start) as usize;
         self.window.bytes.clear();
         self.window.bytes.shrink_to(length.max(CHUNK_BYTES));
-        // The length is the one that the record's header states, which may be as great as the length of the file.
+        // This length comes from the header of a record, and may be as great as the length of the file.
         let no_memory = |_| LogError::io("read", &self.path, io::ErrorKind::OutOfMemory.into());
         self.window.bytes.try_reserve_exact(length).map_err(no_memory)?;
         self.window.bytes.resize(length, 0);
@@ -407,7 +407,7 @@ impl RecordHeader {
     }
 }
 
-/// Fills `bytes` from `offset` on. The file was long enough when its length was last read.
+/// Fills `bytes` from `offset` on. The caller has checked that the file is long enough.
 fn read_exactly(file: &dyn File, path: &Path, bytes: &mut [u8], offset: u64) -> Result<()> {
     let mut done = 0;
     while done < bytes.len() {

@@ -1,6 +1,5 @@
-//! Makes the end of a log durable if an earlier process wrote this log. Only after that may another log state where
-//! this log ends, and only then may records be appended to this log. This module does not know what the records
-//! mean.
+//! Makes the end of a log durable if an earlier process wrote this log. Before that, no other log may state where
+//! this log ends, and no record may be appended to this log. This module does not know what the records mean.
 
 use super::{LogError, Result};
 use os::{Access, Disk};
@@ -10,12 +9,12 @@ use std::path::Path;
 /// How many bytes [`rewrite_tail`] copies at once.
 const REWRITE_BYTES: u64 = 1 << 20;
 
-/// Cuts a log off at `tail.end`, and makes what is left durable. The tail is rewritten in place, so this needs no
-/// free space on the disk.
+/// Cuts a log off at `tail.end`, and makes what is left durable. The tail is written again at its old place, so
+/// the call needs no free space on the disk.
 ///
 /// Nothing proves that the bytes in `tail` are durable. If an earlier process failed to sync the tail, the system
-/// may show its bytes but never write them to the disk. Then a sync would succeed without having saved the tail. So
-/// the tail is written again before the sync.
+/// may show its bytes but never write them to the disk. Then a sync would succeed although the tail is not on the
+/// disk. So the tail is written again before the sync.
 ///
 /// # Errors
 ///

@@ -147,8 +147,8 @@ fn short_reads_do_not_matter() {
     }
 }
 
-/// Writes a log with records of 0 to 39 bytes, and syncs it after some of them. Returns the payloads, their offsets,
-/// and the synced end that the file itself proves.
+/// Writes a log with records of 0 to 39 bytes, and syncs it after some of them. Returns the payloads, the offsets
+/// of the records, and the greatest synced end in the records.
 fn small_log(disk: &SimDisk) -> (Vec<Vec<u8>>, Vec<u64>, u64) {
     let mut writer = writer(disk);
     let (mut payloads, mut offsets, mut proven_end) = (Vec::new(), Vec::new(), 0);
@@ -238,9 +238,9 @@ fn an_end_that_is_not_durable_limits_a_log_and_proves_nothing() {
     let end = |at| Some(KnownEnd { at, is_durable: false });
     let image = disk.read_all(Path::new(PATH)).expect("it is there");
     assert_eq!(read_to(&disk, end(offsets[10])), (payloads[..10].to_vec(), End::Clean));
-    // The record starts below the stated end but ends above it.
+    // Here the last record starts before the end that the next log states, but ends after it.
     assert_eq!(read_to(&disk, end(offsets[10] + 8)), (payloads[..10].to_vec(), End::Torn(offsets[10])));
-    // The missing bytes may never have been written.
+    // Here bytes before the stated end are missing, but they may never have been written.
     let last = *offsets.last().expect("there are records");
     assert!(last >= proven_end, "the last record was not synced");
     set_len(&disk, last);
@@ -285,7 +285,8 @@ fn zeros_after_the_last_record_are_a_torn_tail() {
     assert_eq!(read(&disk, None), (payloads, End::Torn(end)));
 }
 
-/// Puts `distance` bytes between a bad record and the record which proves that the bad one was durable.
+/// Writes a record that will be damaged, a record of `distance` bytes, and a record which proves that the damaged
+/// record was durable.
 fn check_distant_proof(distance: usize) {
     let disk = SimDisk::new(1);
     let mut writer = writer(&disk);
@@ -302,7 +303,7 @@ fn check_distant_proof(distance: usize) {
     let image = disk.image();
     image.flip_bit(PATH, bad + 30, 1);
     assert_eq!(read(&image, None), (vec![b"good".to_vec()], End::Corrupt(bad)), "distance {distance}");
-    // If the length of the bad record is wrong, the search still finds the proof.
+    // If the damage is in the length of the record, the reader still finds the proof.
     let image = disk.image();
     image.flip_bit(PATH, bad + 6, 0);
     assert_eq!(read(&image, None), (vec![b"good".to_vec()], End::Corrupt(bad)), "distance {distance}");
@@ -313,8 +314,8 @@ fn check_distant_proof(distance: usize) {
 
 #[test]
 fn proof_is_found_at_any_distance() {
-    // The search starts 8 bytes after the bad record, and reads chunks of 1 MiB. With these distances, the proving
-    // record lies across the ends of chunks.
+    // The search for a proof starts 8 bytes after the damaged record, and reads chunks of 1 MiB. With these
+    // distances, the proving record lies across the ends of chunks.
     for around in [1 << 20, 2 << 20] {
         for distance in (around - 48..around + 32).step_by(8) {
             check_distant_proof(distance);
@@ -382,7 +383,7 @@ fn an_unfinished_creation_is_an_empty_log_unless_the_successor_knows_better() {
         file.write_at(&bytes[..length], 0).expect("the disk works");
         assert_eq!(read(&disk, None), (Vec::new(), End::Torn(0)), "length {length}");
         assert_eq!(read(&disk, Some(64)), (Vec::new(), End::Corrupt(length as u64)), "length {length}");
-        // Here, a crash has saved the length of the file before its bytes.
+        // Here, the length of the file has reached the disk before a crash, but the other bytes have not.
         if length <= 60 {
             file.set_len(HEADER_BYTES as u64).expect("the disk works");
             assert_eq!(read(&disk, None), (Vec::new(), End::Torn(0)), "length {length}");
@@ -471,7 +472,7 @@ fn a_failed_append_is_cut_back_and_may_be_tried_again() {
     let disk = SimDisk::new(1);
     let mut writer = writer(&disk);
     let end = writer.append(&[b"one"]).expect("the disk works");
-    // The disk has room for only a part of the next record.
+    // Now the disk has room for only a part of another record.
     disk.set_capacity(disk.used_bytes() + 20);
     let error = writer.append(&[&[b'2'; 100]]).expect_err("the disk is full").to_string();
     assert!(error.starts_with(&format!("cannot write {PATH}: ")), "{error}");
@@ -479,7 +480,7 @@ fn a_failed_append_is_cut_back_and_may_be_tried_again() {
     assert_eq!(disk.used_bytes(), end, "what was written of it takes no room");
     assert!(writer.append(&[&[b'2'; 100]]).is_err(), "the disk is still full");
     disk.set_capacity(u64::MAX);
-    // The writer tries the cut again before the next append, and fails again.
+    // Before the next append, the writer tries again to cut the file, and this fails.
     disk.fail_operation(1, ErrorKind::Other);
     assert!(writer.append(&[b"three"]).is_err());
     writer.append(&[b"three"]).expect("the disk works");
@@ -528,8 +529,8 @@ fn after_a_failed_sync_every_append_and_sync_is_refused() {
     assert_eq!(writer.append(&[b"two"]).expect_err("it is final").to_string(), error);
 }
 
-/// Appends and syncs records until a crash at some point. Then reads the log twice, because recovery must give the
-/// same result each time.
+/// Appends and syncs records until a crash at a random operation. Then reads the log twice, because recovery must
+/// give the same result each time.
 fn check_crash(seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     let disk = SimDisk::new(seed);
@@ -618,7 +619,7 @@ fn a_log_gives_the_room_back_that_it_does_not_use() {
     let room = || std::fs::metadata(&path).expect("the log is there").blocks() * 512;
     let mut file = EmptyLog::create(&*disk, &path).expect("the disk works");
     file.allocate_ahead(4 * USED);
-    // If the file system cannot allocate ahead, or is nearly full, the file gets no extra room.
+    // If the file system is nearly full or cannot allocate space ahead, the file gets no space ahead.
     assert!(room() == 0 || room() >= 4 * USED, "{}", room());
     let mut writer = file.begin(&header()).expect("the disk works");
     writer.append(&[b"first"]).expect("the disk works");

@@ -2,10 +2,10 @@
 //! them durable.
 //!
 //! Invariants: `appended_end` is stored only after all bytes below it were written. `synced_end` is stored only
-//! after a sync that began when these bytes were already written. Both ends only grow. If an append fails, the file
-//! is cut back to the last whole record, and this cut is made durable before the next record is written. After a
-//! failed sync every append and sync is refused. A sync of a log first makes the previous log durable, so
-//! `synced_end` is also a promise about the previous log.
+//! after a sync that began when all bytes below this end were already written. Both ends only grow. If an append
+//! fails, the file is cut back to the last whole record, and this cut is made durable before the next record is
+//! written. After a failed sync every append and sync is refused. A sync of a log first makes the previous log
+//! durable, so `synced_end` is also a promise about the previous log.
 //!
 //! Thread safety: a [`RecordWriter`] belongs to one thread. Its [`LogFile`] is shared.
 
@@ -30,9 +30,9 @@ pub struct LogFile {
     path: PathBuf,
     appended_end: AtomicU64,
     synced_end: AtomicU64,
-    /// A thread holds this lock during a sync. The system reports a failure to only one sync. If two syncs ran at
-    /// the same time, the other sync would succeed wrongly. As long as the previous log may not be durable, the
-    /// value is that log.
+    /// A thread holds this lock during a sync. If two syncs ran at the same time and the disk failed, the system
+    /// would report the failure to only one of them. As long as the previous log may not be durable, the lock
+    /// holds the previous log.
     syncing: Mutex<Option<Arc<LogFile>>>,
     /// The error of the sync that failed.
     failed: OnceLock<LogError>,
@@ -44,7 +44,7 @@ impl LogFile {
         &self.path
     }
 
-    /// Everything below this offset was handed to the operating system.
+    /// All bytes below this offset were written, but the operating system may not have put them on the disk yet.
     pub fn appended_end(&self) -> u64 {
         self.appended_end.load(Ordering::Acquire)
     }
@@ -54,7 +54,7 @@ impl LogFile {
         self.synced_end.load(Ordering::Acquire)
     }
 
-    /// Makes everything appended so far durable. Before that, makes the previous log durable. Returns the end of
+    /// Makes first the previous log durable, and then everything appended so far to this log. Returns the end of
     /// this log.
     ///
     /// # Errors
@@ -95,11 +95,11 @@ pub struct RecordWriter {
     file: Arc<LogFile>,
     log_id: u64,
     end: u64,
-    /// The synced end that the last record states. Before the first record, it is the end of the header, which is
-    /// durable.
+    /// The synced end in the last record. As long as no record was written, this is the end of the header, which
+    /// is durable.
     stated_end: u64,
     scratch: Vec<u8>,
-    /// Whether an append has failed. Then a part of a record may lie after `end`.
+    /// Whether an append has failed. After a failed append, the file may have a part of a record after `end`.
     is_torn: bool,
     /// Whether disk space after the end of the file may be allocated.
     is_allocated_ahead: bool,
@@ -128,13 +128,13 @@ impl EmptyLog {
         Ok(Self { file, path: path.to_owned(), is_allocated_ahead: false })
     }
 
-    /// Allocates disk space for a log of `bytes`, so that appends do not have to allocate while the disk is busy. If
-    /// the disk is full or the file system cannot do this, appends allocate space themselves, as usual.
+    /// Allocates `bytes` of disk space for the log, so that appends do not have to allocate while the disk is
+    /// busy. If the disk is full or the file system cannot do this, appends allocate space themselves, as usual.
     pub fn allocate_ahead(&mut self, bytes: u64) {
         self.is_allocated_ahead = true;
         if self.file.allocate_ahead(bytes).is_err() {
-            // The part that was allocated is given back, because others may need it: this user's quota may be used
-            // up although the disk is not full.
+            // Some space may have been allocated before the error. It is given back, because other files may need
+            // it. For example, the user's quota may be used up although the disk is not full.
             self.file.set_len(0).ok();
         }
     }
@@ -203,7 +203,8 @@ impl RecordWriter {
         self.mend()?;
         let synced_end = self.file.synced_end();
         encode(&mut self.scratch, self.log_id, synced_end, parts);
-        // If the write panics, a part of the record may stay in the file, as after an error.
+        // This is set before the write: if the write panics, a part of the record may stay in the file, as after
+        // an error.
         self.is_torn = true;
         if let Err(error) = self.file.file.write_at(&self.scratch, self.end) {
             // The part of a record that a failed write leaves is cut off at once, because it takes space on a disk
@@ -229,7 +230,7 @@ impl RecordWriter {
         *self.file.syncing.lock() = Some(before);
     }
 
-    /// If an append has failed, cuts off what it wrote, and makes the cut durable.
+    /// If an append has failed, removes the bytes that it wrote from the file, and makes the new length durable.
     ///
     /// # Errors
     ///
@@ -248,8 +249,9 @@ impl RecordWriter {
         self.file.file.set_len(self.end).map_err(|error| LogError::io("cut", &self.file.path, error))
     }
 
-    /// Appends a record without a payload. The record proves how much of the log is durable. With this proof, a
-    /// reader can tell whether the last durable record is damaged, or whether a later write was never finished.
+    /// Appends a record without a payload. Its synced end proves how much of the log is durable. If a later reader
+    /// finds a bad record, this proof tells the reader whether a durable record is damaged or a write was not
+    /// finished.
     ///
     /// # Errors
     ///
@@ -282,7 +284,7 @@ impl RecordWriter {
         &self.file
     }
 
-    /// How much of the log is durable, as the last record states it.
+    /// The synced end in the last record: the log is durable up to this offset.
     pub fn stated_end(&self) -> u64 {
         self.stated_end
     }

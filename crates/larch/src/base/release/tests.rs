@@ -21,7 +21,8 @@ fn open(disk: &Arc<SimDisk>, compat: Option<Release>) -> crate::Result<Database>
     }
 }
 
-/// The features of the current manifest, and the release for which the manifest says that it was written.
+/// The features of the current manifest, and the release that the manifest names as the one for which it was
+/// written.
 fn manifest(disk: &Arc<SimDisk>) -> (u32, Option<String>) {
     let machine = Machine::simulated_on(disk.clone(), 1);
     let path: PathBuf = ManifestLog::current(&machine, Path::new("db")).expect("it is there");

@@ -1,4 +1,4 @@
-//! Tests that nothing that was read is lost, however much it is.
+//! Tests that a set includes every key that was added, however many keys are added.
 
 use super::*;
 use crate::base::record::tests::seeds;
@@ -48,7 +48,7 @@ fn keys_and_ranges_stay_in_a_set_that_joins_them_and_its_memory_is_bounded() {
                 set.add_range(table, range.clone());
                 read.push((table, range));
             }
-            // Even if this is too much, one range for each of the three tables stays.
+            // One range for each of the three tables stays, even if these ranges take more than `most_bytes`.
             assert!(set.bytes() <= most_bytes.max(3 * 200), "{} of {most_bytes}", set.bytes());
         }
         let kept = all(&set);
@@ -88,7 +88,7 @@ fn a_range_counts_whole_until_it_is_closed_and_then_what_was_read() {
     let open = OpenRead::begin(&set, TableId(1), KeyRange::ALL);
     open.close(Some((Bound::Excluded(b"d"), Bound::Unbounded)));
     assert_eq!(ranges().last(), Some(&range(b"", b"d\0")));
-    // The reads from both ends met in the middle, so the whole range was read.
+    // Here the range was read from both ends up to the key `m`, so the whole range was read.
     let open = OpenRead::begin(&set, TableId(1), whole.clone());
     open.close(Some((Bound::Excluded(b"m"), Bound::Excluded(b"m"))));
     assert_eq!(ranges().last(), Some(&whole));
@@ -100,7 +100,7 @@ fn a_read_that_goes_elsewhere_counts_where_it_was_and_where_it_is() {
     let range = |start: &[u8], end: Option<&[u8]>| KeyRange { start: start.to_vec(), end: end.map(<[u8]>::to_vec) };
     let ranges = || set.lock().ranges().map(|(_, keys)| keys.clone()).collect::<Vec<_>>();
     let mut open = OpenRead::begin(&set, TableId(1), KeyRange::ALL);
-    // At this point nothing of the range was read.
+    // The first range ends before any of its keys was read.
     open.restart(Some((Bound::Unbounded, Bound::Unbounded)), (Bound::Included(b"m"), Bound::Unbounded));
     assert_eq!(ranges(), [range(b"m", None)]);
     let read = range(b"m", Some(b"p\0"));

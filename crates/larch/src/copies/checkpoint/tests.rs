@@ -30,7 +30,8 @@ fn prepare(machine: &Machine) -> Database {
     db
 }
 
-/// Changes that a user may make between the moment of a copy and its end.
+/// Changes that a user may make to the database after the moment that a checkpoint shows and before the checkpoint
+/// is done.
 const CHANGES: [fn(&Database); 6] = [
     |db| {
         let table = db.table("changed").expect("a table");

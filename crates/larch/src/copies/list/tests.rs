@@ -21,7 +21,7 @@ fn list() -> BackupList {
     }
 }
 
-/// The same list in the form in which no file lies in the directory of another backup.
+/// The same list, but its shared file lies in the directory `files`.
 fn list_with_files() -> BackupList {
     let mut list = list();
     list.files[0].lies = Lies::InFiles { id: 0xabcd };

@@ -1,5 +1,5 @@
-//! A problem that a check of the database, or the background scrub, has found. This module does not know how a
-//! problem was found.
+//! A problem in a file of the database, which a check or the background scrub has found. This module does not know
+//! how a problem was found.
 
 use crate::base::error::Error;
 use std::path::PathBuf;

@@ -19,7 +19,7 @@ pub struct Stalls {
 /// The commits that wait for one reason.
 #[derive(Debug, Default)]
 struct Stall {
-    /// How many commits wait now, and since when at least one commit has been waiting.
+    /// How many commits wait now, and the time since which the number has been greater than 0.
     waiting: Mutex<(usize, Duration)>,
     commits: AtomicU64,
     micros: AtomicU64,
@@ -33,7 +33,8 @@ impl Stalls {
         }
     }
 
-    /// How many commits have waited for this reason so far, and the sum of their waiting times in microseconds.
+    /// The number of commits that have waited because of `reason`, and the sum of the times for which they waited,
+    /// in microseconds.
     pub fn totals(&self, reason: StallReason) -> (u64, u64) {
         let stall = self.of(reason);
         (stall.commits.load(Ordering::Relaxed), stall.micros.load(Ordering::Relaxed))

@@ -1,10 +1,10 @@
 //! Remembers background work that failed: which work, why it failed, and when it will be tried again. This module
 //! does not know how the work is done.
 //!
-//! A flush or compaction that fails is tried again later. The pause before each retry doubles, from [`FIRST_RETRY`]
-//! to [`LONGEST_RETRY`]. Only a compaction with a corrupt input is not tried again, because it would read the same
-//! bytes. A failure is forgotten when the same work succeeds. The work may succeed in the background, or because a
-//! caller asked for it.
+//! A flush or compaction that fails is tried again later. The pause before a retry is [`FIRST_RETRY`] at first,
+//! and doubles after each failure, up to [`LONGEST_RETRY`]. Only a compaction with a corrupt input is not tried
+//! again, because it would read the same bytes. A failure is forgotten when the same work succeeds, in the
+//! background or in a call that asks for the work.
 //!
 //! This module is thread-safe.
 
@@ -16,8 +16,8 @@ use os::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The pause before the first retry. If the work failed because no file descriptor was free, one is often free after
-/// this pause.
+/// The pause before the first retry. If the system had no free file descriptor when the work failed, it often has
+/// one after this pause.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 
 /// The longest pause between two tries. A database notices at the latest after this time that a full disk has room

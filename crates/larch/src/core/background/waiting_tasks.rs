@@ -13,11 +13,12 @@ pub struct Waiting(pub Mutex<WaitingTasks>);
 /// The tasks that wait.
 #[derive(Debug, Default)]
 pub struct WaitingTasks {
-    /// The place that the next waiting task gets.
+    /// The number of the place that the next waiting task gets. Each waiting task has its own place.
     pub next: u64,
-    /// The tasks that wait for a time, ordered by this time and then by place.
+    /// The wakers of tasks that wait for a time. The key is this time and the number of the place.
     pub by_time: BTreeMap<(Duration, u64), Waker>,
-    /// For each place, a task that waits for progress, with the progress that the task has already seen.
+    /// For each place, the waker of a task that waits for progress, and the progress that the task has already
+    /// seen.
     pub for_progress: BTreeMap<u64, (u64, Waker)>,
 }
 
@@ -27,9 +28,10 @@ impl Waiting {
         !self.0.lock().for_progress.is_empty()
     }
 
-    /// Takes the tasks to wake: those whose time has come at `now`, and those for which `progress` is more than they
-    /// have seen. If tasks for a later time are left, calls `wake_after` with the time until the first of them. This
-    /// call happens under the lock, so no other thread can come in between.
+    /// Takes the wakers of the tasks that can go on. These are the tasks whose time has come at `now`, and the
+    /// tasks that have seen less progress than `progress`. If tasks are left that wait for a later time, calls
+    /// `wake_after` with the time until the earliest of these times. This call happens under the lock, so no other
+    /// thread can add a task in between.
     pub fn take_ready(&self, now: Duration, progress: u64, wake_after: impl FnOnce(Duration)) -> Vec<Waker> {
         let mut tasks = self.0.lock();
         let mut ready = Vec::new();

@@ -14,7 +14,8 @@ pub struct Warmed {
     pub bytes: u64,
     /// How many pages the call read from disk.
     pub page_reads: u64,
-    /// Whether all pages of the range are in memory now. If some pages are missing, the cache had no room for them.
+    /// Whether all pages of the range that was to be loaded are in memory now. If not, the cache had no room for
+    /// the missing pages.
     pub is_whole: bool,
 }
 
@@ -22,7 +23,8 @@ pub struct Warmed {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Restored {
     pub warmed: Warmed,
-    /// Whether there was a warm state that could not be used.
+    /// Whether a warm state was found but could not be used. A warm state is the list of the pages that were in
+    /// memory at the last close.
     pub is_refused: bool,
 }
 
@@ -39,9 +41,9 @@ pub struct Warmth {
 /// The open requests to load pages.
 #[derive(Debug, Default)]
 pub struct WarmRequests {
-    /// Whether to load the tables that should stay in memory.
+    /// Whether the tables that should stay in memory have to be loaded.
     pub tables: bool,
-    /// Whether to load the pages that were in memory at the last close.
+    /// Whether the pages that were in memory at the last close have to be loaded.
     pub state: bool,
 }
 

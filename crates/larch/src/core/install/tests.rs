@@ -1,5 +1,6 @@
-//! Runs everything that changes the file set, with a manifest that is due to be replaced. In each run another
-//! operation of the disk fails. After the failure, the database must open again and have all that was acknowledged.
+//! Runs all kinds of work that change the file set, with a manifest that is due to be replaced. In each run,
+//! another operation of the disk fails. After that, it must be possible to open the database again, and it must
+//! have every change whose call had succeeded.
 
 use crate::options::LevelOptions;
 use crate::{Compression, Database, Error, Result, TableOptions};
@@ -59,7 +60,7 @@ fn open(disk: &Arc<SimDisk>, slack_bytes: u64) -> Result<Database> {
 
 /// A database with overlapping files, rows in memory, and a manifest that the next install should replace.
 fn prepared() -> (Arc<SimDisk>, Database) {
-    // The database is prepared twice: the first time shows how long its manifest gets.
+    // This makes the database twice. The first one shows how long the manifest gets.
     let prepare = |slack_bytes| -> Result<(Arc<SimDisk>, Database)> {
         let disk = SimDisk::new(1);
         let db = open(&disk, slack_bytes)?;
@@ -107,7 +108,8 @@ fn is_stopped(error: &Error) -> bool {
     matches!(error, Error::OutcomeUnknown { .. } | Error::WritesStopped(_))
 }
 
-/// Lets operation `n` of `work` fail, opens the database again, and checks that its state is `before` or `after`.
+/// Does `work`, whose disk operation number `n` fails. Then opens the database again, and checks that its state is
+/// `before` or `after`.
 fn check(work: Work, n: u64, before: &State, after: &State) {
     let (disk, db) = prepared();
     if n.is_multiple_of(2) {
@@ -189,7 +191,7 @@ fn a_flush_or_a_compaction_that_fails_anywhere_loses_nothing() {
     check_all(Work::Compact);
 }
 
-/// The manifest was synced before the operation that fails, so the work is done and must not return an error.
+/// Here only an operation after the sync of the manifest fails. So the work is done, and must not return an error.
 #[test]
 fn a_manifest_that_cannot_be_renewed_is_renewed_by_a_later_install() {
     let (disk, db) = prepared();
@@ -197,7 +199,8 @@ fn a_manifest_that_cannot_be_renewed_is_renewed_by_a_later_install() {
     db.table("cherries").expect("the disk works");
     let operations = disk.operation_count() - operations;
     drop(db);
-    // The first three operations append the edits, sync them and append a proof.
+    // The first three operations append the edits to the manifest, sync them, and append a record which proves
+    // that the edits are durable.
     let mut failed = 0;
     for n in 4..=operations {
         let (disk, db) = prepared();
@@ -208,7 +211,7 @@ fn a_manifest_that_cannot_be_renewed_is_renewed_by_a_later_install() {
         assert_eq!(db.metrics().leftover_files, 0, "operation {n}");
         assert!(manifests(&disk).len() == 1 && manifests(&disk) != old, "operation {n}");
     }
-    // Each failure counts except the last, which hits the proof at the end of the new manifest. Nobody needs this
-    // proof yet.
+    // All these failures are counted, except that of the last operation. It writes such a record at the end of the
+    // new manifest, and nothing needs this record yet.
     assert_eq!(failed, operations - 4, "of {operations} operations");
 }

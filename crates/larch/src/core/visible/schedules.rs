@@ -13,7 +13,7 @@ use os::sync::shuttle::{self, thread};
 struct Commits {
     visible: Visible,
     next: Mutex<u64>,
-    /// What the commit of each version has written.
+    /// For each version, the number that its commit has written.
     rows: Vec<AtomicU64>,
     /// The version whose thread panics, or 0 if no thread panics.
     panicking: u64,

@@ -72,7 +72,8 @@ fn a_merge_rewrites_only_the_files_between_whose_keys_it_has_some() {
     table.compact().expect("the disk works");
     let before = db.metrics().compaction_bytes;
     assert!(before > 400_000, "{before}");
-    // These two files have keys at both ends of the table, so their bounds overlap those of all other files.
+    // Each of these two files has some of the least and some of the greatest keys of the table. So its bounds
+    // overlap the bounds of all other files.
     for value in 0..2 {
         [3, 5, 3990, 3995].into_iter().for_each(|i| put(&table, &mut rows, i, value));
         flush(&db);
@@ -157,8 +158,8 @@ fn writes_in_clusters_beside_files_and_pages_that_stay_as_they_are_change_no_row
     (0..6).for_each(clusters);
 }
 
-/// Here all files are longer than they should be, even an empty one. So a page may be refused after its file has
-/// begun.
+/// Files should have only one byte, so even a file without rows is too long. So the merge may begin a file for a
+/// page, and then not add the page.
 #[test]
 fn no_file_is_empty_however_short_files_are() {
     let db = database(&SimDisk::new(1), LevelOptions { file_bytes: 1, ..small_levels() });

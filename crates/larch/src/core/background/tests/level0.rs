@@ -89,7 +89,7 @@ fn level_0_is_compacted_beside_readers_whose_pages_fill_a_small_cache() {
     let mut values = Vec::new();
     for round in 0..60 {
         (0..300).for_each(|i| insert(&table, (round * 300 + i) * 7919 % 20_000).expect("a row"));
-        // Each of the values that are read keeps a page in memory.
+        // The test keeps the values that it reads, and each value keeps a page in memory.
         let ranges = (0..50).map(|i| table.range(format!("k{:06}", (round * 50 + i) * 397 % 20_000)..));
         values.extend(ranges.filter_map(|mut range| range.next()).map(|row| row.expect("the disk works")));
         db.flush().expect("the disk works");

@@ -10,8 +10,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::time::Duration;
 
-/// The database may use these bytes in addition. This allowance is for space that is not worth a compaction, for the
-/// logs and for the manifest.
+/// The files of the database may take this many bytes more than the test computes. These bytes are for hidden rows
+/// that are not worth a compaction, for the logs and for the manifest.
 const SLACK_BYTES: u64 = (256 + 64) << 10;
 
 fn open(machine: &Machine) -> Database {
@@ -64,14 +64,14 @@ fn with_rows(db: &Database, name: &str, rows: u32, bytes: usize) -> Table {
     table
 }
 
-/// A change that removes or replaces many of the rows.
+/// A change that erases or overwrites many rows of the table.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Erases,
     Range,
     Ranges,
     SmallValues,
-    /// Erases two of each five rows, in key order.
+    /// Of every five neighbouring rows, erases two.
     SomeErases,
     SomeRange,
 }
@@ -86,7 +86,7 @@ impl Change {
         match self {
             Self::Erases => (0..most).for_each(|i| done(table.remove(key(i)))),
             Self::Range => done(table.remove_range(..key(most))),
-            // These are more ranges than the slice of a file can leave out.
+            // A slice can leave out only a few ranges of a file, and these are more.
             Self::Ranges => (0..20u32).for_each(|i| {
                 let at = |quarters: u32| key(rows * quarters / 80);
                 done(table.remove_range(at(i * 4)..at(i * 4 + 3)));
@@ -107,8 +107,8 @@ fn check_settled(disk: &SimDisk, db: &Database, what: &str) {
     assert!(used <= least + least / 10 * 3 + SLACK_BYTES, "{what}: {used} bytes, where {least} are enough");
 }
 
-/// Numbers of rows and lengths of values. Each pair makes a table of some megabytes, with short, medium or long
-/// values.
+/// Numbers of rows and lengths of values. Each pair stands for a table of some megabytes, with short, medium or
+/// long values.
 const SHAPES: [(u32, usize); 3] = [(20_000, 100), (500, 4_000), (20, 500_000)];
 
 fn settles(shape: (u32, usize), change: Change, has_index: bool) {
@@ -158,7 +158,7 @@ fn what_a_snapshot_keeps_goes_when_it_is_dropped() {
             change.make(&table, 40);
             rest(&machine, &db);
             if takes_again {
-                // This compaction merges the files while the snapshot still keeps the rows.
+                // Here the files are merged while the snapshot still keeps the old rows.
                 db.compact().expect("the disk works");
             }
             assert_eq!(snapshots[0].range(&table, ..).count(), 40, "{change:?}");
@@ -176,7 +176,8 @@ fn new_rows_that_hide_nothing_do_not_have_a_table_rewritten_again_and_again() {
     let table = with_rows(&db, "t", 40, 100_000);
     rest(&machine, &db);
     let before = db.metrics();
-    // Writes short rows between the long ones, a few at a time.
+    // Writes short rows whose keys lie between the keys of the long rows, and lets time pass after every twenty
+    // rows.
     for i in 0..2000u32 {
         table.insert([key(i % 40).as_slice(), &key(i)].concat(), "short").expect("the disk works");
         if i % 20 == 0 {
