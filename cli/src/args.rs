@@ -225,8 +225,8 @@ pub fn command() -> clap::Command {
     hide_what_is_refused(command, "", &common)
 }
 
-/// Hides the `common` options that subcommands refuse, in the help of these subcommands. `path` is the name of the
-/// whole command.
+/// Removes from the help of each subcommand the options in `common` that this subcommand refuses. `path` is the
+/// name of the whole command.
 fn hide_what_is_refused(command: clap::Command, path: &str, common: &[clap::Arg]) -> clap::Command {
     command.mut_subcommands(|command| {
         let path = format!("{path} {}", command.get_name()).trim_start().to_owned();
@@ -274,8 +274,8 @@ fn common_options_of(command: &str) -> &'static [&'static str] {
         "compaction-worker" => &["cache"],
         "sql-scheduler" | "sql-executor" => &["cache", "read_index", "verbose"],
         "plan" => &["cache", "write_buffer"],
-        // The commands for backups, stores and damaged databases. Also `bench`, whose targets have options of their
-        // own.
+        // The commands for backups, stores and damaged databases. The command `bench` also belongs to this arm,
+        // because its targets have options of their own.
         _ => &[],
     }
 }
@@ -315,8 +315,8 @@ pub struct Common {
     /// Show only what is in files, without the commits that a writing process has only in its log
     #[arg(long, global = true, help_heading = COMMON)]
     pub read_only: bool,
-    /// Show all commits of a process that writes, and have it keep the files that are read. All commands that read do
-    /// so unless --read-only is given, except `larch sql`
+    /// Show all commits of a process that writes to the database. While this command reads a file, that process
+    /// keeps the file. All commands that read do so unless --read-only is given, except `larch sql`
     #[arg(long, global = true, help_heading = COMMON, conflicts_with = "read_only")]
     pub follow: bool,
     /// Leave compactions to processes with `larch compaction-worker`, as long as one lives
@@ -392,16 +392,16 @@ pub enum Command {
     Import(Import),
     /// Put the rows of files in sorted files that any database can take in, on any machine
     ///
-    /// No database is needed or made. The directory contains a list of the files with their checksums. It can be
-    /// copied to the machine of the database.
+    /// No database is needed or made. The directory with the sorted files also contains a list of the files and
+    /// their checksums. The directory can be copied to the machine of the database.
     #[command(after_help = BUILD_EXAMPLES)]
     BuildFiles(BuildFiles),
     /// Take files that `build-files` has made into a table, all of them or none
     ///
-    /// No row is read. Where the file system can give files second names, the files get second names in the
-    /// database; elsewhere they are copied. Therefore a damaged page is taken in, too, unless --verify is given. A
-    /// row replaces the row of the same key in the table, and also a row of this key from a directory that is named
-    /// before its own.
+    /// No row is read. If the file system can give a file a second name, the database gets the files by second
+    /// names; otherwise they are copied. Because no row is read, a damaged page is taken in as well, unless --verify
+    /// is given. If the table has a row with the same key as a new row, the new row replaces it. If two directories
+    /// have rows with the same key, the row of the directory that is named last replaces the other.
     #[command(after_help = INGEST_EXAMPLES)]
     Ingest(Ingest),
     /// Print the row with a key
@@ -415,10 +415,10 @@ pub enum Command {
     /// Write or remove rows from the standard input as they come, and print the key of each once it is safe
     ///
     /// For a raw table, each line is a key and a value with a tab between them. A backslash, tab, LF or CR in them
-    /// is written \\, \t, \n or \r. For other tables, the lines are rows in the format that was imported, without a
-    /// header. With --delete, each line is a key, as `get` takes it. With --format, the lines are rows or keys as
-    /// `scan` prints them with the same --format. If a row cannot be read, the command ends. The rows before it
-    /// stay.
+    /// is written \\, \t, \n or \r. For other tables, the lines are rows in the format that was imported, without
+    /// a header. With --delete, each line is a key in the form that `get` takes. With --format, the lines are rows
+    /// or keys as `scan` prints them with the same --format. If a row cannot be read, the command ends. The rows
+    /// before it stay.
     #[command(after_help = LOAD_EXAMPLES)]
     Load(Load),
     /// Remove the row with a key
@@ -431,8 +431,8 @@ pub enum Command {
     Scan(Scan),
     /// Print the row with a number, counted from 0 in the order of keys
     ///
-    /// The number is exact. If only one file has keys in the range, a few pages are read whatever the number is. If
-    /// several files have such keys, their keys are merged up to the row.
+    /// The number is exact. If only one file has keys in the range, a few pages are read whatever the number is.
+    /// If several files have keys in the range, the keys of these files are merged up to the row.
     #[command(after_help = NTH_EXAMPLES)]
     Nth(Nth),
     /// Print rows chosen at random, in the order of their keys
@@ -444,8 +444,8 @@ pub enum Command {
     Sample(Sample),
     /// Read the pages of a table or of a range of its keys, so that they are in memory when it is opened next
     ///
-    /// It reads at most half as many bytes as --cache says. When a database is closed, it stores a list of the
-    /// pages that are in memory. A program can load these pages when it opens the database again.
+    /// It reads at most half as many bytes as --cache says. When a command closes a database, it stores a list of
+    /// the pages that are in memory. A program can load these pages when it opens the database again.
     #[command(after_help = WARM_EXAMPLES)]
     Warm(Warm),
     /// List tables and what their rows are made of
@@ -476,23 +476,24 @@ pub enum Command {
     SqlExecutor(SqlExecutor),
     /// Show how many rows, bytes and files a table has
     ///
-    /// The number of rows comes from the indexes, and no page of data is read. Therefore the command prints two
-    /// numbers, and the number of rows lies between them. The files contain versions of rows. A row that was
+    /// The number of rows comes from the indexes, and no page of data is read. Therefore the command prints a
+    /// lower and an upper bound for the number of rows. The files contain versions of rows. A row that was
     /// written again or deleted has several versions until files are merged. With one of --from, --to, --buckets
-    /// and --exact, it shows what a range of keys holds and how this is spread over the range.
+    /// and --exact, the command shows how much a range of keys contains, and how the rows and bytes are spread
+    /// over the range.
     #[command(after_help = STATS_EXAMPLES)]
     Stats(Stats),
     /// Print what opening a database takes, as JSON: memory by owner, pages read, files
     ///
-    /// The counters belong to this command, which opens the database to read it. They are not the counters of
-    /// another process that has the database open. A program can print its own counters in the same form, by
-    /// Metrics::to_json and to_prometheus.
+    /// The command opens the database to read it, and prints the counters of its own reads. They are not the
+    /// counters of another process that has the database open. A program can print its own counters in the same
+    /// form, by Metrics::to_json and to_prometheus.
     Metrics(Metrics),
     /// Say where to cut a table in parts of about equal size
     ///
     /// For each part, it prints the key before which the part stops, in the form that `scan` takes with --from
-    /// and --to. The numbers of rows and bytes are estimates from the indexes. If a table has too few pages, it
-    /// gets fewer parts.
+    /// and --to. The numbers of rows and bytes in a part are estimates from the indexes. A table that has too few
+    /// pages for this many parts is divided into fewer parts.
     #[command(after_help = SPLIT_EXAMPLES)]
     Split(Split),
     /// Do a read and print what it took: files and levels visited, pages by kind, bytes, rounds of waiting
@@ -536,8 +537,8 @@ pub enum Command {
     Repair(Repair),
     /// Make a copy of a database that shares files with it, as it is now; also beside a process that writes
     ///
-    /// The copy is a database of its own. It has every commit that existed when the command began. Where the file
-    /// system can give files second names, the copy's files are second names of the files in DIR. Elsewhere they
+    /// The copy is a database of its own. It has every commit that existed when the command began. If the file
+    /// system can give a file a second name, the copy's files are second names of the files in DIR. Otherwise they
     /// are copies.
     #[command(after_help = CHECKPOINT_EXAMPLES)]
     Checkpoint(Checkpoint),
@@ -575,8 +576,8 @@ pub enum Command {
     /// Do compactions for the process that writes to a database, until ^C
     ///
     /// The writer must be started with --compaction-workers. For each compaction, a line says what was done. A
-    /// worker may end or be killed at any time. Then the writer does the compaction itself, or leaves it to another
-    /// worker.
+    /// worker may end or be killed at any time. If a worker ends during a compaction, the writer does the
+    /// compaction itself, or leaves it to another worker.
     #[command(after_help = COMPACTION_WORKER_EXAMPLES)]
     CompactionWorker(CompactionWorker),
     /// Show a file of a database as text (an SST, a log or a manifest), or all SSTs of a table
@@ -585,9 +586,9 @@ pub enum Command {
     Demo(Demo),
     /// Predict what a table of a size takes, and what a get of it costs
     ///
-    /// Nothing is created or read. The command only computes, and `larch bench experiment scale` compares its
-    /// results with real tables. It assumes that the table was compacted or imported, that values lie in their
-    /// pages, and that all rows are read equally often.
+    /// Nothing is created or read. The command computes its results without a table. `larch bench experiment
+    /// scale` compares these results with real tables. The prediction assumes that the table was compacted or imported, that
+    /// values lie in their pages, and that all rows are read equally often.
     #[command(after_help = PLAN_EXAMPLES)]
     Plan(Plan),
     /// Measure Larch and other stores
@@ -624,7 +625,7 @@ pub enum IndexCommand {
     /// Make an index of the rows of a table
     ///
     /// A row that lacks a field of the declaration is left out. If a row does not fit the declaration, or if two
-    /// rows have the same key in a unique index, no index is made.
+    /// rows would have the same key in a unique index, the index is not made.
     Create(CreateIndex),
     /// Remove an index; the rows stay
     Drop(DropIndex),
@@ -865,7 +866,7 @@ pub struct Import {
     /// Print the report as JSON
     #[arg(long)]
     pub json: bool,
-    // This field is the last one, because the help heading applies to all options after it.
+    // This field must be the last one, because its help heading applies to all options that come after it.
     #[command(flatten, next_help_heading = NEW_TABLE)]
     pub table_options: TableArgs,
 }
@@ -933,9 +934,9 @@ pub struct InputArgs {
     /// Groups of columns beside the key that are stored apart, so that a read of some groups reads nothing of the
     /// others [default: none, or the table's]
     ///
-    /// A group is written NAME:COLUMN,COLUMN…, with columns as in --key. NAME:* is the group of all columns that no
-    /// other group names. Without such a group, every column must be named. Separate groups with a ; or
-    /// give --groups several times.
+    /// A group is written NAME:COLUMN,COLUMN…, with columns as in --key. NAME:* is the group of all columns that
+    /// no other group names. If no group is written NAME:*, the groups must name every column that is not in the
+    /// key. Separate groups with a ; or give --groups several times.
     #[arg(long, value_name = "GROUP[;GROUP…]", value_delimiter = ';')]
     pub groups: Vec<GroupSpec>,
 }
@@ -1383,7 +1384,8 @@ pub struct ExplainedGet {
 
 #[derive(Debug, Args)]
 pub struct ExplainedScan {
-    /// Rows in the order of this index; --from, --to and --prefix are keys of the index then. All groups are read
+    /// Read the rows in the order of this index. Then --from, --to and --prefix are keys of the index. All groups
+    /// are read
     #[arg(long, value_name = "INDEX", conflicts_with = "groups")]
     pub by: Option<String>,
     #[command(flatten)]
@@ -1398,7 +1400,7 @@ pub struct ExplainedScan {
     pub how: ExplainedHow,
 }
 
-/// The options of every read that is explained.
+/// The options that all subcommands of `explain` have.
 #[derive(Debug, Args)]
 pub struct ExplainedHow {
     /// Read only these groups [default: all]

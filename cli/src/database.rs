@@ -1,4 +1,4 @@
-//! Finds the databases and tables that the command line names.
+//! Finds the databases and the tables that are named on the command line.
 
 use crate::args::{Common, KeyTypes};
 use crate::failure::{Failure, Result};
@@ -14,8 +14,8 @@ use std::path::Path;
 const OF_FILE_SYSTEM: &str = "lost+found";
 
 /// Opens an existing database to read it. It is opened as a follower. A follower shows every commit of the process
-/// that writes to the database, and takes no lock. Therefore a command that reads never keeps another command from
-/// writing. With `--read-only`, the database shows only what is in files.
+/// that writes to the database, and takes no lock. Because the follower takes no lock, another command can write
+/// to the database at the same time. With `--read-only`, the database shows only what is in files.
 pub fn open(dir: &Path, common: &Common) -> Result<Database> {
     let builder = common.builder(dir)?.create(false);
     let builder = if common.read_only { builder.read_only(true) } else { builder.follow(Follow::Commits) };
@@ -33,7 +33,7 @@ pub fn open_to_write(dir: &Path, common: &Common) -> Result<Database> {
     Ok(common.builder(dir)?.create(false).open()?)
 }
 
-/// Opens a database to change it. If the database does not exist, it is made.
+/// Opens a database to change it. If there is no database in the directory, a database is made.
 pub fn open_or_create(dir: &Path, common: &Common) -> Result<Database> {
     match open_to_write(dir, common) {
         Err(Failure::Engine(larch::Error::NotADatabase(_))) => make(dir, common),
@@ -49,10 +49,11 @@ pub fn make(dir: &Path, common: &Common) -> Result<Database> {
     Ok(common.builder(dir)?.create(true).open()?)
 }
 
-/// Refuses to make a database among other files. Such files might be taken for parts of the database, or be removed
-/// together with it.
+/// Refuses to make a database among other files. Later, such other files might be taken for files of the database,
+/// or be removed together with the database.
 fn refuse_other_files(dir: &Path) -> Result<()> {
-    // If a directory cannot be listed, it does not exist, or the error is reported when the database is made.
+    // If the directory cannot be listed, it usually does not exist. If there is another reason, the error is
+    // reported when the database is made.
     let Ok(entries) = Machine::real().disk.list(dir) else { return Ok(()) };
     let is_other = |name: &str| !larch::check::is_file_of_database(name) && name != OF_FILE_SYSTEM;
     match entries.iter().find(|entry| is_other(&entry.name)) {
@@ -101,7 +102,7 @@ pub fn raw_options(types: &KeyTypes) -> TableOptions {
     TableOptions { metadata: types.to_metadata(), ..TableOptions::default() }
 }
 
-/// The layout of the rows in a table. `types` are the types that the user gave for its keys.
+/// The layout of the rows in a table. `types` are the types that the user gave for the fields of the table's keys.
 pub fn layout(table: &Table, types: &KeyTypes) -> Result<Layout> {
     let schema = schema(table)?;
     let declared = declared_key_types(table);
@@ -120,8 +121,8 @@ pub fn layout(table: &Table, types: &KeyTypes) -> Result<Layout> {
     }
 }
 
-/// What a table without columns declares about its keys. The declaration is stored as the table's metadata, see
-/// `docs/format/tuple.md`.
+/// The declaration of key types that a raw table has, or `None` if it has none. The declaration is stored as the
+/// table's metadata, see `docs/format/tuple.md`.
 pub fn declared_key_types(table: &Table) -> Option<Declaration> {
     Declaration::from_bytes(&table.options().metadata).ok()
 }

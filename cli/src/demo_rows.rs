@@ -13,7 +13,8 @@ pub fn mix(number: u64) -> u64 {
     bits ^ bits >> 31
 }
 
-/// The key of row `number`: 16 digits that scatter the rows, and 8 digits by which people can tell rows apart.
+/// The key of row `number`. Its first 16 digits look random, so they scatter the rows over the table. Its last 8
+/// digits are the number, so that people can tell rows apart.
 pub fn key(seed: u64, number: u64) -> [u8; KEY_BYTES] {
     let mut key = [0; KEY_BYTES];
     hex(mix(number ^ seed << 40), &mut key[..16]);

@@ -30,11 +30,11 @@ pub enum Failure {
         at: String,
         /// Why.
         error: larch::Error,
-        /// The end of the message, which says what happens to the rows before.
+        /// The end of the message. It says what happens to the rows that came before this row.
         kept: &'static str,
     },
-    /// The output cannot be written. The exit code is 3. It is 0 if the program that reads the output has only read
-    /// enough.
+    /// The output cannot be written. The exit code is 3. If the program that reads the output has ended because it
+    /// has read enough, the exit code is 0.
     Output(io::Error),
 }
 

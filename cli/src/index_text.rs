@@ -6,7 +6,7 @@ use ::rows::Extractor;
 use larch::Index;
 use std::ffi::OsStr;
 
-/// The declaration of an index as text. If another program has declared the index, it is the bytes of this
+/// The declaration of an index as text. If another program has declared the index, the text shows the bytes of the
 /// declaration.
 pub fn text(index: &Index) -> String {
     match Extractor::from_bytes(index.declaration()) {
@@ -15,8 +15,8 @@ pub fn text(index: &Index) -> String {
     }
 }
 
-/// The bytes with which certain keys of an index begin, from a text such as `("Bonn", 7)`. The text has all fields
-/// of the keys, or only the first ones.
+/// The bytes with which certain keys of an index begin, from a text such as `("Bonn", 7)`. The text contains
+/// either all fields of these keys, or only the first fields.
 pub fn bound(index: &Index, text: &OsStr) -> Result<Vec<u8>> {
     let declaration = match Extractor::from_bytes(index.declaration()) {
         Ok(extractor) => extractor.declaration(),

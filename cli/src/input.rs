@@ -23,7 +23,7 @@ pub struct Input {
     pub name: String,
     /// The length of the input, if it is known.
     pub bytes: Option<u64>,
-    /// The number of bytes that were read so far.
+    /// The number of bytes of the input that were read so far.
     pub read: Rc<Cell<u64>>,
     /// The bytes.
     pub reader: BufReader<Counted>,
@@ -62,7 +62,8 @@ fn cannot_open(error: &io::Error) -> Failure {
     Failure::Input(format!("{error}; check the name, or say - for the standard input"))
 }
 
-/// The error if reading an input fails in the middle. `kept` says what happens to the rows before this place.
+/// The error if an input cannot be read to its end. `kept` says what happens to the rows that were read before the
+/// error.
 pub fn cannot_read(name: &str, error: &io::Error, kept: &str) -> Failure {
     let advice = match error.kind() {
         io::ErrorKind::NotSeekable => "it is a pipe: say - and send it to the standard input".to_string(),

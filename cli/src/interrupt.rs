@@ -14,8 +14,8 @@ use std::time::Duration;
 /// The exit code of a process that ^C ended.
 pub const EXIT_CODE: u8 = 130;
 
-/// At each page or row, work checks whether it must end. If work takes longer than this time to end, it is waiting
-/// for something outside of the process.
+/// Work checks at every page or at every row whether ^C was pressed. If it has not ended after this time, it is
+/// waiting for something outside of the process.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whether the user wants long work to end. All clones share this state.
@@ -38,16 +38,17 @@ impl Interrupt {
                 std::process::exit(EXIT_CODE.into());
             });
         });
-        // If ^C cannot be caught, it ends the process, as in any other program.
+        // If this process cannot catch ^C, the first ^C ends the process at once.
         caught.map_or_else(|_| Self::default(), |()| interrupt)
     }
 
-    /// The answer of long work's callback: whether the work goes on.
+    /// The value that a callback returns to long work. It says whether the work should go on.
     pub fn goes_on(&self) -> ControlFlow<()> {
         if self.0.load(Ordering::Acquire) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Ends `work` of the command itself, in the same way as the engine ends its own work.
+    /// If ^C was pressed, returns the error with which the engine ends its own work. The command's own work can
+    /// end in the same way.
     pub fn check(&self, work: &'static str) -> larch::Result<()> {
         if self.goes_on().is_break() { Err(larch::Error::Cancelled(work)) } else { Ok(()) }
     }

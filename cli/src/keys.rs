@@ -29,7 +29,7 @@ pub enum Kind {
     Text,
     /// A whole number of 64 bits.
     Int,
-    /// A finite decimal number, with the precision of an f64.
+    /// A decimal number that is neither infinite nor NaN. It has the precision of an f64.
     Num,
 }
 
@@ -112,13 +112,13 @@ pub fn decode<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> 
 pub enum Cut<'k> {
     /// The column is complete. The bytes after it are kept.
     Whole(&'k [u8]),
-    /// The key ends inside the column, or right where the column's text ends.
+    /// The key ends inside this column, or directly behind the column's text.
     Open,
 }
 
-/// Does the same as [`decode`], but `key` may be cut anywhere. It appends a text for a place among the keys: the
-/// place where the keys begin that are not less than `key`. A number that is cut becomes the least number that
-/// begins with these bytes. A text keeps the bytes that are left of it.
+/// Does the same as [`decode`], but `key` may be cut anywhere. The appended text stands for the first place in key
+/// order that is not before `key`. If a number is cut, the text is the least number whose bytes begin with the
+/// bytes that are left. If a text is cut, the bytes of the text that are left are appended.
 pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>) -> Option<Cut<'k>> {
     let start = text.len();
     if kind.is_numeric() {
@@ -148,14 +148,14 @@ pub fn decode_cut<'k>(kind: Kind, key: &'k [u8], last: bool, text: &mut Vec<u8>)
         return Some(if last { Cut::Open } else { Cut::Whole(rest) });
     }
     text.truncate(start);
-    // A zero byte at the end is the first half of an escaped zero byte, or of the end marker. Every longer text has
-    // one of these two at this place, so the zero byte can be dropped.
+    // A zero byte at the end is the first half of an escaped zero byte, or of the end marker. Every longer text
+    // has an escaped zero byte or the end marker at this place. Therefore the zero byte can be left out.
     let key = key.strip_suffix(&[0]).unwrap_or(key);
     let rest = decode(kind, &[key, &[0, 0]].concat(), last, text).map(<[u8]>::is_empty)?;
     rest.then_some(Cut::Open)
 }
 
-/// The bytes of a tuple, from a text such as `(17, "Bonn")`. `what` is the name of the tuple in messages.
+/// The bytes of a tuple, from a text such as `(17, "Bonn")`. Messages call the tuple `what`.
 pub fn tuple(fields: &Declaration, what: &str, text: &[u8]) -> Result<Vec<u8>, String> {
     read_tuple(fields, what, text, Declaration::parse_key)
 }

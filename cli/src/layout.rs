@@ -19,13 +19,13 @@
 //! ```
 //!
 //! Columns of CSV are stored with escapes (see [`crate::escape`]), and columns of TSV are stored unchanged. Keys
-//! and values of raw rows are stored unchanged, and lines of text contain them with escapes. A value of CSV or TSV,
-//! and every part, must distinguish a row without other columns from a row with a single empty column. Therefore
-//! the value is empty if there are no other columns. If there are, a value that would be empty or begin with a zero
-//! byte gets a zero byte in front.
+//! and values of raw rows are stored unchanged, and lines of text contain them with escapes. Some rows have no
+//! column besides those of the key, and others have a single empty column. Their values and parts must differ.
+//! Therefore a value is empty if the row has no other columns. If the row has other columns, a value that would be
+//! empty or begin with a zero byte gets one more zero byte in front.
 //!
-//! A row has all its columns up to the last one. Therefore the end of each part shows where the row ends, and the
-//! number of columns need not be stored.
+//! If a row has a certain column, it also has all columns before it. Therefore the row ends where its parts end,
+//! and the number of columns need not be stored.
 
 use crate::escape::{escape, unescape};
 use crate::keys::{self, Kind};
@@ -42,8 +42,8 @@ pub mod indexed;
 #[cfg(test)]
 mod tests;
 
-/// The text in front of bytes that are printed in place of a key, because they are not a key of the table. No
-/// escaped key and no number begins with it, so the result cannot be mistaken for another key.
+/// This text is printed in front of bytes that are not a key of the table, where the key of a row should be
+/// printed. No escaped key and no number begins with it, so the result cannot be mistaken for another key.
 const NO_KEY: &[u8] = b"\\?";
 /// The name of a tuple in messages.
 const KEY: &str = "key of the table";
@@ -166,7 +166,7 @@ impl Layout {
         self.schema.as_ref()
     }
 
-    /// The types of the fields in keys, if keys are tuples.
+    /// The types of the fields in keys, or `None` if keys are not tuples.
     pub fn tuple(&self) -> Option<&Declaration> {
         self.tuple.as_ref()
     }
@@ -197,8 +197,8 @@ impl Layout {
         self.members.get(name).copied().or(self.rest)
     }
 
-    /// The number of columns up to the last column that the key or a group names. All columns after this one are in
-    /// one part.
+    /// The number of columns up to the last column that the key or a group names. All columns after the last named
+    /// column are in one part.
     pub fn named_columns(&self) -> usize {
         self.columns.len()
     }
@@ -320,8 +320,8 @@ impl Layout {
         unescape(&line[tab + 1..], &mut row.parts[0])
     }
 
-    /// Encodes a line of a table of JSON lines, in the form of `scan --format tsv`: the columns of the key, and the
-    /// object.
+    /// Encodes a row of a table of JSON lines from a line that `scan --format tsv` has printed. The line contains
+    /// the columns of the key and then the object.
     pub fn encode_keyed_object(&self, line: &[u8], row: &mut Row) -> Result<(), String> {
         let mut tabs = line.iter().enumerate().filter(|(_, byte)| **byte == b'\t');
         let Some((tab, _)) = tabs.nth(self.key_columns().len() - 1) else {
@@ -360,9 +360,9 @@ impl Layout {
         Ok(key)
     }
 
-    /// The key that `text` names: the columns of the key with a tab between them. They have escapes if
-    /// [`Layout::escapes`] is true. In a table whose keys are tuples, `text` may also stand for any bytes, in the
-    /// form of [`Layout::key_text`].
+    /// The key that `text` stands for. `text` contains the columns of the key with a tab between them. They have
+    /// escapes if [`Layout::escapes`] is true. In a table whose keys are tuples, `text` may also stand for any
+    /// bytes, in the form of [`Layout::key_text`].
     pub fn key_from_text(&self, text: &[u8]) -> Result<Vec<u8>, String> {
         if let Some(fields) = &self.tuple {
             return keys::tuple_front(fields, KEY, text);
@@ -384,9 +384,9 @@ impl Layout {
         Ok(key)
     }
 
-    /// The place at which the keys begin that start with `text`. `text` has the form of a key. But its last columns
-    /// may be missing, and its last text may be cut anywhere. A tab after a column says that the column is
-    /// complete.
+    /// Returns the least bytes with which keys can begin that start with `text`. `text` has the form of a key, but
+    /// its last columns may be missing, and its last text may be cut anywhere. A tab after a column says that the
+    /// column is complete.
     pub fn bound_from_text(&self, text: &[u8]) -> Result<Vec<u8>, String> {
         if let Some(fields) = &self.tuple {
             return keys::tuple_front(fields, KEY, text);
@@ -413,9 +413,9 @@ impl Layout {
         Ok(bound)
     }
 
-    /// The inverse of [`Layout::bound_from_text`]: a text for the keys that are not less than `bound`. `bound` need
-    /// not be a key: it may be a string between two keys. If no key of the table can begin with these bytes, they
-    /// are returned unchanged.
+    /// The inverse of [`Layout::bound_from_text`]: returns a text that stands for the first place in key order
+    /// that is not before `bound`. `bound` may be a string between two keys. If no key of the table can begin with
+    /// these bytes, they are returned unchanged.
     pub fn text_of_bound(&self, bound: &[u8]) -> Vec<u8> {
         if let Some(fields) = &self.tuple {
             return fields.show(bound).into_bytes();
@@ -528,8 +528,8 @@ impl Layout {
         }
     }
 
-    /// The bytes to print as JSON for a key that has no texts of key columns. They are not escaped here, because
-    /// JSON has its own escapes.
+    /// The bytes to print as JSON if a key cannot be split into the texts of the key columns. They are not escaped
+    /// here, because JSON has its own escapes.
     pub fn key_without_columns<'k>(&self, key: &'k [u8]) -> Cow<'k, [u8]> {
         if self.schema.is_some() { Cow::Owned([NO_KEY, key].concat()) } else { Cow::Borrowed(key) }
     }
@@ -565,7 +565,7 @@ impl Layout {
         Ok(vec![field])
     }
 
-    /// The fields of a line, without their escapes.
+    /// Splits a line into its fields, and replaces the escapes in them.
     pub fn split(&self, text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
         let field = |text: &[u8]| {
             let mut field = Vec::new();
@@ -597,14 +597,14 @@ fn unescaped(text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Marks the value of a row with other columns, so that it differs from the value of a row without other columns.
+/// Changes the value of a row that has other columns, so that it differs from the value of a row that has none.
 fn mark(value: &mut Vec<u8>) {
     if value.first().is_none_or(|byte| *byte == 0) {
         value.insert(0, 0);
     }
 }
 
-/// The other columns in a marked value, with tabs between them; `None` if the value has no other columns.
+/// The other columns in a marked value, with tabs between them; `None` if the row has no other columns.
 fn unmark(value: &[u8]) -> Option<&[u8]> {
     match value.first() {
         None => None,

@@ -1,12 +1,12 @@
 //! The `larch` command: parses its arguments, runs the command that they name, and returns an exit code.
 //!
-//! `args` defines what can be asked for, and the modules in `commands` do it. Rows become bytes through `input →
-//! rows → layout`, and text again through `layout → output`. `schema` defines what the rows of a table consist of,
-//! and `keys` defines how they are ordered.
+//! `args` defines what can be asked for, and the modules in `commands` do it. `input`, `rows` and `layout` turn
+//! the text of rows into the bytes that a table stores, and `layout` and `output` turn these bytes into text.
+//! `schema` defines what the rows of a table consist of, and `keys` defines how they are ordered.
 //!
 //! ^C ends the following commands in good order (`interrupt`): `import`, `build-files`, `ingest`, `compact`,
 //! `check`, `index`, and all commands that make or read copies. It also ends `follow`. After a ^C, `bench` still
-//! prints what it has measured. In all other commands, ^C ends the process at once. In this case, the engine
+//! prints what it has measured. In all other commands, ^C ends the process at once. Even then, the engine
 //! guarantees that nothing is lost, and that no import is half done.
 //!
 //! This is a library, so that another binary can offer the same command with more: more stores to measure, a query
@@ -65,7 +65,8 @@ pub const TPCC: [tpcc::Scheme; 5] = [
     tpcc::noop::SCHEME,
 ];
 
-/// All these stores. They cannot compare clients of key-value drivers, because no server is started for this.
+/// All these stores. With these stores, `larch bench kv` cannot measure what the clients of other drivers cost,
+/// because no server is started for this.
 pub const STORES: Stores<'static> =
     Stores { key_value: &SCHEMES, row_access: &ROW_ACCESS, partitions: &PARTITIONS, tpcc: &TPCC, kv_client_cost: None };
 
@@ -76,8 +77,8 @@ pub struct Additions {
     pub query: Option<RunQuery>,
     /// The function behind `larch sql-scheduler` and `larch sql-executor`: a query engine in several processes.
     pub sql_processes: Option<SqlProcesses>,
-    /// Returns the machine for a place that is not a directory of this machine. The database or the backups at this
-    /// place are on the disk of the returned machine.
+    /// Returns the machine for a place that is not a directory of this machine. The database or the backups that
+    /// are named by this place are on the disk of the returned machine.
     pub machine_of: Option<MachineOf>,
     /// The functions behind `larch branch`, `larch branches` and `larch drop-database`.
     pub branching: Option<Branching>,

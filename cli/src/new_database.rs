@@ -17,8 +17,8 @@ const LOCK: &str = "LOCK";
 /// The file that names the newest manifest. Every open for writing makes a new manifest.
 const CURRENT: &str = "CURRENT";
 
-/// Runs `work` on a database and then closes the database. If the database does not exist, it is made first. If
-/// `work` fails and a new database has no table after this, the database is removed.
+/// Runs `work` on a database and then closes the database. If there is no database in the directory, a database is
+/// made first. If `work` fails and a new database has no table after this, the database is removed.
 pub fn with_database<T>(dir: &Path, common: &Common, work: impl FnOnce(&Database) -> Result<T>) -> Result<T> {
     let (database, new) = match database::open_to_write(dir, common) {
         Err(Failure::Engine(larch::Error::NotADatabase(_))) => {
@@ -72,14 +72,14 @@ pub fn with_table<T>(
 struct NewDirectory {
     disk: Arc<dyn Disk>,
     directory: PathBuf,
-    /// The names of the files in the directory before that.
+    /// The names of the files that the directory had before the database was made.
     names: BTreeSet<String>,
     /// The directories that did not exist before, the innermost first.
     missing: Vec<PathBuf>,
 }
 
 impl NewDirectory {
-    /// Notes which files and directories exist; `None` if this cannot be determined, or if the database is in a
+    /// Notes which files and directories exist; `None` if this cannot be found out, or if the database is in a
     /// store.
     fn look(directory: &Path) -> Option<Self> {
         if places::is_url(directory) {

@@ -28,8 +28,8 @@ pub fn encode_key(schema: &Schema, text: &str, key: &mut Vec<u8>) -> Result<(), 
     Ok(())
 }
 
-/// The object that `put` was given, with the members of its key. Members that are missing are added in front, and
-/// members that are there must agree with `key`.
+/// The object that `put` was given, with the members of its key. Key members that the object lacks are added in
+/// front of its other members. Key members that it has must agree with `key`.
 pub fn with_key(schema: &Schema, texts: &[Vec<u8>], object: &[u8], key: &[u8]) -> Result<Vec<u8>, String> {
     let object =
         std::str::from_utf8(object).map_err(|_| "the value is not UTF-8; write a JSON object".to_string())?.trim();
@@ -44,7 +44,7 @@ pub fn with_key(schema: &Schema, texts: &[Vec<u8>], object: &[u8], key: &[u8]) -
         }
         let text = std::str::from_utf8(text)
             .map_err(|_| format!("the key is not UTF-8, so JSON cannot hold member {:?}; write UTF-8", name(column)))?;
-        // The text of the key may write a number in a way that JSON does not allow, such as 007 or +5.
+        // In the text of the key, a number may be written in a way that JSON does not allow, such as 007 or +5.
         let number = column.kind.is_numeric() && serde_json::from_str::<serde_json::Number>(text).is_ok();
         front.push(b',');
         front.extend_from_slice(string(name(column)).as_bytes());
@@ -142,7 +142,7 @@ fn members<'t>(schema: &Schema, text: &'t str) -> Result<Vec<Option<&'t RawValue
     Ok(members)
 }
 
-/// What the parser says about an error, without the line number that it adds.
+/// The parser's description of an error. The parser adds a line number, which is removed here.
 fn sentence(why: &serde_json::Error) -> String {
     let text = why.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);

@@ -71,7 +71,7 @@ impl Output {
     }
 }
 
-/// For code of other crates that writes to an [`io::Write`].
+/// Other crates write to an [`io::Write`], and this makes it possible for them to write to the output.
 impl io::Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.buffer.extend_from_slice(bytes);
@@ -92,7 +92,8 @@ impl io::Write for Output {
 /// Prints rows of one table as lines of text. A row is given by its key and by those of its parts that were read.
 pub struct Printer<'l> {
     layout: &'l Layout,
-    /// For each part of a row, its place among the parts that were read, or `None` if it was not read.
+    /// For each part of a row: at which place this part is among the parts that were read, or `None` if it was not
+    /// read.
     read: Vec<Option<usize>>,
     /// The text `"name":` for each named column.
     names: Vec<Vec<u8>>,
@@ -271,12 +272,12 @@ impl<'l> Printer<'l> {
 enum Field<'r> {
     /// A column at this place in the key. Its text was not read.
     Key(usize),
-    /// The text in the form in which it is stored.
+    /// The field has no escapes, and its text is printed as it is stored.
     Kept(&'r [u8]),
 }
 
-/// Calls a function with the columns of a CSV or TSV row, in their order and counted from 0. These are the columns
-/// of the key and the columns in the parts that were read.
+/// Calls `show` for each column of a CSV or TSV row, with the number of the column, counted from 0, and its text.
+/// These are the columns of the key and the columns in the parts that were read.
 fn each_column<P: AsRef<[u8]>>(
     layout: &Layout,
     read: &[Option<usize>],
@@ -308,8 +309,8 @@ fn first_column<'r>(columns: &mut Option<&'r [u8]>) -> Option<&'r [u8]> {
     Some(&all[..tab.unwrap_or(all.len())])
 }
 
-/// The texts of the key columns. They are empty if a part that was read contains these texts. Returns `None` if the
-/// key is not a key of this table.
+/// The texts of the key columns. If a part that was read contains these texts, the result is empty. Returns `None`
+/// if the key is not a key of this table.
 fn key_texts<'t>(
     layout: &Layout,
     read: &[Option<usize>],
@@ -323,7 +324,8 @@ fn key_texts<'t>(
     if texts.is_empty() { None } else { Some(texts) }
 }
 
-/// The members of a JSON row that are in the parts that were read. A single part is printed as it was written.
+/// The members of a JSON row that are in the parts that were read. If there is only one part, it is printed as it
+/// was written.
 fn object<P: AsRef<[u8]>>(parts: &[P], line: &mut Vec<u8>) {
     if parts.len() == 1 || !object::join(parts, line) {
         tabbed(parts, line);

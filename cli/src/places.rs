@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 pub enum Stored {
     /// A database.
     Database,
-    /// Backups. Everything that is written and read is in the store itself.
+    /// Backups. What a backup command reads and writes is entirely in the store.
     Backups,
 }
 
@@ -39,7 +39,7 @@ pub fn machine(place: &Path, what: Stored) -> Result<Option<Machine>> {
     machine_of(place, what).transpose().map_err(|error| Failure::Input(error.to_string()))
 }
 
-/// Whether a place is written as a URL. A directory with such a name is written with `./` before it.
+/// Whether a place is written as a URL. If a directory has a name that looks like a URL, write `./` before it.
 pub fn is_url(place: &Path) -> bool {
     let scheme = place.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
     scheme.is_some_and(|scheme| !scheme.contains('/'))

@@ -54,8 +54,8 @@ impl Progress {
         }
     }
 
-    /// Says how much of the work is done and how much there is in all. This is for work whose size becomes known
-    /// only on the way.
+    /// Says how much of the work is done and how much there is in all. Some work finds out only on the way how
+    /// much there is to do.
     pub fn set_of(&mut self, done: u64, total: u64) {
         if self.bar.length() != Some(total) {
             self.bar.set_length(total);
@@ -63,7 +63,8 @@ impl Progress {
         self.set(done);
     }
 
-    /// The callback for long work. It shows the progress, and ends the work if `interrupt` says so.
+    /// The callback for long work. The callback shows the progress, and ends the work if `interrupt` says that ^C
+    /// was pressed.
     pub fn until(&mut self, interrupt: &Interrupt) -> impl FnMut(larch::Progress) -> ControlFlow<()> {
         |at| {
             if at.total > 0 {

@@ -21,7 +21,7 @@ mod tests;
 pub enum Stop {
     /// The input could not be read.
     Read(io::Error),
-    /// The text that begins at this line, counted from 1, is not a row.
+    /// The text on this line is not a row. Lines are counted from 1.
     Row(u64, String),
 }
 
@@ -49,8 +49,8 @@ fn read_line(source: &mut impl BufRead, line: &mut Vec<u8>) -> Result<bool, Stop
 struct Width(Option<usize>);
 
 impl Width {
-    /// Refuses a row that has more or fewer columns than the other rows. Such a row may also come from a mistake in
-    /// its quotes or tabs, and the two cases cannot be distinguished.
+    /// Refuses a row that has more or fewer columns than the other rows. The cause may also be a wrong quote or
+    /// tab in the row, but this function cannot tell.
     fn check(&mut self, layout: &Layout, columns: usize) -> Result<(), String> {
         let named = layout.schema().map_or(0, |schema| schema.columns.len());
         let (wanted, of) = match named {
@@ -90,8 +90,8 @@ enum Reader {
 }
 
 impl Rows {
-    /// Starts reading. If `header`, the first row is a header. `kept` is the end of an error message. It says what
-    /// happens to the rows before the failure.
+    /// Starts reading. If `header`, the first row is a header. `kept` is the end of an error message. This end
+    /// says what happens to the rows before a failure.
     pub fn new(input: Input, format: Format, header: bool, kept: &'static str) -> Result<Self> {
         let name = input.name;
         let reader = match format {
@@ -132,7 +132,7 @@ impl Rows {
         next.map_err(|stop| failure(&self.name, stop, self.kept))
     }
 
-    /// Reads the next line as a key. Returns false at the end of the input. It may be called only after
+    /// Reads the next line as a key. Returns false at the end of the input. The rows must have been made by
     /// [`Rows::of_printed`].
     pub fn next_key(&mut self, layout: &Layout, key: &mut Vec<u8>) -> Result<bool> {
         let Reader::Printed(printed) = &mut self.reader else { unreachable!("keys are printed") };

@@ -24,7 +24,7 @@ mod tests;
 /// A workload of a round.
 #[derive(Clone, Copy, Debug)]
 enum Workload {
-    /// A workload of YCSB: its letter, and whether the table is filled before it.
+    /// A workload of YCSB: its letter, and whether the table is emptied and filled before the workload.
     Ycsb { letter: &'static str, fresh: bool },
     /// TPC-C, on a database that is created for the run.
     Tpcc,
@@ -126,7 +126,7 @@ fn measure(args: &RegressArgs, stop: &Stop, programs: &[&Path]) -> Result<Vec<Re
     Ok(sides)
 }
 
-/// The order of the programs in a round. The last program of a round is the first of the next round.
+/// The order of the programs in a round. The program that runs last in a round runs first in the next round.
 fn order(round: u32, programs: usize) -> Vec<usize> {
     let order = 0..programs;
     if round.is_multiple_of(2) { order.rev().collect() } else { order.collect() }
@@ -146,7 +146,7 @@ fn check_parent(base: &Path) -> Result<(), Failure> {
     results::check_one("--base", &base.join("run.json"))
 }
 
-/// Stores `measured` and removes the results that were `stored` before.
+/// Writes the results `measured` into files, and removes the files `stored`, which contain the earlier results.
 fn store(place: &Path, stored: &[PathBuf], measured: &Results) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::session("output", format!("{}: {error}", place.display()));
     fs::create_dir_all(place).map_err(failed)?;

@@ -19,7 +19,7 @@ mod tpcc;
 struct Shown<'r> {
     name: String,
     run: &'r Run,
-    /// The number of the result that contains the run.
+    /// The number of the result that contains the run, among the results on the page.
     result: usize,
 }
 
@@ -143,13 +143,13 @@ fn summary(shown: &[Shown<'_>]) -> Table {
 /// so on.
 const DIGITS: u32 = 6;
 
-/// A chart of times. For each part of the requests, it shows the time within which all other requests were served.
-/// The horizontal axis is one divided by this part.
+/// A chart of times. The chart has a point for several numbers n. It shows the time within which all but one of n
+/// requests were served. The horizontal axis shows n.
 fn distribution(shown: &[Shown<'_>]) -> Chart {
     let line = |one: &Shown<'_>| {
         let times = Times::sum(one.run.measured.kinds.iter().map(Measure::times));
         let steps = (0..=10 * DIGITS).map(|step| 10_f64.powf(f64::from(step) / 10.0));
-        // A part that is smaller than one request has no known time.
+        // If a run has fewer than n requests, it has no point for n.
         let known = steps.take_while(|inverse| *inverse <= times.count() as f64);
         let points = known.map(|inverse| (inverse, (times.quantile(1.0 - 1.0 / inverse) as f64 / 1e3).max(1e-3)));
         Line { name: one.name.clone(), points: points.collect() }
@@ -226,7 +226,7 @@ fn settings(one: &Shown<'_>) -> Table {
     table(&one.name, &["", ""], head.into_iter().chain(pairs).chain(plan).collect())
 }
 
-/// The machine, and the program that ran on it.
+/// The table about the machine, and about the program that ran on it.
 pub fn machine(environment: &Environment) -> Table {
     let rows = machine_rows(environment).into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
     table("The program and the machine", &["", ""], rows)

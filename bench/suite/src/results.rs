@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 /// The version of this program and, if it is known, the commit from which it was built.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Fails early if an output file cannot be written, before anything is measured. `exported` are the files for
-/// YCSB's own output.
+/// Fails early if an output file cannot be written, before anything is measured. `exported` are the paths of the
+/// files to which the workload's property `exportfile` sends YCSB's own output.
 pub fn check<'a>(args: &'a YcsbArgs, exported: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
     let named = [("--out", &args.out), ("--csv", &args.csv), ("--hdr", &args.hdr)];
     let named = named.into_iter().filter_map(|(name, path)| Some((name, path.as_deref()?)));
@@ -63,8 +63,8 @@ fn report(runs: &[&Run]) -> Report {
     report
 }
 
-/// Where the data of the runs lie: the directory of their target if it is on this machine, and otherwise the
-/// working directory.
+/// The directory in which the runs keep their data. It is the directory of the runs' target if this exists on this
+/// machine, and otherwise the working directory.
 #[allow(clippy::disallowed_methods, reason = "a directory of the user's, never simulated")]
 fn place(runs: &[&Run]) -> PathBuf {
     let of_run = |run: &&Run| {

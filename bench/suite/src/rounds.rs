@@ -1,5 +1,6 @@
-//! Runs of YCSB and TPC-C on Larch, each in a process of its own. Runs of one process have their memory in the same
-//! places. Therefore they differ less from each other than from the runs of another process.
+//! Runs of YCSB and TPC-C on Larch, each in a process of its own. In all runs of one process, the same things lie
+//! at the same addresses in memory. Therefore such runs differ less from each other than from the runs of another
+//! process.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "starts programs on the real machine")]
 
@@ -16,7 +17,7 @@ use std::time::Duration;
 /// A run's measurements are kept in at least this many intervals, and an interval lasts at most a second.
 const INTERVALS: u32 = 20;
 
-/// The file of a result. The next two constants are the directory of TPC-C's database and the number of its
+/// The file of a result. The next two constants are the directory of the database of TPC-C, and the number of its
 /// warehouses.
 const RESULT: &str = "result.json";
 const TPCC: &str = "tpcc";
@@ -40,7 +41,7 @@ pub struct What<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    /// Makes a directory for the databases. It is removed when this value is dropped.
+    /// Makes a directory for the databases. The directory is removed when this value is dropped.
     pub fn new(args: &'a RoundArgs, stop: &'a Stop) -> Result<Self, Failure> {
         let program = this_program()?;
         let beside = program.parent().and_then(Path::parent).unwrap_or(Path::new("."));
@@ -89,7 +90,8 @@ impl<'a> Rounds<'a> {
         self.result()
     }
 
-    /// The length of an interval. It is short, because many intervals show how reliable a run is.
+    /// The length of an interval. Intervals are short, because a run that has many of them shows better how
+    /// reliable it is.
     fn interval(&self) -> Duration {
         Duration::from_millis((self.args.time / INTERVALS).as_millis().clamp(1, 1000) as u64)
     }
@@ -108,8 +110,8 @@ impl<'a> Rounds<'a> {
             return Err(interrupted());
         }
         let command = [&["bench"], args].concat();
-        // A result contains the command that made it. The name `larch` keeps the path of the program out of this
-        // command.
+        // A result contains the command that made it. The program is started under the name `larch`, so the
+        // command does not contain the path of the program.
         let ended = Command::new(program)
             .arg0("larch")
             .args(&command)

@@ -28,8 +28,8 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-/// The shortest time between two lines that a session prints. If lines like ybio's are asked for, every line is
-/// printed.
+/// The shortest time between two lines that a session prints. If the user asks for lines in the form of ybio, all
+/// lines are printed, however short the time between them is.
 const LINE_EVERY: Duration = Duration::from_millis(500);
 
 /// Does what `command` asks for.
@@ -54,7 +54,8 @@ fn open(schemes: &[Scheme], text: &str, opening: Opening) -> Result<Box<dyn Data
     (scheme.open)(&target, opening)
 }
 
-/// Sets the options first, and then the parameters that are written as in ybio.
+/// Sets the parameters that are given as options, and then the parameters that `arguments` contain in the form of
+/// ybio.
 fn set_all<'a>(
     options: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
     arguments: &[String],
@@ -204,8 +205,8 @@ fn measured_by(
     Ok(report)
 }
 
-/// Runs sessions side by side. `first` is the number that the first of them has among the sessions of all
-/// processes.
+/// Runs sessions side by side. The sessions of all processes have numbers, and `first` is the number of the first
+/// one of `sessions`.
 fn measure(
     database: &dyn Database,
     sessions: &[RunParameters],

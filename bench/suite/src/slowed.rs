@@ -7,8 +7,8 @@ use harness::{Clock, Counter, Failure, Outcome, Reply, Request, Rows, Session, S
 use std::hint::black_box;
 use std::time::Duration;
 
-/// The number of turns of the loop in one timing, which finds out how long a turn takes. These turns take some
-/// hundred microseconds in all, so most timings are not interrupted.
+/// The number of turns of the loop in one timing, which finds out how long a turn takes. The turns of one timing
+/// take some hundred microseconds together, so most timings are not interrupted.
 const TIMED_TURNS: u64 = 500_000;
 /// How often the loop is timed. The shortest time is used, because everything else that the machine does makes a
 /// time longer.
@@ -26,8 +26,8 @@ pub fn slowed(store: Box<dyn Store>, longer: Duration) -> Box<dyn Store> {
     Box::new(Slowed { store, longer, turns: turns.round() as u64 })
 }
 
-/// Takes time in proportion to `turns`. It does not read the clock, because that would take as long as a short
-/// request.
+/// Takes time in proportion to `turns`. The function does not read the clock, because reading the clock takes as
+/// long as a short request.
 fn turn(turns: u64) {
     for number in 0..turns {
         black_box(number);

@@ -27,7 +27,8 @@ impl Stop {
         let (pressed, temporary) = (stop.pressed.clone(), stop.temporary.clone());
         ctrlc::set_handler(move || {
             if pressed.swap(true, Ordering::Relaxed) {
-                // Threads may still make files in the directory, and there is no time to wait until they end.
+                // Other threads may still make files in the temporary directory, and there is no time to wait
+                // until these threads end.
                 temporary.get().map(|directory| kit::scratch::remove_in_use(directory));
                 std::process::exit(130);
             }
@@ -63,8 +64,8 @@ impl Stop {
     }
 }
 
-/// Catches ^C in a process that makes one run after another. A ^C ends the current run in good order, and then the
-/// process. If no run is under way, it ends the process at once.
+/// Catches ^C in a process that makes one run after another. If a run is under way, ^C ends this run in good
+/// order, and then the process ends. If no run is under way, ^C ends the process at once.
 #[derive(Clone, Debug, Default)]
 pub struct Breaks {
     run: Arc<Mutex<Option<Stop>>>,
@@ -87,7 +88,7 @@ impl Breaks {
         Ok(breaks)
     }
 
-    /// Begins a run, and returns the value by which ^C ends it.
+    /// Begins a run, and returns the [`Stop`] that is set if ^C is pressed during the run.
     pub fn begin(&self) -> Stop {
         let stop = Stop::never();
         *self.run.lock() = Some(stop.clone());

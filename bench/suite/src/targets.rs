@@ -1,5 +1,5 @@
-//! `larch bench targets`: lists all known stores. It says which of them this binary has, and how to build a binary
-//! with the others.
+//! `larch bench targets`: lists all known stores. The list says which of the stores this binary has, and how to
+//! build a binary with the others.
 
 #[cfg(test)]
 mod tests;
@@ -21,7 +21,7 @@ pub enum Task {
 }
 
 impl Task {
-    /// What the task is called in a sentence about a store.
+    /// The words for the task in a sentence about a store.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ycsb => "YCSB",
@@ -39,7 +39,7 @@ struct Known {
     scheme: &'static str,
     form: &'static str,
     about: &'static str,
-    /// The tasks that run on it, in a binary that has it.
+    /// The tasks that run on this store, if the binary has the store.
     tasks: &'static [Task],
     /// Which binaries have it.
     availability: Availability,
@@ -140,7 +140,7 @@ const fn embedded(scheme: &'static str, form: &'static str, about: &'static str)
     Known { scheme, form, about, tasks: &[Ycsb], availability: Availability::With }
 }
 
-/// Other names of schemes, each with the scheme's own name.
+/// Schemes that have a second name: first the second name, then the scheme's own name.
 const ALIASES: [(&str, &str); 1] = [("postgresql", "postgres")];
 
 /// Finds the scheme of `target` among `schemes`, which are the schemes of this binary for `task`. `name_of` returns
@@ -148,8 +148,8 @@ const ALIASES: [(&str, &str); 1] = [("postgresql", "postgres")];
 ///
 /// # Errors
 ///
-/// If no scheme is found, the error says which binary has the scheme and how to build this binary. If no binary has
-/// it for this task, the error lists the stores on which the task runs.
+/// If no scheme is found, the error says which binary has the scheme and how to build this binary. If no binary
+/// has the scheme for this task, the error lists the stores on which the task runs.
 pub fn find<'s, S>(
     schemes: &'s [S],
     name_of: impl Fn(&S) -> &'static str,
@@ -203,8 +203,8 @@ fn command(scheme: &str) -> String {
     format!("cargo x bench --with {scheme} …")
 }
 
-/// The list of stores as text. `schemes` are the key-value stores of this binary, and `others` are the names of all
-/// its other stores.
+/// The list of stores as text. `schemes` are the key-value stores that this binary has, and `others` are the names
+/// of its stores for other tasks.
 pub fn list(schemes: &[Scheme], others: &[&str]) -> String {
     let is_built =
         |known: &Known| schemes.iter().any(|scheme| scheme.name == known.scheme) || others.contains(&known.scheme);

@@ -47,7 +47,7 @@ pub fn run(command: &TpccCommand, schemes: &[Scheme]) -> Result<Ending, Failure>
 /// A database that was opened.
 struct Open {
     database: Box<dyn Database>,
-    /// Whether the database keeps nothing. Such a database is made anew by each process that opens it.
+    /// Whether the database keeps nothing. Each process that opens such a database makes it anew.
     keeps_nothing: bool,
     /// The directory of the database, if it has one.
     place: Option<PathBuf>,
@@ -67,8 +67,8 @@ fn open(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open
     Ok(Open { database: (scheme.open)(&target, setup)?, keeps_nothing, place: place.filter(|place| place.is_dir()) })
 }
 
-/// Opens a simulation of a database. It makes the same round trips to the server as the database, but with constant
-/// rows.
+/// Opens a simulation of a database. A simulation makes the same round trips to the server as the database, but
+/// the server returns constant rows.
 fn open_simulated(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> Result<Open, Failure> {
     let (target, scheme) = find(schemes, args)?;
     let simulate = scheme.simulate.ok_or_else(|| {
@@ -82,7 +82,8 @@ fn open_simulated(schemes: &[Scheme], args: &TpccTargetArgs, setup: &Setup) -> R
     Ok(Open { database: simulate(&target, setup)?, keeps_nothing: true, place: None })
 }
 
-/// Closes the database after the work that returned `done`. If both fail, the failure of `done` is reported.
+/// Closes the database, and returns `done`, which is the result of the work on the database. If the work and the
+/// close both fail, the failure of the work is returned.
 fn closed<T>(open: Open, done: Result<T, Failure>) -> Result<T, Failure> {
     let closed = open.database.close();
     let done = done?;
@@ -118,7 +119,7 @@ fn new_place(target: &Target, scheme: &Scheme) -> Option<PathBuf> {
     (!is_there).then(|| place.to_owned())
 }
 
-/// Refuses arguments that differ from the form of the existing database.
+/// Fails if an argument differs from what the existing database was made with.
 fn check_form(form: &Form, args: &FormArgs) -> Result<(), Failure> {
     if args.warehouses.is_some_and(|warehouses| warehouses != form.warehouses) {
         let text = format!(
@@ -215,7 +216,8 @@ fn load(open: &Open, args: &ImportArgs, stop: &Stop) -> Result<(), Failure> {
 }
 
 /// Refuses an import of `bytes` bytes of rows if the disk that holds `place` has less room. `place` need not exist
-/// yet. Files are a little larger than their rows, and the indexes are made after the rows.
+/// yet. The disk needs an eighth more than the rows: files are a little larger than their rows, and the indexes
+/// are made after the rows.
 fn check_room(bytes: u64, place: &Path) -> Result<(), Failure> {
     let advice = "make fewer warehouses, or name a directory on another disk";
     let there = place.ancestors().find(|above| above.exists()).unwrap_or(Path::new("."));
@@ -307,7 +309,8 @@ fn not_made() -> Failure {
     usage("there is no database of TPC-C: use import first")
 }
 
-/// How late a thread may serve terminals that wait. With this slack, it wakes up once for many terminals.
+/// How late a thread may serve terminals that wait. Because threads may be this late, a thread wakes up once for
+/// many terminals.
 const SLACK: Duration = Duration::from_micros(800);
 
 fn run_terminals(args: &TpccRunArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
@@ -422,7 +425,7 @@ fn measure(open: &Open, args: &TpccRunArgs, process: Process<'_>) -> Result<Ran,
     }
     let Process { stop, begin, watch, .. } = process;
     let mut run = |begin: &mut dyn FnMut()| harness::run_from(database, &terminals, &plan, stop.flag(), begin, watch);
-    // Only the process with the first share checks. It checks all warehouses.
+    // Of several processes, only the process with the first share checks the database. It checks all warehouses.
     let checks_here = args.check && share.is_first();
     let (ended, checks) = match checks_here {
         true => checking::beside(database, &form, stop.flag(), begin, run),
@@ -456,8 +459,8 @@ fn measure(open: &Open, args: &TpccRunArgs, process: Process<'_>) -> Result<Ran,
     Ok(Ran { run, is_lost })
 }
 
-/// The warehouses of a share, and the plan for its terminals. These terminals are the ones that the share's
-/// warehouses have in the whole run.
+/// The warehouses of a share, and the plan for the terminals of these warehouses. Each warehouse has as many
+/// terminals as it would have if one process ran all warehouses.
 fn share_of(share: Share, warehouses: u32, whole: &Plan) -> Result<(RangeInclusive<u32>, Plan), Failure> {
     let own = share.stretch(warehouses as usize);
     let clients = harness::share::dealt(whole.clients as u64, warehouses as usize, &own) as usize;

@@ -36,5 +36,5 @@ fn of_run(run: &report::Run) -> Option<Summary<'_>> {
 /// The beginning of the names of all TPC-C runs.
 pub const NAME: &str = "tpcc ";
 
-/// The word after [`NAME`] in the name of a run, if a server returned constant rows.
+/// The word that follows [`NAME`] in the name of a run on a simulation, in which a server returned constant rows.
 pub const SIMULATED: &str = "simulated ";

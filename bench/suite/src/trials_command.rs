@@ -1,6 +1,6 @@
-//! `larch bench compare-trials`: finds out how reliable comparisons of results are on this machine. It first makes
-//! pairs of runs with this build, and counts how many pairs seem to differ. Then it makes runs that are slowed down
-//! on purpose, and counts how often a comparison finds this.
+//! `larch bench compare-trials`: finds out how reliable comparisons of results are on this machine. The command
+//! first makes pairs of runs with this build, and counts for how many pairs the comparison says that the two runs
+//! differ. Then it makes runs that are slowed down on purpose, and counts how often a comparison finds this.
 
 use crate::args::TrialsArgs;
 use crate::compare_command::{Results, compared};
@@ -49,7 +49,7 @@ pub fn run(args: &TrialsArgs) -> Result<bool, Failure> {
         let longer = Duration::from_nanos((trials.operation_nanos * args.slower).round() as u64);
         let (mut base, mut new): (Results, Results) = (Vec::new(), Vec::new());
         for turn in 0..SIDE {
-            // The sides take turns in being first, so that neither side always follows the other side.
+            // The base run and the new run take turns in being first, so that neither always follows the other.
             if turn % 2 == 0 {
                 base.push(trials.one(Duration::ZERO)?);
                 new.push(trials.one(longer)?);
@@ -76,8 +76,8 @@ struct Trials<'a> {
     /// Operations per second of each run that was not slowed down.
     rates: Vec<f64>,
     /// The processor time of an operation in the last run that was not slowed down. All rows are in memory, so an
-    /// operation takes no other time unless other programs use the machine. If they do, the loop also takes longer
-    /// on the clock, like everything else.
+    /// operation takes only processor time, unless other programs use the machine. If they do, the loop also takes
+    /// longer on the clock, like everything else.
     operation_nanos: f64,
 }
 

@@ -49,7 +49,8 @@ pub fn run(args: &WorkerArgs, stores: Stores<'_>) -> Result<Ending, Failure> {
     loop {
         let (stream, peer) = match listener.accept() {
             Ok(accepted) => accepted,
-            // If a client closes its connection before it is accepted, nothing is lost.
+            // If a client closes its connection before the worker accepts it, the worker only waits for the next
+            // client.
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => continue,
             Err(error) => return Err(Failure::session("worker", format!("{address}: {error}"))),
         };
@@ -87,7 +88,7 @@ fn admit(stream: TcpStream, secret: &Secret) -> Result<(Lines, Writer), String> 
             Ok((lines, writer))
         }
         Err(why) => {
-            // The other side may have gone, so an error does not matter.
+            // The coordinator may have closed the connection, so an error in sending does not matter.
             writer.write(&FromWorker::Refused { why: why.clone() }).unwrap_or_default();
             writer.finish();
             Err(why)
@@ -145,11 +146,13 @@ fn machine() -> String {
     format!("{} processors, {} {}, larch {}", machine.processors, machine.system, machine.kernel, results::VERSION)
 }
 
-/// Tells the clients when they may begin. Stops the run when the coordinator says so or has gone.
+/// Tells the clients when they may begin. Stops the run when the coordinator asks for this, or when the connection
+/// to the coordinator has ended.
 fn listen(mut lines: Lines, stop: &Stop, go: Sender<()>) {
     loop {
         match lines.read(TASK_BYTES, None) {
-            // If the run has failed, nobody waits for the signal `go`.
+            // If the run has already failed, no client waits for this signal, and an error in sending does not
+            // matter.
             Ok(FromCoordinator::Go) => go.send(()).unwrap_or_default(),
             Ok(_) | Err(_) => {
                 stop.press();

@@ -42,7 +42,7 @@ pub struct Process<'p> {
     pub stop: &'p Stop,
     /// The metrics that show the run to other programs.
     pub metrics: Option<&'p Prometheus>,
-    /// This function is called when all clients have a session. The clients begin when it returns.
+    /// The harness calls this function when all clients have a session. The clients begin when it returns.
     pub begin: &'p mut dyn FnMut(),
     /// It is called with every interval.
     pub watch: &'p mut dyn FnMut(&Interval),

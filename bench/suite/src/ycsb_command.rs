@@ -74,7 +74,8 @@ pub fn measured(args: &YcsbArgs, schemes: &[Scheme], process: Process<'_>) -> Re
     let phase = phases(action, args)?.remove(0);
     phase::check_together(&phase)?;
     phase::check(&phase, args)?;
-    // The process with the first share empties the table, and the other processes find it empty.
+    // Only the process with the first share empties the table. When the other processes open the table, it is
+    // already empty.
     let recreate = args.recreate && process.share.is_first();
     let (args, stop) = (&YcsbArgs { recreate, ..args.clone() }, process.stop);
     let mut session = Measuring { args, scheme, target, stop, metrics: None, store: None, done: Vec::new() };
@@ -248,7 +249,8 @@ impl Measuring<'_> {
         }
         let table = phase.settings.table();
         let store = (self.scheme.open)(&self.target, &table, opening)?;
-        // A load that does not begin with the first record is a piece of a larger load, and adds to the other pieces.
+        // A load that does not begin with the first record is a piece of a larger load. It may add its records to
+        // a table that is not empty.
         let is_piece = phase.settings.records.start > 0;
         if opening == Opening::OrCreate && !is_piece && !store.is_empty()? {
             store.close()?;
@@ -281,8 +283,8 @@ impl Measuring<'_> {
         };
         if action == Action::All {
             let lines: Vec<String> = self.done.iter().filter_map(Done::seed_line).collect();
-            // In all formats except the table, a program reads the output, and it could not parse the lines for
-            // publication.
+            // In all formats except the table, a program reads the output. Such a program could not parse the
+            // lines for publication, so they are not printed to standard output.
             match is_table {
                 true => text.push_str(&format!("\n{}\n", lines.join("\n"))),
                 false => say(&lines.join("\n")),

@@ -60,7 +60,7 @@ addEventListener("message", (event) => {
 });
 </script><iframe src="PAGE" width="WIDTH" height="900" style="border: 0"></iframe></body></html>"#;
 
-/// This script stands before everything else, so that no error is missed.
+/// This script comes before everything else in the page, so that it sees every error.
 const LISTENERS: &str = r#"<script>
 window.errors = []; window.refused = [];
 addEventListener("error", (event) => window.errors.push(String(event.message)));

@@ -1,5 +1,5 @@
-//! What an engine that stores bytes remembers about a database: what it was made with, and which of its parts were
-//! loaded. It is stored in a separate table, beside the nine tables of TPC-C.
+//! Defines what an engine that stores bytes remembers about a database: what the database was made with, and which
+//! of its parts were loaded. The engine stores this in a separate table, beside the nine tables of TPC-C.
 //!
 //! ```text
 //!   key                                  value

@@ -3,8 +3,9 @@
 //!
 //! Every table of a warehouse is read once, in key order. Several threads read warehouses. All sums are exact
 //! integers. A thread keeps a few bytes for each customer and each order of the warehouse that it reads. Some rows
-//! of a warehouse concern other warehouses: payments of their customers, and order lines that they supply. The
-//! caller's thread collects these rows' sums from all warehouses and compares them.
+//! of a warehouse also matter for other warehouses: a payment by another warehouse's customer, and an order line
+//! that another warehouse supplies. The thread that called `check` adds up these rows from all warehouses and
+//! compares the sums.
 //!
 //! This module does not know how a database stores its rows. It trusts no number that it reads: a row with an
 //! impossible number is a finding.
@@ -59,9 +60,9 @@ impl Checked {
     }
 }
 
-/// Checks the database that was made with `form`, on `threads` threads. Whenever another warehouse has been read,
-/// the caller's thread calls `progress` with the number of warehouses so far. To read the items, the view is asked
-/// for the items of warehouse 0.
+/// Checks the database that was made with `form`, on `threads` threads. Whenever one more warehouse has been read,
+/// the calling thread calls `progress` with the number of warehouses that were read so far. To read the items, the
+/// view is asked for the items of warehouse 0.
 ///
 /// # Errors
 ///

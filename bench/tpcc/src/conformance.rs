@@ -18,11 +18,11 @@ use std::sync::atomic::AtomicBool;
 /// The number of warehouses in the test. With two warehouses, some lines and some payments involve both of them.
 const WAREHOUSES: u32 = 2;
 
-/// A sum over all screens of the transactions that the test makes one after the other. Every database must show the
-/// same screens, so the sum is the same.
+/// A number that is computed from all screens of the transactions that the test makes one after the other. Every
+/// database must show the same screens, so this number is the same for every database.
 const SCREENS: u64 = 12_899_003_943_494_959_094;
 
-/// Runs the test on the database that `open` opens. The tables of the database must not exist yet.
+/// Runs the test on the database that `open` opens. The database must not have been created yet.
 pub fn conforms(open: &dyn Fn(&Setup) -> Box<dyn Database>) {
     let setup = |opening| Setup { opening, connections: Some(4) };
     let form = Form { warehouses: WAREHOUSES, seed: 20, loaded: 1_700_000_000_000_000 };
@@ -120,7 +120,7 @@ fn one_after_the_other(database: &dyn Database, form: &Form) -> u64 {
     sum.word()
 }
 
-/// A seed with which the drawn order must be rolled back.
+/// Finds a seed whose order must be rolled back.
 fn rolled_back(form: &Form) -> u64 {
     let drawing = Drawing::of(form);
     let is_it = |seed: &u64| {

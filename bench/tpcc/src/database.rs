@@ -13,9 +13,10 @@ pub struct Scheme {
     pub name: &'static str,
     /// Opens such a database.
     pub open: Open,
-    /// Opens a simulation of the database. It makes the same round trips as the database, and changes nothing. It
-    /// shows what the client itself costs. A simulation is made with [`Database::create`], and forgotten when it is
-    /// closed. `None` if the database has no round trips, or if there is no simulation of it.
+    /// Opens a simulation of the database. The simulation makes the same round trips to a server as the database,
+    /// but it changes nothing. It shows what the client itself costs. A simulation is made with
+    /// [`Database::create`], and forgotten when it is closed. `None` if the database makes no round trips to a
+    /// server, or if it has no simulation.
     pub simulate: Option<Open>,
 }
 
@@ -27,8 +28,8 @@ pub type Open = fn(&Target, &Setup) -> Result<Box<dyn Database>, Failure>;
 pub struct Setup {
     /// What may happen to an existing database.
     pub opening: Opening,
-    /// How many transactions each thread may have under way. Over a network, this is the number of connections.
-    /// `None` stands for the database's own default.
+    /// How many transactions each thread may have under way. Over a network, this is the number of connections. If
+    /// it is `None`, the database chooses the number.
     pub connections: Option<usize>,
 }
 
@@ -110,8 +111,8 @@ pub trait Database: Store {
     fn form(&self) -> Result<Option<Form>, Failure>;
 
     /// Loads a part. The rows come in key order, except for payments, which come in the order of district and
-    /// customer. The rows take effect with [`Loader::finish`]. From then on, [`Database::is_loaded`] is true for
-    /// the part, even after a crash.
+    /// customer. The rows become part of the database when [`Loader::finish`] is called. From then on,
+    /// [`Database::is_loaded`] is true for the part, even after a crash.
     fn part_loader(&self, part: &Part) -> Result<Box<dyn Loader + '_>, Failure>;
 
     /// Whether the whole part was loaded.

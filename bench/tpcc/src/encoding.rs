@@ -36,7 +36,7 @@ mod tests;
 /// The most parts that the value of a row has.
 pub const PARTS: usize = 2;
 
-/// The names of a table's column groups. The list is empty if the rows of the table have one part.
+/// The names of a table's column groups. The list is empty if the rows of the table are not split into parts.
 pub fn groups(table: Table) -> &'static [&'static str] {
     match table {
         Table::Customer => &["account", "profile"],
@@ -45,12 +45,13 @@ pub fn groups(table: Table) -> &'static [&'static str] {
     }
 }
 
-/// Declares the index of customers by name. Its keys are warehouse, district, last name and first name.
+/// Declares the index of customers by name. The keys of the index consist of warehouse, district, last name and
+/// first name.
 pub const CUSTOMERS_BY_NAME: &str = "key.tuple(u32, u8, u32)[0], key.tuple(u32, u8, u32)[1], \
      value.tuple(bytes, bytes, bytes, bool, u32, i64, i64, u32, u32)[0], \
      value.tuple(bytes, bytes, bytes, bool, u32, i64, i64, u32, u32)[1]";
 
-/// Declares the index of orders by customer. Its keys are warehouse, district and customer.
+/// Declares the index of orders by customer. The keys of the index consist of warehouse, district and customer.
 pub const ORDERS_BY_CUSTOMER: &str = "key.tuple(u32, u8, u32)[0], key.tuple(u32, u8, u32)[1], \
      value.tuple(u32, i64, u8?, u8, bool)[0]";
 
@@ -164,14 +165,15 @@ pub fn stock_key(warehouse: u32, item: u32, key: &mut Vec<u8>) {
     (warehouse, item).encode(key);
 }
 
-/// Appends the prefix of those keys in [`CUSTOMERS_BY_NAME`] that have the last name `last`.
+/// Appends the bytes with which all keys in [`CUSTOMERS_BY_NAME`] begin that have the last name `last` in the
+/// district `of`.
 pub fn name_key(of: DistrictId, last: &Text<16>, key: &mut Vec<u8>) {
     district_key(of, key);
     text(last, key);
 }
 
-/// The number at the end of a customer's or an order's key. The key may also be an index entry that ends with such
-/// a key.
+/// Returns the number at the end of `key`, which is the key of a customer or of an order. The key may also be an
+/// entry of an index, because such an entry ends with the number.
 pub fn number_of(key: &[u8]) -> Result<u32, Failure> {
     let number = key.last_chunk().ok_or_else(|| wrong("a key is too short"))?;
     Ok(u32::from_be_bytes(*number))
@@ -205,7 +207,7 @@ impl Scratch {
     }
 }
 
-/// Appends the key of a warehouse. The keys of all rows of the warehouse begin with this key.
+/// Appends the key of a warehouse. The key of each row of this warehouse begins with these bytes.
 #[inline]
 pub fn warehouse_key(warehouse: u32, key: &mut Vec<u8>) {
     (warehouse,).encode(key);
@@ -217,8 +219,8 @@ pub fn item_key(item: u32, key: &mut Vec<u8>) {
     (item,).encode(key);
 }
 
-/// Appends the entry of a customer in an index by name. It is for engines that maintain this index themselves. The
-/// entry ends with the customer's number.
+/// Appends the entry that a customer has in an index by name. Engines that maintain this index themselves need
+/// this function. The entry ends with the customer's number.
 pub fn name_entry(row: &Customer, entry: &mut Vec<u8>) {
     name_key(DistrictId { warehouse: row.warehouse, district: row.district }, &row.last, entry);
     text(&row.first, entry);

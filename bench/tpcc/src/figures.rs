@@ -1,5 +1,5 @@
-//! The figures of a result by the rules of TPC-C, as data. The text, the file and the page of a result all show
-//! these figures, so that they agree.
+//! The figures of a result by the rules of TPC-C, as fields of a struct. The text, the file and the page of a
+//! result all show these figures, so that they agree.
 
 use crate::input::Transaction;
 use crate::rules::Mode;
@@ -22,7 +22,7 @@ pub struct Figures {
     pub mode: &'static str,
     /// The number of warehouses that had terminals.
     pub warehouses: u32,
-    /// The number of completed new orders. It includes the orders that were rolled back, as the specification
+    /// The number of completed new orders. Orders that were rolled back are included, as the specification
     /// demands.
     pub new_orders: u64,
     /// Completed new orders per minute.
@@ -34,7 +34,7 @@ pub struct Figures {
     pub throughput_per_second: f64,
     /// Completed transactions per second.
     pub goodput_per_second: f64,
-    /// The kinds of transactions that were requested, of the five.
+    /// Figures for those of the five kinds of transactions that were requested in the run.
     pub transactions: Vec<Kind>,
     /// The figures that have bounds.
     pub limits: Vec<Verdict>,
@@ -55,7 +55,8 @@ pub struct Kind {
     pub failed: u64,
     /// The number of attempts that failed and were repeated.
     pub made_again: u64,
-    /// The share in the mix: percent of all completed transactions. `None` if no transaction was completed.
+    /// The share of this kind in the mix, in percent of all completed transactions. `None` if no transaction was
+    /// completed.
     pub share: Option<f64>,
     /// Response times; `None` if no transaction of this kind was completed.
     pub millis: Option<Percentiles>,
@@ -64,15 +65,15 @@ pub struct Kind {
 /// Response times, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Percentiles {
-    /// The response time that 50 of 100 transactions did not exceed.
+    /// 50 of 100 transactions had at most this response time.
     pub p50: f64,
-    /// The response time that 90 of 100 transactions did not exceed.
+    /// 90 of 100 transactions had at most this response time.
     pub p90: f64,
-    /// The response time that 95 of 100 transactions did not exceed.
+    /// 95 of 100 transactions had at most this response time.
     pub p95: f64,
-    /// The response time that 99 of 100 transactions did not exceed.
+    /// 99 of 100 transactions had at most this response time.
     pub p99: f64,
-    /// The response time that 999 of 1000 transactions did not exceed.
+    /// 999 of 1000 transactions had at most this response time.
     pub p99_9: f64,
 }
 

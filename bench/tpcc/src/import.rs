@@ -73,7 +73,7 @@ pub fn bytes_left(database: &dyn Database, form: &Form) -> Result<u64, Failure> 
     Ok(left)
 }
 
-/// The progress of an import. The importing threads add to it, and other threads may read it.
+/// The progress of an import. The threads that import add to these numbers, and other threads may read them.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// The number of all parts.
@@ -131,7 +131,7 @@ pub fn import(
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
-/// What is done with the rows of a part while the part is made.
+/// Receives the rows of a part one by one while the part is made.
 struct Making<'m> {
     loader: &'m mut dyn Loader,
     stop: &'m AtomicBool,

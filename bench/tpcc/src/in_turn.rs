@@ -1,10 +1,10 @@
 //! Carries out one thread's transactions on an engine in this process whose calls wait. Each transaction is carried
 //! out when it is started, so transactions run one after the other.
 //!
-//! If an engine makes each transaction durable separately, its session has only one transaction under way. If an
-//! engine makes several transactions durable at once, its session has this number of transactions under way, and
-//! answers them together. A transaction that conflicts is not repeated here. Its terminal repeats it, so that other
-//! transactions can run in between.
+//! Some engines make each transaction durable separately. The session of such an engine has only one transaction
+//! under way. Other engines make several transactions durable at once. The session of such an engine has this many
+//! transactions under way, and answers them together. A transaction that conflicts is not repeated here. Its
+//! terminal repeats it, so that other transactions can run in between.
 
 use crate::database::Form;
 use crate::input::{Drawing, Ticket, Transaction};
@@ -32,9 +32,9 @@ pub trait Engine {
     ///
     /// # Errors
     ///
-    /// Fails if the transaction conflicts with others. The failure then has the harm
-    /// [`Again`](harness::Harm::Again). Also fails if the changes cannot be written. In both cases, the transaction
-    /// is rolled back.
+    /// Fails if the transaction conflicts with others. In this case, the failure has the harm
+    /// [`Again`](harness::Harm::Again). Also fails if the changes cannot be written. In both cases, the
+    /// transaction is rolled back.
     fn commit(open: Self::Open<'_>) -> Result<(), Failure>;
 
     /// Makes all committed transactions durable.

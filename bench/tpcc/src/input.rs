@@ -1,9 +1,9 @@
 //! The inputs of the five transactions that terminals ask for (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1).
 //!
-//! A [`Ticket`] stands for an input. It contains the state of the terminal's random numbers before the input was
-//! drawn. It takes 15 bytes, and the input would take about two hundred. The code that carries out the transaction
-//! draws the input from the ticket again. Therefore terminals need no buffers, and a repeated transaction has the
-//! same input.
+//! A [`Ticket`] stands for an input. The ticket contains the state that the terminal's random numbers had before
+//! the input was drawn. A ticket takes 15 bytes; an input would take about two hundred bytes. The code that
+//! carries out the transaction draws the input from the ticket again. Therefore terminals need no buffers, and a
+//! repeated transaction has the same input.
 
 use crate::database::Form;
 use crate::random::{Constants, Stream, last_name};
@@ -26,7 +26,7 @@ pub enum Transaction {
     OrderStatus,
     /// The oldest order of each district is delivered.
     Delivery,
-    /// Counts the items of the newest orders whose stock is low.
+    /// Looks at the items of the newest orders of a district, and counts the items whose stock is low.
     StockLevel,
 }
 
@@ -57,7 +57,7 @@ impl Drawing {
 /// An input that is not drawn yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
-    /// The state from which its random numbers are drawn.
+    /// The state of the random numbers from which the input is drawn.
     pub seed: u64,
     /// The warehouse of the terminal.
     pub warehouse: u32,
@@ -246,7 +246,8 @@ pub struct Payment {
     pub customer: Who,
     pub amount: Cents,
     pub paid: Micros,
-    /// A number that distinguishes the payment's history row from other history rows of the same customer.
+    /// A number that makes the row of this payment in the history table different from the rows of the customer's
+    /// other payments.
     pub unique: u64,
 }
 
@@ -279,8 +280,8 @@ pub struct StockLevel {
 pub enum Who {
     /// By number.
     Number(u32),
-    /// By last name. If several customers have this name, they are ordered by first name, and the one in the middle
-    /// is meant.
+    /// By last name. If several customers have this name, they are ordered by first name, and the customer in the
+    /// middle of this order is chosen.
     LastName(Text<16>),
 }
 

@@ -4,13 +4,13 @@
 //! This crate knows no engine. The modules, from the bottom up: `text` is a string with a limited number of bytes,
 //! `schema` defines the rows, `random` draws the random numbers of clauses 2.1.5 and 4.3.2, and `population` makes
 //! the initial rows of a database. `input` defines what terminals ask for, and `rules` and `terminal` decide when
-//! they ask. `transactions` carries out transactions on an engine inside the process; `encoding` makes the keys and
-//! values for such an engine, `screen` is what a terminal shows, and `oldest` remembers where to look for orders to
-//! deliver. `in_turn` is a session of one thread on an engine whose calls wait. `database` is the interface of a
-//! database. `about` defines how an engine inside the process stores what a database was made with. `import` fills
-//! a database, `check` checks that a database is consistent, `live` shows a run while it goes on, and `summary`
-//! computes the result of a run. `conformance` is the test that is run for all databases, and `noop` is the
-//! database that stores nothing.
+//! they ask. `transactions` carries out transactions on an engine inside the process; `encoding` makes the keys
+//! and values for such an engine, `screen` is what a terminal shows, and `oldest` remembers where to look for
+//! orders to deliver. `in_turn` is the session of a thread on an engine in which a call returns only when its work
+//! is done. `database` is the interface of a database. `about` defines how an engine inside the process stores
+//! what a database was made with. `import` fills a database, `check` checks that a database is consistent, `live`
+//! shows a run while it goes on, and `summary` computes the result of a run. `conformance` is the test that is run
+//! for all databases, and `noop` is the database that stores nothing.
 //!
 //! Money is in cents, and rates are in ten-thousandths, so no amount of money is ever a floating-point number.
 

@@ -5,8 +5,9 @@
 //!    1.0 s  measured  101460     3761       0     12           3.91   8.12   15.4     7.98         7.31      19.0        11.2
 //! ```
 //!
-//! Times are in milliseconds. For the other four transactions, 90th percentiles are shown. A transaction that
-//! conflicts is repeated. It counts as failed only when its terminal gives up.
+//! Times are in milliseconds. For each of the other four transactions, the time is shown that 90 of 100
+//! transactions did not exceed. A transaction that conflicts is repeated. It counts as failed only when its
+//! terminal gives up.
 
 use crate::input::Transaction;
 use crate::result_text::millis;

@@ -1,4 +1,5 @@
-//! A database that does nothing. It shows what making rows costs, and what terminals cost without a database.
+//! A database that does nothing. A run on this database shows how much time it takes to make rows, and how much
+//! time terminals take without a database.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -13,7 +14,7 @@ use std::hint::black_box;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// The scheme `noop:`. Its transactions are drawn and then dropped.
+/// The scheme `noop:`. The input of each transaction is drawn, and then nothing is done with it.
 pub const SCHEME: Scheme = Scheme { name: "noop", open, simulate: None };
 
 fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
@@ -111,7 +112,7 @@ struct Forget;
 
 impl Loader for Forget {
     fn row(&mut self, row: Row<'_>) -> Result<(), Failure> {
-        // Without this line, the compiler would remove work whose result is not used.
+        // Without this line, the compiler would not make the row at all, because nothing uses it.
         black_box(row);
         Ok(())
     }
@@ -132,7 +133,8 @@ struct Draws {
     drawing: Drawing,
     depth: usize,
     clock: Clock,
-    /// For each answered transaction: its slot, when it began, when it ended, and its outcome.
+    /// The transactions that were answered. For each of them: its slot, when it began, when it ended, and its
+    /// outcome.
     answered: Vec<(u32, u64, u64, Outcome)>,
     reply: Reply,
 }

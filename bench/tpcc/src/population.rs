@@ -28,7 +28,7 @@ const DOLLAR: Cents = 100;
 const ORIGINAL: &[u8] = b"ORIGINAL";
 
 impl Population {
-    /// The population for a seed and a time of the load.
+    /// The population that follows from a seed and from the time at which the database is loaded.
     pub fn new(seed: u64, loaded: Micros) -> Self {
         Self { seed, constants: Constants::of(seed), loaded }
     }
@@ -89,7 +89,7 @@ impl Population {
     pub fn customer(&self, warehouse: u32, district: u32, customer: u32, row: &mut Customer) {
         let stream = &mut self.stream(Table::Customer, warehouse, place(district, customer));
         (row.warehouse, row.district, row.customer) = (warehouse, district, customer);
-        // Each of the first thousand customers has a different one of the thousand last names.
+        // The first thousand customers of a district have all thousand last names, each of them once.
         let name = match customer {
             1..=1000 => customer - 1,
             _ => stream.skewed(self.constants.last_name_loaded, 0, 999),
@@ -163,7 +163,7 @@ impl Population {
     }
 }
 
-/// The place of a customer or an order within the warehouse.
+/// A number for the place of a customer or of an order within the warehouse.
 fn place(district: u32, number: u32) -> u32 {
     district << 16 | number
 }
@@ -179,7 +179,7 @@ fn address(stream: &mut Stream, address: &mut Address) {
     zip[4..].fill(b'1');
 }
 
-/// A text of 26 to 50 bytes. In one of ten rows, it contains `ORIGINAL`.
+/// A text of 26 to 50 bytes. The text of one row in ten contains `ORIGINAL`.
 fn data(stream: &mut Stream, text: &mut Text<50>) {
     stream.letters(26, 50, text);
     if stream.one_in(10) {

@@ -75,8 +75,8 @@ impl Stream {
         }
     }
 
-    /// Fills `out` with pairs of letters. Each pair is made from 21 random bits. Therefore no pair is favoured by
-    /// more than one in 2^21 / 62^2, which is 545.
+    /// Fills `out` with pairs of letters. Each pair is made from 21 random bits. There are 62^2 pairs, so no pair
+    /// is likelier than another pair by more than one part in 545, which is 2^21 / 62^2.
     #[inline]
     fn fill(&mut self, out: &mut [u8]) {
         let mut sixes = out.chunks_exact_mut(6);
@@ -160,7 +160,8 @@ impl Constants {
 }
 
 impl Constants {
-    /// The same constants as `self`, except that each customer and each item is equally likely.
+    /// Constants with which each customer and each item is equally likely. All other constants are those of
+    /// `self`.
     pub fn even(&self) -> Self {
         Self { customer: Skew { a: 0, ..self.customer }, item: Skew { a: 0, ..self.item }, ..*self }
     }
@@ -189,8 +190,8 @@ pub fn last_name(number: u32) -> Text<LAST_NAME_BYTES> {
 }
 
 /// A permutation of the numbers below [`Permutation::COUNT`], as a function. It is a Feistel network over 12 bits.
-/// It is applied again until the result is below the count (Black and Rogaway, *Ciphers with arbitrary finite
-/// domains*, 2002).
+/// If the result is not below the count, the network is applied to the result again (Black and Rogaway, *Ciphers
+/// with arbitrary finite domains*, 2002).
 #[derive(Clone, Copy, Debug)]
 pub struct Permutation {
     keys: [u64; 4],

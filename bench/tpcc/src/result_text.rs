@@ -1,4 +1,4 @@
-//! A result as text, in the format of the document that asked for this benchmark.
+//! A result as text. Its format is the one in the document that said what this benchmark should do.
 
 use crate::figures::{Figures, Kind, NOTICE, QUANTILES};
 use crate::input::Transaction;

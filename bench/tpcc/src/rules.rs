@@ -11,7 +11,7 @@ mod tests;
 pub enum Mode {
     /// As the specification says.
     Spec,
-    /// As the specification says, but without waiting.
+    /// Terminals work as the specification says, but they do not wait.
     NoWait,
     /// As in BenchBase.
     Benchbase,
@@ -62,7 +62,7 @@ impl Mode {
         self != Self::Ydb
     }
 
-    /// The differences between the specification and a run in this mode. Each difference is a sentence.
+    /// In what a run in this mode differs from the specification. Each difference is a sentence.
     pub fn deviations(self) -> Vec<&'static str> {
         let mut deviations = Vec::new();
         if !self.waits() {

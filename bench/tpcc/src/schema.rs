@@ -225,7 +225,7 @@ pub struct Stock {
     pub warehouse: u32,
     pub item: u32,
     pub quantity: i32,
-    /// For each district, the text that an order line gets from the stock.
+    /// For each district, the text that the stock puts into an order line of this district.
     pub districts: [Text<24>; DISTRICTS as usize],
     pub sold: u64,
     pub orders: u32,

@@ -1,5 +1,5 @@
-//! What a terminal shows about a transaction: the columns that must be displayed according to the specification. A
-//! screen is a sequence of bytes, so that the screens of different databases can be compared.
+//! What a terminal shows about a transaction: the columns that the specification wants to be displayed. A screen
+//! is a sequence of bytes, so that the screens of different databases can be compared.
 
 use harness::{Reply, Strings};
 use std::convert::Infallible;

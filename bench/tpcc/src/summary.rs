@@ -10,7 +10,7 @@ use serde::Serialize;
 mod tests;
 
 /// The most new orders per minute that a warehouse can have if transactions are drawn by weights and take no time
-/// (clause 4.1). The efficiency is a percentage of this number.
+/// (clause 4.1). The efficiency of a run is its new orders per minute and warehouse, in percent of this number.
 pub const MOST_TPMC: f64 = 12.86;
 
 /// The most new orders per minute that a warehouse can have if transactions are drawn from a deck. This number is
@@ -42,7 +42,8 @@ pub struct Verdict {
     pub most: f64,
     /// The unit of the values.
     pub unit: &'static str,
-    /// Whether enough was measured. If so, chance alone does not carry the value over a bound.
+    /// Whether enough was measured. Whether so many transactions were measured that chance alone would not bring
+    /// the value out of its bounds.
     pub is_enough: bool,
 }
 
@@ -189,10 +190,11 @@ impl Summary<'_> {
     }
 }
 
-/// Whether a share in percent can be judged after `whole` draws. It can if a share in the middle of its bounds
-/// would stay within them: the bounds must be three standard deviations away.
+/// Whether a share in percent can be judged after `whole` draws. Suppose that the true share is in the middle
+/// between its bounds. Then each bound must be at least three standard deviations away.
 fn is_enough(whole: u64, least: f64, most: f64) -> bool {
-    // A share that has only one bound is expected to be far from this bound.
+    // If the share has only one bound, the true share is assumed to be 4 %, and the bound to be one percentage
+    // point away.
     let (middle, away) = match most < 100.0 && least > 0.0 {
         true => (f64::midpoint(least, most) / 100.0, (most - least) / 200.0),
         false => (0.04, 0.01),

@@ -27,8 +27,8 @@ pub const COUNTS: [&str; 11] = [
     "new attempts of StockLevel",
 ];
 
-/// The index of the first count in [`COUNTS`] that counts new attempts. The counts of new attempts are in the order
-/// of [`Transaction::ALL`].
+/// The index of the first count of new attempts in [`COUNTS`]. The counts of new attempts are in the order of
+/// [`Transaction::ALL`].
 pub const ATTEMPTS: usize = 6;
 
 /// The terminals of a run.
@@ -97,13 +97,14 @@ const _: () = assert!(size_of::<Terminal<'static>>() <= 48);
 
 /// How many times a transaction is tried in all if it conflicts.
 const MOST_ATTEMPTS: u8 = 20;
-/// The bound of the wait before the second attempt, and the greatest bound. Each wait is a random part of its bound
-/// (Brooker, *Exponential backoff and jitter*, 2015).
+/// A wait before a new attempt is a random part of a bound (Brooker, *Exponential backoff and jitter*, 2015). The
+/// first constant is the bound for the wait before the second attempt, and the second constant is the greatest
+/// bound.
 const FIRST_BOUND_NANOS: u64 = 500_000;
 const LAST_BOUND_NANOS: u64 = 50_000_000;
 
-/// Each terminal begins at a random moment within a time of this length. A terminal needs about this time for two
-/// decks.
+/// The moments at which terminals begin are spread at random over a time of this length. In this time, a terminal
+/// works through about two decks.
 const FIRST_NANOS: u64 = 1_000_000_000_000;
 
 impl Terminal<'_> {
@@ -114,9 +115,9 @@ impl Terminal<'_> {
         stream
     }
 
-    /// Picks a random moment in the life of a terminal. Returns how long the terminal still waits at this moment,
-    /// and the transaction after this wait. Therefore terminals do not begin together. From the start, they are
-    /// spread in the same way as later in the run.
+    /// Picks a random moment in the life of a terminal. Returns how long the terminal waits from this moment until
+    /// its next transaction. Therefore terminals do not begin together. Because of this, the terminals are spread
+    /// from the start as they are later in the run.
     fn first_wait(&mut self) -> Wait {
         let mut stream = self.stream();
         let mut left = if self.rules.mode.waits() { stream.word() % FIRST_NANOS } else { 0 };
@@ -135,7 +136,7 @@ impl Terminal<'_> {
         Ticket::from_bytes(&self.ticket).expect("a terminal keeps a ticket")
     }
 
-    /// Counts what the input contains, and what the screen shows.
+    /// Counts facts about the input of the transaction and about the screen.
     fn count(&self, reply: &Reply, extra: &mut Extra<'_>) {
         match self.ticket().draw(&self.rules.drawing, 0) {
             Input::NewOrder(order) => {

@@ -1,6 +1,6 @@
 //! Carries out the five transactions (clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2), row by row, on engines inside
-//! the process. This module does not know how a transaction begins, commits or is repeated. It works on [`Rows`],
-//! and returns how the transaction wants to end.
+//! the process. This module does not know how a transaction begins, commits or is repeated. It reads and writes
+//! rows through [`Rows`], and returns how the transaction should end.
 
 use crate::input::{self, Input, Who};
 use crate::schema::{
@@ -27,8 +27,8 @@ pub enum Columns {
     All,
 }
 
-/// The rows of a database as a transaction sees them. If a row is missing, the read fails, unless a function says
-/// otherwise.
+/// The rows of a database as a transaction sees them. If a row is missing, a function that reads it fails, unless
+/// the function's description says otherwise.
 pub trait Rows {
     /// Reads a warehouse.
     fn warehouse(&mut self, warehouse: u32, row: &mut Warehouse) -> Result<(), Failure>;
@@ -44,7 +44,8 @@ pub trait Rows {
     fn customers_by_name(&mut self, of: DistrictId, last: &Text<16>, customers: &mut Vec<u32>) -> Result<(), Failure>;
     /// Writes all columns of a customer.
     fn put_customer(&mut self, row: &Customer) -> Result<(), Failure>;
-    /// Adds a payment. `unique` distinguishes it from other payments that the same customer makes at the same time.
+    /// Adds a payment. `unique` distinguishes this payment from other payments that the same customer makes at the
+    /// same time.
     fn add_history(&mut self, row: &History, unique: u64) -> Result<(), Failure>;
     /// The least number of the undelivered orders, or `None` if all orders are delivered.
     fn oldest_new_order(&mut self, of: DistrictId) -> Result<Option<u32>, Failure>;
@@ -54,8 +55,8 @@ pub trait Rows {
     fn remove_new_order(&mut self, row: &NewOrder) -> Result<(), Failure>;
     /// Reads an order.
     fn order(&mut self, of: DistrictId, order: u32, row: &mut Order) -> Result<(), Failure>;
-    /// Reads the newest order of a customer, which has the greatest number. Returns `false` if the customer has no
-    /// order.
+    /// Reads the newest order of a customer. This is the customer's order with the greatest number. Returns
+    /// `false` if the customer has no order.
     fn newest_order(&mut self, of: DistrictId, customer: u32, row: &mut Order) -> Result<bool, Failure>;
     /// Writes an order.
     fn put_order(&mut self, row: &Order) -> Result<(), Failure>;
@@ -68,11 +69,11 @@ pub trait Rows {
     ) -> Result<(), Failure>;
     /// Adds a line of an order.
     fn add_order_line(&mut self, row: &OrderLine) -> Result<(), Failure>;
-    /// Writes all lines of an order. All of them were delivered at the same time.
+    /// Writes all lines of an order. All lines of the order were delivered at the same time.
     fn put_delivered(&mut self, lines: &[OrderLine]) -> Result<(), Failure>;
     /// Reads items. An item that does not exist becomes a row with the number 0.
     fn items(&mut self, items: &[u32], rows: &mut Vec<Item>) -> Result<(), Failure>;
-    /// Reads stocks. `of` contains pairs of a warehouse and an item.
+    /// Reads stocks. Reads the stocks for the pairs in `of`, each of which is a warehouse and an item.
     fn stocks(&mut self, of: &[(u32, u32)], rows: &mut Vec<Stock>) -> Result<(), Failure>;
     /// Writes the stock of an item.
     fn put_stock(&mut self, row: &Stock) -> Result<(), Failure>;
@@ -99,7 +100,8 @@ impl Wish {
     }
 }
 
-/// Carries out transactions. It keeps its buffers for rows, so that later transactions allocate nothing.
+/// Carries out transactions. The value keeps the buffers for rows, so that only the first transactions allocate
+/// memory.
 #[derive(Debug, Default)]
 pub struct Work {
     warehouse: Warehouse,
@@ -169,11 +171,12 @@ impl Work {
         for (at, (line, item)) in input.lines().iter().zip(&*items).enumerate() {
             if item.item == 0 {
                 screen.text(NO_SUCH_ITEM);
-                // The changes for the other lines are made before the transaction is rolled back (clause 2.4.2.3).
+                // This is the last line of the order. The changes for the lines before it have been made, and are
+                // rolled back with the transaction (clause 2.4.2.3).
                 wish = Wish::RollBack;
                 break;
             }
-            // Two lines may ask for the same item from the same warehouse.
+            // Two lines may ask for the same item from the same warehouse; then both lines change the same row.
             let first = places.iter().position(|place| *place == places[at]).expect("it is among them");
             let stock = &mut stocks[first];
             take(stock, line.quantity, line.supplied_by != of.warehouse);
@@ -386,7 +389,7 @@ pub fn pay(customer: &mut Customer, of: DistrictId, amount: Cents) {
     }
 }
 
-/// The text in the history row of a payment.
+/// The text that a payment's row in the history table gets.
 pub fn purpose(warehouse: &Warehouse, district: &District) -> Text<24> {
     let mut text = Text::EMPTY;
     let (first, last) = (warehouse.name.as_bytes(), district.name.as_bytes());

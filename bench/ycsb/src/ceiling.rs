@@ -19,7 +19,7 @@ pub struct Ceiling {
 
 impl Ceiling {
     /// Lets `client` work on the calling thread until it has used `processor`, or until it has no operation left.
-    /// Every request is answered at once with nothing.
+    /// Every request is answered at once, and the answer is empty.
     pub fn of(client: &mut impl Client, processor: Duration) -> Ceiling {
         let (mut note, mut retries) = (|_, _, _| (), 0);
         let mut extra = Extra::new(&mut note, &mut retries);

@@ -25,7 +25,8 @@ pub enum Operation {
     ReadModifyWrite,
 }
 
-/// What all clients of a run share for drawing. Only its `keyspace` changes during a run.
+/// What all clients of a run need to draw operations, and share with each other. Only the field `keyspace` changes
+/// during a run.
 pub struct Deck {
     choice: Discrete<Operation>,
     keys: Keys,
@@ -50,12 +51,13 @@ pub struct Values {
     pub checkable: bool,
 }
 
-/// The records that one of several processes inserts. Each process numbers records as if it ran alone. Therefore it
-/// asks only for records that were loaded and for records that it has inserted itself. All of these exist. If there
-/// are n processes, each of them inserts every n-th record, so no two processes insert the same record.
+/// The records that one of several processes inserts. Each process numbers records as if it ran alone. Therefore a
+/// process asks only for records that were loaded and for records that the process has inserted itself. All of
+/// these exist. If there are n processes, each of them inserts every n-th record, so no two processes insert the
+/// same record.
 #[derive(Clone, Copy, Debug)]
 struct Inserted {
-    /// The number of the first record that is not loaded.
+    /// The number of the first record that the load does not insert.
     first: i64,
     process: i64,
     processes: i64,
@@ -161,7 +163,7 @@ impl Values {
         }
     }
 
-    /// Whether `record`, which was read, contains the values that follow from its key.
+    /// Whether the values in `record` are those that follow from `key`. `record` was read from the store.
     pub fn are_right(&self, key: &[u8], fields: Fields, record: &Strings, scratch: &mut Vec<u8>) -> bool {
         let Length::Constant(bytes) = self.length else { return true };
         let mut is_right = |field: usize, value: &[u8]| {
@@ -180,7 +182,8 @@ impl Values {
 }
 
 impl Deck {
-    /// The deck that `settings` describe, for a process that does `share` of a run.
+    /// Makes what the clients of one process share. `settings` describe the run, and the process does the part
+    /// `share` of it.
     pub fn new(settings: &Settings, share: Share) -> Deck {
         let Settings { records, operations, .. } = settings;
         let choice = Discrete::new([
@@ -315,7 +318,7 @@ impl Hand {
         self.inserts().take()
     }
 
-    /// Notes that the insert of record `number` is over.
+    /// Notes that the insert of record `number` has ended.
     pub fn acknowledge(&mut self, number: i64) {
         self.inserts().acknowledge(number);
     }
@@ -334,9 +337,9 @@ impl Keys {
         match operations.keys {
             KeyDistribution::Uniform => Keys::Uniform(Uniform::new(first, last)),
             KeyDistribution::Zipfian => {
-                // The range of the draw includes records that will be inserted, so that the likely records stay the
-                // same. It has room for twice the expected number of inserts, because there may be more inserts
-                // than their proportion says.
+                // The range from which numbers are drawn includes records that the run will insert, because the
+                // likely records would change if the range grew. The range has room for twice as many inserts as
+                // expected, since the run may make more inserts than their proportion says.
                 let count = operations.count.unwrap_or(0) as f64 / share.of() as f64;
                 let expected = (count * operations.insert * 2.0) as i64;
                 Keys::Zipfian(Scrambled::new(first, last + 1 + expected))

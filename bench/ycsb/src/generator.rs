@@ -19,7 +19,8 @@ pub use scrambled::Scrambled;
 pub use uniform::Uniform;
 pub use zipfian::{Constants, Zipfian};
 
-/// Java's `Math.abs(random) % interval`. It is negative for the one number that has no absolute value.
+/// Java's `Math.abs(random) % interval`. The result is negative if `random` is the least number of 64 bits,
+/// because this number has no absolute value.
 fn modulo(random: i64, interval: i64) -> i64 {
     random.wrapping_abs() % interval
 }

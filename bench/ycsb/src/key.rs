@@ -21,8 +21,8 @@ pub fn fnv(number: i64) -> i64 {
         }
     };
     take_four(rest, &mut hash);
-    // The number of a record is nearly always less than 2^32. For such a number, one multiplication replaces four,
-    // each of which would wait for the one before.
+    // The number of a record is nearly always less than 2^32. For such a number, one multiplication replaces four
+    // multiplications, each of which would have to wait for the previous one.
     rest >>= 32;
     if rest == 0 {
         hash = hash.wrapping_mul(FNV_PRIME_4);
@@ -67,11 +67,12 @@ impl KeyNames {
     /// first ones are equal.
     pub fn rank(&self, number: i64) -> (u64, u32) {
         let number = if self.ordered { number } else { fnv(number) };
-        // Only one hash has no absolute value. Its key has a minus sign, which sorts before all digits.
+        // Only one hash has no absolute value. The key for this hash has a minus sign in front, and a minus sign
+        // sorts before all digits.
         let number = u64::try_from(number).unwrap_or(0);
         let digits = number.checked_ilog10().map_or(1, |power| power + 1).max(self.zero_padding.min(19) as u32);
-        // As texts, 12 sorts like 1200…, and 1 sorts before 10 because it is shorter. No number of 63 bits has more
-        // than 19 digits.
+        // The key 12 sorts as a text, like 1200…. The key 1 is shorter than the key 10 and sorts before it. No
+        // number of 63 bits has more than 19 digits.
         (number * 10_u64.pow(19 - digits), digits)
     }
 }

@@ -3,8 +3,8 @@
 //! If a workload has no inserts, its clients share nothing, and their [`View`] contains the numbers itself.
 //!
 //! Any thread may call any function of this module. An insert takes its number with one atomic addition, and
-//! reports its end with one atomic store. Then one thread, which gets the lock, moves the limit. No thread waits
-//! for this lock.
+//! reports its end with one atomic store. After this store, the thread that gets a lock moves the limit. No thread
+//! waits for this lock.
 
 #[cfg(test)]
 mod tests;
@@ -18,8 +18,8 @@ use std::collections::BTreeSet;
 /// under a lock.
 const WINDOW: i64 = 1 << 20;
 
-/// The most draws for one record. They take some milliseconds. While a client draws, it does not check the time,
-/// nor whether the run is to end.
+/// The most draws for one record. They take some milliseconds. A client that draws for this long does not notice
+/// that its time is over or that the run should end.
 const DRAWS: u32 = 1 << 16;
 
 /// The numbers of records that are inserted: `AcknowledgedCounterGenerator`. All records up to the limit exist.
@@ -27,8 +27,8 @@ pub struct Inserts {
     next: AtomicI64,
     limit: AtomicI64,
     window: Box<[AtomicBool]>,
-    /// Acknowledged numbers that lie too far beyond the limit to fit into the window. The original fails if there
-    /// is such a number.
+    /// Acknowledged numbers that are too far beyond the limit for the window to note them. If the distance is so
+    /// large, the original fails.
     far: Mutex<BTreeSet<i64>>,
 }
 
@@ -43,7 +43,8 @@ impl Inserts {
         }
     }
 
-    /// The number of the next record, which the caller inserts and then acknowledges.
+    /// Returns the number of the next record. The caller must insert this record and then call
+    /// [`Self::acknowledge`].
     pub fn take(&self) -> i64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
@@ -54,8 +55,7 @@ impl Inserts {
         self.limit.load(Ordering::Acquire)
     }
 
-    /// Notes that the insert of `number` is over. (The insert may have failed. Then the record does not exist, as
-    /// in the original.)
+    /// Notes that the insert of record `number` has ended. Then the record does not exist, as in the original.)
     pub fn acknowledge(&self, number: i64) {
         if number - self.limit() >= WINDOW {
             let mut far = self.far.lock();
@@ -69,8 +69,8 @@ impl Inserts {
         }
     }
 
-    /// Moves the limit as far as possible. The caller holds the lock, so no other thread does this at the same
-    /// time.
+    /// Moves the limit as far as possible. The caller holds the lock, so only one thread at a time moves the
+    /// limit.
     fn advance(&self, far: &mut BTreeSet<i64>) {
         let before = self.limit();
         let mut limit = before;
@@ -96,8 +96,9 @@ impl Inserts {
     }
 }
 
-/// The constants of the zipfian numbers over all records. When a client sees more records, it extends the constants
-/// for all clients. Therefore each insert costs one power in total, instead of one power for each client.
+/// The constants of the zipfian numbers over all records. When a client finds that records were inserted, it
+/// extends the constants, and all clients then use them. Therefore each insert costs one power in total, instead
+/// of one power for each client.
 pub struct Growth {
     zipfian: Zipfian,
     /// The version is odd while the constants are being written.
@@ -166,7 +167,7 @@ impl Growth {
 /// The records that a client may ask for.
 #[derive(Clone)]
 pub enum View {
-    /// No client inserts. This is the last record, and it does not change.
+    /// No client inserts. The number of the last record. It does not change.
     Fixed(i64),
     /// Clients insert.
     Growing(Arc<Inserts>),

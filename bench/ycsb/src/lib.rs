@@ -17,18 +17,18 @@
 //!
 //! * Random values have other bytes than in the original. They come from a separate stream of random numbers, so
 //!   they do not influence which keys are drawn.
-//! * Clients share only the number of the last record, and only if they insert. With `sequential`, and in a load,
-//!   each client takes every n-th record. With `latest`, a client may for a short time draw with constants that
-//!   lack the newest few records.
+//! * Clients share only the number of the last record, and only if they insert. In a load, and in a run with
+//!   `sequential`, each client takes every n-th record, where n is the number of clients. With `latest`, a client
+//!   may for a short time draw as if the newest few records did not exist yet.
 //! * Record numbers have 63 bits. The original cuts them to 31 bits.
 //! * If the read of a read-modify-write fails or finds nothing, nothing is written.
 //! * A load without `insertcount` ends after the last record. The original ends such a load at the record
 //!   `insertstart + recordcount`.
-//! * Wrong property values are errors. The original replaces some of them by the default, or fails later because of
-//!   them.
+//! * Wrong property values are errors. The original uses the default in place of some of these values, and fails
+//!   later because of others.
 //! * Single times (`raw`) are written to a file during the run, so that memory does not grow. Therefore lines of
-//!   different kinds are mixed. Times outside of the window are left out. `intended` times are refused if a rate is
-//!   set.
+//!   different kinds are mixed. Times outside of the window are left out. If a rate is set, a file of `intended`
+//!   times is refused.
 //! * Logs of histograms (`hdrhistogram.fileoutput`) have a line for every second. In the original, they have a line
 //!   for every status line.
 //! * Output: see [`export`].

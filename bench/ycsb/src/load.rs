@@ -64,8 +64,8 @@ impl Workload for Load {
         LoadClient {
             values: self.values.clone(),
             draws: Draws::new(self.seed, number as u64),
-            // The records are given to the clients in turns, so that all clients reach the end of the range at
-            // about the same time.
+            // Each of n clients takes every n-th record, so all clients reach the end of the range at about the
+            // same time.
             next: self.start + number as i64,
             step: clients as i64,
             left: share(self.records(), number, clients),
@@ -96,7 +96,7 @@ impl Draws {
     }
 }
 
-/// A client that inserts its share of the records.
+/// A client of the load, which inserts its part of the records.
 pub struct LoadClient {
     values: Values,
     draws: Draws,

@@ -16,7 +16,7 @@ pub struct Properties {
 /// Why bytes are not a property file, or an argument is not a property.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum BadSyntax {
-    /// A `\u` is not followed by four hexadecimal digits.
+    /// The characters `\u` are not followed by four hexadecimal digits.
     #[error("line {line}: `\\u` needs four hexadecimal digits")]
     Escape {
         /// The number of the line, counted from 1.
@@ -33,7 +33,7 @@ impl Properties {
         Properties::default()
     }
 
-    /// Gives `name` the value `value`, as `-p name=value` does.
+    /// Sets the property `name` to `value`, in the same way as the argument `-p name=value`.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.values.insert(name.into(), value.into());
     }
@@ -86,7 +86,7 @@ fn logical_lines(file: &[u8]) -> Vec<(usize, String)> {
     let mut goes_on = false;
     for (index, line) in natural.split('\n').enumerate() {
         let line = line.trim_start_matches(BLANKS);
-        // A line that continues the line before it is never a comment.
+        // Only a line that does not continue the previous line can be a comment.
         if !goes_on && (line.is_empty() || line.starts_with(['#', '!'])) {
             continue;
         }

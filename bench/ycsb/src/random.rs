@@ -45,7 +45,7 @@ impl Random {
         self.bits(32).cast_signed()
     }
 
-    /// `next(count)`: the upper `count` bits of 32 random bits.
+    /// Java's function `next(count)`. It returns the upper `count` bits of 32 random bits.
     fn bits(&mut self, count: u32) -> u32 {
         let z = self.step();
         let z = (z ^ (z >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -76,8 +76,8 @@ impl Random {
         }
         loop {
             let value = bits % bound;
-            // The last part of the range may be shorter than `bound`. A draw in this part would favour small
-            // values. Therefore such a draw is rejected.
+            // The last part of the range may be shorter than `bound`. If such a draw were used, small values would
+            // be likelier than large values. Therefore such a draw is rejected.
             if bits.wrapping_sub(value).wrapping_add(mask) >= 0 {
                 return value;
             }

@@ -9,12 +9,12 @@
 //! ```
 //!
 //! A wrapper around the measured store takes the times, because only a store knows when a request is sent. In an
-//! open loop, a client makes a request long before the request is sent. Therefore each request costs two more reads
-//! of the clock, and these are part of the measured time.
+//! open loop, a client hands over a request long before the store sends the request. Therefore each request costs
+//! two more reads of the clock, and these are part of the measured time.
 //!
-//! The first request shows when the run began, which determines the time of the window. A request at the edge of
-//! the window may be in the file and missing in the summary, or the other way round. A run without a warm-up and
-//! with a fixed number of operations has no such edges.
+//! The first request shows when the run began, which determines the time of the window. If a request is sent near
+//! the edge of the window, it may be in the file but not in the summary, or in the summary but not in the file. If
+//! a run has no warm-up and a fixed number of operations, this cannot happen.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "single times are a file of the machine")]
 
@@ -45,8 +45,8 @@ const LEAST_BUFFER_BYTES: usize = 1 << 10;
 const LINE_BYTES: usize = 128;
 
 thread_local! {
-    /// When a request was sent, and when it was served. It is the request whose outcome the client on this thread
-    /// gets next.
+    /// For the request whose outcome the client on this thread gets next: when the request was sent, and when it
+    /// was served.
     static STAMP: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
@@ -67,13 +67,13 @@ pub struct RawLog(Arc<Log>);
 struct Log {
     name: String,
     /// For each kind, the words with which its lines begin: first for requests that succeeded, then for failed
-    /// requests. If there are several such words, a line is written for each of them.
+    /// requests. If a kind of request has several such words, a line is written for each word.
     labels: Vec<[Vec<String>; 2]>,
     /// The length of the ramp and the warm-up together.
     skip_nanos: u64,
     /// The maximum length of the window.
     length_nanos: u64,
-    /// The window. It is set when the first request is sent.
+    /// The window. The first request that is sent sets it.
     window: OnceLock<Range<u64>>,
     /// Nanoseconds from 1970 to the moment when the run's clock was 0.
     began_nanos: OnceLock<u64>,
@@ -214,11 +214,11 @@ impl Log {
         });
     }
 
-    /// The window. The first call determines the window, from the time `sent` of its request.
+    /// The window. The first call sets the window, from the time `sent` at which its request was sent.
     fn window(&self, sent: u64) -> &Range<u64> {
         self.window.get_or_init(|| {
-            // Without a warm-up the window begins at time 0. Then it also contains requests that another thread
-            // sent before `sent`.
+            // Without a warm-up the window begins at time 0. In this case, the window also contains requests that
+            // other threads sent before `sent`.
             let start = if self.skip_nanos == 0 { 0 } else { sent.saturating_add(self.skip_nanos) };
             start..sent.saturating_add(self.skip_nanos).saturating_add(self.length_nanos)
         })
@@ -422,7 +422,7 @@ impl Flights for Stamped<Box<dyn Flights + '_>> {
     fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure> {
         let started = self.session.start(slot, request);
         if started.is_err() {
-            // This session's client gets the result at once.
+            // The client gets the failure at once, so the request is noted as sent and served now.
             let now = self.clock.nanos();
             STAMP.set((now, now));
         }

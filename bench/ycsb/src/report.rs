@@ -18,12 +18,13 @@ pub use hdr::hdr_logs;
 pub use seed_line::seed_line;
 pub use status::Status;
 
-/// The result in the format that `exporter` names.
+/// The result as text, in the format that the property `exporter` names.
 ///
 /// As in the original, times are whole microseconds, rounded down. Averages and variances are computed from
-/// nanoseconds. There are no lines about garbage collection, because there is none, and no lines of `CLEANUP`.
-/// Requests that found no row are counted as `Return=NOT_FOUND`, and their times are among the operation's own
-/// times. The original counts such requests under `-FAILED`. The throughput counts only completed operations.
+/// nanoseconds. There are no lines about garbage collection, because this program has none. There are no lines
+/// about the operation `CLEANUP` either. Requests that found no row are counted as `Return=NOT_FOUND`, and their
+/// times are among the operation's own times. The original counts such requests under `-FAILED`. The throughput
+/// counts only completed operations.
 pub fn export(measured: &Measured, output: &Output) -> String {
     let lines = lines::of(measured, output);
     match output.format {

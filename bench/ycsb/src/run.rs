@@ -23,8 +23,8 @@ impl Run {
         Self::of_share(settings, seed, Share::WHOLE)
     }
 
-    /// The run in a process that does the part `share` of it. Its clients are still the clients of the whole run,
-    /// see [`Share::part`]. No two shares insert the same records.
+    /// The run in a process that does the part `share` of it. The clients of this process still have their numbers
+    /// among the clients of the whole run, see [`Share::part`]. No two shares insert the same records.
     pub fn of_share(settings: &Settings, seed: u64, share: Share) -> Run {
         Run { deck: Arc::new(Deck::new(settings, share)), seed, clock: Clock::start() }
     }

@@ -51,7 +51,7 @@ pub struct Records {
     pub field_length: FieldLength,
     /// `insertorder`, `zeropadding`.
     pub key_names: KeyNames,
-    /// `dataintegrity`: whether values can be checked and reads check them.
+    /// `dataintegrity`: whether values follow from keys, so that each read can check them.
     pub checkable: bool,
 }
 
@@ -129,7 +129,7 @@ pub enum KeyDistribution {
 }
 
 impl KeyDistribution {
-    /// The name of the distribution in properties.
+    /// The name that the distribution has as the value of a property.
     pub fn name(&self) -> &'static str {
         match self {
             KeyDistribution::Uniform => "uniform",
@@ -142,7 +142,7 @@ impl KeyDistribution {
     }
 }
 
-/// How a run is driven. If something is not set here, the command decides it.
+/// How a run is driven. If a field is `None`, the command decides the value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drive {
     /// `dotransactions`: `false` for a load.
@@ -166,13 +166,13 @@ pub struct Output {
     pub percentiles: Vec<f64>,
     /// `measurement.histogram.verbose`: histograms are printed, too.
     pub verbose: bool,
-    /// `histogram.buckets`: the number of milliseconds that have a bucket of their own.
+    /// `histogram.buckets`: the number of buckets in a histogram of times. Each bucket is one millisecond wide.
     pub buckets: u32,
     /// `timeseries.granularity`.
     pub granularity_millis: u64,
     /// `measurement.raw.output_file`: the file for single times. `None` for standard output.
     pub raw_file: Option<String>,
-    /// Whether single times have a summary. They do not if `measurement.raw.no_summary` is set.
+    /// Whether single times have a summary. They have none if `measurement.raw.no_summary` is set.
     pub raw_summary: bool,
     /// `hdrhistogram.output.path`: the beginning of the names of files with logs of histograms. `None` if
     /// `hdrhistogram.fileoutput` is not set.
@@ -275,7 +275,8 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The plan that the properties describe. If `loading`, it is the plan of a load, and otherwise of a run.
+    /// The plan that the properties describe. It is the plan of a load if `loading` is true, and otherwise the
+    /// plan of a run.
     pub fn plan(&self, loading: bool) -> Plan {
         let count = self.operations.count.map_or(Length::All, Length::Operations);
         let series = self.output.measure == Measure::Series;
@@ -387,7 +388,7 @@ impl Reader<'_> {
         let set = self.number("recordcount", 0, most)?.filter(|count| *count > 0);
         let count = set.unwrap_or(i64::from(i32::MAX));
         let start = self.number("insertstart", 0, count - 1)?.unwrap_or(0);
-        // With a greater value, the run would ask for records that do not exist.
+        // If `insertcount` were greater than `count - start`, the run would ask for records that do not exist.
         let span = self.number("insertcount", 1, count - start)?.unwrap_or(count - start);
         let checkable = self.truth("dataintegrity", false)?;
         let field_length = self.field_length(read)?;

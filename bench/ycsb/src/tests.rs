@@ -230,8 +230,8 @@ fn every_single_time_is_written() {
             let mut micros = times[&name[..]].clone();
             let line = format!("[{name}], Total Operations, {}\n", micros.len());
             assert!(summary.contains(&line), "{line}{summary}");
-            // The store reads its clock between the harness's two reads. Therefore the store's times are not longer
-            // than the harness's.
+            // For each request, the harness reads its clock before and after the store reads the store's clock.
+            // Therefore the store's times are not longer than the harness's.
             micros.sort_unstable();
             let median = micros[micros.len() / 2];
             assert!(median <= kind.service.quantile(0.55) / 1000 + 1, "{name}: {median}");
@@ -260,8 +260,8 @@ fn single_times_of_warm_up_are_left_out() {
     let text = take(&file);
     let written = single_times(&text).1.get("READ").map_or(0, Vec::len);
     // In 20 ms there are many thousands of requests. One request of the single client may lie across the edge of
-    // the window. The harness may see this request begin before the window, while the store sees it sent within the
-    // window.
+    // the window. In this case, the harness may count that the request began before the window, while the store
+    // counts that it was sent within the window.
     assert!(written <= 101, "{written}");
 }
 

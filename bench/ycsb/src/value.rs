@@ -6,9 +6,9 @@ mod tests;
 use crate::key::decimal;
 use crate::random::Random;
 
-/// Random printable text. It comes from a separate stream of random numbers, so that written values do not
-/// influence which keys are drawn. Its bytes differ from the original's bytes, but they are equally random: three
-/// bytes have 5, 6 and 6 random bits.
+/// Random printable text. The text comes from a stream of random numbers that is not used for keys. Therefore the
+/// written values do not influence which keys are drawn. Its bytes differ from the original's bytes, but they are
+/// equally random: three bytes have 5, 6 and 6 random bits.
 #[derive(Clone, Debug)]
 pub struct Text {
     state: u64,
@@ -46,8 +46,8 @@ impl Text {
     #[inline]
     fn block(&mut self, out: &mut [u8; BLOCK]) {
         for (word, mask) in MASKS.into_iter().enumerate() {
-            // Multiplies a counter and folds the result. No word depends on the word before it, and a text needs no
-            // better randomness.
+            // Multiplies a counter and folds the result. Therefore the processor can compute several words at
+            // once. For a text, these random bits are good enough.
             self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let z = (self.state ^ (self.state >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
             let z = (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);

@@ -67,7 +67,7 @@ impl<'t> Case<'t> {
     }
 
     /// Draws as many numbers as the original drew, and compares them. The first numbers are compared one by one.
-    /// All numbers are compared by a sum that depends on their order.
+    /// For all numbers, it compares a sum that depends on the order of the numbers.
     pub fn check(&self, mut next: impl FnMut() -> i64) {
         let values: Vec<i64> = self.list("values");
         let mut sum = 0_u64;

@@ -50,7 +50,7 @@ pub fn run(common: &Common, args: &Alter) -> Result<()> {
     output.finish()
 }
 
-/// Refuses a table that has metadata, unless this metadata is a declaration of key types.
+/// Fails if the table has metadata that is not a declaration of key types.
 fn declares_key_types(table: &Table) -> Result<()> {
     let wrong = |why: &str| Err(Failure::Usage(format!("--key-types: {why}")));
     if database::schema(table)?.is_some() {

@@ -28,7 +28,7 @@ struct Report {
     seconds: f64,
 }
 
-/// The backups in a directory or in a store.
+/// Opens the backups at the place `dest`, which is a directory or a store.
 pub fn backups_at(dest: &Path) -> Result<Backups> {
     let backups = Backups::at(dest);
     Ok(match places::machine(dest, Stored::Backups)? {

@@ -1,5 +1,5 @@
-//! `larch branch`, `larch branches` and `larch drop-database`: databases of one store that share files. The binary
-//! provides the code that talks to stores. The binary of the default workspace knows no store.
+//! `larch branch`, `larch branches` and `larch drop-database`: databases of one store that share files. The code
+//! that talks to stores comes from the binary. The binary of the default workspace knows no store.
 
 use crate::args::{Branch, DropDatabase, InspectBranches};
 use crate::failure::{Failure, Result};
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// What a branch shares with its origin, and what was copied for it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Branched {
-    /// The number of SSTs that both databases have.
+    /// The number of SSTs that the branch shares with its origin.
     pub files: u64,
     /// The number of bytes in these SSTs.
     pub bytes: u64,
@@ -32,7 +32,7 @@ pub struct BranchFound {
     /// When the branch was asked for, as the time since the start of 1970.
     pub since: Duration,
     /// How many files of its origin the branch needs, and the number of bytes in them; `None` if the branch is
-    /// being made, or if making it was interrupted.
+    /// still being made, or if the process that made it was interrupted.
     pub files: Option<(u64, u64)>,
 }
 
@@ -43,7 +43,7 @@ pub struct Branching {
     pub branch: fn(&str, &str) -> io::Result<Branched>,
     /// The branches of a database that may need its files.
     pub branches: fn(&str) -> io::Result<Vec<BranchFound>>,
-    /// Removes a database. Returns how many SSTs of its own the database had, and how many bytes they had.
+    /// Removes a database. Returns the number and the total size of the SSTs that only this database had.
     pub drop_database: fn(&str) -> io::Result<(u64, u64)>,
 }
 

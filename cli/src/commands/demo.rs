@@ -17,14 +17,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The table of a demo. This name and the text [`MAKER`] in the schema distinguish a demo from other databases.
+/// The table of a demo. A database is a demo if it has a table with this name, and if the schema of the table
+/// contains the text [`MAKER`].
 const TABLE: &str = "demo";
 const MAKER: &str = "larch demo";
 /// The seed from which rows are made. It is constant, so the rows are the same on every run.
 const SEED: u64 = 1;
-/// The number of reads. They fill a cache of 64 MiB and continue after that, but a disk can do them in seconds.
+/// The number of reads. So many reads fill a cache of 64 MiB, and go on when the cache is full. A disk can do them
+/// in seconds.
 const READS: u64 = 100_000;
-/// The name of the only step that does not process rows.
+/// The name of the step that opens the database. Only this step does not process rows.
 const OPEN: &str = "open";
 /// The number of rows between two updates of the progress.
 const STRIDE: u64 = 4096;
@@ -189,8 +191,8 @@ impl Cache {
 
 /// The content of a directory.
 enum Found {
-    /// There is no file, or there is a database without tables. A demo that is stopped at once leaves such a
-    /// database.
+    /// There is no file. Or there is a database without tables, because a demo was stopped before it made its
+    /// table.
     Nothing,
     /// There is a demo with this many rows. The number is 0 if the demo was stopped while it made rows.
     Demo(u64),

@@ -1,5 +1,5 @@
-//! `larch follow`: prints what a database shows while another process writes to it. A line is printed each time
-//! there is something new.
+//! `larch follow`: follows a database while another process writes to it, and prints numbers about it. A line is
+//! printed each time there is something new.
 
 use crate::args::{self, Common};
 use crate::failure::Result;
@@ -24,7 +24,7 @@ struct Shown {
     files: u64,
     /// The total length of the shown database's files.
     file_bytes: u64,
-    /// The memory of rows that are not in files yet.
+    /// The memory that rows take which are not in files yet.
     memory_bytes: u64,
     /// Memory of pages.
     cached_bytes: u64,

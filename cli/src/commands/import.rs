@@ -44,7 +44,7 @@ pub struct SortingWork {
 }
 
 impl SortingWork {
-    /// The result of an import of `rows_read` rows in this time.
+    /// The result of an import that has read `rows_read` rows and has taken the time `time`.
     pub fn new(rows_read: u64, done: &ImportReport, time: Duration) -> Self {
         Self {
             rows_read,
@@ -132,8 +132,8 @@ pub fn filled_table(database: &Database, name: &str) -> Result<Option<Table>> {
     Ok(Some(table).filter(|_| !is_free))
 }
 
-/// The rows of an input, and how much of the input is read: in bytes if the input's size is known, and otherwise in
-/// rows.
+/// The rows of an input, and a progress bar. The bar counts the bytes that were read if the size of the input is
+/// known, and otherwise the rows.
 pub struct Reading {
     /// The name of the input in messages.
     pub name: String,
@@ -220,7 +220,7 @@ fn format(args: &InputArgs, file: &Path) -> Result<Format> {
     })
 }
 
-/// Whether there is a header: as the options say, or as usual for the format.
+/// Whether the input has a header. If no option says so, it depends on the format.
 fn header(args: &InputArgs, format: Format) -> Result<bool> {
     match format {
         Format::Jsonl if args.header => {
@@ -260,8 +260,8 @@ pub fn schema(args: &InputArgs, reading: &Reading, format: Format, existing: Opt
     Ok(ours)
 }
 
-/// The schema with the groups that were asked for. If none were, it gets the groups of an existing table that has
-/// such rows.
+/// The schema with the groups that were asked for. If no groups were asked for and a table of such rows exists,
+/// the schema gets the groups of this table.
 fn grouped(ours: Schema, asked: &[GroupSpec], theirs: Option<&Schema>) -> Result<Schema, String> {
     match theirs {
         _ if !asked.is_empty() => ours.with_groups(asked),
@@ -270,8 +270,8 @@ fn grouped(ours: Schema, asked: &[GroupSpec], theirs: Option<&Schema>) -> Result
     }
 }
 
-/// Refuses options that differ from those of an existing table, because an import does not change how a table is
-/// kept.
+/// Fails if an option asks for something else than what the existing table has. An import does not change how a
+/// table is kept.
 fn same_options(args: &TableArgs, options: &TableOptions, table: &str) -> Result<()> {
     let mut asked = options.clone();
     args.apply(&mut asked);

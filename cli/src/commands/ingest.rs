@@ -23,7 +23,7 @@ struct Report<'r> {
     files: u64,
     bytes: u64,
     copied_bytes: u64,
-    /// The bytes of files that got second names and were not verified.
+    /// The bytes of the files that got second names and were not read to verify them.
     unread_bytes: u64,
     /// The version, which is missing if no files were taken in.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ struct Report<'r> {
 pub fn run(common: &Common, args: &Ingest) -> Result<()> {
     let clock = Machine::real().clock;
     let started = clock.now();
-    // The built files are opened before a database is made.
+    // The built files are opened first, so that no database is made if they cannot be opened.
     let built = args.from.iter().map(BuiltFiles::at).collect::<larch::Result<Vec<_>>>()?;
     let done = with_database(&args.dir, common, |database| {
         let fits = |table: &Table| {

@@ -1,5 +1,5 @@
-//! `larch metrics`: prints what an open database counts about itself, in the same form as programs print it. This
-//! command opens the database itself.
+//! `larch metrics`: prints the counters of an open database, in the form in which a program can print its own
+//! counters. This command opens the database itself.
 
 use crate::args::{self, Common};
 use crate::database;

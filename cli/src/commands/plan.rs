@@ -9,7 +9,7 @@ use experiments::plan::{FilterBits, Plan, Sizes};
 use larch::options::FilterKind;
 use serde::Serialize;
 
-/// The memory that a database with a writer needs in addition to its write buffer.
+/// How much memory a database that is open for writing needs besides its cache and its write buffer.
 const WORK_BYTES: u64 = 16 << 20;
 
 /// The prediction, and the sizes on which it is based.

@@ -27,7 +27,8 @@ pub fn get(common: &Common, args: &args::Get) -> Result<()> {
     output.finish()
 }
 
-/// Writes a row. If they do not exist, makes the database and a table of raw keys and values.
+/// Writes a row. If the database or the table does not exist, it is made first. The new table has raw keys and
+/// values.
 pub fn put(common: &Common, args: &args::Put) -> Result<()> {
     let value = args.value.as_ref().map(|value| value.as_encoded_bytes());
     let insert = |table: &Table| {

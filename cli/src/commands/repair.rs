@@ -28,7 +28,7 @@ struct Lost<'r> {
     file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     table: Option<&'r str>,
-    /// The keys, in the form in which Rust prints bytes.
+    /// The bounds of the keys, as Rust prints bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

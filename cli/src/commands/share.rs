@@ -47,7 +47,7 @@ pub fn split_off(common: &Common, args: &SplitOff) -> Result<()> {
 /// Gives a table another name.
 pub fn rename(common: &Common, args: &RenameTable) -> Result<()> {
     let database = database::open_to_write(&args.dir, common)?;
-    // The table is looked up first to get the right error if it does not exist.
+    // The table is looked up first, because the error about a missing table is then the same as in other commands.
     database::table(&database, &args.dir, &args.table)?;
     let table = database.rename_table(&args.table, &args.new)?;
     let report = report(&args.table, &table)?.print(args.json, "until now", "it has");

@@ -15,7 +15,7 @@ use serde::Serialize;
 struct Report<'a> {
     /// The name of the table.
     table: &'a str,
-    /// The parts in key order. Together they contain all rows, and no row is in two parts.
+    /// The parts in key order. The parts together contain all rows, and each row is in exactly one part.
     parts: &'a [Part],
 }
 

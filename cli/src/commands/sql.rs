@@ -1,6 +1,6 @@
-//! `larch sql` passes statements to a query engine. `larch sql-scheduler` and `larch sql-executor` are processes in
-//! which several engines answer a query together. The binary provides the query engine. The binary of the default
-//! workspace has none. This module knows no SQL.
+//! `larch sql` passes statements to a query engine. `larch sql-scheduler` and `larch sql-executor` are processes
+//! in which several engines answer a query together. The binary provides the query engine. The binary of the
+//! default workspace has no query engine. This module knows no SQL.
 
 use crate::args::{self, Common, QueryFormat, Sql};
 use crate::database;
@@ -53,7 +53,7 @@ pub struct SqlProcesses {
 pub struct SqlScheduler {
     /// The address at which it receives queries and executors.
     pub listen: SocketAddr,
-    /// The scheduler prints a message when it has this many executors.
+    /// When this many executors have come, the scheduler prints a message.
     pub executors: usize,
     /// Whether it ends when its standard input ends.
     pub stops_with_input: bool,

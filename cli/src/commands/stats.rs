@@ -26,7 +26,7 @@ pub struct Stats {
     pub stored_rows: u64,
     /// How many of the versions in files say that a key was deleted.
     pub erased_rows: u64,
-    /// Older versions of rows, which the files contain in addition.
+    /// The number of row versions in files that are not the newest version of their row.
     pub history_rows: u64,
     /// The versions that are not in files yet.
     pub memory_rows: u64,
@@ -46,7 +46,7 @@ pub struct Stats {
     pub groups: Vec<Group>,
     /// Bytes of all indexes.
     pub index_bytes: u64,
-    /// The part of the index bytes that is in trees.
+    /// The bytes of the index pages that belong to trees.
     pub btree_bytes: u64,
     /// The part of the index bytes that is in flat lists.
     pub flat_bytes: u64,
@@ -54,7 +54,7 @@ pub struct Stats {
     pub filter_bytes: u64,
     /// The index bytes per hundred data bytes, including the index bytes of groups.
     pub index_percent: f64,
-    /// In the tallest file, the number of index pages on the way to a data page.
+    /// The number of index pages that a read in the tallest file passes on its way to a data page.
     pub index_height: u64,
     /// Bytes of older versions.
     pub history_bytes: u64,

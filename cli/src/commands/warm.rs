@@ -1,5 +1,5 @@
-//! `larch warm`: reads the pages of a range into memory. When the database is closed, it stores a list of these
-//! pages.
+//! `larch warm`: reads the pages of a range of keys into memory. When the database is closed, it stores a list of
+//! these pages.
 
 use super::scan;
 use crate::args::{Common, Warm};

@@ -1,8 +1,9 @@
 //! What a schema says about the columns of a table, in the language that `larch sql` reads (`docs/guide/sql.md`).
 //! This module reads no rows.
 //!
-//! Each column of the key is declared. Each other column is declared if it has a name in the header or a number in
-//! the schema. If the columns of a row are not known, as in a JSON object, the text of the row is a single column.
+//! Each column of the key is declared. Each other column is declared if the header names it, or if the schema
+//! contains its number. If the columns of a row are not known, for example because the row is a JSON object, the
+//! text of the row is declared as a single column.
 
 use super::Layout;
 use crate::keys::Kind;
@@ -16,7 +17,8 @@ pub fn declared(schema: &Schema) -> String {
     let layout = Layout::new(Some(schema.clone()));
     let mut names = Names::default();
     let mut sources = vec![key(schema, &mut names)];
-    // If the rows have no header or are JSON, one column contains the text of all columns that are not in the key.
+    // If the rows have no header or are JSON objects, one column contains the text of everything that is not in
+    // the key.
     let is_text = schema.format == Format::Jsonl || schema.columns.is_empty();
     let names_of_parts = if schema.groups.is_empty() { vec!["value".to_owned()] } else { schema.group_names() };
     for (part, name) in names_of_parts.iter().enumerate() {

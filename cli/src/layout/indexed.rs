@@ -40,8 +40,8 @@ fn field(schema: &Schema, layout: &Layout, spec: &KeySpec) -> Result<String, Str
         return Ok(format!("part({part}).split('\\t'{escaped}{marked})[{before}] {kind}"));
     }
     let at = layout.in_key(at).ok_or_else(in_no_group)?;
-    // Here all columns of the key are texts. If one of them were a number, the value would also contain the columns
-    // of the key.
+    // Here all columns of the key are texts. If a column of the key were a number, the value would contain the
+    // columns of the key as well.
     match (schema.key.len(), spec.kind) {
         (1, Kind::Text) => Ok(format!("key {kind}")),
         (1, _) => Ok(format!("key.text {kind}")),

@@ -7,9 +7,10 @@ use csv::{ByteRecord, Reader, ReaderBuilder};
 use std::io::{self, Read};
 
 /// The bytes that the parser gets after the last byte of the source. They end the last line, if it has no end, and
-/// then add one more row. If a quote is never closed, this row becomes part of its field, and so the mistake is
-/// noticed. Without this row, the parser would take everything up to the end of the file as one field. The row is
-/// recognized by the place where it ends and not by its text, so a row of the source may have the same text.
+/// then add one more row. If a quote is never closed, the added row becomes part of the quoted field, and the
+/// parser can report the mistake. Without this row, the parser would take everything up to the end of the file as
+/// one field. The added row is recognized by the place at which it ends. Therefore a row of the source may have
+/// the same text.
 const END: &[u8] = b"\n.\n";
 /// The size of one read from the source.
 const READ_BYTES: usize = 256 << 10;
@@ -70,8 +71,8 @@ impl<R: Read> Csv<R> {
         if !more || self.reader.get_ref().is_whole_at(self.reader.position().byte()) {
             let last = self.record.get(self.record.len().wrapping_sub(1)).unwrap_or_default();
             if last.ends_with(b"\n") {
-                // This row did not end with a line end, although the last byte of the input is a line end.
-                // Therefore this line end is inside the row.
+                // The last byte of the input is a line end, but it has not ended this row. Therefore it is inside
+                // the row, within quotes.
                 self.line += 1;
                 let why =
                     "a quote that opens in this row is never closed; close it, or double it if it is part of the text";
@@ -83,9 +84,9 @@ impl<R: Read> Csv<R> {
         Ok(true)
     }
 
-    /// The line on which the record begins. For the parser, the LF of a CRLF and blank lines belong to the next
-    /// row. Therefore this function counts back from the end of the record. It subtracts the line ends inside the
-    /// fields, and the line end after the record unless this is a CR.
+    /// The line on which the record begins. The parser counts the LF of a CRLF as part of the next row, and blank
+    /// lines as well. Therefore this function counts back from the end of the record. It subtracts the line ends
+    /// inside the fields. If the record is followed by a LF, it also subtracts this line end.
     fn first_line(&self) -> u64 {
         let end = self.reader.position();
         let inside = self.record.as_slice().iter().filter(|byte| **byte == b'\n').count() as u64;
@@ -94,10 +95,10 @@ impl<R: Read> Csv<R> {
     }
 }
 
-/// A source followed by [`END`]. It remembers the last bytes that it returned.
+/// A source followed by [`END`]. It keeps the last bytes that it has returned.
 struct Tail<R> {
     source: R,
-    /// The bytes of [`END`] that are not returned yet; `None` as long as the source may have more.
+    /// The bytes of [`END`] that are not returned yet; `None` until the end of the source has been read.
     end: Option<&'static [u8]>,
     /// The last byte before `chunk`, if there is one, and then the chunk.
     chunk: Vec<u8>,
@@ -110,12 +111,12 @@ impl<R: Read> Tail<R> {
         Self { source, end: None, chunk: Vec::with_capacity(READ_BYTES + 1), given: 0 }
     }
 
-    /// Whether everything was returned, and `offset` is the end of it.
+    /// Whether the source and [`END`] were returned completely, and `offset` is the end of [`END`].
     fn is_whole_at(&self, offset: u64) -> bool {
         self.end.is_some_and(<[u8]>::is_empty) && offset == self.given
     }
 
-    /// The byte before `offset`, which the parser has just reached.
+    /// The byte before `offset`. The parser has just reached `offset`.
     fn byte_before(&self, offset: u64) -> Option<u8> {
         let from_end = usize::try_from(self.given - offset).ok()? + 1;
         self.chunk.len().checked_sub(from_end).map(|at| self.chunk[at])

@@ -1,5 +1,5 @@
 //! Reads rows and keys in the form that `scan` prints, for each kind of table. From the output of
-//! [`Printer`](crate::output::Printer), it makes the same row again, whatever bytes the row has. See
+//! [`Printer`](crate::output::Printer), it makes the row that was printed, whatever bytes the row has. See
 //! `docs/decisions/0080-what-is-printed-can-be-read.md`.
 
 use super::{BYTE_ORDER_MARK, Stop, Width};

@@ -1,6 +1,6 @@
-//! The report on rows that do not fit in memory. Each engine runs with a small cache. Some parts also need a limit
-//! on the process's memory together with the system's cache of the process's files. Each part is a table of its
-//! own, with its own goals.
+//! The report on rows that do not fit in memory. Each engine runs with a small cache. Some parts of the report
+//! also limit the memory of the process together with what the system caches of the process's files. Each part of
+//! the report is a table of its own, with its own goals.
 
 mod beside;
 mod callers;
@@ -27,7 +27,7 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
         ("Gets by threads that wait for each", gets::measure(&mut ground)),
         ("Gets by one thread that has many under way", callers::measure(&mut ground)),
         ("A full scan", scan::measure(&mut ground)),
-        // This part changes the database, so it comes last.
+        // This part of the report changes the databases, so it comes after all other parts.
         ("Gets beside other work, and with half the cache", beside::measure(&mut ground)),
     ];
     let mut ending = verdict_of(&parts);

@@ -59,7 +59,7 @@ pub fn written_by_this_process() -> Option<u64> {
     written_bytes(&fs::read_to_string("/proc/self/io").ok()?)
 }
 
-/// How many more bytes the system has written for this process than `before`.
+/// How many bytes the system has written for this process since it reported the number `before`.
 pub fn written_since(before: Option<u64>) -> Option<u64> {
     before.zip(written_by_this_process()).map(|(before, after)| after.saturating_sub(before))
 }
@@ -80,8 +80,8 @@ pub fn forget(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes the system write all pending bytes on the disk that holds `folder`. In this way the bytes are counted for
-/// the engine that wrote them.
+/// Makes the system write all pending bytes on the disk that holds `folder`. Therefore the system counts these
+/// bytes for the engine that wrote them, and not for the next engine.
 pub fn write_back(folder: &Path) -> Result<(), String> {
     let synced = fs::File::open(folder).and_then(|folder| Ok(rustix::fs::syncfs(&folder)?));
     synced.map_err(|error| format!("cannot sync the disk of {}: {error}", folder.display()))

@@ -1,6 +1,6 @@
 //! The disk alone, as fio measures it: direct reads of the file that the store `disk` has made, in random order or
-//! from beginning to end. The reads come from threads that wait for each read, or from one thread with many reads
-//! under way. fio is a separate program and reports its own processor time.
+//! from beginning to end. The reads come either from threads that wait for each read, or from one thread with many
+//! reads under way. The program fio is a separate process and reports its own processor time.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "starts fio on the machine's own files")]
 
@@ -14,7 +14,8 @@ use serde::Deserialize;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A scheme only for comparisons: a peer starts fio for a measurement, and the store has no sessions.
+/// A scheme that can only be compared with other stores: a peer starts fio for each measurement, and the store has
+/// no sessions.
 pub const SCHEME: Scheme = Scheme {
     name: "fio",
     form: "fio:DIR",
@@ -28,7 +29,7 @@ pub const SCHEME: Scheme = Scheme {
     open,
 };
 
-/// The bytes of each read when the whole file is read.
+/// The number of bytes of each read, if fio reads the whole file from beginning to end.
 const SEQUENTIAL_BYTES: u64 = 256 << 10;
 
 /// fio's ways to have many reads under way, the best first. Containers often forbid io_uring.
@@ -56,7 +57,8 @@ fn options(target: &Target) -> Result<Options, Failure> {
     Ok(Options { file: target.directory()?.join(raw::FILE), page_bytes, flights, ahead_bytes })
 }
 
-/// Carries out `measure`. Its task must be a workload of reads, which stands for random reads, or a scan.
+/// Carries out `measure`. The task of `measure` must be a scan, or a workload of reads. Such a workload stands for
+/// random reads.
 pub fn measure(target: &Target, measure: &Measure) -> Result<Sample, String> {
     let options = options(target).map_err(|failure| failure.to_string())?;
     let engines = if options.flights || measure.task == Task::Scan { &ENGINES[..] } else { &["psync"] };
@@ -93,7 +95,8 @@ fn arguments(options: &Options, measure: &Measure, engine: &str) -> Vec<String> 
         "--time_based=1".to_owned(),
         format!("--ramp_time={}ms", measure.warmup_millis),
         format!("--runtime={}ms", measure.millis),
-        // fio keeps no map of the blocks that were already read, and each run reads other places.
+        // With this option, fio does not keep a map of the blocks that it has already read. With the next option,
+        // each run reads other blocks.
         "--norandommap=1".to_owned(),
         format!("--randseed={}", measure.seed),
         "--output-format=json".to_owned(),

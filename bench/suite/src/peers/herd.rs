@@ -1,5 +1,5 @@
-//! The processes that hold one engine each. One of them runs at a time. The others are stopped, so that their
-//! background work does not disturb the measurement.
+//! The processes that hold one engine each. One of them runs at a time. The other processes are stopped, so that
+//! their background work does not disturb the measurement.
 
 #![allow(clippy::disallowed_methods, reason = "starts processes; never simulated")]
 
@@ -15,13 +15,13 @@ pub struct Peer {
     child: Child,
     orders: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// The limit is kept as long as the process lives.
+    /// The memory limit, which must be kept as long as the peer's process lives.
     _limit: Option<MemoryLimit>,
 }
 
 impl Peer {
     /// Starts this program again as a peer that holds the store `target`, and then stops the process. `limit`
-    /// bounds the memory of this process.
+    /// bounds the memory of the peer's process.
     pub fn start(name: &str, target: &str, limit: Option<MemoryLimit>) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
         let mut child = Command::new(program)
@@ -36,8 +36,8 @@ impl Peer {
         let orders = child.stdin.take().expect("it was piped");
         let answers = BufReader::new(child.stdout.take().expect("it was piped"));
         let mut peer = Self { name: name.to_owned(), child, orders, answers, _limit: limit };
-        // The peer first arranges that it ends together with this process. If the peer were stopped before that, it
-        // might never end.
+        // Before it answers, the peer arranges that it ends when this process ends. If the peer were stopped
+        // before it had arranged this, it might live on after this process.
         peer.answer()??;
         peer.signal(Signal::STOP)?;
         Ok(peer)
@@ -57,7 +57,8 @@ impl Peer {
             .write_all(line.as_bytes())
             .map_err(|error| format!("{}: its process has ended: {error}", self.name))?;
         let answer = self.answer()?;
-        // The peer is stopped after a failed order, too, because its remaining work would disturb the other peers.
+        // The peer is stopped even if it failed to do the order, because its remaining work would disturb the
+        // other peers.
         self.signal(Signal::STOP)?;
         answer.map_err(|why| format!("{}: {why}", self.name))
     }
@@ -82,7 +83,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // If the process has already ended, nothing has to be done.
+        // If the peer's process has already ended, these two calls fail, and their errors do not matter.
         self.child.kill().unwrap_or_default();
         self.child.wait().map(drop).unwrap_or_default();
     }

@@ -20,10 +20,10 @@ const CACHE: &str = "3GiB";
 /// slower and slower.
 const LONGEST_LOAD_MILLIS: u64 = 60_000;
 
-/// An engine of the table, with its settings: commits are not synced, nothing is compressed, and the cache has room
-/// for all data. If the machine crashes, the last commits may be lost. What a crash of the process alone loses
-/// depends on the engine. The report prints it. SQLite's cache belongs to a connection, and a connection ends with
-/// each row of the table. Therefore SQLite's file is also mapped into memory.
+/// An engine of the table, with its settings: commits are not synced, nothing is compressed, and the cache has
+/// room for all data. If the machine crashes, the last commits may be lost. What a crash of the process alone
+/// loses depends on the engine. The report prints it. SQLite loses its cache when its connection is closed, and
+/// each row of the table opens a new connection. Therefore SQLite's file is also mapped into memory.
 struct Engine {
     name: &'static str,
     scheme: &'static str,
@@ -42,7 +42,8 @@ fn engines(schemes: &[Scheme]) -> Vec<Engine> {
     ENGINES.into_iter().filter(built).map(engine).collect()
 }
 
-/// The row that counts, over the whole run, how often writes were stopped because level 0 was full.
+/// The name of the table's row that says how many times in the whole run an engine stopped writes because level 0
+/// was full.
 const STOPS: &str = "writes stopped at level 0";
 
 /// How large a run is.
@@ -61,7 +62,8 @@ pub fn run(args: &PeersArgs, schemes: &[Scheme]) -> Result<Ending, String> {
     };
     let engines = engines(schemes);
     let place = place(args.dir.as_deref(), "bench-peers")?;
-    // Room for the rows, and for the space that a compaction or a second copy of pages takes in addition.
+    // The disk must have room for the rows, and also for the second copy of the rows that a compaction or an
+    // engine with pages may need for some time.
     let needed = engines.len() as u64 * scale.records * 120 * 4;
     check_room(&place, needed)?;
     let tale = Tale::new();
@@ -156,14 +158,15 @@ fn workload(name: &str, keys: &str) -> Task {
 /// A function that computes a figure from a sample.
 type Figure = fn(&Sample) -> f64;
 
-/// A row of the table: its name, its task, its number of threads, and the figure to compute.
+/// A row of the table: its name, the task that is measured, the number of threads, and the function that computes
+/// the figure.
 type RowTask = (&'static str, fn() -> Task, usize, Figure);
 
 fn thousand_rows(sample: &Sample) -> f64 {
     sample.rows as f64 / sample.nanos as f64 * 1e6
 }
 
-/// The rows that are measured on databases filled in key order.
+/// The rows of the table that are measured on databases filled in key order.
 const SORTED_TASKS: [RowTask; 12] = [
     ("uniform get", || workload("c", "uniform"), 1, thousands),
     ("zipfian get (C)", || workload("c", ""), 1, thousands),
@@ -179,7 +182,7 @@ const SORTED_TASKS: [RowTask; 12] = [
     ("E (scan 1-100)", || workload("e", ""), 1, thousands),
 ];
 
-/// The rows that are measured after a random load.
+/// The rows of the table that are measured on databases filled in random order.
 const RANDOM_TASKS: [RowTask; 4] = [
     ("uniform get, random", || workload("c", "uniform"), 1, thousands),
     ("full scan, random", || Task::Scan, 1, million_rows),
@@ -209,7 +212,7 @@ fn measure(
             operations: None,
             hot_share: None,
             beside: None,
-            // Each repeat adds one to the seed, and no two rows of the table draw the same keys.
+            // Each repeat of a measurement adds one to this seed, so no two rows of the table draw the same keys.
             seed: 100 * (number as u64 + 1),
         };
         let row = &mut table.rows[number];
@@ -258,7 +261,7 @@ fn synced(engines: &[Engine], scale: &Scale, place: &Scratch, table: &mut Table,
     Ok(())
 }
 
-/// Adds the stops that engine `at` counted in `samples` to the row [`STOPS`].
+/// Adds the number of times that engine `at` stopped writes, which `samples` contain, to the row [`STOPS`].
 fn count_stops(table: &mut Table, at: usize, samples: &[Sample]) {
     let total = &mut table.row(STOPS).figures[at];
     let stops: Vec<u64> = samples.iter().filter_map(|sample| sample.level0_stops).collect();

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// The groups that exist, or `None` once no more groups may be made.
+/// The folders of the groups that exist now, or `None` once no more groups may be made.
 static GROUPS: Mutex<Option<Vec<PathBuf>>> = Mutex::new(Some(Vec::new()));
 
 /// A control group with a memory limit. The group is removed when this value is dropped, after its processes have
@@ -54,8 +54,8 @@ impl MemoryLimit {
         Ok(())
     }
 
-    /// Puts a process into the group. Memory that the process had before is not counted, so put it into the group
-    /// before it does anything.
+    /// Puts a process into the group. The system does not count memory that the process had before, so call this
+    /// function before the process does anything.
     pub fn admit(&self, process: u32) -> Result<(), String> {
         fs::write(self.folder.join("cgroup.procs"), process.to_string())
             .map_err(|error| format!("cannot put a process into {}: {error}", self.folder.display()))
@@ -67,7 +67,7 @@ impl MemoryLimit {
 pub fn remove_all() {
     let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner).take();
     for folder in groups.unwrap_or_default() {
-        // A killed process stays in its group until the system has removed the process.
+        // The system keeps a killed process in its group until it has removed the process.
         for _ in 0..100 {
             let processes = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
             for process in processes.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
@@ -83,7 +83,8 @@ pub fn remove_all() {
 
 impl Drop for MemoryLimit {
     fn drop(&mut self) {
-        // A group that still has a process cannot be removed. The next group of the same name will reuse it.
+        // A group that still has a process cannot be removed. A later group with the same name uses the remaining
+        // group again.
         fs::remove_dir(&self.folder).unwrap_or_default();
         if let Some(groups) = GROUPS.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             groups.retain(|folder| *folder != self.folder || folder.exists());

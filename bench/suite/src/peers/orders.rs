@@ -17,7 +17,7 @@ pub enum Order {
         how: Fill,
         /// How many rows.
         records: u64,
-        /// A random load ends after this time, even if some rows are missing.
+        /// The load in random order ends after this time, even if some rows are missing.
         limit_millis: u64,
     },
     /// Waits until the store has no background work. The answer contains the size of the files.
@@ -28,7 +28,7 @@ pub enum Order {
     Overwrite(Overwrite),
     /// Measures transactions.
     Transact(Transact),
-    /// Carries out a measurement, and gives the store another budget for pages in the middle of the window.
+    /// Carries out a measurement, and changes the size of the store's cache in the middle of the measured time.
     Shrink {
         /// The measurement during which the budget changes.
         load: Measure,
@@ -42,9 +42,9 @@ pub enum Order {
 /// The order in which rows are inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fill {
-    /// In key order, by the store's fastest way.
+    /// The rows are inserted in key order, by the fastest way that the store has.
     Sorted,
-    /// In the order of their hashes, as in a load of YCSB.
+    /// The rows are inserted in the order of the hashes of their keys, as in a load of YCSB.
     Random,
 }
 
@@ -59,7 +59,7 @@ pub struct Measure {
     pub filled: Fill,
     /// Clients, each with a thread.
     pub threads: usize,
-    /// The time before the window, which does not count.
+    /// The time before the measured window. Operations in this time are not counted.
     pub warmup_millis: u64,
     /// The length of the window.
     pub millis: u64,
@@ -67,7 +67,7 @@ pub struct Measure {
     pub operations: Option<u64>,
     /// Decides every operation.
     pub seed: u64,
-    /// The share of the rows that get 95 of 100 operations, if the keys are drawn as `hotspot`.
+    /// If the keys are drawn as `hotspot`: the share of the rows that 95 of 100 operations ask for.
     pub hot_share: Option<f64>,
     /// What another thread does during the measurement.
     pub beside: Option<Beside>,
@@ -79,9 +79,9 @@ pub struct Measure {
 pub struct Overwrite {
     /// The number of rows in the table.
     pub records: u64,
-    /// How the table was filled, which decides its keys.
+    /// How the table was filled. The keys of the rows depend on this.
     pub filled: Fill,
-    /// The time before the window, which does not count.
+    /// The time before the measured window. Operations in this time are not counted.
     pub warmup_millis: u64,
     /// The length of the window.
     pub millis: u64,
@@ -89,25 +89,28 @@ pub struct Overwrite {
     pub per_second: Option<f64>,
     /// Decides every operation.
     pub seed: u64,
-    /// Whether the window is the time in which the store builds a secondary index over all rows. If so, the
-    /// configured time is ignored. Afterwards the index is compared with the rows and dropped.
+    /// Whether to measure while the store builds a secondary index over all rows, from the beginning of the build
+    /// to its end. If so, the configured time is ignored. Afterwards the index is compared with the rows and
+    /// dropped.
     pub builds_index: bool,
 }
 
-/// The result of overwrites. Bytes are counted in the window alone. The store gets no time for remaining work.
+/// The result of overwrites. Bytes are counted in the window alone. Background work that is left when the window
+/// ends is not waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overwritten {
     /// The median time of an operation. An operation's time counts from the moment at which it should have begun.
     pub p50_nanos: u64,
-    /// The time within which 99 in 100 operations were done.
+    /// 99 of 100 operations took at most this time.
     pub p99_nanos: u64,
-    /// The time within which 999 in 1,000 operations were done.
+    /// 999 of 1,000 operations took at most this time.
     pub p999_nanos: u64,
-    /// The time within which 9,999 in 10,000 operations were done.
+    /// 9,999 of 10,000 operations took at most this time.
     pub p9999_nanos: u64,
     /// The longest time of an operation.
     pub longest_nanos: u64,
-    /// The number of operations that should have begun in the window but had not begun when it ended.
+    /// The number of operations that should have begun in the measured window, but had not begun when the window
+    /// ended.
     pub unsent: u64,
     /// The bytes written to the log, as the store counts them. `None` if the store does not count them.
     pub log_bytes: Option<u64>,
@@ -128,7 +131,7 @@ pub struct Transact {
     pub records: u64,
     /// Clients, each with a thread.
     pub threads: usize,
-    /// The time before the window, which does not count.
+    /// The time before the measured window. Operations in this time are not counted.
     pub warmup_millis: u64,
     /// The length of the window.
     pub millis: u64,
@@ -139,7 +142,7 @@ pub struct Transact {
 /// What a transaction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Deed {
-    /// The transaction reads a row and gives it another value. Rows are drawn uniformly.
+    /// A transaction that reads a row and gives this row another value. Rows are drawn uniformly.
     GetAndPut(Way),
     /// The transaction adds 1 to a counter, and is repeated until it commits.
     Increment {
@@ -170,14 +173,14 @@ pub enum Way {
 /// The result of transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transacted {
-    /// The number of conflicts in the window. If a transaction is not repeated after a conflict, it does not count
-    /// as an operation.
+    /// The number of conflicts in the window. If the transaction is not repeated after a conflict, it is not
+    /// counted as an operation.
     pub conflicts: u64,
     /// The median time of an increment including all its attempts, or 0 if nothing is timed.
     pub p50_nanos: u64,
     /// The time within which 99 in 100 increments were done.
     pub p99_nanos: u64,
-    /// The number of conflicts that 99 of 100 increments did not exceed.
+    /// 99 of 100 increments met at most this many conflicts.
     pub p99_conflicts: u64,
     /// The largest number of conflicts of one increment.
     pub most_conflicts: u64,
@@ -189,10 +192,11 @@ pub enum Beside {
     /// Scans the whole table, again and again, from before the window until after it.
     Scan,
     /// Makes the store rewrite all its data: a row is put and then the store's `settle` is called. The window
-    /// begins with the rewrite. It ends some time after the rewrite, because the end of a rewrite changes what is
-    /// in memory.
+    /// begins with the rewrite. The window ends some time after the rewrite, because the end of a rewrite changes
+    /// what is in memory.
     Compaction,
-    /// Makes the store build a secondary index over all rows. The window begins and ends with this work.
+    /// Makes the store build a secondary index over all rows. The measured window begins when the build begins,
+    /// and ends when the build ends.
     IndexBuild,
 }
 
@@ -212,7 +216,7 @@ pub enum Task {
     Many(usize),
     /// A scan of the whole table in order.
     Scan,
-    /// Inserts that are durable when they return.
+    /// One thread or several threads insert rows, and each insert is durable when it returns.
     Puts,
 }
 
@@ -230,9 +234,10 @@ pub struct Sample {
     /// The reads of the disk that holds the database, as the system counts them; `None` if the system does not
     /// count them.
     pub disk_reads: Option<u64>,
-    /// The bytes that the disk reads have brought, including reads before the window.
+    /// The number of bytes that the process has read from the disk, including reads before the measured window.
     pub disk_read_bytes: u64,
-    /// The bytes that reads in the window brought, or 0 if the system does not report them.
+    /// The number of bytes that the process has read from the disk in the measured window, or 0 if the system does
+    /// not report this.
     pub window_read_bytes: u64,
     /// The bytes that were written to the disk that holds the database.
     pub disk_written_bytes: u64,
@@ -247,11 +252,11 @@ pub struct Sample {
     pub settings: Vec<(String, String)>,
     /// The time that 99 of 100 operations did not exceed.
     pub p99_nanos: u64,
-    /// How many row pages reads of single keys found in the cache, as the store counts them, or 0 if the store does
-    /// not count them.
+    /// How many times a read of a single key found the page of its row in the cache. The store counts this; it is
+    /// 0 if the store does not.
     pub point_hits: u64,
-    /// How many row pages reads of single keys had to read, as the store counts them, or 0 if the store does not
-    /// count them.
+    /// How many times a read of a single key had to read the page of its row from the disk. The store counts this;
+    /// it is 0 if the store does not.
     pub point_reads: u64,
     /// How often writes were stopped during the order because level 0 was full, as the store counts it; `None` if
     /// the store does not count it.
@@ -269,7 +274,8 @@ pub struct Sample {
 /// What a thread did beside a measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkDone {
-    /// The number of rows that the thread read, or of entries in the index that it built. It is 0 for a compaction.
+    /// The number of rows that the other thread scanned, or the number of entries in the index that it built. It
+    /// is 0 for a compaction.
     pub rows: u64,
     /// How long it took.
     pub nanos: u64,
@@ -284,7 +290,7 @@ pub struct Shrunk {
     pub nanos: Option<u64>,
     /// Memory of the process before.
     pub resident_before: u64,
-    /// Memory of the process a second after the call.
+    /// The memory of the process a second after the cache was halved.
     pub resident_after: u64,
 }
 

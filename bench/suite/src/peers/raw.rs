@@ -119,7 +119,7 @@ impl Store for Raw {
 
 struct Direct {
     file: File,
-    /// The same file as `file`, opened for inserts, which write at its end.
+    /// The same file as `file`. Inserts use this handle, because it writes only at the end of the file.
     end: File,
     blocks: u64,
     page_bytes: usize,
@@ -152,7 +152,8 @@ impl Direct {
         if self.blocks == 0 {
             return Ok(Outcome::NotFound);
         }
-        // The keys of a run differ only in their last digits, so a hash spreads them over the file.
+        // The keys of a run differ only in their last digits. The hash of a key spreads the reads over the whole
+        // file.
         let hash = key.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });

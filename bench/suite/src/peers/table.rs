@@ -9,23 +9,23 @@ use kit::median::extremes;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// The other side of a goal: what our figure in a row is compared with.
+/// What a goal compares our figure in a row with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Against {
     /// An engine's figure in the same row.
     Engine(&'static str),
-    /// The best figure of the other engines in the same row.
+    /// Our figure is compared with the best figure of the other engines in the same row.
     Best,
     /// Our own figure in another row.
     Own(&'static str),
-    /// No other side: our figure itself has a bound.
+    /// Our figure is compared with no other figure: it must itself be within a bound.
     Figure,
-    /// No other side: the figure of the named engine, which is another one of ours, has a bound.
+    /// The figure of the named engine must itself be within a bound. This engine is another one of ours.
     FigureOf(&'static str),
-    /// An engine's figure. The difference between our figure and this figure has a bound.
+    /// An engine's figure. The difference between our figure and this engine's figure must be within a bound.
     Above(&'static str),
-    /// The figure of the second named engine. The first named engine, which is also one of ours, takes the place of
-    /// our first engine.
+    /// The figure of the second named engine. It is compared with the figure of the first named engine, and not
+    /// with the figure of our first engine. The first named engine is also one of ours.
     Between(&'static str, &'static str),
 }
 
@@ -34,8 +34,9 @@ pub enum Against {
 pub struct Goal {
     /// What our figure is compared with.
     pub against: Against,
-    /// The bound of our figure divided by the other side's figure. If nothing is divided, it is the bound of the
-    /// figure or of the difference itself. It is a lower bound, or an upper bound if less is better.
+    /// The bound for our figure divided by the figure that it is compared with. In goals that divide nothing, it
+    /// is the bound for the figure or for the difference. It is a lower bound, or an upper bound if less is
+    /// better.
     pub ratio: f64,
 }
 
@@ -64,7 +65,8 @@ pub struct Table {
     pub engines: Vec<String>,
     /// Its rows.
     pub rows: Vec<Row>,
-    /// The failures of engines. After a failure, the engine's place in the table is empty and is no result.
+    /// The failures of engines. An engine that failed in a row has no figure there: its cell is empty, and the row
+    /// is not measured for this engine.
     pub failures: Vec<String>,
 }
 
@@ -74,18 +76,18 @@ impl Row {
         Self { name, unit, less_is_better: false, goals, figures: Vec::new(), failed: Vec::new() }
     }
 
-    /// The same row, except that less is better in it.
+    /// Makes the row one in which smaller figures are better.
     pub fn less_is_better(self) -> Self {
         Self { less_is_better: true, ..self }
     }
 
-    /// The bound that a goal sets for its figure or ratio.
+    /// The bound that `goal` sets for a figure or a ratio in this row.
     fn bound(&self, goal: &Goal) -> Bound {
         if self.less_is_better { Bound::AtMost(goal.ratio) } else { Bound::AtLeast(goal.ratio) }
     }
 
-    /// Notes that engine `at` failed. The engine's earlier figures in the row are removed, because they are no
-    /// result.
+    /// Notes that engine `at` failed. The figures that the engine already had in this row are removed, because an
+    /// engine that failed has no result.
     pub fn fail(&mut self, at: usize) {
         self.figures[at].clear();
         self.failed.push(at);
@@ -101,8 +103,8 @@ pub struct Verdict {
     pub against: String,
     /// The goal.
     pub goal: f64,
-    /// The measured ratio: the median of the ratios in each repeat. Within a repeat, the two sides ran one after
-    /// the other.
+    /// The measured ratio: the median of the ratios that were computed for each repeat. In each repeat, the two
+    /// engines that a goal compares ran one after the other.
     pub ratio: f64,
     /// Whether the goal was reached.
     pub reached: bool,
@@ -132,7 +134,7 @@ impl Table {
         (0..self.engines.len()).filter(ours).any(|at| self.rows.iter().any(|row| !row.figures[at].is_empty()))
     }
 
-    /// The results of all goals whose two sides were measured.
+    /// The results of all goals for which everything was measured, and of goals whose own engine failed.
     pub fn verdicts(&self) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
         for row in &self.rows {
@@ -145,7 +147,8 @@ impl Table {
         verdicts
     }
 
-    /// The result of a goal whose own side failed: the goal is missed, and the ratio is not a number.
+    /// The result of a goal if the engine that should reach it has failed. The goal is then missed, and the ratio
+    /// is not a number.
     fn failed(&self, row: &Row, goal: &Goal) -> Option<(String, f64)> {
         let ours = match goal.against {
             Against::FigureOf(name) | Against::Between(name, _) => {
@@ -156,7 +159,8 @@ impl Table {
         row.failed.contains(&ours).then(|| ("anything: it failed".to_owned(), f64::NAN))
     }
 
-    /// The goals that could not be checked because a side is missing, and the rows in which nothing was measured.
+    /// The goals that could not be checked because a figure is missing, and the rows in which no engine was
+    /// measured.
     pub fn unmeasured(&self) -> Vec<String> {
         let is_empty = |row: &&Row| row.failed.is_empty() && row.figures.iter().all(Vec::is_empty);
         let empty = self.rows.iter().filter(|row| row.goals.is_empty()).filter(is_empty);
@@ -182,7 +186,8 @@ impl Table {
         row.figures.get(at).filter(|figures| !figures.is_empty())
     }
 
-    /// The name of a goal's other side, and the measured ratio or figure. `None` if a side is missing.
+    /// The name of what the goal compares with, and the measured ratio, difference or figure. `None` if a side is
+    /// missing.
     fn ratio(&self, row: &Row, goal: &Goal) -> Option<(String, f64)> {
         let own = || row.figures.first().filter(|ours| !ours.is_empty());
         let (name, ours, theirs): (String, &Vec<f64>, &Vec<f64>) = match goal.against {
@@ -236,7 +241,8 @@ impl Table {
             let Verdict { row, against, goal, ratio, .. } = &verdict;
             let ratio = match format!("{ratio:.2}") {
                 _ if ratio.is_nan() => "nothing".to_owned(),
-                // The figure is printed with more digits, so that the reader can see that the goal was missed.
+                // If a goal is missed by so little that the rounded figure would hide it, the figure gets more
+                // digits.
                 _ if !verdict.reached && (ratio - goal).abs() < 0.005 => format!("{ratio:.4}"),
                 text => text,
             };

@@ -164,7 +164,7 @@ impl Client for One {
             (_, Err(_)) => false,
             (Single::Absent, Ok(outcome)) => outcome == Outcome::NotFound,
             (Single::Many(keys), Ok(_)) => reply.rows() == keys as u64,
-            // The scan may also return rows that were inserted meanwhile.
+            // The scan may also return rows that were inserted while it ran.
             (Single::Scan, Ok(_)) => reply.rows() >= self.records,
             (Single::Put | Single::Overwrite(_), Ok(_)) => true,
         };

@@ -24,7 +24,7 @@ const ENGINES: [(&str, &str); 2] = [("larch", "cache=4GiB"), ("rocksdb", "cache=
 /// The length of the warm-up is the measured time divided by this number.
 const WARMUP: u32 = 4;
 
-/// Figures of transactions that other commands measure.
+/// Names figures about transactions that other commands measure.
 const ELSEWHERE: &str = "\
 * instructions of a get and an insert in a transaction: `cargo x instructions`
 * allocations of a get and an insert, in a transaction and without: `cargo test -p larch-store-larch --test allocations -- --nocapture`
@@ -48,7 +48,7 @@ impl Scale {
         Self { records: args.records.unwrap_or(records), repeats, builds, time: args.time.unwrap_or(time) }
     }
 
-    /// The order for one measurement of transactions.
+    /// The order that asks a peer to measure transactions.
     fn order(&self, what: Deed, records: u64, threads: usize, seed: u64) -> Order {
         let (warmup, time) = (self.time / WARMUP, self.time);
         let (warmup_millis, millis) = (warmup.as_millis() as u64, time.as_millis().max(1) as u64);
@@ -68,7 +68,7 @@ struct Ground<'a> {
 }
 
 impl Ground<'_> {
-    /// A table without rows, whose columns are the engines and `more`.
+    /// A table without rows. It has a column for each engine, and one more column called `more` if this is given.
     fn table(&self, more: Option<&'static str>) -> Table {
         Table::new(self.engines.iter().map(|(name, _)| *name).chain(more))
     }
@@ -117,9 +117,9 @@ pub fn run(args: &TransactionsArgs, schemes: &[Scheme]) -> Result<Ending, String
     Ok(ending)
 }
 
-/// The room that is needed for each engine's rows, and for what the engine writes during the measurement. It is
-/// four times the size of the rows, and a gigabyte for logs and for the other parts. The table with an index has
-/// ten times as many rows.
+/// The room that is needed for each engine's rows, and for what the engine writes during the measurement. The room
+/// is four times the size of the rows, and one gigabyte more for each engine: for logs and for the other parts. The
+/// table with an index has ten times as many rows.
 fn needed_bytes(scale: &Scale, engines: usize) -> u64 {
     engines as u64 * (4 * 120 * scale.records + (1 << 30)) + 4 * 120 * indexed::TIMES * scale.records
 }
@@ -136,11 +136,11 @@ fn head(args: &TransactionsArgs, ground: &Ground<'_>) -> String {
     text
 }
 
-/// Measures each of `tasks` on each of `peers`, one after the other, and then repeats the whole sequence. In this
-/// way, slow changes of the machine change all rows alike. `name` returns the row that gets the rate of a task.
-/// `order` returns the order for a task, given the peer's name and a seed. It returns `None` if this peer cannot do
-/// the task. `put` writes the other measurements into other rows. If a peer fails, its places in the table stay
-/// empty.
+/// In each round, measures each of `tasks` on each of `peers`, one after the other. If the machine becomes slower
+/// or faster during the rounds, this changes the figures of all tasks alike. `name` returns the name of the row
+/// that gets the rate of a task. `order` returns the order for a task, given the peer's name and a seed. It
+/// returns `None` if this peer cannot do the task. `put` writes the other measurements of a task into other rows.
+/// If a peer fails, its figures in the table stay empty.
 fn in_rounds<T>(
     ground: &Ground<'_>,
     peers: &mut [Peer],

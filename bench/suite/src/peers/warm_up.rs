@@ -8,7 +8,7 @@ use super::{Tale, failed};
 /// Reads at random until nearly all pages were read. Otherwise a cache that fills only when pages are missed would
 /// hold mainly the first rows of the table.
 pub fn warm_up(peers: &mut [Peer], filled: Fill, records: u64, table: &mut Table, tale: &Tale) {
-    // A page holds some 120 rows. After n ln n random reads of n pages, about one page was never read.
+    // A page holds some 120 rows. If n ln n pages are drawn at random from n pages, about one page is never drawn.
     let pages = (records / 120).max(2) as f64;
     let reads = (pages * pages.ln()) as u64;
     for peer in peers {

@@ -1,6 +1,7 @@
 //! The tables about steady writes: for a long time, rows that are drawn uniformly are overwritten. The tables have
-//! several sizes. First comes a closed loop, and its rate is the capacity. Then comes an open loop at a part of
-//! this rate. The time of a write counts from the moment at which the write should have begun.
+//! several sizes. The first measurement is a closed loop, and its rate is called the capacity. The second
+//! measurement is an open loop at a part of the capacity. The time of a write counts from the moment at which the
+//! write should have begun.
 
 #![allow(clippy::disallowed_methods, reason = "files of the system, never simulated")]
 
@@ -26,13 +27,14 @@ const SHARE: f64 = 0.8;
 /// Bytes of a row as this benchmark counts them.
 const ROW_BYTES: u64 = 120;
 
-/// The most bytes of disk space per row, which are needed while the levels of a database are rewritten.
+/// The most bytes of disk space that a row takes while the levels of a database are rewritten.
 const MOST_ROW_BYTES: u64 = 4 * ROW_BYTES;
 
-/// The time that a random load has for each million rows.
+/// The most milliseconds that a load in random order may take for each million rows.
 const LOAD_MILLIS: u64 = 60_000;
 
-/// The part of the time that the closed loop takes. It is short because this loop only has to find the capacity.
+/// The part of the measured time that is used for the closed loop. It is short because this loop only has to find
+/// the capacity.
 const CAPACITY_TIME: f64 = 0.2;
 
 const CAPACITY: &str = "overwrites, closed loop";
@@ -196,8 +198,8 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// Puts the measurements of engine `at` into the rows. If the engine does not count a figure, the figure's place
-/// stays empty.
+/// Puts what was measured with engine `at` into the rows of the table. If the engine does not count a figure, the
+/// engine's cell in that row stays empty.
 fn put(table: &mut Table, at: usize, records: u64, measured: &Measured) {
     let Measured { filled, closed, open, settled_bytes } = measured;
     let mut set = |name: &str, figure: Option<f64>| {

@@ -44,13 +44,13 @@ pub fn machines(reports: &[(String, Report)]) -> usize {
     seen.len()
 }
 
-/// What a machine has only at one moment does not identify the machine.
+/// Values that change from moment to moment, such as the load, do not identify a machine.
 fn is_lasting(name: &str) -> bool {
     name != "load before" && name != "free on the disk"
 }
 
-/// The names and values of everything that can influence a result. If the runs of one result differ in a value,
-/// these values are joined into one text.
+/// The names and values of everything that can influence a result. If a value differs between the runs of a
+/// result, all its different values are joined into one text.
 fn things(report: &Report) -> Vec<(String, String)> {
     let machine = machine_rows(&report.environment).into_iter().filter(|(name, _)| is_lasting(name));
     let mut things: Vec<(String, String)> = machine.map(|(name, value)| (name.to_owned(), value)).collect();

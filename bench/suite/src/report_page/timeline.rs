@@ -26,12 +26,12 @@ const LANES: [(&str, &[&str]); 3] = [
 ];
 const STALL_TIME: &[&str] = &["stalled micros"];
 
-/// A chart has lanes for what the stores did only if it shows at most this many runs.
+/// The most runs on a chart that also has lanes. The lanes show what the stores did.
 const MOST_WITH_LANES: usize = 2;
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// How long a run took before its window began, in nanoseconds.
+/// How many nanoseconds of warm-up a run had before its measured window began.
 fn warming_nanos(run: &Run) -> u64 {
     run.measured.intervals.iter().filter(|it| it.warming).map(|it| it.to_nanos).max().unwrap_or(0)
 }
@@ -96,7 +96,7 @@ fn growth(run: &Run, names: &[&str]) -> Vec<((f64, f64), f64)> {
     grown.filter(|((from, to), _)| to > from).collect()
 }
 
-/// The growth of the counters per second, times `factor`.
+/// How much the counters grew in a second, multiplied by `factor`.
 fn a_second(run: &Run, names: &[&str], factor: f64) -> Vec<(f64, f64)> {
     growth(run, names).into_iter().map(|((from, to), grown)| (to, grown * factor / (to - from))).collect()
 }
@@ -112,8 +112,8 @@ fn found_in_cache(run: &Run) -> Vec<(f64, f64)> {
     pairs.filter_map(share).collect()
 }
 
-/// A lane for each kind of events that the store counts. A lane shows the intervals between two samples in which
-/// events of this kind happened.
+/// A lane for each kind of events that the store counts. If an event of this kind happened between two samples of
+/// the counters, the lane marks the interval between these samples.
 fn lanes(run: &Run) -> Vec<Lane> {
     let spans = |names: &[&str]| {
         let all = growth(run, names);
@@ -142,7 +142,7 @@ fn lanes_of(shown: &[Shown<'_>]) -> Vec<Lane> {
     shown.iter().enumerate().flat_map(of_run).collect()
 }
 
-/// The shaded part of a chart: the longest warm-up of the runs, which lies before 0.
+/// The part of a chart that is shaded. It is the time before 0 that the longest warm-up of the runs took.
 fn shades(shown: &[Shown<'_>]) -> Vec<(f64, f64, String)> {
     let longest = shown.iter().map(|one| warming_nanos(one.run)).max().unwrap_or(0);
     (longest > 0).then(|| (-(longest as f64) / 1e9, 0.0, "warm-up".to_owned())).into_iter().collect()
@@ -218,15 +218,15 @@ fn over_time(run: &Run, of: impl Fn(&Interval) -> Option<f64>) -> Vec<(f64, f64)
     moments(run).into_iter().zip(values).filter_map(|(at, value)| Some((at, value?))).collect()
 }
 
-/// The time in microseconds within which the part `quantile` of the requests in `kinds` was served.
+/// The part `quantile` of the requests in `kinds` was served within this time, in microseconds.
 fn within<'m>(kinds: impl Iterator<Item = &'m Measure>, quantile: f64) -> Option<f64> {
     let times = Times::sum(kinds.map(Measure::times));
     (!times.is_empty()).then(|| times.quantile(quantile) as f64 / 1e3)
 }
 
-/// All runs on one axis of wall-clock time. It shows which runs followed each other, and which ran at the same
-/// time. If runs overlap, as clients in several processes do, another line shows their sum. `None` if the page has
-/// only one run, or if the results do not say when the runs began.
+/// All runs on one axis of wall-clock time. The chart shows which runs followed each other, and which ran at the
+/// same time. If runs overlap, as clients in several processes do, another line shows their sum. `None` if the
+/// page has only one run, or if the results do not say when the runs began.
 pub fn by_the_clock(shown: &[Shown<'_>]) -> Option<Block> {
     let first = shown.iter().map(|one| began_millis(one.run)).min().filter(|first| *first > 0)?;
     if shown.len() < 2 {
@@ -279,8 +279,8 @@ fn together(shown: &[Shown<'_>], place: &dyn Fn(&Run) -> f64) -> Vec<(f64, f64)>
         for (interval, to) in one.run.measured.intervals.iter().zip(moments(one.run)) {
             let (to, length) = (begin + to, (interval.to_nanos - interval.from_nanos) as f64 / 1e9);
             let (from, rate) = (to - length, interval.per_second());
-            // An interval's operations are divided among the seconds that it covers, in proportion to the time in
-            // each.
+            // An interval's operations are divided among the seconds that the interval covers. Each second gets a
+            // part in proportion to the time that the interval shares with it.
             for second in from.floor() as i64..to.ceil() as i64 {
                 let part = (to.min(second as f64 + 1.0) - from.max(second as f64)).max(0.0);
                 let (operations, covered) = own.entry(second).or_default();

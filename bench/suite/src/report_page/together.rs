@@ -8,7 +8,7 @@ use harness::report::Run;
 #[cfg(test)]
 mod tests;
 
-/// Runs of the same name that ran at the same time and come from different results.
+/// Several runs that have the same name, ran at the same time, and come from different results.
 pub struct Together<'s, 'r> {
     /// The runs, in the order of the page.
     pub runs: Vec<&'s Shown<'r>>,
@@ -50,7 +50,8 @@ impl Together<'_, '_> {
         format!("{} of {} clients together", self.runs[0].run.name, self.runs.len())
     }
 
-    /// The merged measurements of each kind of request, each with its requests per second.
+    /// For each kind of request, the merged measurements of the runs, and the sum of the runs' requests per
+    /// second.
     pub fn kinds(&self) -> Vec<(Measure, f64)> {
         let mut names: Vec<&str> = Vec::new();
         for kind in self.runs.iter().flat_map(|one| &one.run.measured.kinds) {

@@ -91,8 +91,8 @@ impl SessionReport {
 }
 
 impl Report {
-    /// The report of one process: what its sessions did, the pages that the database read, and the processor time and
-    /// memory of the run.
+    /// Makes the report of one process. It contains what the sessions did, how many pages the database read, and
+    /// the processor time and the memory of the run.
     pub fn new(
         args: &RunArgs,
         share: Option<Share>,
@@ -125,7 +125,7 @@ impl Report {
         report.summed()
     }
 
-    /// Computes the values that follow from the report's sessions.
+    /// Computes the report's seconds and rates from its sessions.
     fn summed(self) -> Self {
         let jobs = || self.sessions.iter().map(|session| &session.job);
         let begin = jobs().map(|job| job.start_time).min();
@@ -148,13 +148,13 @@ impl Report {
         }
     }
 
-    /// Merges the reports of several processes. Each report comes with a name for messages. The result contains all
-    /// sessions. Page reads are counted by the server that all processes use. Therefore the largest number of page
-    /// reads in a report is taken.
+    /// Merges the reports of several processes. Each report comes with a name for messages. The result contains
+    /// all sessions. Several processes use one server, and each report contains the server's count of page reads.
+    /// These counts are not added: the result gets the largest of them.
     ///
     /// # Errors
     ///
-    /// Fails if the reports differ in something that must be the same.
+    /// Fails if two reports differ in a setting that must be the same in all reports.
     pub fn merged(parts: &[(String, Self)]) -> Result<Self, String> {
         let [(first_name, first), others @ ..] = parts else {
             return Err("no result is given to merge; name at least one".to_owned());
@@ -189,7 +189,8 @@ impl Report {
             cost: Cost::merged(&all().map(|report| &report.cost).collect::<Vec<_>>()),
             ..first.clone()
         };
-        // The seconds are not computed from begins and ends, because the clocks of the machines may differ.
+        // The seconds are not computed from the times at which sessions began and ended, because the clocks of the
+        // machines may differ.
         let seconds = all().map(|report| report.seconds).fold(0.0, f64::max);
         Ok(Self { seconds, ..merged }.rated())
     }

@@ -45,13 +45,14 @@ pub fn shown(checked: &Checked, took: Duration) -> String {
 pub struct Checks {
     /// How many snapshots were consistent.
     pub passed: u64,
-    /// Why the checks ended early: a check was not possible, or its snapshot was not consistent.
+    /// Why the checks ended before the run: a check was not possible, or a snapshot was not consistent.
     pub wrong: Option<String>,
 }
 
 /// Calls `run`, and meanwhile checks the database on another thread. `run` gets a function. When `run` calls this
-/// function, it calls `begin`, and the checks start. If a check is under way when the run ends, it is finished.
-/// Therefore at least one check is made, unless `stop` is set.
+/// function, the function calls `begin`, and then the checks start. The run may end during a check; then this
+/// check is still finished. Therefore at least one check is finished, unless `stop` is set or the run ends before
+/// the checks start.
 pub fn beside<T>(
     database: &dyn Database,
     form: &Form,
@@ -64,7 +65,7 @@ pub fn beside<T>(
     std::thread::scope(|scope| {
         let checking = scope.spawn(move || {
             let mut checks = Checks::default();
-            // Receiving fails if the run ends before the checks begin.
+            // This fails if the run has ended before the checks could start.
             if begun.recv().is_err() {
                 return checks;
             }
@@ -86,8 +87,8 @@ pub fn beside<T>(
     })
 }
 
-/// When an `Over` is dropped, it ends the checks, even if the run panics. After this, no further check begins, and
-/// a thread that still waits for the begin ends.
+/// Ends the checks when it is dropped, so the checks also end if the run panics. After this, no further check
+/// begins, and a thread that still waits for the begin ends.
 struct Over<'o>(&'o AtomicBool, Sender<()>);
 
 impl Drop for Over<'_> {
@@ -96,8 +97,8 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Checks one snapshot after the other until the run is over, or until a snapshot is not consistent. In the second
-/// case it returns what is wrong.
+/// Checks one snapshot after the other until the run is over, or until a snapshot is not consistent. Returns what
+/// is wrong with the snapshot that is not consistent.
 fn check_until(
     database: &dyn Database,
     form: &Form,

@@ -59,9 +59,10 @@ impl Workers {
         Ok(Some(Self { addresses, secret: Secret::find(args.secret_file.as_deref())? }))
     }
 
-    /// Lets the workers do what `args` asks for, and merges their results into one run. `args` are the arguments of
-    /// `larch bench`. `watch` is called with every interval, which contains the measurements of all workers. If a
-    /// worker is lost, the run contains the results of the other workers and an error.
+    /// Lets the workers do what `args` asks for, and merges their results into one run. `args` are the arguments
+    /// of `larch bench`. `watch` is called with each interval of the run, after all workers have sent what they
+    /// measured in this interval. If a worker is lost, the run contains the results of the other workers and an
+    /// error.
     ///
     /// # Errors
     ///
@@ -96,8 +97,7 @@ impl Workers {
             }
             let mut course = Course::new(self, writers, events);
             let ended = course.run(args, stop, watch);
-            // Ending the connections ends the threads that still listen to a worker, and the workers that still
-            // work.
+            // When the connections end, the threads that listen to workers end, and the workers stop their runs.
             course.writers.iter().for_each(Writer::end);
             ended.and_then(|()| course.results())
         })
@@ -239,7 +239,8 @@ impl<'w> Course<'w> {
         while self.states.iter().any(|state| matches!(state, State::Working)) {
             self.hear(go);
             self.board.show(watch);
-            // A run without one of its shares is no result, so the other workers are stopped.
+            // If one share of the run is missing, the run has no complete result, so the other workers are
+            // stopped.
             if stop.is_pressed() || self.first_lost().is_some() || self.has_failed() {
                 self.stop_all();
             }
@@ -398,14 +399,14 @@ fn one_run(results: Results<Ran>) -> Result<Ran, Failure> {
     Ok(Ran { run, is_lost: lost.is_some() || parts().any(|(_, ran)| ran.is_lost) })
 }
 
-/// The position of an interval. Intervals of the window come after all intervals before the window.
+/// The position of an interval. An interval of the measured window comes after every interval of the warm-up.
 type Key = (bool, u64);
 
-/// Intervals that some workers have sent and other workers have not sent yet.
+/// The intervals that some workers have already sent and other workers have not sent yet.
 struct Board {
     /// The newest interval of each worker.
     reached: Vec<Option<Key>>,
-    /// Which workers will send no more intervals.
+    /// For each worker, whether it will send no more intervals.
     ended: Vec<bool>,
     waiting: BTreeMap<Key, Vec<Interval>>,
     late: Vec<Interval>,

@@ -12,9 +12,10 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-/// How long a side may take no bytes before it counts as lost.
+/// If the other side receives no bytes for this long, it counts as lost.
 const WRITE_PATIENCE: Duration = Duration::from_secs(30);
-/// The times of keep-alive messages. With them, a machine that does not answer is noticed after some 25 seconds.
+/// The times of keep-alive messages. Because of these messages, a side notices after some 25 seconds that the
+/// other machine does not answer.
 const ALIVE_AFTER: Duration = Duration::from_secs(10);
 const ALIVE_EVERY: Duration = Duration::from_secs(5);
 const ALIVE_TIMES: u32 = 3;
@@ -27,7 +28,7 @@ pub struct Lines {
     stream: TcpStream,
     /// The bytes that have arrived and are not returned yet.
     received: Vec<u8>,
-    /// How many of the received bytes were searched for the end of a line, without success.
+    /// How many of the received bytes are known to contain no end of a line.
     searched: usize,
 }
 
@@ -36,7 +37,7 @@ impl Lines {
     ///
     /// # Errors
     ///
-    /// Fails if the system refuses an option of the connection.
+    /// Fails if the system refuses to set an option of the connection.
     pub fn new(stream: TcpStream) -> std::io::Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(WRITE_PATIENCE))?;
@@ -44,8 +45,8 @@ impl Lines {
         rustix::net::sockopt::set_tcp_keepidle(&stream, ALIVE_AFTER)?;
         rustix::net::sockopt::set_tcp_keepintvl(&stream, ALIVE_EVERY)?;
         rustix::net::sockopt::set_tcp_keepcnt(&stream, ALIVE_TIMES)?;
-        // While sent bytes are not acknowledged, the system sends no keep-alive messages, so this limit is needed,
-        // too.
+        // The system sends no keep-alive messages while sent bytes are not acknowledged. Therefore the time for an
+        // acknowledgement is limited as well.
         rustix::net::sockopt::set_tcp_user_timeout(&stream, UNHEARD.as_millis() as u32)?;
         Ok(Self { stream, received: Vec::new(), searched: 0 })
     }
@@ -54,17 +55,17 @@ impl Lines {
     ///
     /// # Errors
     ///
-    /// Fails if the system can make no more handles.
+    /// Fails if the system cannot make another handle.
     pub fn writer(&self) -> std::io::Result<Writer> {
         Ok(Writer(self.stream.try_clone()?))
     }
 
-    /// The next value. Its line must not be longer than `most_bytes`. The call waits for the whole line, or until
-    /// `deadline` if there is one.
+    /// The next value. The line that contains the value must not be longer than `most_bytes`. The call waits for
+    /// the whole line, or until `deadline` if there is one.
     ///
     /// # Errors
     ///
-    /// Fails if the connection has ended, if the time is over, or if the line is no such value.
+    /// Fails if the connection has ended, if the deadline has passed, or if the line is not a value of this type.
     pub fn read<T: DeserializeOwned>(&mut self, most_bytes: usize, deadline: Option<Instant>) -> Result<T, String> {
         loop {
             let fresh = &self.received[self.searched..];
@@ -112,7 +113,8 @@ fn too_long(most_bytes: usize) -> String {
     format!("it sent a line of more than {most_bytes} bytes")
 }
 
-/// A handle of a connection, for writing. The connection ends when the handle is dropped, even if its owner panics.
+/// A handle of a connection, for writing. When the handle is dropped, the connection ends. This also happens if
+/// the owner of the handle panics.
 pub struct Writer(TcpStream);
 
 impl Writer {
@@ -137,7 +139,7 @@ impl Writer {
         self.0.shutdown(Shutdown::Write).unwrap_or_default();
     }
 
-    /// Ends the connection. Threads that wait for a line on it end, too.
+    /// Ends the connection. Threads that wait for a line on this connection then get an error.
     pub fn end(&self) {
         self.0.shutdown(Shutdown::Both).unwrap_or_default();
     }

@@ -9,8 +9,8 @@ use serde_json::Value;
 /// The version of the protocol, which must be the same on both sides.
 pub const PROTOCOL: u32 = 1;
 
-/// The most bytes in a line before the other side has proven that it knows the secret. After the proof,
-/// `TASK_BYTES` is the limit for the lines of a coordinator.
+/// The most bytes in a line before the other side has proven that it knows the secret. After the proof, a line of
+/// a coordinator may have `TASK_BYTES` bytes.
 pub const FIRST_BYTES: usize = 4 << 10;
 pub const TASK_BYTES: usize = 1 << 20;
 /// The most bytes in a line of a worker after the proof. For each second and kind of request, the result of a long
@@ -23,9 +23,9 @@ pub const RESULT_BYTES: usize = 64 << 30;
 pub enum FromWorker {
     /// The first line.
     Challenge(Challenge),
-    /// The proof that the worker knows the secret, too.
+    /// The answer of a worker that accepts the coordinator: the proof that the worker knows the secret.
     Welcome { proof: String },
-    /// The worker does nothing for the coordinator. `why` is the reason.
+    /// The worker refuses to do anything for the coordinator. `why` is the reason.
     Refused { why: String },
     /// The target is open, and all clients have a session.
     Ready,
@@ -33,7 +33,7 @@ pub enum FromWorker {
     Begun,
     /// An interval has ended.
     Progress(Box<Interval>),
-    /// Measurements of an earlier interval that came too late to be sent with it.
+    /// Measurements that belong to an interval that was already sent, because they came too late for it.
     Late(Box<Interval>),
     /// The run has ended.
     Result(Box<Outcome>),
@@ -118,7 +118,7 @@ impl Challenge {
         Self { protocol: PROTOCOL, nonce: nonce() }
     }
 
-    /// The coordinator's answer, and the random number that the worker must then use in its proof.
+    /// Returns the coordinator's answer, and a random number. The worker must use this number in its own proof.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
 //! `larch bench ycsb` without an action: it inserts a million records into Larch in a temporary directory and runs
-//! all six workloads, in a minute and a half. Workload C runs twice. First the cache holds half of the data, as for
-//! the other workloads, and then it holds all data.
+//! all six workloads, in a minute and a half. Workload C runs twice. In the first run of C, the cache holds half
+//! of the data, as in the other workloads. In the second run, it holds all data.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a temporary directory, never simulated")]
 
@@ -22,13 +22,13 @@ const TIME: Duration = Duration::from_secs(80);
 /// The longest time for which a workload is measured, unless `--time` gives another time.
 const LONGEST: Duration = Duration::from_secs(7);
 const SHORTEST: Duration = Duration::from_secs(1);
-/// The time at the start of each workload that is not measured.
+/// How long each workload runs before it is measured.
 const WARMUP: Duration = Duration::from_millis(500);
 /// If the first load takes longer than this time, the second load is left out.
 const SLOW_LOAD: Duration = Duration::from_secs(25);
 
 const RECORDS: &str = "1000000";
-/// The memory for pages. It is less than the gigabyte of records, so that some pages must be read.
+/// The memory for pages. The cache is smaller than the records, which have a gigabyte, so some pages must be read.
 const CACHE: &str = "512MiB";
 const CACHE_BYTES: u64 = 512 << 20;
 /// The second run of workload C, with everything in memory.
@@ -52,7 +52,8 @@ pub fn run(args: &YcsbArgs, schemes: &[Scheme], stop: &Stop) -> Result<Ending, F
     results::check(args, [])?;
     let refused = |why| Failure::session("io", why);
     let records = &phases[0].settings.records;
-    // Room for records of a thousand bytes, for compactions, and a reserve.
+    // The disk must have room for records of a thousand bytes, for the files that compactions write, and for a
+    // reserve.
     let needed_bytes = records.count.unsigned_abs().saturating_mul(4 << 10).max(64 << 20);
     let advice = "make room, or set TMPDIR to a directory that has more";
     kit::scratch::check_room(&std::env::temp_dir(), needed_bytes, advice).map_err(refused)?;
@@ -167,7 +168,7 @@ impl Measuring<'_> {
 /// has no such cache.
 fn bring(store: &dyn Store) -> Result<bool, Failure> {
     let bytes = data_bytes(&store.counters());
-    // Pages take more memory than their bytes in files.
+    // A page takes more bytes in memory than in its file.
     let cache_bytes = bytes + bytes / 4 + (64 << 20);
     let spare = available_bytes().saturating_sub(256 << 20);
     if bytes == 0 || cache_bytes > spare {
@@ -198,8 +199,8 @@ fn available_bytes() -> u64 {
     line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()).map_or(0, |kib| kib << 10)
 }
 
-/// The size of a run's data, of its cache, and of its reads: `1.1 GiB of data, cache 512 MiB; 0.71 page reads an
-/// operation`.
+/// The size of a run's data, of its cache, and of its reads: For example, `1.1 GiB of data, cache 512 MiB; 0.71
+/// page reads an operation`.
 fn sizes(run: &Run) -> String {
     let change = |name: &str| run.measured.counters.iter().find(|change| change.name == name);
     let now = |name| change(name).map_or(0, |change| change.after);

@@ -40,8 +40,8 @@ pub struct Phase {
     pub settings: Settings,
     /// The properties themselves.
     pub properties: Properties,
-    /// The seed decides every operation. Consecutive phases have different seeds. With the same seed, a phase would
-    /// ask for the same keys in the same order as the previous phase, and find them in memory.
+    /// The seed decides every operation. Consecutive phases have different seeds. If a phase had the seed of the
+    /// previous phase, it would ask for the same keys in the same order, and would find them in memory.
     pub seed: u64,
 }
 
@@ -65,7 +65,8 @@ pub struct Done {
     pub run: report::Run,
 }
 
-/// How many operations are made to measure the client's own cost. They take a tenth of a second.
+/// To measure the cost of the client alone, this many operations are made on a store that does nothing. They take
+/// a tenth of a second.
 const NOOP_OPERATIONS: u64 = 500_000;
 
 /// The target and the options of phases.
@@ -79,7 +80,7 @@ pub struct Setup<'a> {
     pub args: &'a YcsbArgs,
 }
 
-/// Fails if the phase is impossible, before a store is opened.
+/// Fails if the phase cannot be run with these settings. This is found out before a store is opened.
 pub fn check(phase: &Phase, args: &YcsbArgs) -> Result<(), Failure> {
     if phase.work == Work::Load {
         phase.settings.check_load().map_err(|error| usage(error.to_string()))?;
@@ -179,7 +180,8 @@ pub fn run(phase: &Phase, store: &dyn Store, setup: Setup<'_>, process: Process<
     }
 }
 
-/// The message about rows that were not as they were written. They are checked if `dataintegrity` is set.
+/// A warning about rows that did not have the values that the benchmark writes. The rows are checked if
+/// `dataintegrity` is set.
 fn unlike(measured: &Measured) -> Option<String> {
     let checks = measured.kind("VERIFY")?;
     let (wrong, all) = (checks.failed_count(), checks.oks + checks.failed_count());
@@ -263,8 +265,8 @@ fn measured<W: Workload>(
         run.warnings.extend(crowded(&plan, &run.measured));
     } else if error.is_none() && !run.measured.interrupted {
         let cost = &run.measured.cost;
-        // To be comparable, one thread gets the load that each thread had in the run: as many clients, and as many
-        // requests under way.
+        // One thread of clients gets the load that each client thread had in the run, so that the two costs can be
+        // compared: as many clients, and as many requests under way.
         let depth = cost.depth.map(|depth| usize::try_from(depth).unwrap_or(usize::MAX));
         let clients = depth.map_or(1, |_| plan.clients.div_ceil(cost.client_threads.max(1) as usize));
         run.noop_nanos = harness::noop_nanos(workload, clients, depth, NOOP_OPERATIONS, stop.flag()).ok();
@@ -287,7 +289,7 @@ pub fn done(phase: &Phase, ran: Ran) -> Done {
     }
 }
 
-/// A warning if there are more clients than requests that may be under way, because then clients wait for each
+/// A warning that there are more clients than requests that may be under way. In this case clients wait for each
 /// other.
 fn crowded(plan: &Plan, measured: &Measured) -> Option<String> {
     let waits = measured.kinds.iter().any(|kind| kind.response.is_some());

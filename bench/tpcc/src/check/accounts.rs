@@ -15,7 +15,7 @@ struct Account {
     balance: Cents,
     paid_in_year: Cents,
     delivered: Sum,
-    /// The sum of the customer's payments to the warehouse that is read.
+    /// The sum of the customer's payments to the warehouse whose rows are being read.
     paid: Sum,
 }
 
@@ -82,8 +82,8 @@ impl Accounts {
             tallies.districts[place].paid += Sum::from(row.amount);
             self.pay(scope, row);
             let what = format_args!("the payment of customer {} to {}", row.customer, scope.place(place));
-            // Only after an import can payments be compared. After a run, a customer may have several payments, and
-            // the database chooses the keys of payments.
+            // Payments are compared with the loaded payments only if no transaction has run since the import.
+            // After a run, a customer may have several payments, and the database chooses the keys of payments.
             if scope.loaded.is_all() && scope.is_next(&mut last, (row.district, row.customer), what) {
                 scope.compare(what, scope.loaded.history(row));
             }
@@ -122,8 +122,8 @@ impl Accounts {
         self.accounts[place as usize].delivered += Sum::from(amount);
     }
 
-    /// Judges all customers as far as the rows of one warehouse allow it. The ledger judges the rest, which also
-    /// depends on other warehouses.
+    /// Judges all customers of a warehouse, as far as the rows of this warehouse are enough. Everything that also
+    /// depends on other warehouses is left to the ledger.
     pub fn judge(&self, scope: &mut Scope<'_>) {
         let warehouse = scope.warehouse;
         for (place, account) in (0..).zip(&self.accounts).filter(|(_, account)| account.is_there) {
@@ -148,7 +148,8 @@ impl Accounts {
     }
 }
 
-/// The place of a customer among the customers of a warehouse; `None` if there cannot be such a customer.
+/// The place of a customer among the customers of a warehouse; `None` if one of the two numbers is too small or
+/// too large.
 fn place_of(district: u32, customer: u32) -> Option<u32> {
     let is_possible = (1..=DISTRICTS).contains(&district) && (1..=CUSTOMERS).contains(&customer);
     is_possible.then(|| (district - 1) * CUSTOMERS + customer - 1)

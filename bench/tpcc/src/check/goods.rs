@@ -55,7 +55,8 @@ impl Missing {
         Self { last: None, first: None, count: 0 }
     }
 
-    /// Takes the next existing item. Returns `false` if there cannot be such an item.
+    /// Takes the next existing item. Returns `false` if `item` is too small or too large to be the number of an
+    /// item.
     fn take(&mut self, scope: &mut Scope<'_>, item: u32, what: fmt::Arguments<'_>) -> bool {
         if !(1..=ITEMS).contains(&item) {
             scope.find(0, format_args!("{what}: there can be no such number"));

@@ -1,9 +1,9 @@
 //! Judges conditions that involve more than one warehouse. A payment is stored with the warehouse that was paid,
 //! but its customer may belong to another warehouse. An order line may be supplied by another warehouse. Each
-//! warehouse that was read has a ledger, and the sum of all ledgers is judged.
+//! warehouse has a ledger. When all warehouses have been read, the ledgers are added, and the sum is judged.
 //!
-//! A ledger has an entry for a customer only if another warehouse's rows are needed to explain the customer's
-//! payments or balance.
+//! A ledger has an entry for a customer only if the customer's payments or balance also depend on rows of another
+//! warehouse.
 
 use crate::check::findings::Findings;
 use crate::check::words::{Dollars, Place, Sum};
@@ -11,7 +11,8 @@ use crate::schema::{CUSTOMERS, Cents};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A customer: the warehouse, and the customer's place in the warehouse's table.
+/// A customer: the number of the home warehouse, and the place of the customer among the customers of this
+/// warehouse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CustomerId {
     pub warehouse: u32,
@@ -29,14 +30,14 @@ impl fmt::Display for CustomerId {
 /// The part of a customer's balance that other warehouses must explain.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rest {
-    /// `C_BALANCE`, if the rows of the customer's own warehouse do not explain it.
+    /// `C_BALANCE`, or `None` if the rows of the customer's own warehouse account for all of it.
     balance: Option<Cents>,
-    /// The balance, minus the delivered amounts, plus the payments. When all warehouses are added, it is 0 if
-    /// condition 10 holds.
+    /// The balance, minus the delivered amounts, plus the payments. When the entries of all warehouses have been
+    /// added, this is 0 if condition 10 holds.
     left: Sum,
 }
 
-/// What a warehouse has supplied since the import.
+/// How much a warehouse has supplied since the import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Supply {
     /// The number of order lines.
@@ -60,8 +61,8 @@ impl Supply {
 #[derive(Debug, Default)]
 pub struct Ledger {
     rests: BTreeMap<CustomerId, Rest>,
-    /// Customers that do not exist. An entry stands for several customers with consecutive places: it has the first
-    /// of them and their number.
+    /// Customers that do not exist. An entry stands for several customers with consecutive places. The key is the
+    /// first of these customers, and the value is the number of customers.
     absent: BTreeMap<CustomerId, u32>,
     /// What each warehouse has supplied, according to order lines.
     supplied: BTreeMap<u32, Supply>,
@@ -70,12 +71,12 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Takes a payment that is stored with a warehouse that is not the customer's own.
+    /// Adds a payment that another warehouse than the customer's own has stored.
     pub fn paid_elsewhere(&mut self, customer: CustomerId, amount: Cents) {
         self.rests.entry(customer).or_default().left += Sum::from(amount);
     }
 
-    /// Takes the part of a balance that the rows of the customer's own warehouse do not explain.
+    /// Adds the part of a customer's balance for which the rows of the customer's own warehouse do not account.
     pub fn left(&mut self, customer: CustomerId, balance: Cents, left: Sum) {
         let rest = self.rests.entry(customer).or_default();
         rest.balance = Some(balance);
@@ -87,12 +88,12 @@ impl Ledger {
         self.absent.insert(first, count);
     }
 
-    /// Takes order lines that a warehouse has supplied.
+    /// Adds what a warehouse has supplied, according to order lines.
     pub fn supplied_by(&mut self, warehouse: u32, supply: &Supply) {
         self.supplied.entry(warehouse).or_default().add(supply);
     }
 
-    /// Takes the supply that a warehouse's stock records.
+    /// Adds what a warehouse has supplied, according to the rows of its stock.
     pub fn stock_of(&mut self, warehouse: u32, supply: &Supply) {
         self.stocks.entry(warehouse).or_default().add(supply);
     }

@@ -11,20 +11,21 @@ use std::fmt::Debug;
 /// What has happened to a database since it was loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// Nothing: every row is as it was loaded. Payments are in the order of districts and customers.
+    /// Nothing: every row is as it was loaded. Payments are read in the order of districts and customers.
     Import,
     /// Transactions have run.
     Run,
 }
 
-/// The rows of a warehouse as the import has loaded them. The functions return a text that says how a row differs
-/// from the loaded row. After a run, they compare only items, because items may never change.
+/// The rows of a warehouse as the import has loaded them. Each function compares a row and returns a text that
+/// says how the row differs from the loaded row. If transactions have run since the import, only items are
+/// compared, because only items may never change.
 pub struct Loaded<'p> {
     population: &'p Population,
     after: After,
     /// For each district, the customers of its orders. It is empty after a run.
     customers: Vec<Permutation>,
-    /// The loaded form of the order whose line was compared last.
+    /// The order to which the line that was compared last belongs, as the import loaded this order.
     order: Order,
 }
 
@@ -80,7 +81,7 @@ impl<'p> Loaded<'p> {
         self.compare(row, |loaded| self.population.stock(row.warehouse, row.item, loaded))
     }
 
-    /// Compares an order that is not delivered. Such a row contains only the number of the order.
+    /// Compares an order that is not delivered. The row of such an order contains only the number of the order.
     pub fn new_order(&self, row: &NewOrder) -> Option<String> {
         let is_loaded = !self.is_all() || (FIRST_NEW_ORDER..=ORDERS).contains(&row.order);
         (!is_loaded).then(|| NOT_LOADED.into())
@@ -138,8 +139,8 @@ fn difference<R: PartialEq + Debug>(row: &R, loaded: &R) -> Option<String> {
     }
     let (row, loaded) = (format!("{row:?}"), format!("{loaded:?}"));
     let mut columns = row.split(", ").zip(loaded.split(", "));
-    // If a text's buffer was used before, bytes after the end of the text may differ. The rows do not differ in
-    // this case.
+    // The buffer of a text may have been used before. Then bytes behind the end of the text may differ. The rows
+    // do not differ in this case.
     let (is, should_be) = columns.find(|(is, should_be)| is != should_be)?;
     let column = |text: &str| text.trim_end_matches([' ', '}', ']']).to_owned();
     Some(format!("it has {}, but {} was loaded", column(is), column(should_be)))

@@ -1,6 +1,6 @@
 //! The orders of a warehouse, their lines, and the orders that are not delivered: conditions 5, 6 and 7. The three
-//! tables have the same order of keys. Therefore the other two tables can be merged with the orders while they are
-//! read.
+//! tables have the same order of keys. Therefore the orders, the lines and the orders that are not delivered can
+//! be read side by side.
 
 use crate::check::accounts::Accounts;
 use crate::check::ledger::Supply;
@@ -185,8 +185,8 @@ impl Entry {
     }
 }
 
-/// If a line was entered after the import, adds the items that it takes from the stock. `own` is the supply of this
-/// warehouse.
+/// If the order line was entered after the import, adds its items to what the supplying warehouse has supplied.
+/// `own` is the supply of this warehouse.
 fn supply(scope: &mut Scope<'_>, row: &OrderLine, own: &mut Supply) {
     let OrderLine { warehouse, district, order, line, supplied_by, .. } = *row;
     if !(1..=scope.warehouses).contains(&supplied_by) {

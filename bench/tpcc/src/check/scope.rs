@@ -69,7 +69,7 @@ pub struct Scope<'c> {
 }
 
 impl<'c> Scope<'c> {
-    /// A warehouse of which nothing has been read yet.
+    /// A warehouse before any of its rows is read.
     pub fn new(source: &'c Source<'c>, loaded: Loaded<'c>, warehouse: u32, warehouses: u32) -> Self {
         let (ledger, findings) = (Ledger::default(), Findings::default());
         Self { warehouse, warehouses, loaded, ledger, source, findings, rows: [0; Table::ALL.len()] }
@@ -166,7 +166,7 @@ impl<'c> Scope<'c> {
     }
 }
 
-/// The failure if the database was asked for rows of `table` and returned a row of another table.
+/// The failure if the database returned `row` when it was asked for rows of `table`, which is another table.
 #[cold]
 pub fn stray(table: Table, row: &Row<'_>) -> Failure {
     Failure::request("wrong_rows", format!("the database was asked for rows of {} and gave {row:?}", table.name()))

@@ -61,7 +61,7 @@ fn a_run_by_hand_is_consistent() {
     rows.pay((1, 1), (2, 10, 3000), 100);
     rows.pay((1, 1), (2, 10, 3000), 200);
     rows.pay((2, 5), (1, 10, 1), 500_000);
-    // After 901 deliveries, order 3001 is delivered, too.
+    // 901 deliveries also deliver order 3001, which was entered after the import.
     for _ in 0..901 {
         rows.deliver(1, 3);
     }
@@ -80,7 +80,8 @@ fn sums_of_a_warehouse_are_compared() {
             "8: warehouse 2: W_YTD is 300000.01, but its payments are 300000.00",
         ],
     );
-    // The two sums of a warehouse are equal, but they differ from the sum of the payments.
+    // `W_YTD` of the warehouse equals the sum of `D_YTD` of its districts, but both differ from the sum of the
+    // payments.
     finds(
         |rows| {
             rows.warehouse(1).year_to_date -= 1;
@@ -518,7 +519,7 @@ fn after_an_import_every_row_is_as_it_was_loaded() {
             ),
         ],
     );
-    // A customer has made a payment twice, and a run has entered an order.
+    // After the import, a customer has made a second payment, and an order was entered.
     finds_after(
         After::Import,
         |rows| {

@@ -3,7 +3,7 @@
 use crate::transactions::DistrictId;
 use std::fmt;
 
-/// A sum of cents. It cannot overflow, however many rows there are.
+/// A sum of cents. A sum of this type cannot overflow, however many rows are added.
 pub type Sum = i128;
 
 /// An amount in dollars.

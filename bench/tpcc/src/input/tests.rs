@@ -12,7 +12,7 @@ fn inputs(transaction: Transaction, warehouses: u32) -> impl Iterator<Item = Inp
     })
 }
 
-/// The part of the whole in hundredths of a percent.
+/// The share of `part` in `whole`, in hundredths of a percent.
 fn share(part: u32, whole: u32) -> u32 {
     (u64::from(part) * 10_000 / u64::from(whole)) as u32
 }

@@ -97,7 +97,7 @@ fn a_row_is_the_same_whenever_it_is_made_and_another_where_the_seed_or_its_place
     for another in [stock(&first, 6, 77), stock(&first, 5, 78), stock(&other, 5, 77)] {
         assert_ne!(row.districts, another.districts);
     }
-    // A buffer with an old row gets the same row as an empty buffer.
+    // It does not matter for the result whether the buffer contained another row before.
     let mut used = Stock { sold: 9, ..stock(&first, 9, 9) };
     first.stock(5, 77, &mut used);
     assert_eq!(row, used);

@@ -5,13 +5,13 @@ use crate::random::Random;
 /// Chooses among things by their weights.
 #[derive(Clone, Debug)]
 pub struct Discrete<T> {
-    /// The shares of the whole, in the order of the things.
+    /// For each thing that can be drawn, its share of all draws.
     shares: Vec<(f64, T)>,
 }
 
 impl<T: Copy> Discrete<T> {
-    /// Takes things in order, with weights that need not add up to 1. A thing whose weight is not above 0 is never
-    /// chosen. `None` if no thing is left.
+    /// Makes a generator for things with weights. The weights need not add up to 1. A thing with a weight of 0 or
+    /// less is never drawn. `None` if no thing is left.
     pub fn new(weights: impl IntoIterator<Item = (f64, T)>) -> Option<Discrete<T>> {
         let weights: Vec<(f64, T)> = weights.into_iter().filter(|(weight, _)| *weight > 0.0).collect();
         let sum = weights.iter().fold(0.0, |sum, (weight, _)| sum + weight);

@@ -23,7 +23,7 @@ pub enum BadHistogram {
     /// A line is not a bucket.
     #[error("line {0}: expected `bucket<TAB>count`, buckets in order from 0")]
     Line(usize),
-    /// No length could be drawn, or the sum of the counts is too large.
+    /// The counts are all zero, so no length could be drawn, or the sum of the counts is too large.
     #[error("counts add up to nothing, or to more than 2147483647")]
     Area,
 }

@@ -14,12 +14,12 @@ pub struct Hotspot {
 }
 
 impl Hotspot {
-    /// The part `hot_part` of the range gets the part `hot_draws` of all draws. Both parts are from 0 to 1. Returns
-    /// `None` if a draw could find no number. This is so if the hot part is empty but gets draws, and also if the
-    /// rest is empty but gets draws.
+    /// The part `hot_part` of the range gets the part `hot_draws` of all draws. Both parts are from 0 to 1.
+    /// Returns `None` if a draw could find no number. This happens if the hot part of the range is empty but gets
+    /// draws, or if the other part is empty but gets draws.
     pub fn new(min: i64, max: i64, hot_part: f64, hot_draws: f64) -> Option<Hotspot> {
         let interval = max - min + 1;
-        // The number of hot items is cut to 32 bits, as in the original.
+        // As in the original, the number of hot items keeps only 32 bits.
         let hot = i64::from((interval as f64 * hot_part) as i32);
         let cold = interval - hot;
         let is_possible = (hot > 0 || hot_draws <= 0.0) && (cold > 0 || hot_draws >= 1.0);

@@ -2,14 +2,14 @@
 //! `ScrambledZipfianGenerator`.
 //!
 //! The generator draws a zipfian number among 10^10 items, hashes this number, and maps the hash to the range by a
-//! remainder. Therefore the likelihoods do not depend on the length of the range, and no constant has to be
-//! computed for it.
+//! remainder. Therefore the likelihoods do not depend on the length of the range, and the sum `zetan` need not be
+//! computed for each range.
 
 use super::Zipfian;
 use crate::key::fnv;
 use crate::random::Random;
 
-/// The last of the items that are drawn and then hashed.
+/// The number of the last item. An item is drawn first, and then its number is hashed.
 const LAST_ITEM: i64 = 10_000_000_000;
 /// The value of `zetan` for 10^10 items, as in the original.
 const ZETAN: f64 = 26.469_028_201_783_02;

@@ -122,8 +122,8 @@ fn exponential_is_that_of_java() {
         let mut random = seeded(&case);
         case.check(|| i64::from(exponential.next(&mut random) as i32));
     }
-    // Java's logarithm and libm's logarithm sometimes differ in the last bit. After rounding to a whole number,
-    // this difference is not visible.
+    // Java's logarithm and libm's logarithm sometimes differ in the last bit. The drawn numbers are rounded to
+    // whole numbers, so they are nevertheless equal.
     for case in named(FILE, "exponential bits") {
         let exponential = Exponential::new(case.get("percentile"), case.get("range"));
         let mut random = seeded(&case);

@@ -1,11 +1,11 @@
 //! Draws numbers. A small number is likelier than a large number: `ZipfianGenerator`, after Gray, Sundaresan,
 //! Englert, Baclawski and Weinberger, "Quickly generating billion-record synthetic databases", SIGMOD 1994.
 //!
-//! The constant theta is 0.99. `zetan` is the sum of `1 / i^theta`, for `i` from 1 to the number of items. When the
-//! number of items grows, the new terms are added to this sum. The original computes a power for each item. Here, a
-//! power is computed only for the first [`TERMS`] items, so the sum of these terms equals the original's sum to the
-//! last bit. The terms of all later items are computed in one step. Therefore a range of any length is ready in a
-//! fraction of a second.
+//! The constant theta is 0.99. `zetan` is the sum of `1 / i^theta`, for `i` from 1 to the number of items. When
+//! the number of items grows, only the terms of the new items are added to `zetan`. The original computes a power
+//! for each item. Here, a power is computed only for the first [`TERMS`] items, so the sum of these terms equals
+//! the original's sum to the last bit. The terms of all later items are computed in one step. Therefore a range of
+//! any length is ready in a fraction of a second.
 
 #[cfg(test)]
 mod tests;
@@ -14,8 +14,8 @@ use crate::random::Random;
 
 const THETA: f64 = 0.99;
 
-/// The number of items whose terms are added one by one. This takes up to half a second. When the number of items
-/// grows, at most as many terms are added one by one again.
+/// The number of items whose terms are added one by one. This takes up to half a second. Each time the number of
+/// items grows, the terms of at most this many new items are added one by one.
 const TERMS: i64 = 1 << 24;
 
 /// Draws numbers from `min` to `max`. The likeliest number is `min`.
@@ -24,8 +24,8 @@ pub struct Zipfian {
     items: i64,
     base: i64,
     alpha: f64,
-    /// `1 + 0.5^theta`. If the scaled random number is at least 1 and less than this constant, the second item is
-    /// drawn.
+    /// `1 + 0.5^theta`. A random number is scaled to at most `zetan`. If it is then at least 1 and less than this
+    /// constant, the second item is drawn.
     second: f64,
     zeta2theta: f64,
     constants: Constants,
@@ -41,7 +41,7 @@ pub struct Constants {
 }
 
 impl Zipfian {
-    /// Makes a generator and computes its `zetan`. This takes a power for each of the first `TERMS` items.
+    /// Makes a generator and computes its `zetan`. This computes a power for each of the first `TERMS` items.
     ///
     /// # Panics
     ///
@@ -100,7 +100,8 @@ impl Zipfian {
         self.constants
     }
 
-    /// Sets the constants for the next draws. Another generator of the same range has extended them.
+    /// Sets the constants for the next draws. The caller has these constants from another generator of the same
+    /// range, which has extended them.
     pub fn set_constants(&mut self, constants: Constants) {
         self.constants = constants;
     }
@@ -111,7 +112,7 @@ impl Zipfian {
     }
 }
 
-/// Extends `sum`, which covers the first `from` items, to the first `to` items.
+/// `sum` contains the terms of the first `from` items. Returns the sum of the terms of the first `to` items.
 fn zeta(from: i64, to: i64, sum: f64) -> f64 {
     let middle = to.min(from.saturating_add(TERMS));
     let sum = (from..middle).fold(sum, |sum, i| sum + 1.0 / ((i + 1) as f64).powf(THETA));
@@ -124,13 +125,14 @@ fn zeta(from: i64, to: i64, sum: f64) -> f64 {
 /// f(x) = x^-theta     sum = integral of f + (f(last) - f(after)) / 2 + (f'(last) - f'(after)) / 12 + error
 /// ```
 ///
-/// All derivatives of `f` keep their signs, so the error is less than the next term, `|f'''(after)| / 720`. This
-/// term is less than `after^-3.99 / 120`, which is 10^-30 after [`TERMS`] items. The other error comes from the
-/// rounding of the operations below. It is less than 10 units in the last place. Adding the terms one by one would
-/// be less exact, because each addition rounds.
+/// All derivatives of `f` keep their signs, so the error is less than the next term, `|f'''(after)| / 720`. The
+/// next term is less than `after^-3.99 / 120`, which is 10^-30 after [`TERMS`] items. The other error comes from
+/// the rounding of the operations below. It is less than 10 units in the last place. Adding the terms one by one
+/// would be less exact, because each addition rounds.
 fn rest(after: f64, last: f64) -> f64 {
     let power = 1.0 - THETA;
-    // This is `(last^power - after^power) / power`, in a form that does not subtract two nearly equal numbers.
+    // `integral` is `(last^power - after^power) / power`, in a form that does not subtract two nearly equal
+    // numbers.
     let integral = after.powf(power) * (power * (last / after).ln()).exp_m1() / power;
     let half = (last.powf(-THETA) - after.powf(-THETA)) / 2.0;
     let slope = |x: f64| -THETA * x.powf(-THETA - 1.0);

@@ -47,7 +47,8 @@ pub fn remaining(seconds: u64) -> String {
 /// Year, month, day, hour, minute, second and millisecond in UTC.
 pub fn date(unix_millis: u64) -> [u64; 7] {
     let (days, millis) = (unix_millis / 86_400_000, unix_millis % 86_400_000);
-    // Here a year begins in March, so that the leap day is the last day of the year. An era has 400 years.
+    // In this computation a year begins in March, so that the leap day is the last day of the year. An era has 400
+    // years.
     let shifted = days + 719_468;
     let (era, day) = (shifted / 146_097, shifted % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;

@@ -27,8 +27,8 @@ pub struct Metric<'m> {
     pub name: String,
     /// The requests of the metric.
     pub kind: &'m Kind,
-    /// Whether times count from the moment when requests should have been sent. Otherwise they count from the
-    /// moment when requests were sent.
+    /// Whether the times of the metric count from the moment when requests should have been sent. Otherwise they
+    /// count from the moment when requests were sent.
     intended: bool,
     /// Whether the metric counts failed operations.
     failed: bool,
@@ -37,13 +37,14 @@ pub struct Metric<'m> {
 }
 
 impl Metric<'_> {
-    /// The times of `kind` that belong to the metric. `kind` has the name of the metric's own kind, but it may
-    /// cover only a piece of the run.
+    /// The times of `kind` that belong to the metric. `kind` must have the name of the metric's kind, but it may
+    /// contain the measurements of only a part of the run.
     pub fn times<'k>(&self, kind: &'k Kind) -> Cow<'k, Times> {
         let times = if self.intended { kind.times() } else { &kind.service };
         match (self.failed, kind.name.as_str()) {
             (true, _) => Cow::Borrowed(&kind.failed),
-            // The times of failed checks are added, because they have no metric of their own.
+            // The times of checks that failed are added to the times of checks that succeeded, because failed
+            // checks have no metric of their own.
             (false, "VERIFY") => Cow::Owned(times.merged(&kind.failed)),
             (false, _) => Cow::Borrowed(times),
         }
@@ -112,8 +113,8 @@ impl Lines<'_> {
         self.push(metric, measurement, Value::Real(value));
     }
 
-    /// The number of requests of a metric. It includes requests that have no time because they were written
-    /// together with others.
+    /// The number of requests of a metric. The number includes requests that have no time of their own because
+    /// they were written together with others.
     fn operations(&mut self, name: &str, times: &Times, returns: &[(String, u64)]) {
         let batched = returns.iter().filter(|(status, _)| status == BATCHED).map(|(_, count)| count).sum::<u64>();
         self.whole(name, "Operations", times.count() + batched);
@@ -268,8 +269,8 @@ fn mean_micros(times: &Times) -> f64 {
     if times.is_empty() { f64::NAN } else { times.mean() / 1000.0 }
 }
 
-/// The time that comes after `before` other times in sorted order. It is the middle of its bucket, because it
-/// stands for a single request.
+/// Sorts the times and returns the time before which `before` other times come. A histogram does not keep exact
+/// times, so the result is the middle of a bucket.
 fn nanos_after(times: &Times, before: u64) -> u64 {
     let mut seen = 0;
     let mut buckets = times.iter();
@@ -281,7 +282,7 @@ fn nanos_after(times: &Times, before: u64) -> u64 {
 }
 
 fn min_micros(times: &Times) -> u64 {
-    // The value that Java's histogram returns when it is empty.
+    // This is the value that the histogram of Java returns if it is empty.
     if times.is_empty() { i64::MAX.cast_unsigned() } else { times.min() / 1000 }
 }
 

@@ -39,7 +39,7 @@ impl Status {
         (interval.to_nanos - first >= self.every_nanos).then(|| self.take(unix_millis)).flatten()
     }
 
-    /// The last line, which covers everything after the previous line.
+    /// The last status line. It covers the time since the previous line.
     pub fn last(&mut self, unix_millis: u64) -> Option<String> {
         self.take(unix_millis)
     }

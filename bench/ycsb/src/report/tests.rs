@@ -62,9 +62,9 @@ fn measured(unit: u64) -> Measured {
     }
 }
 
-/// Compares the output with what the original printed. The metrics `left_out` are not compared. Averages and
-/// variances may differ by a hundredth, because they are computed from nanoseconds here and include the half
-/// microsecond that the test adds. Times in milliseconds have a relative error of up to a thousandth.
+/// Compares the output with what the original printed. The metrics `left_out` are not compared. The test adds half
+/// a microsecond to each time. Averages and variances are computed from nanoseconds here, so they may differ by a
+/// hundredth. Times in milliseconds have a relative error of up to a thousandth.
 fn check(expected: &str, unit: u64, properties: &str, left_out: &[&str]) {
     let sorted = |text: &str| {
         let is_left_out = |line: &&str| left_out.iter().any(|metric| line.starts_with(&format!("[{metric}]")));
@@ -185,7 +185,8 @@ fn logs_are_written_only_if_they_are_asked_for() {
 
 #[test]
 fn json_has_the_form_of_the_original() {
-    // The numbers are the same as in the text, so only the rest of the format is compared.
+    // The numbers are those of the text, which are compared elsewhere. Therefore this compares only the rest of
+    // the format.
     let form = |json: &str| {
         let lines = json.lines().filter(|line| !line.contains("\"value\""));
         let mut objects: Vec<String> = Vec::new();

@@ -86,7 +86,7 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("basicdb.", "the target `noop:` has no options"),
 ];
 
-/// A line for each property that has no effect in this program.
+/// The warnings about `properties`: a line for each property that has no effect in this program.
 pub fn warnings(properties: &Properties) -> Vec<String> {
     let about = |(name, value): (&str, &str)| {
         if READ.binary_search(&name).is_ok() {

@@ -20,7 +20,7 @@ const BUCKETS: u64 = 10;
 /// The width of the longest bar in characters.
 const BAR: u64 = 30;
 
-/// How many characters of a key fit on a line.
+/// The most characters of a key that are printed on a line.
 const KEY: usize = 40;
 
 /// An interval in which a number is known to lie. Both ends are included.
@@ -31,7 +31,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether the interval contains only this number.
+    /// Whether both ends of the interval are `number`.
     pub fn is_exactly(self, number: u64) -> bool {
         self.low == number && self.high == number
     }
@@ -68,8 +68,8 @@ struct Report {
     erased_rows: Interval,
     /// The bytes in files, without the bytes of indexes.
     file_bytes: Interval,
-    /// The part of the file bytes that is in data pages. If the table has groups, only data pages of the first
-    /// group count.
+    /// The part of the file bytes that is in data pages. In a table with groups, these are the data pages of the
+    /// first group.
     data_bytes: Interval,
     /// The part of the file bytes that is in each group.
     groups: Vec<Group>,
@@ -106,7 +106,7 @@ pub struct Part {
     pub from: Option<String>,
     /// The key before which the part stops, in the form that `--to` takes, or `None` for the last part.
     pub to: Option<String>,
-    /// Whether `to` is certainly the key of a row. Otherwise it may be a string between two keys.
+    /// Whether the table certainly has a row with the key `to`. Otherwise it may be a string between two keys.
     pub to_is_key: bool,
     /// The number of rows.
     pub rows: Interval,
@@ -114,7 +114,7 @@ pub struct Part {
     pub bytes: Interval,
     #[serde(skip)]
     to_text: Option<Vec<u8>>,
-    /// Whether the part stops at a cut. Otherwise it stops at the end of the requested range.
+    /// Whether the part stops at a cut. If this is false, the part stops at the end of the requested range.
     #[serde(skip)]
     is_cut: bool,
 }
@@ -144,7 +144,7 @@ fn middle(Interval { low, high }: Interval) -> u64 {
     low + (high - low) / 2
 }
 
-/// Cuts `range` at `points`, which must be in order. Each point comes with a flag that says whether it is a key.
+/// Cuts `range` at `points`, which must be in order. The flag of a point says whether the point is a key.
 pub fn parts(table: &Table, layout: &Layout, range: &Keys, points: Vec<(Vec<u8>, bool)>) -> Result<Vec<Part>> {
     let readable = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
     let text_of = |bound: &Bound<Vec<u8>>| match bound {

@@ -28,7 +28,7 @@ fn each_column_of_a_header_is_declared_where_it_lies() {
         &[],
         r"key.tuple(name rest string), value.split('\t' marked)(city string, age string)",
     );
-    // The text of the whole row is kept, because a number in the key can be written in several ways.
+    // The value contains the text of the whole row, because a number in the key can be written in several ways.
     check(
         Format::Csv,
         &["a", "id", "b c"],

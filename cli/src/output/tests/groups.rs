@@ -3,19 +3,18 @@
 use super::*;
 use crate::schema::groups::GroupSpec;
 
-/// The number of columns that the key and the groups name in the tables below.
+/// In the tables of these tests, the key and the groups name this many columns.
 const NAMED: usize = 4;
 
-/// How the columns of a table are split. The code under test does not see this, only the result of
-/// [`Self::layout`].
+/// How the columns of a table are split. The tested code gets only the result of [`Self::layout`].
 #[derive(Debug)]
 struct Split {
     format: Format,
     header: bool,
     /// The key columns, counted from 0, the most significant one first. The flag says whether a column is a number.
     key: Vec<(usize, bool)>,
-    /// For each column that is not in the key, the number of its group. A column that no group names has the group
-    /// `rest`.
+    /// For each column that is not in the key, the number of its group. If no group names a column, its number
+    /// here is that of the group that takes the rest.
     group_of: Vec<usize>,
     groups: usize,
     rest: Option<usize>,
@@ -55,7 +54,7 @@ impl Split {
         if at < NAMED { Some(self.group_of[at]) } else { self.rest }
     }
 
-    /// The columns of a record that are printed if the groups `read` are read.
+    /// The columns of `record` that must be printed when the groups with the numbers in `read` are read.
     fn shown(&self, record: &[Vec<u8>], read: &[usize]) -> Vec<(usize, Vec<u8>)> {
         let numbers = self.key.iter().any(|(_, number)| *number);
         let shown = |(at, field): (usize, &Vec<u8>)| match self.in_key(at) {
@@ -91,7 +90,7 @@ fn every_split(mut check: impl FnMut(&Split)) {
     }
 }
 
-/// All selections of one or more groups, in every order.
+/// Every way to choose one or more groups, in every order.
 fn every_choice(groups: usize) -> Vec<Vec<usize>> {
     let mut choices: Vec<Vec<usize>> = (0..groups).map(|group| vec![group]).collect();
     for at in 0.. {

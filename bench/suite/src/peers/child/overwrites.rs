@@ -1,5 +1,5 @@
-//! Measures overwrites of rows, and the bytes that they cause. Background work that remains when the window ends is
-//! not waited for, so the bytes belong to the window alone.
+//! Measures overwrites of rows, and the bytes that they cause. The bytes are counted until the measured window
+//! ends. Background work that is still left at this moment is not waited for.
 
 use super::super::disk;
 use super::super::orders::{Answer, Beside, Overwrite, Overwritten, Sample};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Measures on `store` what `overwrite` says. The files of the store lie in `directory`.
+/// Measures the overwrites that `overwrite` describes on `store`. The files of the store lie in `directory`.
 pub fn measure(store: &dyn Store, directory: &Path, overwrite: &Overwrite) -> Answer {
     if !overwrite.builds_index {
         let time = Duration::from_millis(overwrite.millis);
@@ -85,8 +85,8 @@ fn counted(measured: &Measured, name: &str) -> Option<u64> {
     measured.counters.iter().find(|change| change.name == name).and_then(Change::counted)
 }
 
-/// Estimates how many of `bytes`, which were counted in the whole run, belong to the window. The window's part of
-/// the bytes is assumed to equal its part of the operations.
+/// Estimates how many of `bytes` were written in the measured window. The bytes were counted over the whole run,
+/// with the warm-up. The estimate assumes that every operation of the run has caused the same number of bytes.
 fn of_window(bytes: u64, measured: &Measured) -> u64 {
     let warm_up: u64 = measured.intervals.iter().filter(|it| it.warming).map(|it| it.operations).sum();
     let window = u128::from(measured.operations);

@@ -1,7 +1,8 @@
-//! Transactions in a closed loop: a get and a put, or increments of counters. Durable puts are measured as well,
-//! with or without commits in flight. Between two transactions a thread does almost nothing, so that different ways
-//! to do the same work can be compared. It only draws a row and reads the clock, which takes some 25 ns. An
-//! operation takes a microsecond or more.
+//! Measures transactions in a closed loop. A transaction gets and puts a row, or increments a counter. Puts that
+//! are durable when they return are measured as well, and so are puts whose threads do not wait for each commit.
+//! Between two transactions a thread does almost nothing, so that different ways to do the same work can be
+//! compared. The thread only draws a row and reads the clock, which takes some 25 ns. An operation takes a
+//! microsecond or more.
 //!
 //! Increments are counted twice: by the clients and by the counters. If the two counts differ, the measurement
 //! fails.
@@ -19,7 +20,7 @@ use std::sync::Barrier;
 use std::time::Duration;
 use ycsb::{Random, Text, Zipfian};
 
-/// Measures on `store` what `transact` says.
+/// Measures the transactions that `transact` describes on `store`.
 pub fn measure(store: &dyn Store, transact: &Transact) -> Answer {
     if transact.threads == 0 || transact.records == 0 {
         return Err(format!("{} threads on {} rows do nothing", transact.threads, transact.records));
@@ -45,9 +46,10 @@ struct Done {
     conflicts: u64,
     /// How many conflicts each increment met.
     of_each: Histogram<u64>,
-    /// The sum of the lengths of all threads' windows. The windows begin and end at nearly the same time.
+    /// The sum of the measured times of all threads, in nanoseconds. The threads begin and end to measure at
+    /// nearly the same time.
     nanos: u64,
-    /// How long each increment in the windows took.
+    /// How long each increment took that was made while the thread measured.
     times: Histogram<u64>,
 }
 
@@ -194,8 +196,8 @@ impl<'s> Client<'s> {
         }
     }
 
-    /// Does its operations until the window ends. Then waits for the puts of the window, and this wait counts as
-    /// time of the window.
+    /// Does this thread's operations until the measured window ends. Then the thread waits until its puts are
+    /// durable, and this wait counts as part of the measured time.
     fn run(mut self, window: &Window) -> Result<Done, Failure> {
         let mut before = Done::nothing();
         while window.clock.nanos() < window.from {
@@ -254,8 +256,8 @@ impl<'s> Client<'s> {
     }
 }
 
-/// A random number below `end`. The upper bits of a product are uniform enough, because 2^64 is far more than the
-/// number of rows.
+/// A random number below `end`. The number is the upper half of the product of 64 random bits and `end`. It is
+/// uniform enough, because 2^64 is far more than the number of rows.
 fn uniform(random: &mut Random, end: u64) -> i64 {
     ((u128::from(random.long().cast_unsigned()) * u128::from(end)) >> 64) as i64
 }

@@ -1,5 +1,6 @@
-//! How much a full scan and a compaction slow down the gets of another thread. Also what happens when the budget
-//! for pages is halved under load. There is no memory limit here, because only the store's own pages are measured.
+//! Measures how much a full scan and a compaction slow down the gets of another thread. It also measures what
+//! happens if the memory for pages is halved while threads read. No limit is set on the memory of the process,
+//! because only the pages in the store's own cache are measured.
 
 use super::MIB;
 use super::ground::{ColdEngine, Ground};
@@ -10,8 +11,9 @@ use crate::peers::{failed, million_rows, thousands};
 
 const OURS: &str = "larch 16K";
 
-/// The names of the table's rows for one way to draw keys. Each group has three: without other work, beside a scan,
-/// and beside a compaction. The last two names are for the speed of the scan and of the compaction.
+/// The names of the rows of the table for one distribution of keys. Each of the first three fields has three
+/// names: for gets without other work, for gets beside a scan, and for gets beside a compaction. The last two
+/// fields name the rows for the speed of the scan and of the compaction.
 struct Names {
     hits: [&'static str; 3],
     p99: [&'static str; 3],
@@ -39,10 +41,10 @@ const HOT: Names = Names {
 const IN_TIME: &str = "a halved budget is kept after";
 const GIVEN_BACK: &str = "of the bytes it lost, given back by the process in a second";
 
-/// The number of threads of the load under which the budget is halved.
+/// The number of threads that read while the cache is halved.
 const SHRINK_THREADS: usize = 8;
 
-/// The largest cache whose budget is halved in this report.
+/// The largest cache that this report halves.
 const SHRINK_CACHE_BYTES: u64 = 256 * MIB;
 
 /// Measures all rows of this table.
@@ -82,8 +84,8 @@ fn disturbed(
             records: scale.records,
             filled: Fill::Sorted,
             threads: 1,
-            // Before the window, the cache must learn which rows are read most often. After a compaction has
-            // replaced the pages, it has to learn this again.
+            // The cache must learn which rows are read most often before the measurement begins. After a
+            // compaction has replaced the pages, it has to learn this again.
             warmup_millis: if beside == Some(Beside::Scan) { scale.warmup_millis } else { 4 * scale.warmup_millis },
             millis: 2 * scale.millis,
             operations: None,
@@ -120,8 +122,8 @@ fn disturbed(
     Ok(())
 }
 
-/// The size of the cache whose budget is halved. It is small enough to fill within the warm-up, and holds less than
-/// half of the rows.
+/// The size of the cache whose budget is halved. This cache is small enough to fill within the warm-up, and it
+/// holds less than half of the rows.
 fn cache_to_halve(row_bytes: u64) -> u64 {
     let most = (row_bytes / 2).max(2 * MIB);
     SHRINK_CACHE_BYTES.min(1 << most.ilog2())
@@ -140,7 +142,8 @@ fn halved(ground: &mut Ground, ours: &ColdEngine, table: &mut Table) -> Result<(
             threads: SHRINK_THREADS,
             // The warm-up lasts until the cache is full.
             warmup_millis: 3 * scale.warmup_millis,
-            // At least a second of the window is left after the change.
+            // The cache is halved in the middle of the measured time, so at least a second is measured after the
+            // change.
             millis: 2 * scale.millis.max(1_000),
             operations: None,
             seed: 200_000 + repeat as u64,

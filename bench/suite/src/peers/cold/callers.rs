@@ -1,11 +1,11 @@
-//! Uniform gets by one thread that has many gets under way. For comparison, the disk alone is measured at the same
-//! depth and page size.
+//! Uniform gets by one thread that has many gets under way. For comparison, the disk alone is measured with as
+//! many reads under way and with the same page size.
 
 use super::gets::uniform;
 use super::ground::{ColdEngine, Ground};
 use crate::peers::table::{Against, Goal, Row, Table};
 
-/// The number of gets under way in each group of rows.
+/// The number of gets under way, and the names of the three rows of the table for this number.
 const DEPTHS: [(usize, [&str; 3]); 4] = [
     (1, ["K gets/s, 1 under way", "reads a get, 1 under way", "CPU us a get, 1 under way"]),
     (8, ["K gets/s, 8 under way", "reads a get, 8 under way", "CPU us a get, 8 under way"]),

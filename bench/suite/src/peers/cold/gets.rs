@@ -1,5 +1,5 @@
-//! Uniform gets by threads that wait for each get. It measures the rate, disk reads, processor time, and memory
-//! outside of the cache.
+//! Measures uniform gets by threads that wait for each get. The measurements are the rate, the disk reads, the
+//! processor time, and the memory outside of the cache.
 
 use super::MIB;
 use super::ground::{ColdEngine, Ground};
@@ -7,7 +7,7 @@ use crate::peers::orders::{Fill, Measure, Sample, Task};
 use crate::peers::table::{Against, Goal, Row, Table};
 use crate::peers::{in_turns, thousands};
 
-/// The number of threads in each group of rows.
+/// The number of threads, and the names of the three rows of the table for this number.
 const THREADS: [(usize, [&str; 3]); 4] = [
     (1, ["K gets/s, 1 thread", "reads a get, 1 thread", "CPU us a get, 1 thread"]),
     (8, ["K gets/s, 8 threads", "reads a get, 8 threads", "CPU us a get, 8 threads"]),
@@ -40,8 +40,8 @@ pub fn measure(ground: &mut Ground) -> Table {
     table
 }
 
-/// Measures uniform gets by a number of clients. The results fill three rows of the table: the rate, and the reads
-/// and the processor time of a get.
+/// Measures uniform gets by a number of clients. The results fill three rows of the table: the rate, the number of
+/// disk reads per get, and the processor time per get.
 pub fn uniform(
     ground: &Ground,
     peers: &mut [crate::peers::herd::Peer],
@@ -74,8 +74,8 @@ pub fn uniform(
     samples
 }
 
-/// Applies `figure` to each sample and puts the results into the row `names[at]`. If an engine failed in the first
-/// row, it failed in this row, too.
+/// Applies `figure` to each sample and puts the results into the row `names[at]`. If the row `names[0]` says that
+/// an engine failed, the row `names[at]` also says so.
 fn put(
     table: &mut Table,
     names: [&'static str; 3],
@@ -91,7 +91,8 @@ fn put(
     }
 }
 
-/// The rows of the table with their goals. Processor time is compared with the time of `disk`.
+/// The rows of the table with their goals. The processor time of a get is compared with the processor time of a
+/// read by the engine `disk`.
 pub fn table(engines: &[ColdEngine], disk: &'static str) -> Table {
     let mut table = Table::new(engines.iter().map(|engine| engine.name));
     let beside = |name, ratio| Goal { against: Against::Engine(name), ratio };
@@ -100,7 +101,7 @@ pub fn table(engines: &[ColdEngine], disk: &'static str) -> Table {
     for (_, names) in THREADS {
         let mut goals: Vec<Goal> =
             ["rocksdb 16K", "rocksdb parts 16K", "fjall"].into_iter().map(|name| beside(name, 0.95)).collect();
-        // In the next two goals, both engines have pages of 4 KiB.
+        // In the next two goals, Larch and the other engine have pages of 4 KiB.
         goals.extend([small("redb", 0.95), small("lmdb", 1.0)]);
         table.add(Row::new(names[0], "K/s", goals));
         let goals = vec![figure(1.02), Goal { against: Against::FigureOf("larch 16K, 16 MiB"), ratio: 1.05 }];

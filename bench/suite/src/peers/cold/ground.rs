@@ -14,8 +14,8 @@ use kit::Scratch;
 /// The most memory for a process and for what the system caches for it.
 const LIMIT_BYTES: u64 = 256 * MIB;
 
-/// A store with its settings. The size of its cache is subtracted from the process's memory to get the memory
-/// outside of the cache.
+/// A store with its settings. The memory outside of the cache is the process's memory minus the size of the
+/// store's cache.
 #[derive(Clone, Copy, Debug)]
 pub struct ColdEngine {
     /// The name of the engine in tables.
@@ -23,7 +23,7 @@ pub struct ColdEngine {
     pub scheme: &'static str,
     pub options: &'static str,
     pub cache_bytes: u64,
-    /// The engine whose database is read, for an engine that has no database of its own.
+    /// For a store that has no database of its own: the engine whose database the store reads.
     pub of: Option<&'static str>,
 }
 
@@ -69,7 +69,7 @@ impl ColdScale {
     }
 }
 
-/// Filled databases. They are removed when this value is dropped.
+/// Filled databases. The databases are removed when this value is dropped.
 pub struct Ground {
     pub scale: ColdScale,
     /// The engines that this binary has, and the stores that measure the disk alone.
@@ -140,7 +140,8 @@ impl Ground {
         self.engines.iter().find(|engine| engine.name == name).copied()
     }
 
-    /// The store that measures the disk alone: fio if it is installed, and otherwise the store `disk`.
+    /// The store that measures the disk alone. It is fio if fio is installed, and otherwise the store called
+    /// `disk`.
     pub fn disk(&self) -> ColdEngine {
         let disk = self.engine("fio 16K").or_else(|| self.engine("disk 16K"));
         disk.expect("the disk alone is always among the engines")
@@ -152,7 +153,7 @@ impl Ground {
         scheme.is_some_and(|scheme| scheme.options.iter().any(|(known, _)| *known == name))
     }
 
-    /// Adds a line to the text before the tables, unless it is there already.
+    /// Adds a line to the text that stands before the tables of the report, unless this text already has the line.
     pub fn note(&mut self, text: &str) {
         let line = format!("* {text}\n");
         if !self.head.contains(&line) {
@@ -161,8 +162,8 @@ impl Ground {
         }
     }
 
-    /// The target of `engine`, with the options in `more`, such as `&flights=8`. If an option comes twice, the
-    /// second one counts.
+    /// The target of `engine`, with the options in `more`, such as `&flights=8`. If `more` sets an option that
+    /// `engine` also sets, the value in `more` is used.
     fn target(&self, engine: &ColdEngine, more: &str) -> String {
         let directory = self.place.join(engine.of.unwrap_or(engine.name));
         let mut options: Vec<&str> = Vec::new();

@@ -1,5 +1,5 @@
 //! One thread scans the whole table, and nothing else is under way. The scan is compared with sequential reads of
-//! the disk alone. These have as many bytes under way as the scan reads ahead.
+//! the disk alone. These reads have as many bytes under way as the scan reads ahead.
 
 use super::MIB;
 use super::ground::{ColdEngine, Ground};
@@ -12,7 +12,7 @@ const DISK: &str = "fio";
 const RATE: &str = "read from disk";
 const ROWS: &str = "rows";
 
-/// A scan reads ahead at most the size of the cache divided by this number.
+/// The size of the cache divided by this number is the most that a scan reads ahead.
 const AHEAD_SHARE: u64 = 8;
 
 /// Measures the scan. Each process has the memory limit.

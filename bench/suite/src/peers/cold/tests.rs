@@ -5,7 +5,7 @@ use crate::peers::table::Table;
 /// Checks that every engine in a goal has a column, and that every row has a figure for Larch.
 fn check(table: &mut Table, engines: &[&str]) {
     assert_eq!(table.engines, engines);
-    // If every row has figures of all engines, each goal has both its sides.
+    // If every row has figures of all engines, every goal can be checked.
     for row in &mut table.rows {
         row.figures = vec![vec![1.0]; engines.len()];
     }

@@ -18,7 +18,7 @@ fn table(rows: Vec<Row>) -> Table {
 
 #[test]
 fn a_ratio_is_the_median_of_the_repeats_own_ratios() {
-    // In the second repeat, the machine was slow for both sides.
+    // In the second repeat, the machine was slow for both engines.
     let gets = row("get", &[(Against::Engine("rocksdb"), 3.0)], &[&[300.0, 30.0, 310.0], &[100.0, 10.0, 100.0], &[]]);
     let verdicts = table(vec![gets]).verdicts();
     assert_eq!(verdicts.len(), 1);

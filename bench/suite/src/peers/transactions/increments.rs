@@ -4,23 +4,24 @@
 //!
 //! On Larch, an increment calls `Database::transact`. RocksDB has no such function. On RocksDB, an increment is a
 //! loop of transactions with `get_for_update`. After a conflict, the loop waits as `transact` does. But only
-//! `transact` reserves the key after eight conflicts.
+//! `transact` reserves the key for the transaction after eight conflicts.
 
 use super::super::orders::{Deed, Order, Sample};
 use super::super::table::{Against, Goal, Row, Table};
 use super::{Ground, in_rounds};
 
-/// The number of counters. It is so small that two threads often meet at one counter.
+/// The number of counters. There are so few counters that two threads often meet at one counter.
 const COUNTERS: u64 = 1000;
 
-/// A number of threads with one distribution of counters. It fills a row with its rate, and other rows with its
-/// other measurements.
+/// A measurement with a number of threads and a distribution of counters. The rate of the measurement goes into
+/// the row `name`, and its other results go into the rows `more`.
 pub struct Task {
     name: &'static str,
     zipfian: bool,
     threads: usize,
-    /// The rows for the median time, the time of 99 %, the conflicts per commit, the conflicts that 99 % of
-    /// increments did not exceed, and the most conflicts of one increment.
+    /// The rows for the median time of an increment, for the time that 99 % of increments did not exceed, for the
+    /// conflicts per commit, for the conflicts that 99 % of increments did not exceed, and for the most conflicts
+    /// of one increment.
     more: Option<[&'static str; 5]>,
 }
 

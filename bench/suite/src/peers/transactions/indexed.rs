@@ -1,6 +1,6 @@
 //! Overwrites at a fixed rate in three phases: without a secondary index, while an index is built over all rows,
-//! and without an index again. The index is on the values that are written. Therefore each write that meets the
-//! index also changes it.
+//! and without an index again. The keys of the index are the values that the overwrites change. Therefore each
+//! overwrite also changes the index while the index exists.
 //!
 //! RocksDB has no secondary indexes.
 
@@ -10,10 +10,10 @@ use super::super::warm_up::warm_up;
 use super::super::{failed, thousands};
 use super::Ground;
 
-/// How many rows per second are written meanwhile.
+/// How many rows per second are overwritten in each phase.
 const PER_SECOND: f64 = 10_000.0;
 
-/// The table for the index has this many times as many rows as the other parts.
+/// The table for this part of the report has this many times as many rows as the tables for the other parts.
 pub const TIMES: u64 = 10;
 
 const LARCH: &str = "larch";

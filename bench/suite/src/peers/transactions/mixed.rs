@@ -1,8 +1,9 @@
 //! A get and a put of the same row, with and without a transaction. All rows are in the cache, and nothing is
 //! synced. The difference is the cost of the transaction.
 //!
-//! Larch's serializable transactions, which are the default, check what they read. RocksDB does so if
-//! `get_for_update` reads. Larch's snapshot isolation checks only writes, and RocksDB does the same if `get` reads.
+//! Larch's serializable transactions, which are the default, check what they read. RocksDB also checks what was
+//! read, if the row is read by `get_for_update`. Larch's snapshot isolation checks only writes, and RocksDB does
+//! the same if `get` reads.
 
 use super::super::orders::{Deed, Fill, Order, Sample, Way};
 use super::super::table::{Against, Goal, Row, Table};

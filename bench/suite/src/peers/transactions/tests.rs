@@ -8,8 +8,8 @@ fn table(rows: Vec<Row>) -> Table {
     table
 }
 
-/// Puts the figures of each engine into rows, and checks the results of the goals: the row of each goal, and
-/// whether the goal was reached.
+/// Puts the figures of each engine into the rows, and compares the results of the goals with `expected`. A result
+/// names the row of a goal and says whether the goal was reached.
 fn check(rows: Vec<Row>, figures: &[(&'static str, &[f64])], expected: &[(&str, bool)]) {
     let mut table = table(rows);
     for (name, of_engines) in figures {

@@ -38,7 +38,7 @@ fn made<R: Default>(count: u32, make: impl Fn(u32, &mut R)) -> Vec<R> {
     (1..=count).map(one).collect()
 }
 
-/// Makes the rows of all districts of each warehouse.
+/// For each of the two warehouses, makes the rows of all its districts.
 fn of_districts<R>(make: impl Fn(u32, u32) -> Vec<R>) -> [Arc<Vec<R>>; 2] {
     [1, 2].map(|warehouse| Arc::new((1..=DISTRICTS).flat_map(|district| make(warehouse, district)).collect()))
 }

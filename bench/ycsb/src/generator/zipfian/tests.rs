@@ -1,6 +1,7 @@
 use super::*;
 
-/// Adds the terms one by one. The rounding error does not grow with the number of terms (Kahan 1965).
+/// Adds the terms one by one. The method of Kahan (1965) keeps the rounding error small, however many terms are
+/// added.
 fn added(from: i64, to: i64) -> f64 {
     let (mut sum, mut lost) = (0.0_f64, 0.0_f64);
     for i in from..to {
