@@ -3,9 +3,9 @@
 //! would check.
 //!
 //! 1. All accounts together always hold the same amount. A reader must see this even while transfers are under way.
-//! 2. Each transfer writes a record with its number. After an acknowledged transfer, its record is there. After a
-//!    failed transfer, no record is there. After a transfer of unknown outcome, the record may be there. No record
-//!    has a number that no transfer had.
+//! 2. Each transfer writes a record with its number. The record of an acknowledged transfer must exist. A failed
+//!    transfer must have left no record. A transfer of unknown outcome may have left one. There must be no record
+//!    with a number that no transfer had.
 //! 3. Each account holds the amount that follows from the records.
 //! 4. Once a full disk has room again, transfers go on. The database need not be opened again. If the sync of a
 //!    transfer failed, the outcome of the transfer is unknown, and writes are refused until the database is opened
@@ -72,8 +72,8 @@ impl Disturbance {
     pub const ALL: [Self; 3] = [Self::Kill, Self::FullDisk, Self::FailedSync];
 }
 
-/// Makes a new bank and disturbs it `rounds` times. `program` makes the transfers in a process of its own, see
-/// [`serve`].
+/// Makes a new bank and disturbs it `rounds` times. If the process is to be killed, the transfers are made in
+/// another process, which runs `program` (see [`serve`]).
 ///
 /// # Panics
 ///

@@ -12,7 +12,8 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use std::path::Path;
 
-/// Runs the history of `seed`. Then, `flips` times, it copies the disk and flips one bit of a file in the copy.
+/// Runs the history of `seed`. Then copies its disk `flips` times, flips one bit of a file in each copy, and reads
+/// everything there.
 pub fn flip_bits(seed: u64, steps: usize, flips: usize) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut history = History::new(seed);
@@ -60,14 +61,14 @@ fn read_everything(history: &History, disk: Arc<SimDisk>, flipped: &str) {
     assert!(!is_live(flipped) || !problems.is_empty(), "a check finds any flipped bit of an SST");
 }
 
-/// All rows must be right until an error comes. The table is read from both ends, by one key and by several keys,
-/// as whole values and in each part.
+/// Reads a table in many ways: from both ends, by one key and by several keys, as whole values and in each part.
+/// Until a read returns an error, all its rows must be right.
 fn read_table(history: &History, db: &Database, name: &str, at: Version) -> Result<(), Error> {
     let table = db.existing_table(name)?.unwrap_or_else(|| panic!("the table {name:?} is lost"));
     let rows: Vec<(&[u8], &[u8])> = history.model().rows(name, at).collect();
     let wanted = Wanted::each(table.options().groups.len());
     let outcomes = wanted.into_iter().map(|wanted| read_rows(&Reader::new(&table, None, wanted), &rows));
-    // All reads are made, even if the first one fails.
+    // Even if a read returns an error, the other reads are still made.
     outcomes.fold(Ok(()), Result::and)
 }
 

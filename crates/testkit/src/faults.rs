@@ -10,7 +10,8 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use std::io::ErrorKind;
 
-/// How many more crashes follow the first one. They happen at a sync of the recovery or soon after it.
+/// How many more crashes follow the first one. Each of them happens at a sync of the recovery from the previous
+/// crash, or soon after that recovery.
 const MORE_CRASHES: usize = 4;
 
 /// What was compared after crashes.
@@ -18,13 +19,13 @@ const MORE_CRASHES: usize = 4;
 pub struct Crashes {
     /// Recoveries after a crash.
     pub recoveries: u64,
-    /// How many recoveries found rows in several parts, and compared each part of these rows.
+    /// How many recoveries found rows with values in several parts. Each part of such a row was compared.
     pub in_parts: u64,
 }
 
-/// Runs the history of `seed` once to the end. Then runs it `samples` times up to a crash at one of its syncs. If
-/// the history has no more than `samples` syncs, it crashes once at each of them. After the crash, the history goes
-/// on and crashes again, several times.
+/// Runs the history of `seed` once to the end to count its syncs. Then runs it again `samples` times, each time up
+/// to a crash at another of these syncs. If there are no more than `samples` syncs, it crashes once at each of
+/// them. After each such crash, the history goes on and crashes several more times.
 pub fn crash_at_syncs(seed: u64, steps: usize, samples: usize) -> Crashes {
     let mut crashes = Crashes::default();
     let syncs = whole_run(seed, steps).disk().sync_count();
@@ -51,8 +52,8 @@ pub fn crash_at_syncs(seed: u64, steps: usize, samples: usize) -> Crashes {
     crashes
 }
 
-/// Runs the history of `seed` with one failing operation, `samples` times. If the history has no more than
-/// `samples` operations, each operation fails once.
+/// Runs the history of `seed` `samples` times. In each run, another operation of the disk fails. If the history
+/// has no more than `samples` operations, each of them fails once.
 pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
     let operations = whole_run(seed, steps).disk().operation_count();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -71,7 +72,8 @@ pub fn fail_operations(seed: u64, steps: usize, samples: usize) {
         if history.is_open() && is_final(&error) {
             history.expect_writes_stopped();
         } else if history.is_open() {
-            // The failed operation had no effect, and more work is possible after it.
+            // The failed operation had no effect or all of its effect. In both cases, the history must be able to
+            // go on.
             let outcome = history.resume().and_then(|()| history.go_on(steps / 8));
             expect_to_go_on(outcome);
         }
@@ -120,8 +122,8 @@ pub fn crash_in_recoveries(seed: u64, steps: usize, samples: usize) -> u64 {
     chosen.len() as u64
 }
 
-/// How many faults, one after the other, a history meets in [`fail_recoveries`]. The recovery after them has no
-/// fault.
+/// How many faults a history meets one after the other in [`fail_recoveries`]. The recovery from the last of them
+/// meets no fault.
 pub const NESTED_FAULTS: usize = 4;
 
 /// Runs the history of `seed` until it meets a fault. A second fault hits the recovery from the first fault, a
@@ -154,7 +156,7 @@ pub fn fail_recoveries(seed: u64, steps: usize, samples: usize) {
     }
 }
 
-/// Arms a random fault, which the disk meets soon. Returns whether the machine counts as crashed after this fault.
+/// Makes the disk fail soon, in a random way. Returns whether the fault is a crash of the machine.
 pub(crate) fn arm(rng: &mut Xoshiro256PlusPlus, disk: &SimDisk) -> bool {
     // A recovery takes a few dozen operations.
     let soon = rng.random_range(1..60);
@@ -233,9 +235,9 @@ pub(crate) fn is_final(error: &Error) -> bool {
     matches!(error, Error::WritesStopped(_) | Error::OutcomeUnknown { .. })
 }
 
-/// Checks the answer of an open database once a fault has passed. The database may answer without an error. It may
-/// refuse writes until it is opened again. Or writes may wait for background work, which is tried again some time
-/// later.
+/// Checks the answer of an open database once a fault has passed. Three answers are allowed. The call may succeed.
+/// The database may refuse writes until it is opened again. Or there may be no room for writes until background
+/// work has been tried again.
 pub(crate) fn expect_to_go_on(outcome: Result<()>) {
     match outcome {
         Err(error) if !is_final(&error) && !matches!(error, Error::Full { .. }) => {

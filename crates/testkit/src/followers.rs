@@ -1,5 +1,5 @@
-//! A history whose database has followers. Now and then, a follower fails when it looks at the disk. Meanwhile the
-//! writer meets a full disk, fails, opens the database again, and crashes.
+//! A history whose database has followers. Now and then, a follower meets an error when it looks at the disk. The
+//! writer meets full disks and other errors, crashes, and opens the database again.
 //!
 //! The promises hold whichever errors occur. A follower shows all commits up to some version and no later commit.
 //! This version never decreases. A snapshot always shows what it showed at first. Once the errors have passed, the
@@ -23,9 +23,9 @@ const FOLLOWERS: usize = 3;
 pub struct Followed {
     /// How often the state of a follower was compared with the model.
     pub states: u64,
-    /// Calls on followers that ended with an error.
+    /// How many calls on followers returned an error.
     pub errors: u64,
-    /// Steps of the writer that ended with an error.
+    /// How many steps of the writer returned an error.
     pub failed_steps: u64,
 }
 
@@ -37,7 +37,7 @@ struct Follower {
     kept: Option<(Snapshot, Rows)>,
 }
 
-/// For each table that can be compared, its rows.
+/// The rows of each table that can be compared with the model, by the name of the table.
 type Rows = BTreeMap<String, Vec<(Vec<u8>, Vec<Vec<u8>>)>>;
 
 /// The history, and what is known about it in addition to its model.
@@ -45,7 +45,7 @@ struct World {
     rng: Xoshiro256PlusPlus,
     history: History,
     /// For each table name, the version at which a table of this name was last created or dropped. Such a change
-    /// does not count as a commit. So it is not known whether a follower already shows the change at this version.
+    /// has no version of its own. So a follower that shows this version may or may not show the change.
     changed: BTreeMap<String, Version>,
     followers: Vec<Follower>,
     counts: Followed,
@@ -97,7 +97,7 @@ impl World {
         self.note_tables(&before);
     }
 
-    /// The followers that run on the machine end when it crashes.
+    /// The machine crashes. The followers that run on it end with it.
     fn crash(&mut self) {
         self.followers.clear();
         self.history.restart();
@@ -156,7 +156,7 @@ impl World {
         assert!(!matches!(error, Error::FellBehind { .. }), "nothing was lost: {error}");
     }
 
-    /// Compares what a follower shows with the model.
+    /// Compares the model with what a follower shows.
     fn compare(&mut self, at: usize) {
         let keeps = self.rng.random_range(0..4);
         let Follower { db, newest, kept, .. } = &mut self.followers[at];

@@ -1,7 +1,7 @@
-//! Many futures at once. Their reads are held back and end in any order. Some futures are polled whenever they are
-//! woken, some are not polled any more, and some are dropped. At the same time, threads read, and some reads fail.
-//! Every result is compared with the model. Once no read fails any more, every polled future and every waiting
-//! thread must end, whatever the other futures do.
+//! Many futures read at the same time. The reads of the disk that they start are held back and end in any order.
+//! Some futures are polled whenever they are woken, some are not polled any more, and some are dropped. At the
+//! same time, threads read, and some reads fail. Every result is compared with the model. Once no read fails any
+//! more, every polled future and every waiting thread must end, whatever the other futures do.
 //!
 //! Wakers are called on several threads, and futures are polled on several threads, but only one thread acts at a
 //! time. So the seed decides everything.
@@ -41,12 +41,12 @@ pub struct Met {
     pub failed: u64,
     /// Futures that were dropped before their end.
     pub dropped: u64,
-    /// How often a future queued for memory while another future was left unpolled.
+    /// How often a future had to wait for memory while another future was left unpolled.
     pub queued: u64,
 }
 
-/// Reads what `history` has written. The history must be open. The reads are futures, and in `steps` steps they are
-/// begun, polled, left unpolled and dropped.
+/// Reads what `history` has written. The history must be open. All reads are futures. In each of `steps` steps,
+/// one of them is begun, polled, left unpolled or dropped.
 pub fn read_by_futures(seed: u64, steps: usize, mut history: History) -> Met {
     history.close().expect("the disk does not fail");
     if history.model().tables().is_empty() {
@@ -85,7 +85,7 @@ type Read = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
 struct Task {
     future: Read,
     woken: Arc<Woken>,
-    /// Whether the future is never polled again, even if it is woken.
+    /// Whether the future is left unpolled from now on, even if it is woken.
     is_left: bool,
 }
 
@@ -211,7 +211,7 @@ impl Crowd {
         (Reader::new(&table, Some(&self.snapshot), wanted), name)
     }
 
-    /// Polls one woken future that is not left unpolled.
+    /// Polls one of the futures that were woken and are not left unpolled.
     fn poll_one(&mut self) {
         let is_woken = |task: &Task| !task.is_left && task.woken.0.load(Ordering::Relaxed);
         let woken: Vec<usize> = (0..self.tasks.len()).filter(|&i| is_woken(&self.tasks[i])).collect();

@@ -2,8 +2,8 @@
 //! and cursors, snapshots, flushes, compactions, imports, ingested files, creating and dropping tables, closing and
 //! opening. Everything that is read is compared with the model.
 //!
-//! A wrong answer is a panic. If the disk returns an error, the history returns it, and the caller goes on with
-//! [`History::recover`]. One seed decides everything.
+//! A wrong answer is a panic. If the disk returns an error, the call on the history returns it, and the caller
+//! goes on with [`History::recover`]. One seed decides everything.
 
 pub mod moves;
 pub mod reader;
@@ -39,7 +39,8 @@ pub type OwnedRow = (Vec<u8>, Vec<u8>);
 pub struct History {
     rng: Xoshiro256PlusPlus,
     disk: Arc<SimDisk>,
-    /// Whether a read is held back until a thread waits. Held-back reads end in any order.
+    /// Whether each read of the disk is held back until a thread waits for it. Reads that are held back end in any
+    /// order.
     holds_reads: bool,
     options: TinyOptions,
     model: Model,
@@ -67,7 +68,7 @@ pub struct History {
 /// An open database, and the objects that keep it open. The fields are dropped in this order.
 #[derive(Debug)]
 struct Open {
-    /// Commits that a later step may still wait for, by their versions.
+    /// Submitted commits. A later step may still wait until one of them is durable.
     commits: Vec<Commit>,
     iterators: Vec<OpenRange>,
     cursors: Vec<OpenCursor>,
@@ -118,8 +119,8 @@ impl History {
         }
     }
 
-    /// The same history on a machine that holds reads back until a thread waits for a read. Then the reads end in
-    /// an order that the seed decides.
+    /// The same history on a machine that holds reads of the disk back until a thread waits for one. Then the
+    /// reads end in an order that the seed decides.
     pub fn holding_reads(self) -> Self {
         Self { holds_reads: true, ..self }
     }
@@ -168,8 +169,8 @@ impl History {
         Ok(())
     }
 
-    /// Notes which commits are durable, as the database says. They must survive a crash. A commit that was durable
-    /// once must stay durable.
+    /// Asks the database which commits are durable, and notes that these must survive a crash. A commit that the
+    /// database has once called durable must stay durable.
     fn see_what_is_durable(&mut self) {
         let Open { db, commits, .. } = self.opened();
         let durable = db.durable_version();
@@ -186,7 +187,7 @@ impl History {
         self.open = None;
     }
 
-    /// Crashes the machine and starts it again. Some of the bytes that were not synced are still there.
+    /// Crashes the machine and starts it again. Some of the bytes that were not synced may have survived.
     pub fn restart(&mut self) {
         self.open = None;
         match self.rng.random_range(0..6) {
@@ -208,8 +209,7 @@ impl History {
         assert!(matches!(outcome, Err(Error::WritesStopped(_))), "a sync after a failed write: {outcome:?}");
     }
 
-    /// How many rows with values in several parts were compared so far. If a row was compared several times, it
-    /// counts each time.
+    /// How often a row with its value in several parts was compared so far.
     pub fn compared_in_parts(&self) -> u64 {
         self.compared_in_parts
     }
@@ -219,7 +219,7 @@ impl History {
         &self.opened().db
     }
 
-    /// The snapshots at which the history may read. It also reads the present state.
+    /// The snapshots at which the history may read. In addition, it may read the present state.
     pub fn snapshots(&self) -> &[Snapshot] {
         &self.opened().snapshots
     }
@@ -242,7 +242,7 @@ impl History {
         Ok(())
     }
 
-    /// Whether all acknowledged commits are in files.
+    /// Whether all acknowledged commits are in SSTs.
     pub fn is_in_files(&self) -> bool {
         self.flushed == self.acknowledged
     }
@@ -295,7 +295,7 @@ impl History {
         self.compare()
     }
 
-    /// Makes the model forget the commits that the database does not hold. None of these may have been
+    /// Makes the model forget the commits that the database has lost. None of the lost commits may have been
     /// acknowledged. Finds out how a failed change of tables ended. Returns the newest commit.
     fn agree(&mut self, db: &Database) -> Result<Version> {
         let (there, must_survive, newest) = (db.version(), self.acknowledged, self.model.newest());
@@ -328,12 +328,13 @@ impl History {
 
     /// Checks that the database knows all files on the disk.
     fn expect_no_orphans(&mut self) -> Result<()> {
-        // Listing the directory is an operation of the disk, too. The test may have asked this operation to fail.
+        // Listing the directory is an operation of the disk, and the test may have made just this operation fail.
         let Ok(entries) = self.disk.list(Path::new(DIRECTORY)) else { return Ok(()) };
         let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
         let files = names.iter().filter(|name| name.ends_with(".sst")).count() as u64;
         let metrics = self.opened().db.metrics();
-        // Files that could not be removed, and files that a follower reads, are removed later.
+        // The directory may have more files than the database uses: files that could not be removed yet, and files
+        // that a follower still reads.
         let known = metrics.files..=metrics.files + metrics.leftover_files + metrics.held_files;
         assert!(known.contains(&files), "{files} files on the disk and {known:?} known, of {names:?}");
         Ok(())
@@ -389,8 +390,9 @@ impl History {
         self.expect_tables(&db, at, "opened read-only")
     }
 
-    /// Copies the database, as a checkpoint or through a backup. It copies either the open database, or a second
-    /// instance that it opens read-only. The copy must have all commits, and must be a sound database.
+    /// Copies the database by a checkpoint or through a backup. The copy is made either by the open database, or
+    /// by a second instance that this function opens read-only. The copy must have all commits, and must be a
+    /// sound database.
     fn copy(&mut self) -> Result<()> {
         self.copies += 1;
         let (machine, copy) = (self.machine(), format!("copy {}", self.copies));

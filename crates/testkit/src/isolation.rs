@@ -1,28 +1,30 @@
 //! Finds anomalies in what concurrent transactions saw. The input is a history of transactions: their reads, their
 //! writes, their outcomes and the versions of their commits. The output is the list of anomalies. An *anomaly* is
-//! something that concurrent transactions saw although their isolation does not allow it. A value in a history is a
-//! *mark*, a number that stands for the value and identifies its writer.
+//! something that concurrent transactions saw although their isolation does not allow it. In a history, a value is
+//! only a number, its *mark*, which identifies the writer of the value.
 //!
 //! The checker knows no engine, and no rule by which an engine decides which transactions may commit. It looks at
 //! three things:
 //!
-//! 1. A read must show what the transaction's snapshot holds, with the transaction's own writes on top of it. This
-//!    holds for values and for absent keys. A range must have exactly the right rows: none may be missing, and none
-//!    may be too many. The reads of transactions that did not commit are checked, too.
-//! 2. The committed transactions and their dependencies form a graph. For each key, the engine gives the order of
-//!    its versions. So every edge is known. *ww* leads from the writer of a version to the writer of the next
-//!    version. *wr* leads from the writer of a version to a transaction that read it. *rw* leads from a transaction
-//!    that read a version to the writer of the next version. *rt* (real time) leads from an acknowledged
-//!    transaction to a transaction that began later. A range counts as a read of every key in it that the history
-//!    knows, including absent keys. So the *rw* edges of a range find phantoms.
+//! 1. A read must show what the transaction's snapshot holds, unless the transaction itself has written the key
+//!    before. This rule is checked for values and for absent keys. A range must have exactly the right rows: none
+//!    may be missing, and none may be too many. The reads of transactions that did not commit are checked, too.
+//! 2. The committed transactions and their dependencies form a graph. The engine gives the order in which each key
+//!    got its versions, so every edge of the graph is known. There are four kinds of edges. A *ww* edge leads from
+//!    the writer of a version to the writer of the key's next version. A *wr* edge leads from the writer of a
+//!    version to a transaction that read it. An *rw* edge leads from a transaction that read a version to the
+//!    writer of the key's next version. An *rt* edge (real time) leads from an acknowledged transaction to a
+//!    transaction that began later. A range counts as a read of every key in it that the history knows, including
+//!    absent keys. So the *rw* edges of a range find phantoms.
 //! 3. No two overlapping transactions that asked for [`Isolation::Snapshot`] wrote the same key.
 //!
-//! The levels that the transactions asked for decide which cycles of the graph are anomalies. Under serializability
-//! every cycle is an anomaly. Under snapshot isolation, a cycle is allowed if a transaction in it is a *pivot*: one
-//! *rw* edge leads to it, and another *rw* edge leads away from it. If the transactions asked for different levels,
-//! a cycle is allowed if it has a pivot that asked for snapshot isolation. Real time counts as a dependency at both
-//! levels. So, at the first level, the checker tests strict serializability. At the second level, it tests snapshot
-//! isolation where a snapshot has every commit that was acknowledged before it.
+//! Each transaction asks for an isolation level. These levels decide which cycles of the graph are anomalies. Under
+//! serializability every cycle is an anomaly. Under snapshot isolation, a cycle is allowed if it has a *pivot*. This
+//! is a transaction in the cycle that is reached by one *rw* edge and left by another *rw* edge. If the transactions
+//! asked for different levels, a cycle is allowed if it has a pivot that asked for snapshot isolation. Real time
+//! counts as a dependency at both levels. So for serializable transactions, the checker tests strict
+//! serializability. For snapshot isolation, it tests that a snapshot has every commit that was acknowledged before
+//! the snapshot was taken.
 //!
 //! Names and definitions are from these:
 //!
@@ -35,9 +37,9 @@
 //! * Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", VLDB 2020: unique
 //!   values that name their writer, G-nonadjacent, cycles with real time.
 //!
-//! A range erase counts as a write of the keys that it changes. If a key has no value before an erase, it looks the
-//! same after it. So, if a transaction read that the key has no value, it comes before the transaction that next
-//! gives the key a value. It need not come before the erase.
+//! A range erase counts as a write of the keys that it changes. If a key has no value, an erase changes nothing
+//! for its readers. So a transaction that read that the key has no value must come before the next transaction
+//! that gives the key a value. It need not come before a transaction that only erases the key again.
 //!
 //! The cost is linear in three numbers: operations, rows that ranges gave, and known keys within these ranges. In
 //! addition, the transactions are sorted by version, and keys are found by binary search. A history should have few
@@ -78,7 +80,7 @@ use keys::Keys;
 use order::Order;
 use transaction::{Isolation, Transaction};
 
-/// Returns the anomalies of a history. Each transaction is judged by the level that it asked for itself. A
+/// Returns the anomalies of a history. Each transaction is judged by the isolation level that it asked for. A
 /// transaction of unknown outcome counts as not committed.
 pub fn check(history: &[Transaction]) -> Vec<Anomaly> {
     check_levels(history, &|transaction| transaction.isolation)

@@ -42,7 +42,7 @@ pub struct Heard {
 /// An open bank with its clients.
 pub struct Office {
     ledger: Ledger,
-    /// The durability of all transfers. If it is `None`, each transfer chooses one of the two durabilities.
+    /// The durability of all transfers. `None` if each transfer chooses one of the two durabilities at random.
     durability: Option<Durability>,
     is_closed: AtomicBool,
     /// Number of the next transfer.
@@ -55,8 +55,8 @@ pub struct Office {
 }
 
 impl Office {
-    /// A bank whose transfers get the numbers from `first` on. `acknowledge` is called with the number of each
-    /// acknowledged transfer.
+    /// A bank over the tables of `ledger`. The first transfer gets the number `first`, the next one the next
+    /// number, and so on. `acknowledge` is called with the number of each acknowledged transfer.
     pub fn new(
         ledger: Ledger,
         durability: Option<Durability>,
@@ -197,7 +197,7 @@ impl Drop for CloseOnPanic<'_> {
     }
 }
 
-/// Compares the accounts and records of the bank with what its clients have heard.
+/// Compares the accounts and records of the bank with the outcomes that its clients were told.
 ///
 /// # Panics
 ///

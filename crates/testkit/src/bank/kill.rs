@@ -21,7 +21,7 @@ use std::sync::Mutex;
 /// The most acknowledgements before a kill.
 const MOST_ACKNOWLEDGED: u64 = 1500;
 
-/// The numbers of a round's transfers begin at this number times the number of the round.
+/// The transfers of round `n` get the numbers from `n * ROUND` on.
 const ROUND: Number = 1 << 32;
 
 /// Makes transfers in this process until the process is killed.
@@ -55,8 +55,8 @@ pub fn kill(clients: Clients, rounds: u64, seed: u64, program: &Path) -> Summary
         let found: BTreeSet<Number> = ledger.audit().expect("the disk works").into_iter().collect();
         let lost: Vec<_> = acknowledged.iter().chain(&unheard).filter(|number| !found.contains(number)).collect();
         assert!(lost.is_empty(), "{lost:?} are lost in round {round}, of {} acknowledged", acknowledged.len());
-        // A transfer of this round may have taken place without an acknowledgement. If its record is there now, it
-        // must stay.
+        // A transfer of this round may have taken place without an acknowledgement. If the record of such a
+        // transfer exists now, it must still exist in all later rounds.
         unheard.extend(found.iter().filter(|number| **number >= round * ROUND && !acknowledged.contains(number)));
         let others = found.iter().filter(|number| !acknowledged.contains(number) && !unheard.contains(number)).count();
         assert_eq!(others, 0, "transfers appear that were not there before round {round}");
@@ -65,7 +65,7 @@ pub fn kill(clients: Clients, rounds: u64, seed: u64, program: &Path) -> Summary
     Summary { rounds, acknowledged, unheard, ..Summary::default() }
 }
 
-/// Starts the process, kills it, and returns the transfers that it acknowledged before.
+/// Starts the process, kills it, and returns the transfers that it acknowledged before it was killed.
 fn serve_and_kill(
     program: &Path,
     directory: &Path,

@@ -43,7 +43,8 @@ impl Transfer {
         }
     }
 
-    /// Moves `most`, or what the account holds if that is less.
+    /// Moves the amount `most` from one account to the other. If the first account holds less, all that it holds
+    /// is moved.
     fn write(&self, ledger: &Ledger, tx: &mut Transaction, from: u64, to: u64) -> Result<()> {
         let amount = if self.from == self.to { 0 } else { self.most.min(from) };
         if amount > 0 {
@@ -128,8 +129,8 @@ impl Ledger {
     /// Panics if an account does not hold the amount that follows from the records.
     pub fn audit(&self) -> Result<Vec<Number>> {
         let tx = self.db.begin()?;
-        // The records are not in the order of their commits. So the amount of an account may be below zero while
-        // the records are added up.
+        // The records are read in the order of their numbers, and not of their commits. So the computed amount of
+        // an account may be below zero until all records are added up.
         let mut expected: BTreeMap<u32, i64> = (0..ACCOUNTS).map(|account| (account, FIRST_AMOUNT as i64)).collect();
         let mut numbers = Vec::new();
         for record in tx.iter(&self.records) {
@@ -167,8 +168,8 @@ impl Ledger {
             total += amount(Some(&row?.1[..]));
         }
         assert_eq!(total, FIRST_AMOUNT * u64::from(ACCOUNTS), "what all accounts hold together");
-        // A commit would promise that everything it has read is durable. After a failed sync, reads still work, but
-        // it is not known whether what they read is durable.
+        // A commit of this transaction would promise that everything it has read is durable. After a failed sync,
+        // reads still work, but nobody knows whether the rows that they read are durable.
         tx.rollback();
         Ok(())
     }

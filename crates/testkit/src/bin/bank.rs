@@ -17,7 +17,7 @@ cargo x bank [--rounds N] [--seed N]
 struct Arguments {
     rounds: u64,
     seed: u64,
-    /// The directory, the clients and the round of the bank that this process serves with `--serve`.
+    /// With `--serve`: the directory of the bank, its clients and the number of the round.
     serve: Option<PathBuf>,
     clients: Clients,
     round: u64,

@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         eprint!("{USAGE}");
         return ExitCode::from(2);
     };
-    // The panic has already said what is wrong and how to run the seed again.
+    // If a seed fails, its panic has already printed what is wrong and how to run this seed again.
     let has_passed = match arguments.transactions {
         Some(transactions) => play(arguments.seed, transactions, arguments.threads),
         None => run(&arguments),

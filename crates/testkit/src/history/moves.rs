@@ -1,5 +1,5 @@
-//! Moves of a cursor. They are made over a table, and in the same way over the rows of a model. This module does
-//! not know when the moves are made.
+//! Moves of a cursor. Each move is made on a cursor over a table, and in the same way on a place in the rows of a
+//! model. This module does not know when the moves are made.
 
 use super::reader::{AnyCursor, Reader};
 use crate::model::KeyRange;
@@ -73,8 +73,8 @@ impl Move {
         }
     }
 
-    /// The place in `rows` to which this move leads from `place`. Place 0 is before the first row, and place 1 is
-    /// the first row.
+    /// The place in `rows` to which this move leads from `place`. Place 0 is before the first row, place 1 is the
+    /// first row, and so on.
     fn in_rows(&self, rows: &[SeenRow], place: usize) -> usize {
         match self {
             Self::Seek(key) => 1 + rows.partition_point(|(row, _)| row < key),
@@ -135,7 +135,7 @@ impl Moved {
         Ok(())
     }
 
-    /// The same as [`Moved::go`], but no thread waits.
+    /// The same as [`Moved::go`], but as a future, so no thread waits.
     pub async fn go_async(&mut self, to: &Move) -> Result<()> {
         let is_at_row = match &mut self.cursor {
             AnyCursor::Whole(cursor) => to.go_async(cursor).await?,

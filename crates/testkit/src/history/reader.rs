@@ -1,5 +1,5 @@
-//! Readers of a table. They read whole values or some of their parts, at the newest version or at a snapshot. All
-//! readers return rows in the same form, so that the rows can be compared.
+//! Readers of a table. A reader reads whole values or some parts of the values, at the newest version or at a
+//! snapshot. All readers return rows in the same form, so that the rows can be compared.
 
 use super::rows::parts;
 use crate::model::KeyRange;
@@ -19,12 +19,12 @@ pub enum Wanted {
 }
 
 impl Wanted {
-    /// Everything that a table of `groups` groups has.
+    /// All parts of the rows of a table with `groups` column groups.
     pub fn everything(groups: usize) -> Self {
         if groups < 2 { Self::Whole } else { Self::Parts((0..groups).collect()) }
     }
 
-    /// Everything, then each group by itself, and at last no group, which means keys only.
+    /// First all parts, then each group alone, and at last no group, so that only keys are read.
     pub fn each(groups: usize) -> Vec<Self> {
         let mut each = vec![Self::everything(groups)];
         if groups > 1 {
@@ -149,7 +149,7 @@ impl Reader {
         }
     }
 
-    /// The same as [`Reader::get`], but no thread waits.
+    /// The same as [`Reader::get`], but as a future, so no thread waits.
     pub async fn get_async(&self, key: &[u8]) -> Result<Option<Seen>> {
         match (&self.selection, &self.snapshot) {
             (Some(selection), _) => Ok(selection.get_async(key).await?.map(Seen::Parts)),
@@ -158,7 +158,7 @@ impl Reader {
         }
     }
 
-    /// The same as [`Reader::multi_get`], but no thread waits.
+    /// The same as [`Reader::multi_get`], but as a future, so no thread waits.
     pub async fn multi_get_async(&self, keys: &[Vec<u8>]) -> Result<Vec<Option<Seen>>> {
         let whole = |rows: Vec<Option<Value>>| rows.into_iter().map(|row| row.map(Seen::Whole)).collect();
         match (&self.selection, &self.snapshot) {
@@ -261,7 +261,7 @@ pub enum AnyCursor {
     Parts(PartCursor),
 }
 
-/// The same as [`Rows`], but no thread waits.
+/// The same as [`Rows`], but as a future, so no thread waits.
 #[derive(Debug)]
 pub enum Scanned {
     /// With their values.

@@ -44,7 +44,7 @@ pub fn batch_insert(batch: &mut Batch, table: &Table, key: &[u8], value: &[u8]) 
     }
 }
 
-/// The same as [`insert`], but into an import to `table`.
+/// Like [`insert`], but adds the row to an import into `table`.
 pub fn import_add(import: &mut Import, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
     match groups(table) {
         Some(groups) => import.add_parts(key, &parts(value, groups)),
@@ -52,7 +52,7 @@ pub fn import_add(import: &mut Import, table: &Table, key: &[u8], value: &[u8]) 
     }
 }
 
-/// The same as [`insert`], but into files for a table of `groups` column groups.
+/// Like [`insert`], but adds the row to files that are built for a table of `groups` column groups.
 pub fn build_add(files: &mut FileBuilder, groups: usize, key: &[u8], value: &[u8]) -> Result<()> {
     match groups {
         0 => files.add(key, value),
@@ -62,8 +62,8 @@ pub fn build_add(files: &mut FileBuilder, groups: usize, key: &[u8], value: &[u8
 
 impl History {
     /// Draws a key. Mostly it is one of a few dozen short keys. Sometimes it is a key that differs from its
-    /// neighbours only after byte 64, where bounds are cut. Sometimes it is a long key, or a key whose bytes sort
-    /// before or after most others.
+    /// neighbours only after its first 64 bytes, which is where the bounds of files are cut. Sometimes it is a
+    /// long key, or a key whose bytes sort before or after most others.
     pub fn key(&mut self) -> Vec<u8> {
         let rng = &mut self.rng;
         match rng.random_range(0..100) {
@@ -85,8 +85,8 @@ impl History {
         }
     }
 
-    /// A value that no other row has, unless it is empty. The value has a few bytes, or more, or the maximal
-    /// length.
+    /// A value that no other row has, unless it is empty. Its length is a few bytes, or more, or the greatest
+    /// length that a value may have.
     pub(super) fn value(&mut self) -> Vec<u8> {
         self.values += 1;
         let most = (self.options.write_buffer_bytes / 4) as usize;

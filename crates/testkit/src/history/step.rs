@@ -17,7 +17,7 @@ use std::task::{Context, Poll, Waker};
 
 const TABLES: [&str; 4] = ["apples", "beans", "cherries", "dates"];
 
-/// The most bytes that an op takes in memory in addition to its key and value.
+/// The most bytes of memory that a write of one row takes in addition to its key and value.
 const OP_BYTES: usize = 160;
 
 impl History {
@@ -70,7 +70,7 @@ impl History {
         }
     }
 
-    /// Updates the promises of the database after it has acknowledged a commit.
+    /// Notes what the database has promised by acknowledging the newest commit.
     fn acknowledge(&mut self, durability: Durability) {
         self.acknowledged = self.model.newest();
         if durability == Durability::Synced {
@@ -251,7 +251,7 @@ impl History {
                 Ok(())
             }
             4 => {
-                // The rows are borrowed, and their parts are not always loaded.
+                // Here the rows are borrowed from the range, and their parts are loaded only sometimes.
                 let mut range = range();
                 let mut expected = expected();
                 while let Some(row) = range.next_row()? {
@@ -395,8 +395,8 @@ impl History {
         Ok(())
     }
 
-    /// Imports rows. They come in order, or they come in no order and some rows come twice. The import may be given
-    /// up before it ends.
+    /// Imports rows. Either all rows come in order, or they come in any order and some of them twice. The import
+    /// may be given up before its end.
     fn import(&mut self) -> Result<()> {
         let name = self.table();
         let count = self.rng.random_range(0..150);
@@ -552,8 +552,8 @@ impl History {
         Ok(())
     }
 
-    /// Changes the index, compression and filters of a table, whatever files the table has. After a crash, either
-    /// all of these settings are changed or none.
+    /// Changes the index, the compression and the filters of a table by one call. If the machine crashes, either
+    /// all of these settings have changed or none of them.
     pub fn alter_table(&mut self) -> Result<()> {
         if self.opened().tables.is_empty() {
             return Ok(());
@@ -582,7 +582,8 @@ impl History {
         self.recover()
     }
 
-    /// Checks that the database refuses what is not allowed, and that the refused call has no effect.
+    /// Makes calls that are not allowed, such as a value that is too long. The database must refuse them, and they
+    /// must have no effect.
     fn refuse(&mut self) -> Result<()> {
         let name = self.table();
         let too_long = vec![b'v'; (self.options.write_buffer_bytes / 4) as usize + 1];

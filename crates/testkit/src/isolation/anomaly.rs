@@ -7,7 +7,8 @@ use std::fmt;
 /// The kind of an anomaly. For anomalies that are cycles, the name by Adya or Elle stands in parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A transaction saw a value whose writer did not commit, or took the value back before its commit (G1a).
+    /// A transaction saw a value whose writer did not commit, or whose writer rolled this write back to a
+    /// savepoint before it committed (G1a).
     AbortedRead,
     /// A transaction saw a value that its writer replaced before the commit (G1b).
     IntermediateRead,
@@ -21,7 +22,8 @@ pub enum Kind {
     UnwrittenValue,
     /// The rows of a range were not in order, or some of them do not belong to the range.
     BrokenRange,
-    /// A commit has no place in the order of versions, or a place before the transaction's own snapshot.
+    /// The version of a commit is missing, or belongs to another commit, too, or is not newer than the
+    /// transaction's own snapshot.
     CommitOrder,
     /// Under snapshot isolation, two transactions that overlap wrote the same key.
     OverlappingWrites,
@@ -29,14 +31,14 @@ pub enum Kind {
     DirtyWrite,
     /// Each transaction of the cycle sees or overwrites what the previous transaction in the cycle wrote (G1c).
     CircularInformation,
-    /// A transaction read a key, another transaction wrote the key, and then the first transaction overwrote that
-    /// value (G-single).
+    /// A transaction read a key, another transaction then wrote the key, and the first transaction overwrote this
+    /// new value without having seen it (G-single).
     LostUpdate,
     /// A transaction saw a part of what another transaction wrote, but not all of it (G-single).
     ReadSkew,
     /// Readers see independent writes in different orders (G-nonadjacent).
     LongFork,
-    /// Each of the transactions read something that another one of them then overwrote (G2-item).
+    /// Each transaction of the cycle read something that the next one in the cycle then overwrote (G2-item).
     WriteSkew,
     /// The same as write skew, but with rows that came into a range or went out of it (G2).
     Phantom,

@@ -1,18 +1,19 @@
 //! Finds the cycles of dependencies that are anomalies. The time is linear in the size of the graph. For each knot
 //! of connected cycles, it finds a shortest cycle. It does not know the names of anomalies.
 //!
-//! The search follows paths through the graph in *states*. A state is a node, together with the fact whether the
-//! path came to the node by an *rw* edge. If a path came by an *rw* edge to a transaction that may be a pivot, it
-//! must not leave this transaction by an *rw* edge. So a cycle of states is a cycle of transactions without an
+//! The search follows paths through the graph in *states*. A state is a node together with one fact about the
+//! path: whether it came to the node by an *rw* edge. If it came so to a transaction that may be a pivot, it must
+//! not leave this transaction by an *rw* edge. Therefore a cycle of states is a cycle of transactions without an
 //! allowed pivot, which is an anomaly. A cycle of states may pass a transaction in both of its states. Then one
-//! part of the cycle leaves this transaction and comes back to it, both times without an *rw* edge. This part is an
-//! anomaly by itself. Tarjan's algorithm finds the strongly connected components of the states.
+//! part of the cycle leaves this transaction and comes back to it, both times without an *rw* edge. This part is
+//! an anomaly by itself. Tarjan's algorithm finds the strongly connected components of the states.
 
 use super::graph::{Dependency, Edge, SortedGraph};
 use std::collections::VecDeque;
 
-/// For each component, the search for the shortest cycle starts from at most this many of its states. A broken
-/// engine may put all transactions into one component, and the cost of each search grows with the component.
+/// For each component, the search for the shortest cycle starts from at most this many of its states. If the
+/// engine is broken, one component may have all transactions. The cost of each search grows with the size of the
+/// component, so the number of searches is limited.
 const STARTS: usize = 200;
 
 /// Cycles that are anomalies, one for each knot. The edges lead from transaction to transaction. The moments
@@ -54,13 +55,13 @@ impl States<'_> {
 
 /// No number: the state was not met yet.
 const UNMET: u32 = u32::MAX;
-/// Not a number: the component of the state is complete.
+/// Not the number of a state: it says that the component of the state is complete.
 const DONE: u32 = u32::MAX - 1;
 
 /// Tarjan's algorithm, without recursion.
 struct Components {
-    /// For each state, the lowest number of a state that it can reach, as far as the search knows. The search
-    /// numbers states in the order in which it meets them.
+    /// For each state, the lowest number among the states that can be reached from it, as far as the search knows.
+    /// States are numbered in the order in which the search meets them.
     lowest: Vec<u32>,
     met: u32,
     /// The states that were met and whose components are not complete.
@@ -74,7 +75,8 @@ impl Components {
     fn of(states: &States<'_>) -> Vec<Vec<State>> {
         let mut search = Self { lowest: vec![UNMET; states.count()], met: 0, stack: Vec::new(), way: Vec::new() };
         let mut components = Vec::new();
-        // An even state follows each odd state, so each cycle has an even state.
+        // From an odd state, every edge leads to an even state. So each cycle has an even state, and it is enough
+        // to begin at even states.
         for root in (0..states.count() as State).step_by(2) {
             if search.lowest[root as usize] == UNMET {
                 search.enter(states, root);

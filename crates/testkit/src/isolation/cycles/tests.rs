@@ -14,7 +14,7 @@ fn is_anomaly(cycle: &[Edge], allows_pivots: &[bool]) -> bool {
     !cycle.iter().zip(next).any(|(a, b)| a.why.is_anti() && b.why.is_anti() && allows_pivots[a.to as usize])
 }
 
-/// Calls `found` with all cycles that continue `way` and pass no transaction twice.
+/// Calls `found` with each cycle that begins with the edges of `way` and passes no transaction twice.
 fn cycles_from(way: &mut Vec<Edge>, edges: &[Edge], found: &mut dyn FnMut(&[Edge])) {
     let (start, last) = (way[0].from, way[way.len() - 1].to);
     if last == start {
