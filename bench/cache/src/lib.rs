@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The database lies on a simulated machine. So the command leaves no files behind and makes the same trace each
-//! time. A trace identifies pages as the cache does: when a compaction writes rows again, the rows are on new
-//! pages.
+//! time. In a trace, pages have the same identity as in the cache: when a compaction writes rows again, these rows
+//! lie on new pages.
 
 pub mod options;
 pub mod policies;

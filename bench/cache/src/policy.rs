@@ -8,7 +8,7 @@ pub trait Policy {
     /// Notes that a page in memory is needed.
     fn hit(&mut self, page: u32);
 
-    /// Notes that a missing page was read, because it is needed or was read ahead.
+    /// Notes that a page was missing and was read. The page is needed now, or was read ahead.
     fn admit(&mut self, page: u32, is_needed: bool);
 
     /// Notes that a page no longer exists and does not come back. It may be in memory or not.

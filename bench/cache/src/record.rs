@@ -1,9 +1,9 @@
 //! Records traces of YCSB on Larch. Each trace has its own table on a simulated machine. The table is loaded in key
 //! order, and only one client runs.
 //!
-//! While a trace is recorded, the cache holds a twentieth of the data. So, as in real use, scans read ahead and
-//! steps are run again after page faults. A replay with another cache size treats recorded hits and misses in the
-//! same way: as pages that were needed.
+//! While a trace is recorded, the cache holds a twentieth of the data. With such a cache, scans read ahead, and the
+//! steps of an operation are run again after page faults, as in real use. A replay with another cache size treats
+//! recorded hits and misses in the same way: as pages that were needed.
 
 use crate::recorded::Trace;
 use crate::{CacheTrace, Failed};
@@ -16,7 +16,8 @@ use ycsb::{Load, Run, RunClient, Settings};
 struct Course {
     name: &'static str,
     workload: &'static str,
-    /// The distribution of the keys. If this text is empty, the workload's own distribution is used.
+    /// The distribution of the keys. If this text is empty, the keys have the distribution that belongs to the
+    /// workload.
     distribution: &'static str,
     /// After each operation, an endless full scan reads this number of rows.
     scanned_rows: u64,
@@ -41,14 +42,14 @@ const COURSES: [Course; 9] = [
     Course { scanned_rows: 300, percent: 50, ..course("C beside a fast scan", "c") },
 ];
 
-/// The size of a data page in bytes. The default page size is four times as large. With smaller pages, the same
-/// data has a larger index.
+/// The size of a data page in bytes. The default size of a page is four times as large as this size. With smaller
+/// pages, the same data has a larger index.
 const PAGE_BYTES: u32 = 4 << 10;
 
 /// No operation accesses more pages than this number.
 const MOST_ACCESSES_EACH: u64 = 1000;
 
-/// Records every workload. `say` gets a line when something takes long.
+/// Records every workload. If something takes long, calls `say` with a message.
 pub fn all(options: &CacheTrace, say: &mut dyn FnMut(&str)) -> Result<Vec<Trace>, Failed> {
     COURSES.iter().map(|course| record(course, options.records(), say)).collect()
 }
@@ -58,7 +59,8 @@ fn record(course: &Course, records: u64, say: &mut dyn FnMut(&str)) -> Result<Tr
     say(&format!("{}: {operations} operations on {records} records", course.name));
     let settings = settings(course, records, operations)?;
     let (db, table) = load(&settings)?;
-    // A tenth of all file bytes belongs to filters and indexes, and operations read these bytes, too.
+    // A tenth of all file bytes belongs to filters and indexes. Operations read the pages of filters and indexes
+    // through the same cache.
     db.cache().set_budget_bytes((db.metrics().file_bytes / 20).max(256 << 10));
     let mut client = Run::new(&settings, 1).client(0, 1);
     let mut session = store_larch::session(&table, settings.records.fields as usize);
@@ -90,7 +92,7 @@ fn settings(course: &Course, records: u64, operations: u64) -> Result<Settings, 
 /// A new database in memory. Its files hold all records.
 fn load(settings: &Settings) -> Result<(Database, Table), Failed> {
     let (machine, _) = Machine::simulated(1);
-    // The memory is small so that writing workloads cause flushes and compactions.
+    // The write buffer is small, so that workloads that write cause flushes and compactions.
     let db = Database::builder("cache-trace")
         .machine(machine)
         .durability(Durability::Buffered)

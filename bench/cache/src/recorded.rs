@@ -1,5 +1,5 @@
-//! A trace in the form in which it is replayed. Each page has a number. Tables hold what is known about the pages
-//! in advance.
+//! A trace in the form in which it is replayed. Each page has a number. Tables hold what is known about each page
+//! before the replay begins.
 
 use crate::Failed;
 use pages::policy::Class;
@@ -29,8 +29,8 @@ pub struct Recorded {
     pub pages: Vec<Page>,
     /// What happened to the pages.
     pub events: Vec<Event>,
-    /// The total size in bytes of all known pages that were not dead, at the time when this size was greatest:
-    /// index pages, then data pages.
+    /// The greatest total size in bytes that the living pages had at any time. A page lives from its first access
+    /// until its file is dead. First the bytes of index pages, then the bytes of data pages.
     pub live_bytes: [u64; 2],
 }
 
@@ -39,7 +39,7 @@ pub struct Recorded {
 pub struct Page {
     /// The key by which the page is remembered.
     pub key: u64,
-    /// Its class: whether it is an index page or a data page.
+    /// The class of the page: index page or data page.
     pub class: Class,
     /// The memory that the page takes, in bytes.
     pub bytes: u32,
@@ -52,7 +52,7 @@ pub struct Event {
     pub page: u32,
     /// What happened to it.
     pub what: What,
-    /// Whether the event happened for a read of one key.
+    /// Whether the access belongs to a read of one key.
     pub is_point: bool,
 }
 
@@ -110,7 +110,7 @@ impl Recorded {
         Ok(Self { name: trace.name.clone(), operations: trace.operations, pages, events, live_bytes })
     }
 
-    /// The total size in bytes of all known pages that were not dead, at the time when this size was greatest.
+    /// The greatest total size in bytes that the living pages had at any time.
     pub fn data_bytes(&self) -> u64 {
         self.live_bytes.iter().sum()
     }

@@ -1,11 +1,11 @@
-//! Estimates how exact the mean of a series is. Each value of the series may depend on the values before it, as in
-//! the series of a run's seconds.
+//! Estimates how exact the mean of a series is. Each value of the series may depend on the values before it. For
+//! example, what a run does in a second may depend on the second before.
 //!
 //! The method is called batch means. The means of batches of neighbouring values depend less on each other than the
-//! values do. So the variance of the mean is estimated from batches of 1, 2, 4, … values, as long as enough batches
-//! are left. If the batches depend on each other, the estimate grows with their length (Flyvbjerg and Petersen,
-//! 1989). So the largest estimate is taken. A run of a minute is too short for long batches. So each estimate is
-//! corrected. The correction assumes that each batch keeps a part of the batch before it (AR(1)).
+//! values do. So the variance of the mean is estimated from batches of 1, 2, 4, … values, until too few batches
+//! would be left. If the batches depend on each other, longer batches give a greater estimate (Flyvbjerg and
+//! Petersen, 1989). So the largest estimate is taken. A run of a minute is too short for long batches. So each
+//! estimate is corrected. For this correction, each batch is assumed to keep a part of the batch before it (AR(1)).
 
 #[cfg(test)]
 mod tests;
@@ -14,11 +14,11 @@ mod tests;
 /// than the bias of shorter batches.
 const LEAST_BATCHES: usize = 8;
 
-/// The greatest correlation that is used for the correction. If a few batches show a greater correlation, their
-/// estimate is too rough.
+/// The greatest correlation of neighbouring batches with which an estimate is corrected. If a few batches show a
+/// greater correlation, their estimate is too rough.
 const MOST_KEPT: f64 = 0.8;
 
-/// How far the mean of a series may be from the true mean of the process that the series samples.
+/// How far the mean of a series may be from the true mean: the mean of an endless series of this kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uncertainty {
     /// Variance of the mean.
@@ -42,8 +42,9 @@ pub fn uncertainty(series: &[f64]) -> Option<Uncertainty> {
     Some(best)
 }
 
-/// The uncertainty of a ratio of two sums. `above` has the summands of the numerator, and `below` the summands of
-/// the denominator. Both lists have one summand for each piece of a run. The variance is the variance of the ratio.
+/// The uncertainty of a ratio of two sums. `above` has the summands of the first sum, and `below` has the summands
+/// of the sum by which the first sum is divided. Both lists have one summand for each piece of a run. The variance
+/// in the result is the variance of this ratio.
 pub fn uncertainty_of_ratio(above: &[f64], below: &[f64]) -> Option<Uncertainty> {
     assert_eq!(above.len(), below.len(), "both are sums over the same pieces");
     let sum: f64 = below.iter().sum();
@@ -62,8 +63,8 @@ fn of_batches(batches: &[f64]) -> Option<Uncertainty> {
     Some(Uncertainty { variance: variance(batches) / batches.len() as f64 * (1.0 + kept) / (1.0 - kept), degrees })
 }
 
-/// The part of a batch that the next batch keeps, which is the correlation of neighbouring batches. A correlation
-/// that is below 0 by chance counts as 0.
+/// How much of the difference between a batch and the mean the next batch keeps. This is the correlation of
+/// neighbouring batches. A correlation that is below 0 by chance counts as 0.
 fn kept(batches: &[f64]) -> f64 {
     let center = mean(batches);
     let products: f64 = batches.windows(2).map(|pair| (pair[0] - center) * (pair[1] - center)).sum();

@@ -1,10 +1,10 @@
 //! Compares two sets of results. For each run name and each kind of request, the comparison shows the figures of
 //! both sides, how far they differ, and whether the difference is significant.
 //!
-//! **What decides.** If many figures are compared at a level of 1 %, some figure seems to differ far more often
-//! than once in a hundred comparisons. So only some figures decide: the throughput of each run, and the p99 of each
-//! kind of request. Holm's correction is applied to all these deciding figures together. The other figures are
-//! shown with their intervals, but decide nothing.
+//! **What decides.** Suppose each figure alone seems to differ by chance in 1 % of the comparisons. If many figures
+//! are compared, at least one of them seems to differ in far more than 1 % of the comparisons. So only some figures
+//! decide: the throughput of each run, and the p99 of each kind of request. Holm's correction is applied to all
+//! these deciding figures together. The other figures are shown with their intervals, but decide nothing.
 
 use crate::batch_means::{mean, variance};
 use crate::configuration::{self, Difference};
@@ -20,18 +20,19 @@ pub mod tests;
 /// How to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Options {
-    /// How often a comparison may find a difference although the runs do not differ.
+    /// The share of comparisons of equal runs that may still find a difference.
     pub level: f64,
-    /// If a difference is smaller than this part of the figure, it is neither a worsening nor an improvement,
-    /// however certain it is.
+    /// A difference counts as a worsening or an improvement only if it is at least this part of the figure, however
+    /// certain the difference is.
     pub at_least: f64,
     /// The standard deviation between runs that is assumed if each side has one run. It is a part of the figure.
     pub spread: f64,
     /// The same as `spread`, for percentiles above the median.
     pub tail_spread: f64,
-    /// This limit applies to a figure for which no difference is shown. If the variation between runs may hide a
-    /// worsening by more than this part, the comparison cannot tell. For a time, the worsening is the part by which
-    /// the time is longer. For a rate, the worsening is the part by which the same work takes longer.
+    /// This limit applies to a figure for which no difference was found. If a worsening by more than this part may
+    /// hide behind the variation between runs, the verdict is that the comparison cannot tell. For a time, the
+    /// worsening is the part by which the time is longer. For a rate, the worsening is the part by which the same
+    /// work takes longer.
     pub tell: f64,
 }
 
@@ -53,9 +54,9 @@ pub enum Verdict {
     Small,
     /// No difference is shown.
     None,
-    /// No difference is shown. But the runs vary so much that even a difference that matters would not be shown.
+    /// No difference is shown. The runs vary so much that even a difference that matters would not be shown.
     CannotTell,
-    /// Nothing shows how certain the difference is.
+    /// The runs do not show how certain a difference is.
     Unknown,
 }
 
@@ -79,12 +80,14 @@ pub struct Row {
     pub new_spread: Option<f64>,
     /// The new figure divided by the base, minus 1, if both are above 0.
     pub difference: Option<f64>,
-    /// The interval that contains the difference with certainty 1 - level, if no other row is looked at.
+    /// The interval that contains the true difference with a certainty of 1 - level. This certainty holds for one
+    /// row alone, and not for all rows together.
     pub interval: Option<(f64, f64)>,
-    /// By how much the new side may be worse: the end of the interval in the bad direction, given as the part by
-    /// which times are longer.
+    /// By how much the new side may be worse at most: the worse end of the interval, as the part by which times are
+    /// longer.
     pub may_be_worse_by: Option<f64>,
-    /// The probability of a difference this large if the sides do not differ and no other row is looked at.
+    /// If the sides do not differ: the probability of a difference at least as large as this one. It holds for one
+    /// row alone.
     pub p: Option<f64>,
     /// `p` after Holm's correction, for a row that decides.
     pub adjusted_p: Option<f64>,
@@ -141,8 +144,8 @@ type Side<'r> = Vec<(&'r Environment, &'r Run)>;
 ///
 /// # Errors
 ///
-/// The error is a sentence. The sentence names a run that cannot be compared, or says that the sides have no run in
-/// common, or that nothing shows how certain a difference is.
+/// The error is a sentence. It names a run that cannot be compared, or says that the sides have no run in common, or
+/// that nothing shows how certain a difference is.
 pub fn compare(base: &[(String, Report)], new: &[(String, Report)], options: Options) -> Result<Comparison, String> {
     for (file, run) in base.iter().chain(new).flat_map(|(file, report)| report.runs.iter().map(move |run| (file, run)))
     {

@@ -13,21 +13,21 @@ mod tests;
 pub struct Difference {
     /// The name of the run; empty if the difference is in all runs.
     pub run: String,
-    /// What differs: `commit`, `setting cache`, `plan clients`.
+    /// The name of the property that differs. Examples are `commit`, `setting cache` and `plan clients`.
     pub what: String,
     /// Its values in the runs of the base. Each value occurs once.
     pub base: Vec<String>,
     /// Its values in the new runs.
     pub new: Vec<String>,
-    /// The reason why these runs do not compare two builds or two settings, if the difference forbids the
-    /// comparison.
+    /// If the difference forbids the comparison: the reason why the runs do not compare two builds or two settings.
     pub forbids: Option<&'static str>,
 }
 
 /// The sort of a property, which decides where the property may differ.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sort {
-    /// A comparison is made to show the effect of such a property, so the property may differ between the sides.
+    /// The property may differ between the sides, because comparisons are made to show the effect of such
+    /// properties.
     Compared,
     /// It must be the same in all runs.
     Ground,
@@ -142,7 +142,7 @@ fn shown(name: &str, value: &Value) -> String {
     }
 }
 
-/// A target without its directory. If two sides take turns, their runs are in different directories.
+/// A target without its directory. If the runs of two sides are made in turns, each side has its own directory.
 fn without_place(target: &str) -> String {
     let (place, options) = target.split_once('?').map_or((target, ""), |(place, options)| (place, options));
     let scheme = place.split_once(':').map_or(place, |(scheme, _)| scheme);

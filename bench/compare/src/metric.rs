@@ -147,9 +147,10 @@ fn slower(times: &Times, nanos: u64) -> u64 {
     times.iter().filter(|(least, ..)| *least > nanos).map(|(_, _, count)| count).sum()
 }
 
-/// The uncertainty of a quantile. `above` is the uncertainty of the share of requests above the quantile. The
-/// uncertainty of this share is converted into a time. The conversion uses the two quantiles that are one standard
-/// error below and above the quantile.
+/// The uncertainty of a quantile. `above` is the uncertainty of the share of requests that take longer than the
+/// quantile. The uncertainty of this share of requests is converted into an uncertainty of the time. For the
+/// conversion, the share is made smaller and greater by one standard error. The two quantiles at these shares show
+/// how far the time may be off.
 fn of_quantile(times: &Times, share: f64, above: Uncertainty) -> Uncertainty {
     let error = above.variance.sqrt();
     let log = |share: f64| (times.quantile(share).max(1) as f64).ln();
@@ -170,7 +171,8 @@ impl<'r> Pieces<'r> {
         Self(run.measured.window().filter(|interval| length(interval) >= whole).collect())
     }
 
-    /// The uncertainty of the ratio of two sums over the pieces, as a part of `figure`.
+    /// Each piece of a run adds to two sums. Returns the uncertainty of the ratio of these sums, as a part of
+    /// `figure`.
     fn of(
         &self,
         above: impl Fn(&Interval) -> f64,

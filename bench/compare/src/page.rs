@@ -100,7 +100,8 @@ fn lines(side: &str, runs: &[&Run], of: Figure<'_>) -> Vec<Line> {
     runs.iter().enumerate().map(line).collect()
 }
 
-/// For each interval that all runs have, the mean of their figures.
+/// A line with a point for each interval that all runs have. The point is the mean of the runs' figures in this
+/// interval.
 fn mean_line(side: &str, runs: &[&Run], of: Figure<'_>) -> Line {
     let windows: Vec<Vec<&Interval>> = runs.iter().map(|run| run.measured.window().collect()).collect();
     let shortest = windows.iter().map(Vec::len).min().unwrap_or(0);

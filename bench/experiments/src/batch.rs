@@ -1,9 +1,9 @@
 //! Measures how many rows per second one session of row access reads with each batch size, on Larch and on
 //! PostgreSQL.
 //!
-//! ybio's page has such a chart of a YugabyteDB: one session reads ranges of 1 to 1 M rows from a table of 1 M
-//! rows. The larger a range is, the fewer calls pass between the query layer and the store, and the more rows
-//! arrive per second.
+//! ybio's page has a chart like this that was measured on YugabyteDB: one session reads ranges of 1 to 1 M rows from
+//! a table of 1 M rows. The larger a range is, the fewer calls pass between the query layer and the store, and the
+//! more rows arrive per second.
 
 #![allow(clippy::disallowed_methods, reason = "databases of real files, never simulated")]
 
@@ -34,8 +34,7 @@ mod tests;
 enum Side {
     /// Larch by its index.
     Larch,
-    /// Larch by known ids, without the index. The index of Larch cannot reach a greater rate than look-ups by known
-    /// ids.
+    /// Larch by known ids, without the index. Reads through the index of Larch cannot be faster than these look-ups.
     LookUps,
     /// PostgreSQL, in the server, as ybio does.
     Procedure,
@@ -124,7 +123,8 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     let Some(postgres) = loaded(&store_postgres::ROW_ACCESS, &server.url("postgres"), &setup, &ground.stop)? else {
         return Ok(false);
     };
-    // The pages that the first measurement of a database would read are read before that measurement starts.
+    // Before the first measurement of each database, all rows are read once. So the first measurement finds the same
+    // pages in memory as the later ones.
     for database in [&larch, &postgres] {
         let warming = Side::Larch;
         measure(&**database, warming, &parameters(size, size.rows, Duration::ZERO), 0, &ground.stop)?;
@@ -221,8 +221,8 @@ fn rates(ground: &Ground, size: &Size, batch: u64, side: Side) -> Vec<f64> {
     cells.map(|rate| rate.rows_per_second).collect()
 }
 
-/// The goals against the procedure. For each batch size, Larch must read at least this many times the procedure's
-/// rows per second.
+/// The goals against the side that runs as a procedure inside PostgreSQL. For each batch size, Larch must read at
+/// least this many times as many rows per second as the procedure.
 const AGAINST_PROCEDURE: [(u64, f64); 4] = [(1, 10.0), (10, 5.0), (1000, 3.0), (10_000, 2.0)];
 /// A batch size and a part. From this batch size on, Larch must reach this part of the rate of look-ups by known
 /// ids.

@@ -54,7 +54,7 @@ struct Ran {
     peak_bytes: u64,
     /// Processor seconds a second.
     cores: f64,
-    /// How late the transactions were sent, in milliseconds: 99 % of the transactions were at most this late. The
+    /// How late the transactions were sent, in milliseconds. 99 % of the transactions were no later than this. The
     /// next field says the same for 99.9 %.
     late_99: f64,
     late_999: f64,
@@ -121,8 +121,8 @@ fn measure(warehouses: u32, size: &Size, scratch: &Scratch) -> Result<Ran, Failu
     })
 }
 
-/// The clients in the document: what each is, its MB of memory per warehouse, and its warehouses per core. The
-/// document does not say how many cores the first client has.
+/// The clients in the published document: for each client, a description, its MB of memory per warehouse, and its
+/// warehouses per core. The document does not say how many cores the first client has.
 const PUBLISHED: [(&str, f64, Option<f64>); 2] =
     [("BenchBase, a thread for each terminal", 40.0, None), ("the document's own, virtual threads", 6.0, Some(1000.0))];
 

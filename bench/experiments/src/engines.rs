@@ -48,7 +48,8 @@ struct Side {
     engine: Engine,
     durability: Durability,
     threads: usize,
-    /// For a server, the connections of all threads; for SQLite, the transactions that share a commit.
+    /// What an engine does together: a server has this number of connections of all threads, and SQLite has this
+    /// number of transactions that share a commit.
     together: usize,
 }
 
@@ -73,7 +74,7 @@ impl Engine {
         }
     }
 
-    /// The ways to run the engine: each has a number of client threads and a value of `together`.
+    /// The ways to run the engine. Each way has a number of client threads and a value for `Side::together`.
     fn ways(self, durability: Durability) -> &'static [(usize, usize)] {
         match (self, durability) {
             (Self::Larch, _) => &[(1, 1), (2, 1)],
@@ -152,7 +153,7 @@ impl Size {
 /// Runs the experiment on the engines of `schemes` that keep rows.
 pub fn run(args: &ExperimentArgs, schemes: &[Scheme]) -> Result<Ending, Failure> {
     let size = Size::of(args.scale);
-    // Room for each database, for a copy of the database, and for the replicas.
+    // The disk must have room for each database, for a copy of the database, and for the replicas.
     let most_bytes = 10 * u64::from(size.warehouses) * WAREHOUSE_BYTES;
     let mut ground = Ground::open("engines", args, most_bytes)?;
     if !measure_all(&mut ground, &size, schemes)? {
@@ -165,7 +166,7 @@ fn scheme(engine: Engine, schemes: &[Scheme]) -> Option<&Scheme> {
     schemes.iter().find(|scheme| scheme.name == engine.scheme())
 }
 
-/// The sides of an engine with one durability.
+/// The sides on which this engine runs with this durability.
 fn sides(engine: Engine, durability: Durability) -> impl Iterator<Item = Side> {
     let ways = engine.ways(durability).iter();
     ways.map(move |&(threads, together)| Side { engine, durability, threads, together })
@@ -324,7 +325,7 @@ fn middle(runs: &[Ran], what: impl Fn(&Ran) -> f64) -> Option<f64> {
     (!figures.is_empty()).then(|| median(&figures))
 }
 
-/// The best result of an engine with one durability, over all its ways.
+/// The best result of an engine with this durability: the best of all ways to run the engine.
 fn best(ground: &Ground, size: &Size, engine: Engine, durability: Durability) -> Option<f64> {
     let of_sides = sides(engine, durability).filter_map(|side| middle(&runs(ground, size, side), |ran| ran.tpmc));
     of_sides.reduce(f64::max)

@@ -206,7 +206,8 @@ impl Ground {
         &self.cells
     }
 
-    /// For each cell of operations: its name, and its field `million`, which is the cost of a million operations.
+    /// For each cell that measures operations: the cell's name, and its field `million`, which says what a million
+    /// operations cost.
     pub fn costs(&self) -> Vec<(String, Million)> {
         let cost = |cell: &Value| serde_json::from_value::<Million>(cell.get("million")?.clone()).ok();
         self.cells.iter().filter_map(|(name, cell)| Some((name.clone(), cost(cell)?))).collect()
@@ -231,7 +232,8 @@ fn remove(directory: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The cells of a file; `None` if the file is not of the experiment `head`. Lines may have been cut short.
+/// The cells of a file, or `None` if the file belongs to another experiment than `head`. Lines may have been cut
+/// short.
 fn known(text: &str, head: &Head) -> Option<BTreeMap<String, Value>> {
     let mut lines = text.lines();
     let first: Head = serde_json::from_str(lines.next()?).ok()?;

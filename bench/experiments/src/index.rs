@@ -1,10 +1,11 @@
-//! The experiment measures three variants of the index in YDB's document. Two variants write both indexes: one
-//! variant reads the flat lists, the other variant reads the tree. The third variant writes only the tree. The
-//! sizes of the caches are multiples of the size of the flat lists.
+//! YDB has a document that compares two indexes of a file: a flat list, and a tree (the B-tree). The experiment
+//! measures three variants. Two variants write both indexes: one variant reads the flat lists, and the other variant
+//! reads the tree. The third variant writes only the tree. The sizes of the caches are multiples of the size of the
+//! flat lists.
 //!
-//! The document ran TPC-C and YCSB with caches of 54, 18 and 2 GB. The decisive question is whether the lists fit
-//! into the cache, because a list is read as a whole. So the cache sizes here are multiples or fractions of the
-//! bytes of all lists.
+//! The authors of the document ran TPC-C and YCSB with caches of 54, 18 and 2 GB. A flat list is read as a whole, so
+//! the decisive question is whether all flat lists fit into the cache. So the cache sizes here are multiples or
+//! fractions of the bytes of all lists.
 
 mod data;
 mod instructions;
@@ -37,7 +38,7 @@ const TABLE: &str = "usertable";
 /// Bytes that the keys of a group share.
 const FILLER_BYTES: usize = 176;
 
-/// How many requests are under way at once. Reads are measured with each of these numbers.
+/// How many requests are under way at once. Reads are measured once with each of these numbers.
 const DEPTHS: [usize; 2] = [1, 32];
 
 /// The order of the document.
@@ -110,7 +111,7 @@ impl Written {
 struct Size {
     /// Rows of the table. With these numbers of rows, the last file is nearly as large as the other files.
     rows: u64,
-    /// Rows of a group, whose keys share the filler.
+    /// The number of rows in a group. The keys of a group have the same filler.
     group_rows: u64,
     page_bytes: u64,
     node_bytes: u64,
@@ -218,7 +219,7 @@ impl Size {
     fn most_bytes(&self, only: Option<IndexPart>) -> u64 {
         // If all keys of a page share bytes, the page stores these bytes only once.
         let rows = (2 * self.rows + 4 * self.load_rows) * 1130 + (64 << 20);
-        // A run writes to a copy. Until the copy is compacted, it shares its files with the database.
+        // A run writes to a copy. Until the copy is compacted, the copy shares its files with the original database.
         let tpcc = 3 * u64::from(self.warehouses) * WAREHOUSE_BYTES;
         match only {
             None => rows + tpcc,
@@ -292,7 +293,7 @@ fn names(size: &Size) -> Vec<String> {
     names
 }
 
-/// Measures the cells of the one table that are not measured yet. False after ^C.
+/// Measures the cells of the experiment with one table, as far as they are not measured yet. False after ^C.
 fn measure_rows(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     if !data::loads(ground, size)? {
         return Ok(false);

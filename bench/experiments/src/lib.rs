@@ -1,5 +1,5 @@
-//! Experiments that others published about their engines, repeated on Larch: `larch bench experiment …`. These
-//! experiments use the same parts of `suite` as the commands of `suite` itself.
+//! Experiments that others published about their engines, repeated on Larch: `larch bench experiment …`. The
+//! experiments here use the same parts of `suite` as the commands of `suite` itself.
 //!
 //! An experiment measures cells (`ground`). A *cell* is one measurement: one side at one size in one repeat. It is
 //! kept as soon as it is measured. An *arm* is one of the sides that an experiment compares. From the cells the

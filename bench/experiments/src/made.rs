@@ -97,7 +97,8 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // Files that remain are removed before the next copy is made, or at the end together with all databases.
+        // If files cannot be removed now, they are removed before the next copy is made, or at the end together with
+        // all databases.
         fs::remove_dir_all(&self.place).unwrap_or_default();
     }
 }

@@ -56,15 +56,15 @@ pub struct Cell {
     /// What ended it: `time` or `operations`.
     pub ended_by: String,
     pub kinds: Vec<Kind>,
-    /// Pages that the store read from files, of all kinds.
+    /// The number of pages, of all kinds, that the store read from files.
     pub page_reads: u64,
     /// Index nodes and flat lists among them.
     pub index_page_reads: u64,
     /// Bytes of these pages.
     pub read_bytes: u64,
     /// How many bytes of log, flushes and compactions belong to the requests of the window. The bytes are counted
-    /// from the start of the run until the store came to rest after the run. The requests of the window get their
-    /// share of this sum.
+    /// from the start of the run until the store came to rest after the run. The requests of the window get a share
+    /// of this sum, because they are only a part of all requests.
     pub written_bytes: u64,
     /// The bytes that the system read from disks, divided by the bytes that the store counted. Both numbers include
     /// the warm-up.
@@ -79,7 +79,7 @@ pub struct Cell {
     pub memory_bytes: u64,
     /// Processor time of the process.
     pub cpu_nanos: u64,
-    /// How long the store worked on after the run.
+    /// How long the store still worked in the background after the run.
     pub settle_nanos: u64,
     /// What a million operations cost.
     pub million: Million,
@@ -127,8 +127,8 @@ impl Cell {
     }
 }
 
-/// What `run` measures in its time. If `run` did not finish a single operation, because the machine was busy with
-/// other work, `run` gets ten times the time, and then a hundred times the time.
+/// What `run` measures in its time. If the machine is busy with other work, `run` may not finish a single operation
+/// in its time. Then `run` gets ten times the time, and after that a hundred times the time.
 pub fn in_longer_times(
     stop: &Stop,
     mut run: impl FnMut(u32) -> Result<Measured, RunError>,
@@ -290,7 +290,7 @@ pub fn middle<T>(cells: &[T], what: impl Fn(&T) -> f64) -> Option<f64> {
     (!figures.is_empty()).then(|| median(&figures))
 }
 
-/// The sentence that a table with a [`ratio`] has about its ratios.
+/// A table that shows ratios made by [`ratio`] has this sentence in its caption.
 pub const PAIRED: &str =
     "a ratio is the median of paired ratios, one of each repeat, and not the ratio of the medians beside it";
 

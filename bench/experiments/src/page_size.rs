@@ -1,6 +1,6 @@
-//! Measures the page sizes of OrientDB's proposal, 4 to 64 KiB, and beside them the disk alone. The work is a load,
-//! half updates, few updates, and reads alone, both cold and cached. The sizes of index nodes and of files are
-//! varied separately.
+//! Measures the page sizes that a proposal for OrientDB compares, 4 to 64 KiB. Beside each page size, the disk alone
+//! is measured. The workloads are a load, half updates, few updates, and reads alone. Reads are measured both cold
+//! and cached. The sizes of index nodes and of files are varied separately.
 
 mod data;
 mod tables;
@@ -35,7 +35,7 @@ struct Form {
     file: u64,
 }
 
-/// The usual form. Every other form differs from the usual form in one size.
+/// The usual sizes of a page, a node and a file. In every other form, one of these sizes differs.
 const USUAL: Form = Form { page: 16 * KIB, node: 16 * KIB, file: 64 * MIB };
 
 const PAGES: [u64; 5] = [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB];
@@ -93,7 +93,7 @@ impl Work {
         }
     }
 
-    /// The workload of YCSB that has these shares.
+    /// The name of the workload of YCSB that has this share of reads and updates.
     fn workload(self) -> &'static str {
         match self {
             Self::Half => "a",
@@ -216,7 +216,8 @@ enum Subject {
 }
 
 impl Subject {
-    /// Everything that is measured. Sides that are compared are next to each other.
+    /// Everything that is measured. Sides that are compared with each other are measured directly one after the
+    /// other.
     fn all() -> Vec<Self> {
         let mut all = Vec::new();
         for threads in DEPTHS {
@@ -293,7 +294,8 @@ fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// One run on the database, or on a copy if the run writes.
+/// Makes one run. A run that writes works on a copy of the database, and every other run works on the database
+/// itself.
 fn larch(
     size: &Size,
     form: Form,

@@ -1,8 +1,8 @@
-//! Calculates what a table takes and what a get from it costs. The calculation uses only the table's sizes. The
-//! calculation gives files, height, bytes of index and filters, reads per get, and memory. The calculation is
-//! arithmetic about the layout in `docs/format/sst.md`. This module reads nothing and knows no database, so it also
-//! works for tables that no machine here holds. `larch plan` prints the result, and the experiment `scale` compares
-//! the result with real tables.
+//! Calculates what a table takes and what a get from it costs. The calculation uses only the table's sizes. It
+//! predicts the number of files, their height, the bytes of index and filters, the reads per get, and the memory.
+//! The calculation is arithmetic about the layout in `docs/format/sst.md`. This module reads nothing and knows no
+//! database, so it also works for tables that no machine here holds. `larch plan` prints the result, and the
+//! experiment `scale` compares the result with real tables.
 //!
 //! The calculation assumes that the table was compacted or imported: each row is stored once, in files of one
 //! level. Rows have one size, values lie in their pages, pages are not compressed, and all rows are read equally
@@ -115,7 +115,8 @@ pub struct Plan {
     pub levels: Vec<Level>,
     /// Memory for pages.
     pub cache_bytes: u64,
-    /// Memory outside of the cache: what is kept about each file, and what any open database takes without files.
+    /// Memory outside of the cache: the memory for each file, and the memory that an open database needs even
+    /// without files.
     pub outside_bytes: u64,
 }
 
@@ -138,16 +139,16 @@ const PAGE_HEAD_BYTES: u64 = 42;
 const ROW_BESIDE_BYTES: u64 = 4;
 /// The head of a node: the header and the bytes before the children.
 const NODE_HEAD_BYTES: u64 = 136;
-/// The bytes of a child in a node in addition to its separator: a checksum, a sixteenth of a sample, and how far
-/// its rows differ from a straight line.
+/// The bytes that a child takes in a node, besides its separator: a checksum, a sixteenth of a sample, and the error
+/// of an estimate. The estimate takes the rows as spread evenly, on a straight line.
 const CHILD_BESIDE_BYTES: f64 = 4.0 + 0.25 + 1.0;
-/// The additional bytes of a child in the last node of a level. The last page of that node is not full, so the node
-/// also stores how far its bytes differ from a straight line.
+/// The additional bytes of a child in the last node of a level. The last page of that node is not full. So the node
+/// also stores the error of the same estimate for bytes.
 const LAST_BYTES: f64 = 4.0;
-/// The bytes of a separator for which every child has room.
+/// The bytes of a separator that a node stores beside each child.
 const HEAD_BYTES: f64 = 4.0;
-/// If separators differ in length, each separator needs additional bytes for its length and for the place of its
-/// rest.
+/// If separators differ in length, each separator needs additional bytes: for its length, and for the place where
+/// its other bytes are stored.
 const UNEQUAL_BYTES: f64 = 3.0;
 /// The head of a filter page.
 const FILTER_HEAD_BYTES: u64 = 64;
@@ -161,8 +162,8 @@ const FOOTER_BYTES: u64 = 4096;
 const FRAME_BYTES: u64 = 248;
 /// The part of the cache that is reserved for data pages that were just read (decision 18).
 const DATA_SHARE: f64 = 0.05;
-/// The bytes that data pages have in addition to this part. They matter in small caches. Measurements gave 240 to
-/// 270 KiB in caches of 400 to 768 KiB.
+/// Data pages have at least this number of bytes besides the share above. They matter in small caches. Measurements
+/// gave 240 to 270 KiB in caches of 400 to 768 KiB.
 const LEAST_DATA_BYTES: f64 = (256 << 10) as f64;
 /// The bytes that memory holds about a file with a path of 50 bytes, without the keys that bound the file.
 const FILE_MEMORY_BYTES: u64 = 1096;
@@ -250,7 +251,7 @@ impl Sizes {
         rows(self.common_bytes(pages).min(self.key_bytes))
     }
 
-    /// The number of children of a full node, if the nodes of the level have `pages` children in all.
+    /// The number of children of a full node on a level, if all nodes of this level together have `pages` children.
     fn node_children(&self, pages: f64) -> u64 {
         let room = |child: f64| ((self.node_bytes - NODE_HEAD_BYTES.min(self.node_bytes / 2)) as f64 / child).max(2.0);
         let spread = (self.rows as f64).log2() / 8.0;
@@ -273,7 +274,7 @@ impl Sizes {
         let bytes = |children: u64, child: f64| {
             (NODE_HEAD_BYTES + (children as f64 * child) as u64).min(self.node_bytes).next_multiple_of(BLOCK_BYTES)
         };
-        // Nodes are full until the remaining children fit into one or two nodes.
+        // Nodes are full, except for the last one or two nodes of the level: these get the children that are left.
         let whole = children.saturating_sub(2 * full).div_ceil(full);
         let left = children - whole * full;
         let whole_bytes = whole * bytes(full, child);
@@ -337,8 +338,8 @@ impl Sizes {
         let (full, last) = (self.file(file_rows), self.file(self.rows - (files - 1) * file_rows));
         let both = |of: &dyn Fn(&File) -> u64| (files - 1) * of(&full) + of(&last);
         let height = if files > 1 { full.levels.len().max(last.levels.len()) } else { last.levels.len() };
-        // Levels are counted from the root down. The root of a file with fewer levels is counted with the nodes of
-        // the same height in other files.
+        // Levels are counted from the root down. Files may differ in height. The root of a low file is counted
+        // together with the nodes of the same height in other files.
         let at = |file: &File, level: usize| file.levels.get(level).copied().unwrap_or_default();
         let mut levels: Vec<Level> = (0..height)
             .rev()
@@ -373,8 +374,9 @@ impl Sizes {
     }
 }
 
-/// Fills memory with the pages that are wanted most often for their size. So the upper levels come first. Data
-/// pages are the last level. Data pages get the room that the nodes leave, but at least their share.
+/// Fills memory first with the pages that are used most often for each byte that they take. So the upper levels come
+/// first. Data pages are the last level. Data pages get the room that the nodes leave, but at least the share that
+/// is reserved for data pages.
 fn fill(levels: &mut [Level], cache_bytes: u64) {
     let all = cache_bytes as f64;
     let needed = |level: &Level| ((level.bytes + level.pages * FRAME_BYTES) as f64).max(1.0);

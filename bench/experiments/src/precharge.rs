@@ -217,7 +217,7 @@ fn parts_after(number: u64, times: usize) -> [Vec<u8>; 2] {
     [part(HOT_BYTES), part(if number.is_multiple_of(LARGE_EVERY) { LARGE_BYTES } else { COLD_BYTES })]
 }
 
-/// Compactions are not wanted: the files of level 0 must stay where they are.
+/// With these options, no compaction begins, so the files of level 0 stay where they are.
 const LEVELS: LevelOptions = LevelOptions {
     level0_files: 1 << 20,
     slow_files: 1 << 20,
@@ -377,9 +377,10 @@ fn failed(error: larch::Error) -> Failure {
     Failure::session("larch", error.to_string())
 }
 
-/// The most rounds that a precharge may take if the main trees have this height (decision 8). The precharge goes
-/// down the main tree twice, then down the tree of the tallest group, and takes one round for the values outside.
-/// The rows of the tallest group are larger, so its tree may have one level more.
+/// The most rounds that a precharge may take if the main trees have the height `height` (decision 8). The precharge
+/// goes down the main tree twice, and then down the tree of the tallest group. It takes one more round for the
+/// values that lie outside their pages. The rows of the tallest group are larger, so its tree may have one level
+/// more.
 fn rounds_at_most(height: u8) -> f64 {
     let way = f64::from(height) + 1.0;
     2.0 * way + (way + 1.0) + 1.0

@@ -1,6 +1,6 @@
 //! Measures what more rows cost with the same memory: pages and bytes read per get, memory outside of the cache,
 //! height, bytes of index and filters, and the time to open. Each measurement stands beside the prediction of
-//! `plan`. The predictions continue to tables that no machine here can hold.
+//! `plan`. The predictions are also made for larger tables, which no machine here can hold.
 //!
 //! The aim of YDB's document is to serve a large amount of cold data without dozens of nodes. An index that must be
 //! in memory as a whole grows with the data; an index that is read on demand does not.
@@ -31,7 +31,7 @@ mod tests;
 struct Size {
     rows: &'static [u64],
     value_bytes: u64,
-    /// The sizes of the fixed memory for pages. Each point is measured with each of these sizes.
+    /// The sizes of the fixed memory for pages. Each number of rows is measured with each of these sizes.
     caches: &'static [u64],
     /// Bytes of a file of the uppermost level below 0. An import writes files of the deepest level, which are four
     /// times as large.
@@ -129,7 +129,8 @@ fn data_name(rows: u64) -> String {
     format!("{rows}-rows")
 }
 
-/// Measures what is not measured yet, the points in turn. False after ^C.
+/// Measures the cells that are not measured yet. Within a repeat, each number of rows and each cache has its turn.
+/// False after ^C.
 fn measure_all(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
     let all = || {
         let points =
@@ -219,7 +220,7 @@ fn measure(place: &Path, sizes: &Sizes, gets: u64, seed: u64, stop: &Stop) -> Re
     let db = builder.durability(Durability::Buffered).open().map_err(failed)?;
     let open_micros = clock.nanos() as f64 / 1e3;
     db.close().map_err(failed)?;
-    // The database is opened read-only, so that buffers in memory hold nothing that opening has written.
+    // The database is opened read-only. Otherwise, opening would write rows into buffers in memory.
     let db = Database::builder(place).read_only(true).cache_bytes(sizes.cache_bytes).open().map_err(failed)?;
     let table = db.table("t").map_err(failed)?;
     let mut wanted = vec![0; (sizes.row_bytes - sizes.key_bytes) as usize];
@@ -409,7 +410,7 @@ fn outcome(ground: &Ground, size: &Size) -> Outcome {
     }
 }
 
-/// The predicted figures of a point, in this order.
+/// The names of the predicted figures of a point. Other lists of these figures have the same order.
 const CHECKED: [&str; 6] = [
     "levels of nodes",
     "index bytes",

@@ -32,8 +32,8 @@ struct Size {
     file_groups: u64,
     files: &'static [u64],
     buckets: &'static [u64],
-    /// Up to this number of buckets, overlapping files have a goal. Up to this number, the children of each file's
-    /// root are small enough.
+    /// The goal for overlapping files applies to histograms of at most this number of buckets. With at most this
+    /// number of buckets, the rows below one child of a file's root are few enough for the goal.
     over_goal: u64,
     repeats: u64,
 }
@@ -72,14 +72,14 @@ const VALUE_BYTES: usize = 56;
 const PAGE_BYTES: u32 = 256;
 /// About the number of rows of a page.
 const PAGE_ROWS: u64 = 2;
-/// The size of a node. Both indexes are counted in pages of this size.
+/// The size of a node. Both indexes are measured in pages of this size, although a list is read as a whole.
 const NODE_BYTES: u32 = 16 << 10;
 const CACHE_BYTES: u64 = 2 << 30;
 
 /// How the files lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lying {
-    /// One file follows another, as after a compaction.
+    /// The key ranges of the files follow one another, as after a compaction.
     Apart,
     /// Each file has keys from the whole range of keys.
     Over,
@@ -127,7 +127,7 @@ struct Shape {
     flat_bytes: u64,
 }
 
-/// One index, one number of files, one resolution.
+/// The measurement of one index with one number of files and one resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Measured {
     /// The time of the first histogram after the database was opened.
@@ -141,7 +141,8 @@ struct Measured {
     buckets: u64,
     /// The largest distance between a bucket's value and the truth, divided by the size of a bucket.
     error: f64,
-    /// The cost of a million histograms; the cold histogram counts as often as it was made.
+    /// The cost of a million histograms. The cost is an average over all measured histograms, so the cold histogram
+    /// counts, too.
     million: Million,
 }
 
@@ -247,8 +248,9 @@ fn rows_of(group: u64) -> std::ops::Range<u64> {
     group * GROUP_ROWS..(group + 1) * GROUP_ROWS
 }
 
-/// Makes a database with both indexes. Files that lie apart are imported. Overlapping files are flushed. An import
-/// would go below level 0 if it finds room there, and the imported file would then be merged.
+/// Makes a database with both indexes. Files that lie apart are imported. Overlapping files are flushed. Importing
+/// overlapping files is not possible: if an imported file finds room below level 0, it goes there, and is then
+/// merged with the others.
 fn load(place: &Path, size: &Size, (files, lying): (u64, Lying), stop: &Stop) -> Result<Shape, Failure> {
     // No compaction is wanted: files stay as they are.
     let levels = LevelOptions {
@@ -339,8 +341,8 @@ fn measure(place: &Path, size: &Size, case: Case, side: Side) -> Result<Measured
     })
 }
 
-/// The largest distance between a value and the truth, divided by the size of a bucket. Returns an error if the
-/// truth lies outside of a value's interval.
+/// The largest distance between a value and the truth, divided by the size of a bucket. Returns an error if the true
+/// value lies outside of the interval that the histogram gives.
 fn worst_error(histogram: &Histogram, rows: u64) -> Result<f64, Failure> {
     let mut worst: f64 = 0.0;
     for bucket in &histogram.buckets {

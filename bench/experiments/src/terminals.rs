@@ -23,7 +23,7 @@ const THREADS: usize = 2;
 /// The bytes that a warehouse takes with its indexes while it is imported.
 pub const WAREHOUSE_BYTES: u64 = 110 << 20;
 
-/// How terminals that wait for nothing are run.
+/// How terminals that never wait between transactions are run.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
     /// Threads of the client, over which the terminals are spread.
@@ -42,7 +42,7 @@ pub struct Asked {
 pub struct Ran {
     pub new_orders: u64,
     pub transactions: u64,
-    /// Transactions that failed for good, after all attempts.
+    /// Transactions that still failed at their last attempt.
     pub failed: u64,
     pub tpmc: f64,
     pub kinds: Vec<Kind>,
@@ -116,7 +116,8 @@ pub fn run(scheme: &Scheme, target: &str, asked: &Asked, stop: &Stop) -> Result<
     let (mut most_cache_bytes, mut most_memory_bytes) = (0, 0);
     let (mode, warehouses) = (rules.mode, form.warehouses);
     let ended = in_longer_times(stop, |times| {
-        // Each attempt has another seed, because repeated payments would replace rows of the history.
+        // Each attempt has another seed. With the same seed, payments would be made again with the same keys, and
+        // would replace rows of the history.
         let seed = asked.seed ^ u64::from(times - 1) << 32;
         let terminals = Terminals { rules: &rules, warehouses: 1..=form.warehouses, seed };
         let measured = harness::run(&*database, &terminals, &plan(times), stop.flag(), &mut |_| {

@@ -1,6 +1,6 @@
 //! Clients are state machines that give the next request and receive its result.
 //!
-//! A client holds only the state that it needs to go on, and no thread or stack, so that one thread can drive
+//! A client holds only the state that it needs to go on. It holds no thread and no stack, so one thread can drive
 //! thousands of clients. A client draws everything from its own generator: the same seed and client number make the
 //! same operations, for any store and any number of threads.
 
@@ -37,13 +37,13 @@ pub trait Client: Send {
 
     /// How long the client waits before the first request of the operation that it has just begun. A wait is the
     /// time that a user thinks and types. This method is called once after each [`Client::begin`] that returned
-    /// `true`. In an open loop, this method is not called, because the schedule decides.
+    /// `true`. In an open loop, this method is not called, because the schedule decides when an operation begins.
     fn wait(&mut self) -> Wait {
         Wait::NONE
     }
 
-    /// The current request, and the kind that its time counts for. It is asked once for each request. All random
-    /// values of the request are drawn here or in [`Client::begin`].
+    /// The current request, and the kind under which the time of this request is counted. It is asked once for each
+    /// request. All random values of the request are drawn here or in [`Client::begin`].
     fn request(&mut self) -> (Kind, Request<'_>);
 
     /// Takes the result of the request, and the rows that were read.
@@ -59,14 +59,14 @@ pub struct Wait {
     pub since: Since,
 }
 
-/// The moment from which a wait is counted. For the first operation, each of these moments is the client's own
-/// beginning in the ramp.
+/// The moment from which a wait is counted. Before the client's first operation, no request was served or due. So
+/// the wait is then counted from the client's own beginning in the ramp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
     /// When the client's last request was served.
     Served,
-    /// When the client's last request should have been sent. This choice models a user who goes on thinking while
-    /// the request is carried out. Even so, the next operation begins only after the answer.
+    /// When the client's last request should have been sent. With this choice, a client is like a user who goes on
+    /// thinking while the request is carried out. But the next operation never begins before the answer.
     Due,
 }
 
@@ -95,13 +95,15 @@ pub enum Next {
     Wait(u64),
     /// The operation is over and done.
     Done,
-    /// The operation is over and done, and its time as a whole counts for this kind too.
+    /// The operation is done, and its time as a whole is counted for this kind, in addition to the times of its
+    /// requests.
     DoneAs(Kind),
     /// The operation is over and failed.
     Failed,
 }
 
-/// A client reports here what only the client can know, apart from the times of its requests.
+/// Through this value, a client reports what only the client can know. The times of its requests are measured
+/// without the client's help.
 pub struct Extra<'r> {
     note: &'r mut dyn FnMut(Kind, u64, Result<Outcome, &'static str>),
     retries: &'r mut u64,
@@ -111,7 +113,7 @@ pub struct Extra<'r> {
 }
 
 impl<'r> Extra<'r> {
-    /// Notes go to `note`, and new attempts are counted in `retries`. What the client counts is not kept.
+    /// Passes notes to `note`, and counts new attempts in `retries`. What the client counts is not kept.
     pub fn new(note: &'r mut dyn FnMut(Kind, u64, Result<Outcome, &'static str>), retries: &'r mut u64) -> Self {
         Self { note, retries, counts: None, written: 0 }
     }
@@ -135,8 +137,7 @@ impl<'r> Extra<'r> {
         }
     }
 
-    /// Reports that the request has written this number of rows. Written rows count together with the rows that are
-    /// read.
+    /// Reports that the request has written this number of rows. These rows are added to the rows that were read.
     pub fn wrote(&mut self, rows: u64) {
         self.written += rows;
     }

@@ -121,7 +121,7 @@ pub fn check_transactions(scheme: &Scheme, target: &str) {
 }
 
 /// Opens stores of `scheme` as `target` says, and checks their commits. For each number in `depths`, makes commits
-/// with up to this number in flight, and checks that no commit is lost.
+/// of which at most this number are in flight, and checks that no commit is lost.
 pub fn check_commits(scheme: &Scheme, target: &str, depths: &[usize]) {
     const PUTS: u64 = 100;
     let target = Target::parse(target).expect("a good target");
@@ -157,7 +157,7 @@ struct Test<'t> {
 /// The answer to a request.
 struct Answered {
     outcome: Outcome,
-    /// All rows if the session lets the reply keep them, else only the last row.
+    /// All rows of the answer, if the reply can keep them. Otherwise only the last row.
     rows: Vec<(Vec<u8>, Vec<Vec<u8>>)>,
     count: u64,
 }
@@ -257,8 +257,8 @@ impl Test<'_> {
         store.close().expect("closed");
     }
 
-    /// If a store was opened for rows of one table, its session refuses other requests, names what it was not opened
-    /// for, and goes on.
+    /// A store may be opened only for the rows of one table. Then its session must refuse other requests, and say
+    /// for what the store was not opened. After that, the session still works.
     fn refuses_what_it_was_not_opened_for(&self, session: &mut Session<'_>) {
         let scan = PartitionRequest::Scan { part: 0, parts: 1 };
         for (request, kind) in

@@ -23,9 +23,10 @@ pub struct Cost {
     /// Processor time of the client threads, in nanoseconds. This time includes the work that an embedded store
     /// does in the calls of these threads.
     pub client_nanos: u64,
-    /// The part of `client_nanos` that the client threads used for waiting until a moment: a moment of the
-    /// schedule, of a new attempt, or of the client itself. It is in nanoseconds. This time belongs to the client's
-    /// own cost, and is counted in the interval in which it was spent.
+    /// The part of `client_nanos` that the client threads spent while they waited for a point in time. This may be a
+    /// time of the schedule, the time of a new attempt, or a time that the client itself chose. It is in
+    /// nanoseconds. This time belongs to the client's own cost, and is counted in the interval in which it was
+    /// spent.
     #[serde(default)]
     pub pausing_nanos: u64,
     /// Processor time of the thread that gathers results, in nanoseconds.
@@ -56,10 +57,10 @@ pub struct Cost {
     /// What the store used outside this process. `None` in results of older releases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<StoreUse>,
-    /// Bytes that the disk read for this process, where the system counts them.
+    /// Bytes that were read from the disk for this process, where the system counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_read_bytes: Option<u64>,
-    /// Bytes that this process had written to the disk, where the system counts them.
+    /// Bytes that were written to the disk for this process, where the system counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk_written_bytes: Option<u64>,
 }
@@ -117,10 +118,10 @@ impl Cost {
     }
 
     /// The client's own mean cost of an operation, in nanoseconds, over `operations` operations. The cost has two
-    /// parts. The first is `noop_nanos`, which is what an operation costs on a store that does nothing. The second
-    /// is an equal share of the time that was used for waiting. The store used the rest of `client_nanos`. The
-    /// result is never more than the client threads used. `noop_nanos` alone can be more, because it was measured
-    /// at another time.
+    /// parts. The first part is `noop_nanos`, which is what an operation costs on a store that does nothing. The
+    /// second part is an equal share of the time that was used for waiting. The store used the rest of
+    /// `client_nanos`. The result is at most the time that the client threads used for an operation. `noop_nanos`
+    /// alone can be more, because it was measured at another time.
     pub fn own_nanos(&self, noop_nanos: f64, operations: u64) -> f64 {
         let operations = operations.max(1) as f64;
         (noop_nanos + self.pausing_nanos as f64 / operations).min(self.client_nanos as f64 / operations)
@@ -164,7 +165,7 @@ pub(crate) struct Clients {
     pub(crate) pausing_nanos: u64,
 }
 
-/// What the process has used up to one moment, as the thread that gathers sees it.
+/// What the process has used up to one moment. The thread that gathers results takes this snapshot.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
     user_nanos: u64,
@@ -173,10 +174,11 @@ pub(crate) struct Snapshot {
     voluntary_switches: u64,
     involuntary_switches: u64,
     resident_bytes: u64,
-    /// The greatest memory since the process began. The value is not reset at the beginning of a window, because
-    /// other programs that watch this process read the value, too.
+    /// The greatest memory since the process began. This peak is not reset at the beginning of a window, because
+    /// other programs that watch this process read the peak, too.
     peak_bytes: u64,
-    /// The name and processor time of each thread, by thread id. This thread and the client threads are left out.
+    /// The name and processor time of each thread, by thread id. The thread that takes the snapshot and the client
+    /// threads are left out.
     threads: BTreeMap<String, (String, u64)>,
     store: Option<StoreUse>,
     read_bytes: Option<u64>,
@@ -236,8 +238,8 @@ fn threads() -> BTreeMap<String, (String, u64)> {
         if id == this || name.starts_with(CLIENT) {
             return None;
         }
-        // The first number is the time on a processor in nanoseconds (scheduler statistics, proc-schedstat). `stat`
-        // only has hundredths of a second.
+        // The first number in `schedstat` is the time on a processor in nanoseconds (scheduler statistics,
+        // proc-schedstat). `stat` only has hundredths of a second.
         let times = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
         let nanos = times.split_whitespace().next()?.parse().ok()?;
         Some((id, (name, nanos)))

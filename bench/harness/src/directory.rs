@@ -1,5 +1,5 @@
-//! The directory of an embedded store. The directory has a note of the engine and of the options with which its
-//! files were made, and a lock.
+//! The directory of an embedded store. The directory holds a lock, and a note that names the engine and the options
+//! with which its files were made.
 //!
 //! ```text
 //!   DIR/store.txt   engine rocksdb          the engine and the options of the files, a line each, because engines do
@@ -34,16 +34,16 @@ pub struct Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // If this process is starting a program on another thread, that program may have the descriptor, too, for a
-        // moment.
+        // If another thread of this process is just starting a program, that program has a copy of the descriptor
+        // for a moment. The copy would keep the lock.
         self.note.unlock().ok();
     }
 }
 
 impl Directory {
     /// Opens the directory that `target` names, for a store of its scheme. `shape` has the options that decide how
-    /// the store's files are made: names and values as people read them. An existing store must have been made with
-    /// the same options.
+    /// the store's files are made: each has a name and a value, in a form for people. An existing store must have
+    /// been made with the same options.
     pub fn open(
         target: &Target,
         table: &Table,

@@ -12,8 +12,9 @@ pub trait WriteMany {
     fn write(&mut self, keys: &Strings, values: &Strings) -> Result<(), Failure>;
 }
 
-/// A session that gathers inserts and takes no other request. It ends when a batch cannot be written. All rows of
-/// the batch were already reported as done, and a new attempt at the last row would not write the other rows.
+/// A session that gathers inserts and takes no other request. It ends when a batch cannot be written. The session
+/// has already reported all rows of the batch as done. A new attempt at the last row would write only the last row,
+/// and not the others.
 pub struct Gather<W> {
     writes: W,
     rows: usize,

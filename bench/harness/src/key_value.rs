@@ -26,8 +26,8 @@ pub trait KeyValue {
     /// Makes `value` the value of `key`.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure>;
 
-    /// Removes the value of `key`. Returns whether `key` had a value. A store that would need another read to know
-    /// this returns `true`.
+    /// Removes the value of `key`. Returns whether `key` had a value. If a store would need another read to know
+    /// whether `key` had a value, it returns `true`.
     fn delete(&mut self, key: &[u8]) -> Result<bool, Failure>;
 
     /// Replaces the value of `key` by what `change` makes of it. Returns `false` if `key` has no value. A store

@@ -47,7 +47,7 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// Operations that were done per second of the window. 0 for an empty window.
+    /// Operations that were done per second of the window. The result is 0 for an empty window.
     pub fn per_second(&self) -> f64 {
         per_second(self.operations, self.nanos)
     }
@@ -57,8 +57,8 @@ impl Measured {
         self.kinds.iter().find(|kind| kind.name == name)
     }
 
-    /// Whether something failed for good, before the window or in it. A request that failed, was made again and was
-    /// then served did not fail for good.
+    /// Whether something failed for ever, before the window or in it. This does not include a request that failed,
+    /// was made again and was then served.
     pub fn has_failed(&self) -> bool {
         let any_kind = |kinds: &[Measure]| kinds.iter().any(|kind| kind.failed_count() > 0);
         let any = |interval: &Interval| interval.failed > 0 || any_kind(&interval.kinds);
@@ -111,9 +111,9 @@ pub struct Measure {
     pub name: String,
     /// The time from sending a request until it is served, in nanoseconds.
     pub service: Times,
-    /// The time from when a request should have been sent until it is served, which is how long a user waits. This
-    /// time exists in an open loop, with a [slack](crate::Plan::slack), and if clients wait for a place in a
-    /// session. Otherwise, this time would be equal to `service`, and is left out.
+    /// The time from when a request should have been sent until it is served, which is how long a user waits. The
+    /// times are kept in an open loop, in a run with a [slack](crate::Plan::slack), and in a run whose clients wait
+    /// for a place in a session. Otherwise, this time would be equal to `service`, and is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Times>,
     /// The time from when a request should have been sent until it is sent. It exists if `response` does.
@@ -131,12 +131,12 @@ pub struct Measure {
     pub batched: u64,
     /// The number of failed requests for each kind of failure. Requests that were made again are included.
     pub failures: BTreeMap<String, u64>,
-    /// The failed requests that the client made again. All other failed requests failed for good.
+    /// The failed requests that the client made again. For all other failed requests, no further attempt was made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub again: u64,
-    /// Rows that were read. Rows that were written are included if the client counts them.
+    /// Rows that were read. If the client counts the rows that it writes, this number includes them.
     pub rows: u64,
-    /// The bytes of these rows' keys and wanted fields.
+    /// The bytes of these rows: their keys, and the fields that were asked for.
     pub bytes: u64,
 }
 
@@ -203,12 +203,14 @@ pub struct Interval {
     pub retries: u64,
     /// Processor time of the client threads, in nanoseconds.
     pub client_nanos: u64,
-    /// The part of `client_nanos` that the client threads used for waiting until a moment: a moment of the
-    /// schedule, of a new attempt, or of the client itself. It is in nanoseconds.
+    /// The part of `client_nanos` that the client threads spent while they waited for a point in time. This may be a
+    /// time of the schedule, the time of a new attempt, or a time that the client itself chose. It is in
+    /// nanoseconds.
     #[serde(default)]
     pub pausing_nanos: u64,
-    /// The number of threads that had not yet reported on this interval when it was shown, because they waited for
-    /// the store. The result includes the later reports of these threads, and has 0 here.
+    /// The number of threads that had not yet reported on this interval when the interval was printed, because they
+    /// waited for the store. In the result of the run, this number is 0, because the result includes the later
+    /// reports of these threads.
     #[serde(skip)]
     pub late: u64,
     /// Late reports of threads about intervals that were shown before. In the result, these reports are part of
@@ -229,7 +231,8 @@ pub struct Interval {
 /// The counters of the store at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
-    /// The moment, in nanoseconds, counted from the same start as the beginning and end of the interval.
+    /// When the counters were read, in nanoseconds. This time has the same start as the beginning and end of the
+    /// interval.
     pub at_nanos: u64,
     /// The counters by name, counted since the store was opened. [`Measured::counters`] says which of these
     /// counters are gauges.
@@ -252,7 +255,7 @@ pub struct Change {
     pub before: u64,
     /// Its value when the window ended.
     pub after: u64,
-    /// Whether the value goes up and down, so that only `after` has a meaning.
+    /// Whether the counter is a gauge: its value goes up and down, so only the value `after` has a meaning.
     pub gauge: bool,
 }
 

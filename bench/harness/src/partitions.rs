@@ -13,14 +13,14 @@ pub const COUNTERS: usize = 5;
 /// request is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartitionRequest<'a> {
-    /// Puts rows into a partition, and replaces existing rows. The rows go to the store together. If a store has such
-    /// batches, it writes either all or none of the rows.
+    /// Puts rows into a partition, and replaces existing rows. The rows go to the store together. If a store can
+    /// write rows as one batch, it writes either all or none of the rows.
     Insert {
         /// The partition.
         pk: i64,
         /// Clustering keys of the rows, at least one. No key occurs twice.
         cks: &'a [i64],
-        /// The values of the rows, in the same order.
+        /// The values of the rows, in the order of `cks`.
         values: &'a Strings,
     },
     /// Reads rows of a partition, or their counters.
@@ -73,7 +73,8 @@ pub enum PartitionRows<'a> {
         /// The upper bound, which is excluded.
         to: i64,
     },
-    /// The rows with these clustering keys. A key may occur several times here, but its row is returned once.
+    /// The rows with these clustering keys. A key may occur several times in this list, but the row of this key is
+    /// returned once.
     Of(&'a [i64]),
 }
 

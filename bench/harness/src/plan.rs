@@ -1,5 +1,5 @@
-//! How a workload is run: by how many clients, when their operations begin, and how long operations count. This
-//! module runs nothing.
+//! How a workload is run: the number of clients, when their operations begin, and during which time their operations
+//! are counted. This module runs nothing.
 
 mod nanos;
 
@@ -35,7 +35,7 @@ pub struct Plan {
     /// The window is at most this long. Then the run ends as if it were done.
     #[serde(rename = "limit_nanos", with = "nanos::optional", default)]
     pub limit: Option<Duration>,
-    /// The length of the pieces in which the run is shown and kept.
+    /// The length of an interval. The run is shown and kept interval by interval.
     #[serde(rename = "interval_nanos", with = "nanos")]
     pub interval: Duration,
     /// How long a thread may delay clients whose time has come, so that one wake-up serves many clients. The thread

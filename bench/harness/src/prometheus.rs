@@ -63,7 +63,8 @@ struct Kind {
     failures: BTreeMap<String, u64>,
     rows: u64,
     bytes: u64,
-    /// The number of requests in each bucket. The last place counts requests that are above all buckets.
+    /// The number of requests in each bucket. The last element is the number of requests that took longer than the
+    /// bound of every bucket.
     times: [u64; BOUNDS_NANOS.len() + 1],
     nanos: f64,
 }
@@ -87,8 +88,8 @@ impl Kind {
 }
 
 impl Prometheus {
-    /// Answers at `address` until this value is dropped. `address` is `HOST:PORT`, or a port of 127.0.0.1. Port 0
-    /// means any free port.
+    /// Answers at `address` until the returned [`Prometheus`] is dropped. `address` is `HOST:PORT`, or a port of
+    /// 127.0.0.1. Port 0 means any free port.
     ///
     /// # Errors
     ///
@@ -119,7 +120,7 @@ impl Prometheus {
     pub fn add(&self, interval: &Interval) {
         let mut watched = locked(&self.watched);
         watched.warming = interval.warming;
-        // Late reports about earlier intervals count now, so that the sums here equal the sums of the result.
+        // Late reports about earlier intervals are added now. So the sums here equal the sums of the result.
         for part in std::iter::once(interval).chain(&interval.told_late) {
             watched.operations += part.operations;
             watched.failed += part.failed;

@@ -4,8 +4,8 @@ use crate::partitions::{COUNTERS, counters_value};
 use crate::request::Fields;
 use crate::strings::{NotARow, Strings};
 
-/// The rows of an answer. A session fills the reply. Every row is really copied, as a program that uses the store
-/// would have to do. Only the last row stays, unless all rows are [kept](Reply::keeping).
+/// The rows of an answer. A session fills the reply. Every row is really copied, because a program that uses the
+/// store would also have to copy it. Only the last row stays, unless all rows are [kept](Reply::keeping).
 #[derive(Debug, Default)]
 pub struct Reply {
     rows: u64,
@@ -41,7 +41,8 @@ impl Reply {
         }
     }
 
-    /// Takes a row of a key-value store. `value` holds `of` fields, as [`Strings::encode`] writes them.
+    /// Takes a row of a key-value store. `value` holds the fields of the row, as [`Strings::encode`] writes them.
+    /// The argument `of` is the number of these fields.
     #[inline]
     pub fn row(&mut self, key: &[u8], value: &[u8], of: usize, fields: Fields) -> Result<(), NotARow> {
         self.record.clear();
@@ -108,7 +109,7 @@ impl Reply {
         self.rows
     }
 
-    /// Bytes of the rows' keys and wanted fields.
+    /// The bytes of the rows: their keys, and the fields that were asked for.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

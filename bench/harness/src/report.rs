@@ -58,7 +58,7 @@ pub struct Run {
     pub workload: Vec<Pair>,
     /// The seed of everything that is drawn.
     pub seed: u64,
-    /// If several processes made the run together: the share that this process made.
+    /// The share of the run that this process made, if several processes made the run together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
     /// How it was run.
@@ -192,7 +192,8 @@ impl Report {
         struct Head {
             format: String,
             version: u32,
-            /// What a reader must know besides the version. This reader knows no such thing.
+            /// Names of features that a reader must know in addition to the version. This reader knows no such
+            /// feature.
             #[serde(default)]
             requires: Vec<String>,
         }
@@ -238,7 +239,8 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
                 std::fs::rename(&beside, path)
             });
             if written.is_err() {
-                // Half of a result is worth nothing. The error to report is the error of the write.
+                // Half of a result is worth nothing. If removing it fails, too, the error of the write is still the
+                // error to report.
                 std::fs::remove_file(&beside).unwrap_or_default();
             }
             written

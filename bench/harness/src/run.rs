@@ -1,11 +1,11 @@
 //! Runs a workload on a store and measures it.
 //!
 //! Operations of an open loop are *unsent* if they were due in the window but were not sent before it ended. A
-//! client thread is *pausing* while it waits for a time of its schedule or before a new attempt. The processor time
-//! of pausing is part of the client's own cost (decision 44).
+//! client thread is *pausing* while it waits until an operation is due, or until it makes a new attempt. The
+//! processor time of pausing is part of the client's own cost (decision 44).
 //!
-//! Each thread counts in its own memory. Once an interval, the calling thread gathers what the threads hand over,
-//! and shows these counts. It also ends the run. If sessions block, every client has a thread, and a run has at
+//! Each thread counts in its own memory. Once an interval, the calling thread gathers the counts that the threads
+//! hand over, and shows them. It also ends the run. If sessions block, every client has a thread, and a run has at
 //! most [`MOST_THREADS`] threads. If one session can have many requests under way, a few threads drive all clients,
 //! and a client takes no more memory than its state.
 
@@ -61,7 +61,7 @@ pub enum RunError {
     /// The store lost a session in the run.
     #[error("client {client} lost its session: {failure}")]
     Lost {
-        /// The client that made the request, or the first client of the session.
+        /// The client whose request failed, or the first client of the session.
         client: usize,
         /// What the store says.
         failure: Failure,
@@ -119,8 +119,8 @@ fn nothing(partial: &Measured) -> String {
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Lets the clients of `workload` work on `store` as `plan` says. `watch` gets every interval soon after the
-/// interval's end. When `stop` is set, the run ends within a moment, or as soon as the store answers the requests
-/// under way. The result is then marked as interrupted.
+/// interval's end. When `stop` is set, the run ends almost at once, or as soon as the store has answered the
+/// requests under way. The result is then marked as interrupted.
 pub fn run<W: Workload>(
     store: &dyn Store,
     workload: &W,
@@ -428,8 +428,8 @@ impl<'r, W: Workload> Crew<'r, W> {
             }
             if (now >= timeline.end || running == 0) && after.is_none() {
                 let look = self.look();
-                // If the run ends within an interval, the counters at the end of the run count as the counters at the
-                // end of the interval.
+                // If the run ends within an interval, the counters at the end of the run are kept as the counters of
+                // that interval.
                 gathered.count(timeline.interval(now.min(timeline.end) - 1), now, &look.counters);
                 after = Some(look);
             }
@@ -534,7 +534,7 @@ struct Samples {
 }
 
 impl Samples {
-    /// The interval that ended last, if it may be sampled now.
+    /// The interval that ended last, if the store's counters may be read for it now.
     fn due(&self, now: u64, timeline: &Timeline) -> Option<usize> {
         let number = timeline.interval(now).checked_sub(1)?;
         (number >= self.first && now >= self.next).then_some(number)
@@ -547,7 +547,7 @@ impl Samples {
     }
 }
 
-/// What the store has counted and the processes have used at an edge of the window.
+/// What the store has counted and the processes have used, at the beginning or at the end of the window.
 #[derive(Clone, Default)]
 struct Look {
     counters: Vec<Counter>,

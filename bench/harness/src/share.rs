@@ -59,7 +59,8 @@ impl Share {
         begin(self.number)..begin(self.number + 1)
     }
 
-    /// The plan for this share of a run. Each client does what it would do in the whole run.
+    /// The plan for this share of a run. Each client of the share does the same operations as the client of this
+    /// number in the whole run.
     ///
     /// # Errors
     ///

@@ -24,8 +24,9 @@ pub trait Store: Send + Sync {
         self.session(clock)
     }
 
-    /// Transactions for the calling thread. A commit compares `checked` with other transactions. `None` if the
-    /// store has no such transactions, or was opened without them.
+    /// Transactions for the calling thread. When such a transaction commits, the store checks what `checked` names
+    /// for changes by other transactions. Returns `None` if the store has no such transactions, or if it was opened
+    /// without them.
     fn transactions(&self, checked: Checked) -> Option<Box<dyn Transactions + '_>> {
         let _ = checked;
         None
@@ -59,7 +60,7 @@ pub trait Store: Send + Sync {
     fn settle(&self) -> Result<(), Failure>;
 
     /// Builds a secondary index of all rows over a part of their values, while other threads write. Returns the
-    /// number of rows that the build has visited. `None`: the store has no secondary indexes.
+    /// number of rows that the build has visited. Returns `None` if the store has no secondary indexes.
     fn build_index(&self) -> Result<Option<u64>, Failure> {
         Ok(None)
     }
@@ -90,7 +91,8 @@ pub enum Session<'s> {
 
 /// A session whose calls wait for the answer.
 pub trait Blocking {
-    /// Does what `request` asks. `reply` is empty, and takes the rows. Only the engine may allocate in this call.
+    /// Does what `request` asks. `reply` is empty, and takes the rows. In this call, nothing but the engine may
+    /// allocate memory.
     fn call(&mut self, request: &Request<'_>, reply: &mut Reply) -> Result<Outcome, Failure>;
 
     /// Writes what was gathered. This method is called once, after the last request.
@@ -105,13 +107,13 @@ pub trait Flights {
     fn depth(&self) -> usize;
 
     /// Takes a request, and copies its bytes before it returns. `slot` is less than the depth, and no request is
-    /// under way in this slot. The request need not be sent before [`Flights::wait`].
+    /// under way in this slot. A session may wait to send the request until [`Flights::wait`] is called.
     fn start(&mut self, slot: u32, request: &Request<'_>) -> Result<(), Failure>;
 
     /// Sends the requests that were taken, and gives each answer to `served`, one for each slot. The call returns
-    /// when at least one request was answered, or at `until`, which is a time of the session's clock (`None`: no
-    /// such time). The call returns at once if no request is under way and `until` has come. After an error here,
-    /// the session and all requests under way are lost.
+    /// when at least one request was answered, or at `until`, which is a time of the session's clock. With `None`,
+    /// it has no such limit. The call returns at once if no request is under way and `until` has come. If the call
+    /// returns an error, the session and all requests under way are lost.
     fn wait(&mut self, until: Option<u64>, served: &mut dyn FnMut(Served<'_>)) -> Result<(), Failure>;
 
     /// Writes what was gathered. This method is called once, when no request is under way.
@@ -151,7 +153,7 @@ pub enum Outcome {
 pub struct Setting {
     /// `durability`, `cache`, …: every store uses the same name for the same thing.
     pub name: &'static str,
-    /// The value as people read it: `64 MiB`, `buffered: log written, not synced`.
+    /// The value in a form for people, for example `64 MiB`, or `buffered: log written, not synced`.
     pub value: String,
 }
 
@@ -190,11 +192,11 @@ impl Counter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoreUse {
-    /// In this process. What this process uses is counted anyway.
+    /// In this process. The resources of this process are measured in any case.
     InProcess,
     /// In separate processes on this machine.
     Server(ServerUse),
-    /// On another machine, or in a place that this process cannot see.
+    /// The store works on another machine, or in a place that this process cannot see.
     Unknown,
 }
 
@@ -224,13 +226,14 @@ pub struct ServerUse {
     /// Bytes that the disk read for the server, if this user may see them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_bytes: Option<u64>,
-    /// Bytes that the server had written to the disk, if this user may see them.
+    /// Bytes that were written to the disk for the server, if this user may see them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_bytes: Option<u64>,
 }
 
 /// Rows in key order.
 pub trait Rows {
-    /// Puts the next row into `key` and `record`, which hold the previous row. `false`: there are no more rows.
+    /// Puts the next row of the load into `key` and `record`, which still hold the row before. `false`: there are no
+    /// more rows.
     fn next_row(&mut self, key: &mut Vec<u8>, record: &mut crate::strings::Strings) -> bool;
 }

@@ -3,8 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-/// Byte strings in one buffer. The strings lie one after another and are numbered from 0. A value that is kept and
-/// filled again allocates nothing.
+/// Byte strings in one buffer. The strings lie one after another and are numbered from 0. If one value of this type
+/// is kept and filled again, this allocates nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Strings {
     bytes: Vec<u8>,
@@ -100,7 +100,7 @@ impl Strings {
         out.extend_from_slice(&self.bytes);
     }
 
-    /// Adds the fields of a row. [`Strings::encode`] has made `value` from a row of `fields` fields.
+    /// Adds the fields of a row. `value` must be what [`Strings::encode`] made from a row of `fields` fields.
     #[inline]
     pub fn decode(&mut self, value: &[u8], fields: usize) -> Result<(), NotARow> {
         if fields == 1 {

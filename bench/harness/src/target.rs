@@ -63,8 +63,8 @@ impl Target {
             .split_once(':')
             .ok_or_else(|| bad("has no scheme; write `larch:DIR`, or see `larch bench targets`"))?;
         let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-        // A password may be cut in two here. Then a part of the password would be taken for a host or a database,
-        // and would be shown.
+        // A password may be cut in two here. If the cut were accepted, a part of the password would be taken for a
+        // host or a database, and would be shown.
         let behind = |address: &str| address.find(['/', '?']).is_some_and(|end| address[end..].contains('@'));
         if rest.strip_prefix("//").is_some_and(behind) {
             return Err(bad(
@@ -106,7 +106,8 @@ impl Target {
     }
 }
 
-/// The options of a target. If the store has not taken an option in the end, that option is a mistake of the user.
+/// The options of a target. If the store has not taken an option by the end of opening, the user gave an option that
+/// does not exist.
 #[derive(Debug)]
 pub struct Options {
     target: String,
@@ -124,7 +125,7 @@ impl Options {
     /// The value among `choices` that option `name` chooses. If the option is not given, this is the first choice.
     pub fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Result<T, Failure> {
         let Some(text) = self.text(name) else { return Ok(choices[0].1) };
-        // The value for a missing option has no name.
+        // In `choices`, the choice for a missing option has an empty name, so it is left out here.
         let names = choices.iter().map(|(name, _)| *name).filter(|name| !name.is_empty());
         let found = choices.iter().find(|(choice, _)| *choice == text).map(|(_, value)| *value);
         found.ok_or_else(|| self.bad(name, &text, &format!("one of {}", names.collect::<Vec<_>>().join(", "))))

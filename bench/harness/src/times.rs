@@ -9,9 +9,9 @@
 //!   group g                    1024 buckets of 2^(g-1) ns
 //! ```
 //!
-//! Threads count in a `Tally`. The 4 KiB of a group are allocated when the first time falls into the group. So a
-//! hundred threads with a few tallies each do not need memory for the whole range. A [`Times`] is the compact form in
-//! which a tally is kept.
+//! Threads count in a `Tally`. A group of buckets takes 4 KiB, which are allocated when the first time falls into
+//! the group. So a hundred threads with a few tallies each do not need memory for the whole range. A [`Times`] is
+//! the compact form in which a tally is kept.
 
 mod form;
 #[cfg(test)]
@@ -19,7 +19,8 @@ mod tests;
 
 use hdrhistogram::Histogram;
 
-/// The number of buckets in a group: half of what three digits need, rounded up to a power of two.
+/// The number of buckets in a group. Three digits need twice this number for all buckets of one width. The number is
+/// rounded up to a power of two.
 const GROUP: usize = 1024;
 /// The number of groups that cover all `u64`. The last group begins at 2^63.
 const GROUPS: usize = 55;
@@ -54,7 +55,7 @@ impl Count for u32 {
 }
 
 impl Count for u64 {
-    /// Saturates, because counts from files are added too, and a file may hold any number.
+    /// The sum stops at the greatest number. Counts from files are added too, and a file may hold any number.
     fn add(&mut self, count: u64) {
         *self = self.saturating_add(count);
     }
@@ -202,7 +203,7 @@ impl Times {
     }
 
     /// The time within which the share `quantile` (0 to 1) of the times lies, in nanoseconds. As in every
-    /// HdrHistogram, this is the greatest time of its bucket. 0 if there are no times.
+    /// HdrHistogram, the result is the greatest time of its bucket. The result is 0 if there are no times.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let wanted = ((quantile.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;
@@ -223,7 +224,8 @@ impl Times {
         self.buckets().last().map_or(0, |(bucket, _)| greatest(bucket))
     }
 
-    /// The mean of the times, in nanoseconds. Each time counts as the middle of its bucket. 0 if there are no times.
+    /// The mean of the times, in nanoseconds. Each time is taken as the middle of its bucket. The mean is 0 if there
+    /// are no times.
     pub fn mean(&self) -> f64 {
         if self.is_empty() {
             return 0.0;

@@ -16,8 +16,8 @@ pub enum Checked {
     /// The rows that the transaction writes. Other transactions may have changed rows that this transaction has
     /// read.
     Writes,
-    /// The rows that the transaction writes and the rows that it has read. So transactions have the same result as
-    /// if they ran one after the other.
+    /// The commit checks the rows that the transaction writes and the rows that the transaction has read. So
+    /// transactions have the same result as if they ran one after the other.
     ReadsAndWrites,
 }
 
@@ -46,12 +46,12 @@ pub trait Transactions {
     /// Returns the errors of [`Transactions::apart`].
     fn together(&mut self, key: &[u8], value: &[u8]) -> Result<Ended, Failure>;
 
-    /// Adds 1 to the counter `key`. A transaction that conflicts is begun again. The new attempt is made as users
-    /// of this store would make it. Returns how many transactions were needed: at least 1.
+    /// Adds 1 to the counter `key`. A transaction that conflicts is begun again. The new attempt is made in the way
+    /// that users of this store repeat transactions. Returns how many transactions were needed: at least 1.
     ///
     /// # Errors
     ///
-    /// Returns an error if the store failed or gave up. In both cases, the counter has not changed.
+    /// Returns an error if the store failed or gave up. After an error, the counter has not changed.
     fn increment(&mut self, key: &[u8]) -> Result<u64, Failure>;
 
     /// The value of the counter `key`.
@@ -80,11 +80,11 @@ pub trait Commits {
     fn finish(&mut self) -> Result<(), Failure>;
 }
 
-/// How often a transaction is tried before the store gives up. Stores that have no such function of their own use
-/// this number. Larch's `transact` has the same number.
+/// How often a transaction is tried before the store gives up. Stores whose library does not repeat transactions
+/// itself use this number. Larch's `transact` has the same number.
 pub const MOST_ATTEMPTS: u64 = 100;
 
-/// The bound of the first random wait, and the greatest bound.
+/// The bound of the first random wait, and the highest bound that a later wait can have.
 const FIRST_WAIT: Duration = Duration::from_micros(20);
 const LONGEST_WAIT: Duration = Duration::from_millis(10);
 

@@ -1,7 +1,7 @@
 //! The versions of crates, read from the lock file of a workspace.
 
-/// The version of crate `name` in the text of a `Cargo.lock`. If the crate occurs in several versions, this is the
-/// first of these versions.
+/// The version of crate `name` in the text of a `Cargo.lock`. If the crate occurs in several versions, the result is
+/// the first one in the file.
 pub fn of_crate<'l>(lock: &'l str, name: &str) -> Option<&'l str> {
     let name_line = format!("name = \"{name}\"");
     let mut lines = lock.lines().skip_while(|line| *line != name_line).skip(1);

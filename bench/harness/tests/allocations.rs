@@ -165,9 +165,9 @@ impl Flights for QuietSession<'_> {
     }
 }
 
-/// The only allocations left are groups of buckets into which no time has fallen before. A group takes a page of
-/// memory. Each kind has groups for service times, for response times and for waits. When the system interrupts a
-/// thread, the thread may need a new group.
+/// The only allocations that remain are new groups of buckets. A group is allocated when a time falls into it for
+/// the first time. A group takes a page of memory. Each kind has groups for service times, for response times and
+/// for waits. When the system interrupts a thread, the thread may need a new group.
 const GROUPS: u64 = 100;
 
 fn check(flights: bool, clients: usize, pace: Pace) {

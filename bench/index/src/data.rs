@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 
 const TABLE: &str = "t";
 const SHAPE_FILE: &str = "shape.json";
-/// The cache is so large that nothing that is measured here leaves it.
+/// The cache is so large that no page that is measured here is evicted.
 const CACHE_BYTES: u64 = 2 << 30;
-/// All rows of a file wait in memory until they are flushed as one file.
+/// The write buffer is so large that it holds all rows of a file, until they are flushed together as one file.
 const WRITE_BUFFER_BYTES: u64 = 4 << 30;
 /// Rows of one commit.
 const BATCH_ROWS: u64 = 10_000;
@@ -83,7 +83,7 @@ pub struct Opened {
     pub shape: Shape,
     /// The database, for operations over several files.
     pub rows: Selection,
-    /// The files by themselves, in the order of [`Shape::file_of`].
+    /// The files without the database, in the order of [`Shape::file_of`].
     pub files: Vec<Arc<Sst>>,
     /// A reader of `files`.
     pub session: Session,
@@ -136,7 +136,7 @@ impl DataSet {
         &self.directory
     }
 
-    /// Opens the data to be read by the B-tree, or by the flat lists.
+    /// Opens the data for readers. With `prefer_flat`, they read the flat lists, otherwise the B-tree.
     pub fn open(&self, prefer_flat: bool) -> Result<Opened> {
         let database = Database::builder(&self.directory)
             .read_only(true)
@@ -172,8 +172,9 @@ impl Opened {
         &self.files[self.shape.file_of(number) as usize]
     }
 
-    /// The levels of index pages above a data page, the bytes of index, and the bytes of data pages with newest
-    /// versions. The number of levels is the greatest of all files. The bytes are sums over all files and groups.
+    /// Three numbers: the levels of index pages above a data page, the bytes of the index, and the bytes of the data
+    /// pages with newest versions. The number of levels is the greatest of all files. The bytes are sums over all
+    /// files and groups.
     pub fn index(&self) -> (u8, u64, u64) {
         let trees =
             || self.files.iter().flat_map(|sst| sst.meta.trees().map(|(kind, tree)| (kind, tree, sst.prefer_flat)));
@@ -183,8 +184,8 @@ impl Opened {
         (height, index, trees().map(|(_, tree, _)| tree.totals.bytes).sum())
     }
 
-    /// A version at which every row with an older version shows the older version. In each file, the commits of all
-    /// older versions precede the commits of all newest versions.
+    /// A version of the database at which a reader sees the older version of every row that has one. In each file,
+    /// the commits of all older versions precede the commits of all newest versions.
     pub fn older_of(&self, file: u64) -> Version {
         Version(self.files[file as usize].meta.oldest.0 + self.older_commits(file) - 1)
     }

@@ -57,8 +57,8 @@ pub fn point_session(cache: &Arc<PageCache>) -> Session {
     Session::new(cache, Reason::Point, Admit::Keep)
 }
 
-/// Brings the upper nodes of `sst` into the cache, down to `lowest_level` levels above the data pages. Returns how
-/// many nodes these are. Leaves of the index are level 1.
+/// Brings the upper nodes of `sst` into the cache: all levels from the root down to level `lowest_level`. Returns
+/// how many nodes these are. Leaves of the index are level 1.
 pub fn load_nodes(session: &Session, sst: &Sst, lowest_level: u8) -> Result<u64> {
     let root = sst.meta.main.and_then(|tree| tree.btree).ok_or("the file has no B-tree")?;
     let mut level = vec![root.address];

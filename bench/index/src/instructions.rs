@@ -9,7 +9,7 @@ use std::process::Command;
 pub enum Counter {
     /// The processor.
     Hardware(Processor),
-    /// Callgrind, which runs this program again on fewer operations.
+    /// Callgrind counts. It runs this program again, with fewer operations.
     Valgrind,
     /// Nothing: why.
     None(String),

@@ -1,8 +1,9 @@
-//! Times of two or more ways to do the same, in turns: A, B, A, B, … This module does not know what is timed.
+//! Times two or more ways to do the same thing. The ways A and B take turns, in the order A, B, A, B and so on. This
+//! module does not know what is timed.
 //!
-//! The timed code waits for nothing. So its time is processor time, and the time that other programs take on the
-//! processor is not counted. The effect of other programs on the caches changes with time. Turns spread this effect
-//! over all sides, and the median leaves out the worst turns. Every side gets the same inputs, which are made
+//! The timed code waits for nothing. So only its own processor time is measured. The time that other programs take
+//! on the processor is not counted. The effect of other programs on the caches changes with time. Turns spread this
+//! effect over all sides, and the median leaves out the worst turns. Every side gets the same inputs, which are made
 //! before the clock starts. Every side must return the same sum over what it read. So a side that did nothing, or
 //! did something else, gives an error.
 
@@ -33,7 +34,7 @@ pub struct Timed {
 /// found.
 pub type Side<'s, P> = &'s mut dyn FnMut(&[P]) -> Result<u64>;
 
-/// The most operations of a turn. The number is limited because the inputs of all operations are in memory.
+/// The most operations of a turn. The limit exists because the inputs of all operations of a turn are in memory.
 const MAX_COUNT: usize = 1 << 18;
 
 /// Times `sides` on the inputs that `inputs` makes from a seed and a count.

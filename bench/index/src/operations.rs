@@ -20,7 +20,7 @@ use std::hint::black_box;
 /// What is done for each probe.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// Nothing. This operation shows what looking at the probe costs.
+    /// Nothing. This operation shows how much of a measured time is spent to fetch the input.
     Nothing,
     /// A cursor goes to a row of its file by the row's id.
     SeekRow,

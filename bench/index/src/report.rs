@@ -1,4 +1,5 @@
-//! The results, as text and as JSON. Text is printed line by line as figures become known, because a run takes minutes.
+//! The results, as text and as JSON. Text is printed line by line, as soon as a figure is known, because a run takes
+//! minutes.
 
 use crate::Result;
 use crate::data::{DataSet, Shape};

@@ -70,8 +70,8 @@ pub fn value(number: u64) -> [u8; VALUE_BYTES] {
     value
 }
 
-/// The first eight bytes of a value, or of its first part. Checks add up these numbers over the rows that they
-/// read.
+/// The first eight bytes of a value, or of its first part. The measurements add up the stamps of the rows that they
+/// read, and check the sum.
 pub fn stamp(value: &[u8]) -> u64 {
     u64::from_le_bytes(*value.first_chunk().expect("a value has more than eight bytes"))
 }

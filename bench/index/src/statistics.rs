@@ -20,8 +20,8 @@ fn ranges(probes: &[Probe]) -> impl Iterator<Item = (Bound<&[u8]>, Bound<&[u8]>)
     })
 }
 
-/// Asks for the approximate rows and bytes of each range over all files, and returns the sum of the ends of the
-/// intervals.
+/// Asks for the approximate rows and bytes of each range over all files. The results are intervals; returns the sum
+/// of all their lower and upper ends.
 pub fn count(data: &Opened, probes: &[Probe]) -> Result<u64> {
     let mut sum = 0u64;
     for (low, high) in ranges(probes) {
@@ -45,8 +45,8 @@ pub fn exact(data: &Opened, probes: &[Probe]) -> Result<u64> {
     Ok(sum)
 }
 
-/// For each probe, cuts all files together into [`BUCKETS`] buckets. A flat list may cut at other keys than a B-tree,
-/// so the result sums only what both must find: the total.
+/// For each probe, cuts all files together into [`BUCKETS`] buckets. A flat list may end buckets at other keys than
+/// a B-tree. So the returned sum contains only what is equal for both: the total.
 pub fn histograms(data: &Opened, probes: &[Probe]) -> Result<u64> {
     let sources: Vec<HistogramSource<'_>> = data.files.iter().map(|sst| HistogramSource::File(sst)).collect();
     let resolution = data.shape.rows.div_ceil(BUCKETS);

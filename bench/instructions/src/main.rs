@@ -1,4 +1,4 @@
-//! Compares the instructions of the hot paths with the expected counts, `cargo x instructions`. A change that makes
+//! `cargo x instructions`: compares the instructions of the hot paths with the expected counts. A change that makes
 //! a path longer fails the check, on a busy machine as well as on a quiet machine.
 //!
 //! The database lies on the simulated machine, where one thread does all the work in an order that does not change.

@@ -76,8 +76,8 @@ pub const ALL: [Path; 28] = [
         repeats: true,
     },
     Path { name: "first row of a new range", operations: PROBES, run: first_rows, repeats: true },
-    // This path runs after the other reads of this table, because filters are asked in places where look-ups found
-    // nothing.
+    // In this table, a filter is only asked at a place where earlier look-ups found nothing. So this path runs after
+    // the other reads of this table.
     Path { name: "get, absent", operations: PROBES, run: |tables| get(&tables.one, ROWS, 1), repeats: true },
     Path {
         name: "full scan, four files, a row",
@@ -120,7 +120,7 @@ pub const ALL: [Path; 28] = [
     Path { name: "compaction, a row", operations: 4 * OVERLAPPING_ROWS, run: compact, repeats: false },
     Path { name: "compaction of clusters, a row", operations: CLUSTERED_ROWS, run: compact_clusters, repeats: false },
     Path { name: "import, a row", operations: ROWS, run: import, repeats: false },
-    // This path is the last, because it writes rows again that other paths read.
+    // Other paths read rows that this path writes again. So this path is the last.
     Path { name: "transaction of a get and an insert", operations: WRITTEN_ROWS, run: transact, repeats: false },
 ];
 
@@ -130,7 +130,8 @@ struct Tables {
     one: Table,
     /// Four files of level 0. The keys of each file lie between the keys of the other files.
     four: Table,
-    /// One file, and a file of level 0 that has clusters of the first file's keys.
+    /// One file with all rows, and a file of level 0. The file of level 0 has newer rows, whose keys come in groups
+    /// of neighbours.
     clustered: Table,
     /// What is inserted.
     written: Table,
@@ -323,7 +324,7 @@ fn seeks(tables: &Tables, seek: fn(&mut Cursor, [u8; 20]) -> larch::Result<bool>
     Ok(bytes)
 }
 
-/// Does what seeks of a cursor do, but makes a new range each time.
+/// Does the same seeks as the path with a cursor, but makes a new range each time.
 fn first_rows(tables: &Tables) -> Result<u64> {
     let mut bytes = 0;
     for i in 0..PROBES {

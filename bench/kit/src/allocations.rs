@@ -26,7 +26,7 @@ pub trait Tally {
 }
 
 impl<T> Counting<T> {
-    /// Makes an allocator, which is to become the global allocator.
+    /// Makes an allocator. The program declares it as its global allocator.
     #[allow(clippy::new_without_default, reason = "a static needs a constant")]
     pub const fn new() -> Self {
         Self(PhantomData)
@@ -89,8 +89,8 @@ impl Allocated {
     }
 }
 
-/// The heap bytes that an allocation takes in glibc: 8 bytes of overhead are added, the sum is a multiple of 16, and
-/// it is at least 32.
+/// The heap bytes that an allocation takes in glibc: its size plus 8 bytes, rounded up to a multiple of 16, but at
+/// least 32.
 fn heap_bytes(layout: Layout) -> u64 {
     ((layout.size() + 8).next_multiple_of(16)).max(32) as u64
 }

@@ -20,7 +20,7 @@ pub fn counted_region(work: &mut dyn FnMut()) {
 ///
 /// # Errors
 ///
-/// Returns an error if valgrind is missing or the program failed under it. The error is a sentence.
+/// Returns an error if valgrind is missing, or if the program failed when callgrind ran it. The error is a sentence.
 pub fn count(arguments: &[&OsStr], scratch: &Scratch) -> Result<Vec<u64>, String> {
     const NAME: &str = "callgrind";
     let region = concat!(module_path!(), "::counted_region");

@@ -33,7 +33,7 @@ impl Scratch {
             let path = parent.join(format!("larch-{name}-{}-{number}", process::id()));
             match fs::create_dir(&path) {
                 Ok(()) => return Ok(Self { path }),
-                // Another scratch directory of this process has the name.
+                // The name is taken by another scratch directory of this process.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(format!("cannot make {}: {error}", path.display())),
             }
@@ -41,9 +41,9 @@ impl Scratch {
         unreachable!("some number is free")
     }
 
-    /// Makes a directory for a benchmark in `parent`. If `parent` is missing, it is made, too. Without `parent`,
-    /// the directory is made beside the directory of this program, so it is inside cargo's build directory. ^C
-    /// calls `first`, removes the directory and ends the process.
+    /// Makes a directory for a benchmark in `parent`. If `parent` is missing, it is made, too. Without `parent`, the
+    /// directory is made beside the directory of this program, so it is inside cargo's build directory. ^C first
+    /// calls `first`, then removes the directory and ends the process.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // If an error came before this, it was already reported. After `remove`, nothing is left to remove.
+        // An error that ended the work was already reported. After `remove`, nothing is left to remove.
         fs::remove_dir_all(&self.path).unwrap_or_default();
     }
 }

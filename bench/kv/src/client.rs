@@ -98,8 +98,8 @@ impl harness::Workload for Work {
         Worker {
             keys: Keys::new(options, self.shared.favourites.as_ref(), number, clients),
             random: Random::of_client(options.seed, number as u64),
-            // In a mixed run, half of the clients begin with a read. With a time series, all clients begin with a
-            // write, because the table may be empty.
+            // In a mixed run, half of the clients begin with a read. With the workload `Timeseries`, all clients
+            // begin with a write, because the table may still be empty.
             operations: if options.workload == Workload::Timeseries { 0 } else { number as u64 },
             shared: self.shared.clone(),
             task: Task::Write,
@@ -131,7 +131,7 @@ pub struct Worker {
     operations: u64,
     task: Task,
     place: Place,
-    /// The rows to write or to read. If a read has a bound, this is the bound.
+    /// The clustering keys of the rows to write or to read. For a read up to a bound, the bound.
     cks: Vec<i64>,
     values: Strings,
     order: Option<Order>,

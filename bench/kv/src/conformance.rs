@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 /// The rows of a partition by clustering key, as a reply returns them.
 type Given = Vec<(i64, Vec<u8>)>;
 
-/// Checks `scheme` on `target`. In `target`, the tables `kv_values` and `kv_counters` may be made. They are dropped
-/// in the end.
+/// Checks `scheme` on `target`. The check makes the tables `kv_values` and `kv_counters` in `target`. It drops them
+/// at its end.
 ///
 /// # Panics
 ///
@@ -34,7 +34,7 @@ fn open(scheme: &Scheme, target: &Target, setup: &Setup) -> Box<dyn Database> {
     (scheme.open)(target, setup).unwrap_or_else(|why| panic!("it does not open: {why}"))
 }
 
-/// Partition keys and clustering keys: some at the ends of their ranges, and some in between.
+/// Partition keys and clustering keys. Some lie at the ends of the range of possible keys, and some in between.
 const PKS: [i64; 7] = [i64::MIN, -1, 0, 1, 255, 3 << 32 | 1, i64::MAX];
 const CKS: [i64; 9] = [i64::MIN, -1_700_000_000_000_000_000, -256, -1, 0, 1, 2, 65_536, i64::MAX];
 
@@ -110,7 +110,7 @@ fn check_reads(session: &mut Flown<'_>, pk: i64, value: &dyn Fn(i64) -> Vec<u8>)
             let mut given = session.read(pk, rows, order).unwrap_or_default();
             let mut expected = ordered(whole.clone());
             match order {
-                // If the read wants no order, a limit may keep any of the rows.
+                // If the read asks for no order, a limit may select any of the rows.
                 None => {
                     given.sort();
                     assert_eq!(given.len(), limit, "{text} of {pk}, in any order: {rows:?}");

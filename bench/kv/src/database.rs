@@ -40,13 +40,13 @@ pub enum Content {
 pub struct Setup {
     /// What may be made. With [`Opening::Existing`], nothing is made: neither the table nor what contains it.
     pub opening: Opening,
-    /// The keyspace, or what a database has instead.
+    /// The keyspace, or the place for tables that the database has instead of keyspaces.
     pub keyspace: String,
     /// The table of the run.
     pub table: String,
     /// The columns of its rows.
     pub content: Content,
-    /// The number of requests under way at once, of all threads together; at least 1.
+    /// The number of requests that all threads together have under way at once; at least 1.
     pub concurrency: usize,
     /// The number of threads; at least 1. Each thread has a session.
     pub threads: usize,

@@ -2,8 +2,7 @@
 //!
 //! * sequential: all rows, in order. Each client has a range of them.
 //! * uniform: any row.
-//! * zipfian: any row of a partition that is drawn. A few partitions are drawn much more often than other
-//!   partitions.
+//! * zipfian: any row of a random partition. A few partitions are drawn much more often than other partitions.
 //! * timeseries: each partition gets rows at a fixed rate, and each row is newer than all rows before it. Readers
 //!   draw from the rows that have been written.
 //! * scan: the parts of the table.
@@ -50,8 +49,9 @@ pub struct Shape {
     rows_a_partition: i64,
 }
 
-/// Partitions in the order of how often they are drawn: partition number n of this order is drawn about 1/n as
-/// often as the first partition. The partitions of this order are scattered over all partitions.
+/// Partitions in the order of how often they are drawn: partition number n of this order is drawn about 1/n as often
+/// as the first partition. Neighbours in this order are not neighbours in the table: they are scattered over all
+/// partitions.
 #[derive(Clone, Debug)]
 pub struct Favourites {
     ranks: Arc<Zipfian>,
@@ -65,7 +65,8 @@ impl Favourites {
     /// partitions.
     pub fn new(partitions: i64) -> Self {
         let count = partitions.unsigned_abs();
-        // If the stride is near the golden ratio of the range, neighbours in rank lie far apart.
+        // Partitions that follow one another in the order should lie far apart. This holds if the stride is near the
+        // golden ratio of the range.
         let golden = (count as f64 * 0.618) as u64;
         let stride = (golden.max(1)..).find(|stride| gcd(*stride, count) == 1).expect("1 more than a multiple is one");
         Self { ranks: Arc::new(Zipfian::new(0, partitions - 1)), partitions: count, stride }
@@ -103,7 +104,7 @@ pub struct Series {
     start: i64,
     /// Nanoseconds between two rows of a partition.
     period: i64,
-    /// The number of this client's first row, among all rows.
+    /// The number of this client's first row. The rows of all clients are numbered together.
     first: i64,
     /// The number of its next row.
     next: i64,
@@ -183,7 +184,7 @@ impl Keys {
         }))
     }
 
-    /// The next place for a read, in a workload that also writes. In a time series, this is a place that this
+    /// The next place for a read, in a workload that also writes. In a time series, it is a place to which this
     /// client has written.
     #[inline]
     pub fn next_place_beside(
@@ -198,7 +199,8 @@ impl Keys {
         }
     }
 
-    /// A row in the partition of the operation. In a time series, each call for an operation returns the same row.
+    /// A row in the partition of the operation. In a time series, every call during one operation returns the same
+    /// row.
     #[inline]
     pub fn next_row(&mut self, random: &mut Random) -> i64 {
         match self {
@@ -251,7 +253,7 @@ pub fn period(rows_a_second: f64) -> i64 {
 }
 
 impl Series {
-    /// The number of the newest row that has been written to each partition, counted within the partition.
+    /// The number of the newest row of each partition. Each partition numbers its rows from 0.
     fn newest(&self, now: i64) -> i64 {
         (now.saturating_sub(self.start) / self.period).max(0)
     }
@@ -286,7 +288,7 @@ impl Series {
         self.at(self.first + row * self.step)
     }
 
-    /// A row that some writer has written until now, if all writers keep their rate.
+    /// A row that has been written by now, if all writers keep their rate.
     fn next_seen(&mut self, distribution: Distribution, random: &mut Random, now: i64) -> i64 {
         let newest = self.newest(now);
         let generation = distribution.draw(random, newest / self.shape.rows_a_partition + 1);

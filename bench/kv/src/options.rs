@@ -66,7 +66,7 @@ pub enum Workload {
     Uniform,
     /// Rows that become newer and newer.
     Timeseries,
-    /// Any rows, but rows of some partitions much more often than rows of other partitions.
+    /// Draws any row, but draws rows of some partitions much more often than rows of other partitions.
     Zipfian,
     /// The whole table.
     Scan,

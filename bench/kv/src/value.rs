@@ -35,11 +35,11 @@ pub enum Filler {
 pub enum RowSize {
     /// All have this number of bytes.
     Fixed(u64),
-    /// Any length from the first number to the second.
+    /// The length is any number from the first one to the second one.
     Uniform(u64, u64),
 }
 
-/// The most bytes that a value may have. If the command line asks for more, this is a mistake.
+/// The most bytes that a value may have. A greater number on the command line is taken for a mistake.
 const MOST_BYTES: u64 = 1 << 28;
 
 impl RowSize {

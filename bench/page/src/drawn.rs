@@ -58,7 +58,7 @@ impl Drawn {
     }
 }
 
-/// How many points of a line are replaced by one pair of drawn points. `None`: all points are drawn.
+/// How many points of a line are drawn as only two points, the least and the greatest. `None`: all points are drawn.
 pub fn thinned_by(points: usize) -> Option<usize> {
     (points > MOST_POINTS).then(|| points.div_ceil(MOST_POINTS / 2))
 }
@@ -89,7 +89,7 @@ fn joined(spans: &[(f64, f64)]) -> Vec<f64> {
     all
 }
 
-/// The number, rounded to this many digits after the first significant digit.
+/// The number, rounded to one digit before the point and `digits` digits after the point, in scientific notation.
 fn rounded(number: f64, digits: usize) -> f64 {
     format!("{number:.digits$e}").parse().unwrap_or(number)
 }

@@ -105,12 +105,12 @@ fn table(shown: &Table, out: &mut String) {
     push(out, format_args!("</tbody></table></div>\n"));
 }
 
-/// A table of points shows at most this many rows, and at most this many spans of a lane. With more rows, the page
-/// would consist mostly of points that a reader skips.
+/// A table of points shows at most this number of rows. Of a lane below the chart, it shows at most this number of
+/// spans. With more rows, the page would consist mostly of points that a reader skips.
 const MOST_ROWS: usize = 200;
 
-/// The points of all lines. The table has a row for each place on the x axis, or for every n-th place if the places
-/// are too many.
+/// The points of all lines. The table has a row for each place on the x axis at which a line has a point. If this
+/// would be too many rows, it has a row only for every n-th place.
 fn points(chart: &Chart) -> Table {
     let mut places: Vec<f64> = chart.lines.iter().flat_map(|line| line.points.iter().map(|(x, _)| *x)).collect();
     places.sort_by(f64::total_cmp);

@@ -1,9 +1,9 @@
 //! A result as one HTML page: text, tables and charts. The page needs no other file, so it opens without a network
 //! and can be sent as one file. This crate knows no measurement.
 //!
-//! On a chart *by the clock*, each run stands at the time at which it ran, and does not begin at 0. A *lane* is a
-//! strip below the axis with the events of one kind. A *shade* marks a time that is different, for example the
-//! warm-up.
+//! On a chart *by the clock*, a run is drawn at the time of day when it ran. On other charts, each run begins at 0.
+//! A *lane* is a strip below the axis with the events of one kind. A *shade* marks a time that is different, for
+//! example the warm-up.
 //!
 //! Charts are drawn by [uPlot](https://github.com/leeoniya/uPlot), whose code is part of the page (`vendor/uplot`,
 //! version 1.6.32, MIT). Beside each chart, a table lists the points of the chart, for screen readers, keyboards

@@ -40,7 +40,7 @@ pub enum PictureError {
 
 const SIZE: (u32, u32) = (860, 400);
 const FONT: (&str, u32) = ("system-ui, sans-serif", 14);
-/// The text that [`Page::html`](crate::Page::html) writes before and after the charts.
+/// [`Page::html`](crate::Page::html) writes the data of the charts between these two texts.
 const BEGIN: &str = "<script type=\"application/json\" id=\"charts\">";
 const END: &str = "</script>";
 

@@ -24,8 +24,8 @@ pub struct Row {
     pub scratch: i64,
 }
 
-/// The rows of one transaction. The keys of these rows are `step` apart, so that each batch has keys from all parts
-/// of the table.
+/// The rows of one transaction. The keys of a batch are `step` apart, so that each batch has keys from all parts of
+/// the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// The least key.
@@ -75,7 +75,7 @@ impl Batch {
     }
 }
 
-/// The failure of a database without SQL if it is asked to order by `expression`.
+/// How a database without SQL refuses to order rows by `expression`.
 #[cold]
 pub fn no_sql(expression: &str) -> harness::Failure {
     let text = format!("orderby `{expression}` is an expression of SQL: write scratch, mykey or null");
@@ -94,7 +94,7 @@ pub fn push_filler(key: i64, bytes: usize, text: &mut Vec<u8>) {
     }
 }
 
-/// A number that looks random. Each `number` gives a different one. The function is the last step of SplitMix64
+/// A number that looks random. Each `number` gives a different one. The calculation is the last step of SplitMix64
 /// (Steele, Lea, Flood 2014).
 pub fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -65,7 +65,7 @@ pub fn index_of(table: &str) -> String {
 pub struct Access {
     /// The table.
     pub table: String,
-    /// Whether statements are prepared once. The setting only matters for stores that have statements.
+    /// Whether statements are prepared once. The field only matters for databases that have statements.
     pub prepared: bool,
     /// Whether only the index is read, and not the rows.
     pub index_only: bool,
@@ -80,7 +80,8 @@ pub enum Statement {
     Update,
 }
 
-/// A way to read the rows of a range. This way is compared with the database's own way.
+/// A way to read the rows of a range. A session can read in such a way, to compare it with the way in which the
+/// database itself would read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadWay {
     /// The session knows where all rows lie, and looks these rows up without the index. The engine cannot read
@@ -96,7 +97,7 @@ pub enum ReadWay {
 pub struct Seen {
     /// The number of rows.
     pub rows: u64,
-    /// The greatest `scratch`, or the greatest key if only the index was read.
+    /// The greatest value of the column `scratch`. If only the index was read, the greatest key.
     pub max: Option<i64>,
 }
 
@@ -143,7 +144,7 @@ pub trait Database: Send + Sync {
     fn settings(&self) -> Vec<Setting>;
 
     /// Makes the table and its index, both empty. If the table exists, `recreate` decides whether it is dropped
-    /// first or kept. Returns a sentence for each wish that the database does not fulfil.
+    /// first or kept. Returns a sentence for each part of `form` that the database cannot fulfil.
     fn create(&self, form: &TableForm, recreate: bool) -> Result<Vec<String>, Failure>;
 
     /// A loader that inserts rows into a table that was made.
@@ -155,9 +156,9 @@ pub trait Database: Send + Sync {
     /// A session for the calling thread.
     fn session(&self, access: &Access) -> Result<Box<dyn Session + '_>, Failure>;
 
-    /// A session that reads in another way than the database would. The results of such a session are compared with
-    /// the results of the database's own way. It can only read. `None` if the database does not have this way to
-    /// read.
+    /// A session that reads in another way than the database would. The results of this session are compared with
+    /// the results of a session that reads in the database's own way. It can only read. Returns `None` if the
+    /// database cannot read in the way `way`.
     fn session_reading(&self, table: &str, way: ReadWay) -> Result<Option<Box<dyn Session + '_>>, Failure> {
         let _ = (table, way);
         Ok(None)
@@ -166,7 +167,8 @@ pub trait Database: Send + Sync {
     /// Counts the rows of a table.
     fn count(&self, table: &str) -> Result<Counted, Failure>;
 
-    /// Explains in lines how the database finds the rows from `first` to `last`. An update is not carried out.
+    /// Explains, in one or more lines of text, how the database finds the rows from `first` to `last`. An update is
+    /// not carried out.
     fn access_path(&self, access: &Access, statement: Statement, first: i64, last: i64) -> Result<String, Failure>;
 
     /// The number of pages that were read from the disk or the system since the database was opened. `None` if the
@@ -180,12 +182,12 @@ pub trait Database: Send + Sync {
     }
 
     /// Makes the table of runs if it does not exist. If several processes begin together, one process calls this
-    /// first, because some databases cannot make the same table several times at once.
+    /// method before the others begin, because some databases cannot make the same table several times at once.
     fn make_jobs(&self) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Writes a job that has begun into the table of runs, which is made if it does not exist. Returns the number
+    /// A job has begun: writes it into the table of runs. Makes the table if it does not exist. Returns the number
     /// that the job was given.
     fn begin_job(&self, job: &Job) -> Result<i64, Failure>;
 
@@ -202,8 +204,8 @@ pub trait Database: Send + Sync {
     /// The newest `limit` jobs, the newest first.
     fn jobs(&self, limit: u64) -> Result<Vec<Job>, Failure>;
 
-    /// Drops the tables whose names consist of `prefix` and digits. If `with_jobs`, also drops the table of runs.
-    /// Returns the names of the dropped tables.
+    /// Drops the tables whose names consist of `prefix` and digits. With `with_jobs`, the table of runs is dropped,
+    /// too. Returns the names of the dropped tables.
     fn clean(&self, prefix: &str, with_jobs: bool) -> Result<Vec<String>, Failure>;
 
     /// Closes the database in good order.

@@ -16,7 +16,7 @@ pub struct Job {
     pub start_time: Timestamp,
     /// When the session ended.
     pub end_time: Option<Timestamp>,
-    /// The number of batches that were accessed.
+    /// The number of batches that the session read or updated.
     pub num_batches: Option<i64>,
     /// The number of rows that were read or updated.
     pub num_rows: Option<i64>,
@@ -54,8 +54,8 @@ impl Job {
         Some((100.0 * seen as f64 / all as f64).round() as i64)
     }
 
-    /// How much of the table was read (` 45 %`), or how many times (` x2.5`). The text has six characters, or more
-    /// if six are not enough.
+    /// How much of the table was read: as a share (` 45 %`), or, above 100 %, as a number of times (` x2.5`). The
+    /// text has at least six characters.
     fn coverage(&self) -> Option<String> {
         let (read, all) = (self.num_rows?, self.table_rows.filter(|all| *all > 0)?);
         let text = match read > all {

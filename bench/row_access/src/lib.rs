@@ -1,14 +1,15 @@
-//! Row access by the SLOB method. Rows of a table are read, and some of them are updated. The rows are selected by
-//! random ranges of an indexed number, so that a range of the index leads to rows that are scattered over the
-//! table. The result is the number of rows per second.
+//! Row access by the SLOB method. Rows of a table are read, and some of them are updated. A session draws random
+//! ranges of an indexed number, and reads the rows in these ranges. Neighbours in the index are rows that are
+//! scattered over the table. The result is the number of rows per second.
 //!
 //! This benchmark repeats ybio, which uses PostgreSQL and YugabyteDB with two procedures in PL/pgSQL. The
 //! parameters, the printed lines and the columns of the history are the same as in ybio. `docs/benchmarks/rows.md`
 //! lists the differences from ybio.
 //!
 //! This crate knows no database: a database that can be measured is a [`Database`]. From the bottom up: `parameters`
-//! has the parameters of ybio's procedures, `batch` decides which rows are inserted together, `database` is the
-//! interface of a database, `history` is its table of runs, and `setup` and `run` are the two procedures.
+//! has the parameters of ybio's procedures, `batch` decides which rows are inserted together, and `database` is the
+//! interface of a database. `history` is the table in which runs are recorded, and `setup` and `run` are the two
+//! procedures.
 
 pub mod batch;
 pub mod conformance;

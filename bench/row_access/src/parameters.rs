@@ -155,8 +155,8 @@ impl SetupParameters {
         self.tab_rows.div_ceil(self.batch_size)
     }
 
-    /// The keys of all rows. In ybio, each batch is full, and the least key is the number of batches plus 1. With
-    /// `compat`, the keys are the same as in ybio.
+    /// The keys of all rows. In ybio, each batch is full, and the first row has the number of batches plus 1 as its
+    /// key. With `compat`, all rows get the same keys as in ybio.
     pub fn keys(&self, compat: bool) -> RangeInclusive<i64> {
         let batches = self.batches() as i64;
         match compat {
@@ -215,7 +215,7 @@ impl RunParameters {
     }
 }
 
-/// The name of a table contains a number of four digits.
+/// The name of a table contains a number, which has at most four digits.
 const MOST_TABLES: u64 = 9999;
 const MOST_ROWS: u64 = 1 << 40;
 const MOST_TABLETS: u64 = 10_000;
@@ -337,7 +337,8 @@ fn seconds_of_clock(text: &str) -> Option<f64> {
     }
 }
 
-/// The seconds in a text of numbers, each followed by a unit. A number without a unit is seconds.
+/// The text has one or more numbers, each with a unit after it. Returns their sum in seconds. A number without a
+/// unit is seconds.
 fn seconds_of_units(text: &str) -> Option<f64> {
     let mut rest = text.trim();
     let mut seconds = None;

@@ -13,7 +13,7 @@ use ycsb::Random;
 #[cfg(test)]
 mod tests;
 
-/// How a session is run, besides its parameters.
+/// How a session is run. Its parameters are in [`RunParameters`].
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
     /// Whether ranges are drawn, and lines printed, as in ybio.
@@ -37,9 +37,9 @@ pub struct Ran {
     pub times: Times,
     /// The number of rows that were updated.
     pub updated: u64,
-    /// How many times a batch was begun again because the database asked for this.
+    /// How many times a batch was begun again because the database asked the session to repeat it.
     pub repeated: u64,
-    /// The number of rows that were in ranges but did not exist.
+    /// The number of keys in the ranges for which no row existed.
     pub missing: u64,
 }
 
@@ -57,8 +57,8 @@ const MOST_REPEATS: u64 = 1000;
 ///
 /// # Errors
 ///
-/// Returns the errors of the database. Also returns an error if the rows were counted and the table has fewer rows
-/// than `tab_rows`. After an error, the row of the history has no end time.
+/// Returns the errors of the database. If `parameters` ask to count the rows first, a table that has fewer rows than
+/// `tab_rows` is an error, too. After an error, the row of the history has no end time.
 pub fn run(
     database: &dyn Database,
     parameters: &RunParameters,
@@ -230,11 +230,11 @@ pub struct Accessed {
     pub rows: u64,
     /// The number of rows that were updated.
     pub updated: u64,
-    /// How many times a batch was begun again because the database asked for this.
+    /// How many times a batch was begun again because the database asked the session to repeat it.
     pub repeated: u64,
-    /// The number of rows that were in ranges but did not exist.
+    /// The number of keys in the ranges for which no row existed.
     pub missing: u64,
-    /// The greatest number that a statement has returned.
+    /// The greatest [`Seen::max`] of all batches.
     pub max: Option<i64>,
     /// The time from the beginning of the first batch to the end of the last batch.
     pub nanos: u64,
@@ -293,9 +293,9 @@ impl Accessed {
         }
     }
 
-    /// The statement for the next batch. Half of the next batch is first counted as updated. If the updated rows
-    /// are still fewer than the percentage asks for, the batch is an update. So the percentage is right in the long
-    /// run, and no random number is needed.
+    /// The statement for the next batch. An update is chosen if the share of updated rows is too small. For this,
+    /// half of the next batch is already counted as updated. So the percentage is right in the long run, and no
+    /// random number is needed.
     fn next_statement(&self, parameters: &RunParameters) -> Statement {
         let batch = parameters.batch_rows() as f64;
         let share = 100.0 * (self.updated as f64 + 0.5 * batch) / (self.rows as f64 + batch);

@@ -44,7 +44,7 @@ pub fn interval(time: Duration) -> String {
     }
 }
 
-/// A time of a day, without zeros at its end.
+/// A time of day as text, without zeros at the end of its fraction.
 fn clock(micros: i64) -> String {
     let seconds = micros / 1_000_000;
     let clock = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);

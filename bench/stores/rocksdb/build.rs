@@ -1,4 +1,5 @@
-//! Writes the path of RocksDB's library into the test programs, so that they start without LD_LIBRARY_PATH.
+//! Writes the path of RocksDB's library into the test programs, so that these programs start without
+//! LD_LIBRARY_PATH.
 
 fn main() {
     println!("cargo::rerun-if-env-changed=ROCKSDB_LIB_DIR");

@@ -200,12 +200,12 @@ pub struct YcsbArgs {
 }
 
 impl YcsbArgs {
-    /// Threads that the clients share. If `--workers` is a number, the clients share this number of threads. The
-    /// option meant this before it could name other processes.
+    /// Threads that the clients share. If `--workers` is a number, the clients share this number of threads. In
+    /// older versions, a number was the only meaning of this option.
     ///
     /// # Errors
     ///
-    /// Fails if the number is no number of threads, or if both options give a number.
+    /// Fails if the number of threads is not allowed, or if both options give a number.
     pub fn threads_of_clients(&self) -> Result<usize, Failure> {
         let usage = |text: String| Failure::session("target", text);
         match (self.together.number(), self.client_threads) {
@@ -218,7 +218,7 @@ impl YcsbArgs {
         }
     }
 
-    /// The options for several processes, without a `--workers` that is a number.
+    /// The options for several processes. If `--workers` is a number, it is left out, because it then means threads.
     pub fn processes(&self) -> TogetherArgs {
         let is_number = self.together.number().is_some();
         let workers = if is_number { Vec::new() } else { self.together.workers.clone() };
@@ -360,7 +360,7 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos((number * nanos_of_unit) as u64))
 }
 
-/// Parses the duration of a measurement from the command line; it is more than zero.
+/// Parses the duration of a measurement from the command line. The duration must be more than zero.
 pub fn length(text: &str) -> Result<Duration, String> {
     match time(text)? {
         Duration::ZERO => Err("a time to measure is longer than 0: 500ms, 60s, 5m".to_owned()),
@@ -374,8 +374,8 @@ pub fn price(text: &str) -> Result<f64, String> {
     price.ok_or_else(|| "a price is what an hour of a processor costs, a number of at least 0: 0.04".to_owned())
 }
 
-/// Operations per second. A rate above 10^9 is a mistake: an operation would have less time than the clock's
-/// nanosecond.
+/// Operations per second. A rate above 10^9 is a mistake: an operation would have less than a nanosecond, and the
+/// clock counts whole nanoseconds.
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate| (1e-6..=1e9).contains(rate));
     rate.ok_or_else(|| "a rate is a number of operations a second, above 0: 20000".to_owned())

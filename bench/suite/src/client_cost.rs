@@ -1,5 +1,5 @@
-//! `larch bench generator`, `larch bench pgbench` and `larch bench kv-client-cost`. They measure what the client
-//! costs without a store, and compare it with other clients.
+//! `larch bench generator`, `larch bench pgbench` and `larch bench kv-client-cost`. These commands measure what the
+//! client costs without a store, and compare it with other clients.
 
 use crate::args::QuickArgs;
 use crate::{KvClientCost, print};
@@ -22,8 +22,7 @@ const BYTES_GOAL: Bound = Bound::AtLeast(1.0);
 const RECORD_BYTES: f64 = 1000.0;
 /// The goal for queries per second of processor time, as a multiple of pgbench's figure.
 const PGBENCH_GOAL: Bound = Bound::AtLeast(1.1);
-/// The goal for the key-value driver: the processor time of cassandra-stress for an operation, divided by the
-/// driver's own.
+/// The goal for the key-value driver: how many times as much processor time cassandra-stress needs for an operation.
 const KV_GOAL: Bound = Bound::AtLeast(1.0);
 
 /// Measures what YCSB's clients cost without a store, both alone and with the clocks and histograms of the harness.
@@ -125,7 +124,7 @@ pub fn kv(args: &QuickArgs, compare: Option<KvClientCost>) -> Result<bool, Failu
     told(text, &short)
 }
 
-/// The median, and in parentheses the least and the greatest rate.
+/// The rates of the runs as text: the median, and in parentheses the least and the greatest.
 fn spread(runs: &[ClientRun]) -> String {
     let rates: Vec<f64> = runs.iter().map(ClientRun::per_processor_second).collect();
     let (least, most) = extremes(&rates);

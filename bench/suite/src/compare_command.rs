@@ -27,7 +27,7 @@ pub fn run(args: &CompareArgs) -> Result<Ending, Failure> {
     Ok(ending(&comparison))
 }
 
-/// Fails early if an output file cannot be written, before anything is measured.
+/// Checks, before anything is measured, that the output files can be written.
 pub fn check_places(out: Option<&Path>, json: Option<&Path>) -> Result<(), Failure> {
     if out.is_some() && out == json {
         return Err(Failure::session("target", "--out and --json name one file: one would replace the other"));
@@ -84,7 +84,7 @@ pub fn show(comparison: &Comparison, base: &Results, new: &Results, out: Option<
     printed.and(written)
 }
 
-/// The ending of a command that compared results.
+/// How a command ends that has compared results.
 pub fn ending(comparison: &Comparison) -> Ending {
     let has = |verdict| comparison.deciding(verdict).next().is_some();
     match (has(Verdict::Worse), has(Verdict::CannotTell)) {

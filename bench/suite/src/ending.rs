@@ -1,5 +1,5 @@
-//! How a run ended, for every command that makes a run: what was measured, which messages are printed about it, and
-//! the exit code.
+//! How a run ended: what was measured, which messages are printed about it, and the exit code. Every command that
+//! makes a run uses this module.
 
 use crate::say;
 use harness::report::Run;
@@ -17,7 +17,7 @@ pub enum Ending {
     Bad,
     /// The store failed before the end.
     Failed,
-    /// The results of one side differ so much among themselves that the comparison cannot decide.
+    /// The runs of the same side differ so much from each other that the comparison cannot decide.
     CannotTell,
     /// The user stopped the command by ^C.
     Interrupted,
@@ -91,8 +91,8 @@ impl Ran {
         }
     }
 
-    /// Prints which requests failed, and why the run failed. Failures are not printed if each failed request
-    /// succeeded at a later attempt.
+    /// Prints which requests failed, and why the run failed. But prints no failures if each failed request succeeded
+    /// at a later attempt.
     pub fn say_what_failed(&self) {
         say_failures(&self.run.measured, "");
         // The result keeps the whole text. Its first line is enough here.
@@ -108,8 +108,8 @@ pub fn say_failures(measured: &Measured, whose: &str) {
     }
 }
 
-/// The message about a run in which more than one operation in a hundred failed. Such a run is not the run that was
-/// asked for, however fast it was.
+/// The message about a run in which more than one operation in a hundred failed. The result of such a run is not
+/// what the user wanted to measure, however fast the run was.
 pub fn failed_much(measured: &Measured) -> Option<String> {
     let (failed, all) = (measured.failed, measured.operations + measured.failed);
     (failed * 100 > all).then(|| format!("{failed} of {all} operations failed"))

@@ -204,7 +204,7 @@ fn unused(scheme: &Scheme, name: &str) -> Option<&'static str> {
 
 fn plan(args: &KvArgs, options: &Options, setup: &Setup) -> Plan {
     let time = (!args.duration.is_zero()).then_some(args.duration);
-    // The workloads `sequential` and `scan` end by themselves, and all others do not.
+    // Runs of `sequential` and `scan` end when their rows are used up. Runs of the other workloads would never end.
     let has_end = matches!(options.workload, Workload::Sequential | Workload::Scan);
     let (length, limit) = match (args.operations, time) {
         (Some(operations), limit) => (Length::Operations(operations), limit),
@@ -270,7 +270,8 @@ fn measure(database: &dyn Database, args: &KvArgs, asked: &Asked<'_>, process: P
     Ok(Ran { run, is_lost })
 }
 
-/// The message about reads that found no row. It is an error if no read at all found a row, and otherwise a note.
+/// The message about reads that found no row. If no read at all found a row, the message is an error. Otherwise it
+/// is a note.
 fn missing(options: &Options, measured: &Measured) -> (Option<String>, Option<String>) {
     if options.mode != Mode::Scan && !options.mode.reads() {
         return (None, None);
@@ -293,8 +294,8 @@ fn missing(options: &Options, measured: &Measured) -> (Option<String>, Option<St
 const NOOP_BYTES: u64 = 64 << 20;
 const NOOP_OPERATIONS: u64 = 500_000;
 
-/// The processor time of an operation without a database. It is needed if the database runs in the client's
-/// process, to separate the two costs.
+/// The processor time of an operation without a database. If the database runs in the client's process, this cost is
+/// needed to separate the client's cost from the database's cost.
 fn noop_nanos(scheme: &Scheme, options: &Options, setup: &Setup, measured: &Measured, stop: &Stop) -> Option<f64> {
     if scheme.networked || measured.interrupted || measured.operations == 0 {
         return None;

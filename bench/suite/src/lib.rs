@@ -61,13 +61,13 @@ impl<'s> Stores<'s> {
     }
 }
 
-/// A function that compares the costs of two clients. If its first argument is true, it does so briefly. Its second
-/// argument is called with a message for each run.
+/// If its first argument is true, the comparison is short and rough. For each run, it calls its second argument with
+/// a message. Its second argument is called with a message for each run.
 pub type KvClientCost = fn(bool, &mut dyn FnMut(&str)) -> Result<kit::client_cost::Comparison, Failure>;
 
-/// Measures `what` on `stores` and returns the exit code. It is 0 if everything was measured. It is 1 if a goal was
-/// missed, nothing was measured, more than one operation in a hundred failed, or rows were wrong. It is 2 if the
-/// arguments are wrong, 3 if a store failed or the result could not be written, and 130 after ^C.
+/// Measures `what` on `stores` and returns the exit code. The code is 0 if everything was measured. The code is 1 if
+/// a goal was missed, nothing was measured, more than one operation in a hundred failed, or rows were wrong. The
+/// code is 2 if the arguments are wrong, 3 if a store failed or the result could not be written, and 130 after ^C.
 pub fn run(what: &Measurement, stores: Stores<'_>) -> ExitCode {
     let schemes = stores.key_value;
     match what {
@@ -123,8 +123,8 @@ pub fn ended(done: Result<bool, Failure>) -> ExitCode {
     }
 }
 
-/// Makes a comparison, prints its result, and writes the result to `out`. With `whole`, it is a failure if a side
-/// was not measured.
+/// Makes a comparison, prints its result, and writes the result to `out`. If `whole` is true, a side that was not
+/// measured makes the command fail.
 fn compared(
     out: Option<&Path>,
     whole: bool,
@@ -147,7 +147,7 @@ pub fn say(line: &str) {
     writeln!(std::io::stderr(), "{line}").unwrap_or_default();
 }
 
-/// Prints to standard output. It is no failure if the program that reads the output has ended.
+/// Prints to standard output. If the program that reads the output has ended, this is not reported as a failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

@@ -25,7 +25,7 @@ impl MachineKind {
     pub fn here(place: &Path) -> Self {
         let machine = Environment::gather("", place).machine;
         // The system reports a memory size that differs by some pages from one boot to the next, so it is rounded.
-        // If the memory has a limit, the limit is used.
+        // If the memory of this process is limited, the limit counts instead of the machine's memory.
         let memory = machine.memory_limit_bytes.unwrap_or(machine.memory_bytes);
         Self {
             processor: machine.processor,
@@ -51,8 +51,8 @@ impl fmt::Display for MachineKind {
     }
 }
 
-/// The kind of the disk that holds `place`: `nvme`, `virtio`, `ssd` or `hdd`; `unknown` if the file system has no
-/// disk of its own.
+/// The kind of the disk that holds `place`: `nvme`, `virtio`, `ssd` or `hdd`. Returns `unknown` if the file system
+/// has no disk of its own.
 fn disk(place: &Path) -> String {
     let unknown = || "unknown".to_owned();
     let Ok(about) = fs::metadata(place) else { return unknown() };

@@ -19,13 +19,14 @@ pub fn serve(address: Option<&str>) -> Result<Option<Prometheus>, Failure> {
     Ok(served)
 }
 
-/// A session of row access shows its batches in groups, so that a batch seldom waits for the page of metrics.
+/// A session of row access reports its batches to the page of metrics in groups. So a batch seldom has to wait until
+/// the page is free.
 const SHOWN_EVERY_NANOS: u64 = 250_000_000;
 
 /// The batches of one session.
 pub struct Batches<'p> {
     prometheus: &'p Prometheus,
-    /// Batches that are not shown yet: first reads, then updates.
+    /// Batches that were not reported yet: the reads in the first element, the updates in the second.
     waiting: RefCell<[Waiting; 2]>,
 }
 

@@ -1,10 +1,10 @@
-//! `larch bench peers`, `cold`, `writes` and `transactions`: They compare Larch with other engines. Each row of a
-//! table is measured on all engines in turns, and rows have goals.
+//! `larch bench peers`, `cold`, `writes` and `transactions` compare Larch with other engines. For each row of a
+//! table, the engines take turns. Rows have goals.
 //!
 //! Each engine has a process of its own, which holds the engine's database open. The process is stopped while other
 //! engines are measured. In the report on data in memory, this process lives for the whole run. In the cold report,
-//! it lives for one count of threads. Each row is measured once on every engine before the second repeat begins.
-//! Rows that only read come first, then rows that write, and loads come last.
+//! a process lives only while one number of threads is measured. Each row is measured once on every engine before
+//! the second repeat begins. Rows that only read come first, then rows that write, and loads come last.
 
 mod child;
 mod cold;
@@ -60,9 +60,9 @@ impl Tale {
     }
 }
 
-/// Carries out `measure` on every peer, `repeats` times in turns, each time with another seed. `figure` turns each
-/// sample into a number for the row. If an engine fails, the failure is reported and the engine's place in the row
-/// stays empty.
+/// Carries out `measure` on all peers in turns. Does this `repeats` times, each time with another seed. `figure`
+/// takes the figure for the row from each sample. If an engine fails, the failure is reported and the engine's place
+/// in the row stays empty.
 fn in_turns(
     peers: &mut [Peer],
     repeats: usize,
@@ -142,7 +142,7 @@ fn verdict_of(parts: &[(&str, Table)]) -> Ending {
 
 /// How a comparison of engines ends.
 pub struct Ending {
-    /// The table, and the goals that were missed.
+    /// The text to print: the table, and the goals that were missed.
     pub text: String,
     /// Whether every goal that could be checked was reached, no engine failed, and something was measured.
     pub is_good: bool,

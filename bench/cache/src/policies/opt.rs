@@ -1,6 +1,6 @@
-//! Belady's policy. The policy drops the page whose next need is latest: it evicts an old page, or does not admit
-//! the new page. If all pages have the same size, no other policy has more hits. Nearly all pages of our traces
-//! have the same size.
+//! Belady's policy. The policy drops the page that is not needed for the longest time: it evicts an old page, or
+//! does not admit the new page. If all pages have the same size, no other policy has more hits. Nearly all pages of
+//! our traces have the same size.
 
 use super::bytes_of;
 use crate::policy::Policy;
@@ -13,7 +13,7 @@ const NEVER: u32 = u32::MAX;
 pub(super) struct Opt<'p> {
     pages: &'p [Page],
     budget: u64,
-    /// For each need of a page, the time when the same page is needed next.
+    /// For each access to a page, the time of the next access to the same page.
     next: Vec<u32>,
     now: usize,
     /// When each page is needed next. Only pages in memory have an entry.

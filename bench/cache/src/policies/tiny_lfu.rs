@@ -1,8 +1,8 @@
 //! W-TinyLFU (Einziger, Friedman, Manes 2017) works here as in Caffeine and Scylla, except that its window has a
 //! fixed size. The window has 1 % of the bytes, and uses LRU. The main part is a segmented LRU, and 80 % of its
-//! bytes are protected. When a page leaves the window, the main part would have to evict another page to take it
-//! in. The new page enters only if it was used more often than that other page. A sketch counts the uses. Its
-//! counts are halved from time to time. The policy does not distinguish classes of pages.
+//! bytes are protected. When a page leaves the window, the main part could take in this page only if it evicted
+//! another page. The page from the window enters only if it was used more often than that other page. A sketch
+//! counts the uses. Its counts are halved from time to time. The policy does not distinguish classes of pages.
 
 use super::bytes_of;
 use super::line::Lines;
@@ -36,8 +36,8 @@ impl<'p> TinyLfu<'p> {
         self.sketch.uses(self.pages[page as usize].key)
     }
 
-    /// If the window is too large, moves pages from it to the main part. If all pages exceed the budget, evicts
-    /// pages.
+    /// If the window exceeds its share of the bytes, moves pages from the window to the main part. If all pages
+    /// together exceed the budget, evicts pages.
     fn settle(&mut self) {
         while self.lines.bytes(WINDOW) > self.window_bytes() {
             let candidate = self.lines.oldest(WINDOW).expect("a window that exceeds its bytes has pages");
@@ -56,7 +56,8 @@ impl<'p> TinyLfu<'p> {
                 self.lines.push(PROBATION, candidate);
             }
         }
-        // The budget can be exceeded if a page in the window is longer than the pages that were evicted for it.
+        // Pages differ in length. So the pages together may still exceed the budget, although a page was evicted for
+        // each page that left the window.
         while self.bytes() > self.budget {
             let victim = [PROBATION, PROTECTED, WINDOW].into_iter().find_map(|line| self.lines.pop(line));
             self.evicted += u64::from(victim.is_some());
@@ -106,9 +107,9 @@ impl Policy for TinyLfu<'_> {
     }
 }
 
-/// Estimates how often each key was seen. Before counts are halved, an estimate is never too low. The sketch has
-/// four rows of counters, which count up to 15. All counters are halved when the number of counted uses reaches ten
-/// times the number of pages in the cache.
+/// A sketch: it estimates how often each key was seen. Until the counters are halved for the first time, no estimate
+/// is too low. The sketch has four rows of counters, which count up to 15. All counters are halved when the number
+/// of counted uses reaches ten times the number of pages in the cache.
 struct Sketch {
     counters: Vec<u8>,
     width: usize,

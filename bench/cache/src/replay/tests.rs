@@ -34,8 +34,8 @@ fn recorded(text: &str) -> Recorded {
     Recorded { name: text.to_owned(), operations: 1, pages, events, live_bytes }
 }
 
-/// Replays `text` on a cache of `pages` pages. `expected` has a point for each page that had to be read, and a letter
-/// for each page that was in the cache.
+/// Replays `text` on a cache of `pages` pages. `expected` has a `.` for each page that had to be read, and the
+/// page's letter for each page that was in the cache.
 fn check(kind: Kind, pages: u64, text: &str, expected: &str) {
     let letters: Vec<char> = text.chars().filter(|letter| *letter != ' ').collect();
     let mut answers = String::new();
@@ -157,8 +157,8 @@ fn opt_has_as_many_hits_as_the_best_of_all_choices() {
         println!("seed {seed}");
         let recorded = random(&mut StdRng::seed_from_u64(seed), 6, 14);
         let needed = recorded.events.iter().filter(|event| event.what == What::Needed).map(|event| event.page);
-        // The sets of pages that may be in memory. A set is a number with one bit for each page. For each set, the
-        // map holds the greatest number of hits with which the set can be reached.
+        // The sets of pages that may be in memory. A set of pages is a number that has one bit for each page. For
+        // each set, the map holds the greatest number of hits with which the set can be reached.
         let mut best: HashMap<u32, u64> = HashMap::from([(0, 0)]);
         for page in needed {
             let mut next: HashMap<u32, u64> = HashMap::new();

@@ -24,7 +24,7 @@ fn damage_is_refused() {
     let ends: Vec<usize> = (0..bytes.len()).filter(|end| decode(&bytes[..*end]).is_some()).collect();
     // The file may end between two traces.
     assert_eq!(ends, [8, bytes.len() - 24]);
-    // These places lie in the magic, and in the fields kind, how, reason and zero of the first access.
+    // These places are bytes of the magic, and bytes of the first access: its fields kind, how, reason and zero.
     for place in [42, 43, 44, 45, 0] {
         let mut damaged = bytes.clone();
         damaged[place] = 0xFF;

@@ -78,8 +78,9 @@ fn seconds_alone_would_show_what_is_not_there() {
 
 #[test]
 fn five_runs_a_side_find_five_percent_where_runs_differ_by_at_most_two() {
-    // Ten runs whose extremes are 2 % apart have a standard deviation of 2 % / 3.08 = 0.65 % (range of ten normal
-    // values). Here, the seconds alone cause this deviation.
+    // Ten normal values lie in a range of 3.08 standard deviations on average. So ten runs whose least and greatest
+    // figures are 2 % apart have a standard deviation of 2 % / 3.08 = 0.65 %. In this test, the variation from
+    // second to second within a run already causes this deviation.
     let right = found(1_000, 5, 0.05, 0.0, 0.0);
     assert!(right >= 0.99, "{right}");
     // The extremes of the runs are 3.7 % apart.

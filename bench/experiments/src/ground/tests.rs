@@ -20,7 +20,8 @@ fn a_cell_is_measured_once_also_by_another_process() {
     let mut ground = opened(scratch.path(), Scale::Tiny);
     assert!(ground.has("a") && !ground.has("cut sho"));
     assert_eq!(ground.cell::<u64>("a", |_| panic!("it is known")).expect("there is room"), Some(7));
-    // A cell that is measured after the line that was cut short is also kept.
+    // The process before was interrupted, so its last line was cut short. A cell that is measured after that is also
+    // kept.
     assert_eq!(ground.cell("b", |_| Ok(8_u64)).expect("there is room"), Some(8));
     drop(ground);
     let ground = opened(scratch.path(), Scale::Tiny);

@@ -71,7 +71,7 @@ pub fn loads(ground: &mut Ground, size: &Size) -> Result<bool, Failure> {
 /// Loads rows in a random order with commits, compacts them, and builds a secondary index.
 fn load(place: &Path, size: &Size, written: Written, repeat: u64, stop: &Stop) -> Result<Loaded, Failure> {
     let settings = measured::settings("a", size.load_rows, &[]);
-    // In the document, the load did not wait for memory.
+    // In YDB's document, the load did not have to wait because memory was full.
     let store = open(&size.target(place, written, "cache=256MiB&settle=compact"), &settings, Opening::OrCreate)?;
     let load = Load::new(&settings, repeat);
     let loaded = measured::run(&*store, &Wide::new(&load, size.widening()), KEY_BYTES as u64, 1, None, stop)?;

@@ -383,7 +383,7 @@ fn instructions(seen: &Seen<'_>) -> Table {
     }
 }
 
-/// The reason why instructions were not counted, if they were not counted.
+/// A sentence about the counted instructions: what is counted, or why nothing was counted.
 fn how_counted(seen: &Seen<'_>) -> String {
     let why = |arm: Arm| seen.ground.known::<Counted>(&instructions_name(arm))?.why_not;
     match ARMS.into_iter().find_map(why) {

@@ -216,7 +216,7 @@ pub fn published() -> Table {
     }
 }
 
-/// The goals: no cache holds more than its budget.
+/// The goals for TPC-C: the cache must never hold more bytes than its budget.
 pub fn goals(ground: &Ground, size: &Size) -> Vec<Goal> {
     let shape: Shape = ground.known(SHAPE).unwrap_or_default();
     let goal = |(cache, arm): (Cache, Arm)| {

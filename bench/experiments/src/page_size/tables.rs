@@ -135,7 +135,7 @@ fn disk_gain(seen: &Seen<'_>, page: u64, threads: usize) -> Option<f64> {
     ratio(&seen.disk(page, threads), &seen.disk(WITH, threads), Cell::per_second)
 }
 
-/// The page size with the most gets of cold rows, and how far the disk explains this.
+/// Says with which page size the most cold rows were read, and how much of this the disk alone explains.
 fn winner(seen: &Seen<'_>) -> Vec<String> {
     DEPTHS.into_iter().filter_map(|threads| winner_of(seen, threads)).collect()
 }
@@ -397,7 +397,7 @@ fn works(seen: &Seen<'_>, work: Work, memory: Memory) -> Table {
     }
 }
 
-/// Loads of forms that differ in one size. All other forms are compared with the last form.
+/// Loads of forms that differ in one size. Each form is compared with the last form in `forms`.
 fn loads(seen: &Seen<'_>, what: &str, forms: &[Form]) -> Table {
     let last = *forms.last().expect("there are sizes");
     let rows = forms.iter().map(|form| row(form.name(), &seen.loads(*form), &seen.loads(last), &["INSERT"]));

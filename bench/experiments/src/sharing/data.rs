@@ -29,8 +29,8 @@ pub struct Data {
 const KEY_BYTES: u64 = 20;
 
 impl Data {
-    /// Few rows, which are so long that a few of them fill several pages. A read of one row takes a node and a page
-    /// of rows.
+    /// Few rows, each of which is long: a few rows fill several pages. To read one row, a reader reads a node and a
+    /// page of rows.
     pub fn partitions() -> Self {
         Self { name: "partitions", what: "partitions", rows: 10, value_bytes: 4000 }
     }
@@ -47,7 +47,7 @@ impl Data {
 
     /// Disk they take at most.
     pub fn most_bytes(&self) -> u64 {
-        // Pages are at least three quarters full. The log and other files need room in addition.
+        // Pages are at least three quarters full. Besides the rows, the log and other files need room.
         self.rows * (KEY_BYTES + self.value_bytes as u64 + 16) * 4 / 3 + (64 << 20)
     }
 
@@ -66,7 +66,8 @@ impl Data {
         Database::builder(place).levels(LevelOptions { file_bytes: 1 << 40, ..LevelOptions::default() })
     }
 
-    /// Writes the rows, unless `stop` is set meanwhile. Returns a sentence about how the rows lie.
+    /// Writes the rows, unless `stop` is set meanwhile. Returns a sentence that says in how many files and levels
+    /// the rows lie.
     pub fn load(&self, place: &Path, stop: &AtomicBool) -> Result<String, Failure> {
         let db = Self::builder(place).open().map_err(broken)?;
         let table = db.table(TABLE).map_err(broken)?;

@@ -23,9 +23,9 @@ const SHARED_CACHE_BYTES: u64 = 64 << 20;
 /// Whether readers share index pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// Before: each reader has its own index pages, which are dropped after the read.
+    /// The side before: each reader has its own index pages, and drops them after the read.
     Private,
-    /// After: all readers use the index pages of one cache.
+    /// The side after: all readers use the index pages of one cache.
     Shared,
 }
 

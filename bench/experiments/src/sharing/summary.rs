@@ -1,4 +1,4 @@
-//! Shows both sides beside each other, and beside the published figures.
+//! Shows both sides in the same tables, with the published figures for comparison.
 
 use super::data::Data;
 use super::readers::{Counts, Sharing};
@@ -14,14 +14,15 @@ use page::{Axis, Block, Chart, Line, Table, figure};
 /// The published gain: sharing must give at least this many times as many rows per second.
 const GAIN: Bound = Bound::AtLeast(1.7);
 
-/// With sharing, a row may take at most this many page reads. Without sharing, a row took two page reads. Pages
-/// that are read once for all rows add nearly nothing for each row.
+/// With sharing, a row may take at most this many page reads. Without sharing, a row took two page reads. Index
+/// pages are read once for all rows, so for a single row they add nearly nothing.
 const READS: Bound = Bound::AtMost(1.005);
 
 /// Page reads per row with sharing, divided by page reads per row without sharing. The number must be below 1.
 const FEWER: Bound = Bound::AtMost(0.999);
 
-/// The pairs of sides for one data set, before and after. Each repeat gives one pair.
+/// For each repeat with this data set: the side without sharing, and the side with sharing. Each repeat gives one
+/// pair.
 fn pairs(ground: &Ground, size: &Size, data: &Data) -> Vec<[Side; 2]> {
     let pair = |repeat| {
         let [before, after] = SIDES.map(|sharing| ground.known(&size.cell(repeat, data, sharing)));

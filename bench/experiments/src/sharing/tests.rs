@@ -1,5 +1,5 @@
-//! Tests what each side reads, and how this is shown. The tests check no times, because times depend on the
-//! machine.
+//! Tests what each side reads, and how the summary shows these reads. The tests check no times, because times depend
+//! on the machine.
 
 use super::*;
 use crate::args::ExperimentArgs;

@@ -36,8 +36,8 @@ pub fn used_below(root: u32) -> Option<ServerUse> {
     let below = below(&all, root);
     let ticks: u64 = below.iter().map(|id| all[id].ticks + all[id].ended_ticks).sum();
     let io = |of: &dyn Fn(&str) -> Option<u64>| -> Option<u64> {
-        // A process that has ended in the meantime adds nothing. If this process is not allowed to look at one of
-        // these processes, the sum is unknown.
+        // A process that has ended since the list was made adds nothing. If this process is not allowed to look at
+        // one of these processes, the sum is unknown.
         below.iter().map(|id| std::fs::read_to_string(format!("/proc/{id}/io"))).try_fold(0, |sum, text| match text {
             Ok(text) => Some(sum + of(&text)?),
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => None,
@@ -65,7 +65,7 @@ fn process(id: u32) -> Option<Process> {
 fn parsed(stat: &str) -> Option<Process> {
     let (_, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
-    // proc(5) numbers the fields. The first field here is the state, which is field 3 there.
+    // proc(5) numbers the fields. The first field here is the state, which has number 3 in proc(5).
     let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
     Some(Process {
         parent: u32::try_from(number(4)?).ok()?,

@@ -15,7 +15,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     u64::deserialize(deserializer).map(Duration::from_nanos)
 }
 
-/// The same format for durations that may be missing.
+/// The same format for optional durations.
 pub(super) mod optional {
     use super::*;
     use serde::Serialize;

@@ -28,9 +28,9 @@ const HEADER: [&str; 21] = [
     "max_nanos",
 ];
 
-/// The table. If the run had a schedule, its times are counted from the schedule (`response`). Otherwise, the times
-/// are counted from the moment when a request was sent (`service`). A kind without requests in an interval has no
-/// times.
+/// The table. If the run had a schedule, the times of its requests are counted from the schedule (`response`).
+/// Otherwise, the times are counted from the moment when a request was sent (`service`). A kind without requests in
+/// an interval has no times.
 pub fn csv<'r>(runs: impl IntoIterator<Item = &'r Run>) -> String {
     let mut table = ::csv::Writer::from_writer(Vec::new());
     let wrote = "a Vec takes every line, and all lines have the same columns";

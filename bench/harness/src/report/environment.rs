@@ -39,7 +39,7 @@ pub struct Machine {
     pub system: String,
     /// Version of the kernel.
     pub kernel: String,
-    /// How many processes, on the mean, wanted to run in the minute before the environment was gathered. Other
+    /// The average number of processes that wanted to run in the minute before the environment was gathered. Other
     /// processes disturb the measurement.
     pub load: f64,
     /// Free bytes of the disk that holds the data.
@@ -56,16 +56,16 @@ pub struct Machine {
     /// Whether the kernel gives a process huge pages that it did not ask for: `always`, `madvise`, `never`.
     #[serde(default)]
     pub huge_pages: String,
-    /// The governor that decides the clock rate of the processors: `performance`, `schedutil`, … The text is empty
-    /// if no governor of the kernel decides, as in most virtual machines. The text has several names if processors
-    /// differ.
+    /// The governor that decides the clock rate of the processors, for example `performance` or `schedutil`. The
+    /// text is empty if no governor of the kernel decides, as in most virtual machines. The text has several names
+    /// if processors differ.
     #[serde(default)]
     pub governor: String,
 }
 
 impl Environment {
-    /// Gathers the environment of this process. The data of the process is in `place` or below it. `version` is the
-    /// version of the program.
+    /// Gathers the environment of this process. The process keeps its data in the directory `place` or below it.
+    /// `version` is the version of the program.
     pub fn gather(version: &str, place: &Path) -> Self {
         Self {
             version: version.to_owned(),
@@ -78,8 +78,8 @@ impl Environment {
 }
 
 /// The commit from which this program was built. The commit is `LARCH_COMMIT`, if that was set when the program was
-/// built. Otherwise, the source tree gives the commit, if the tree is still in the same place. `None` outside of a
-/// repository.
+/// built. Otherwise, git is asked for the commit of the source tree, if the tree is still in the same place. `None`
+/// outside of a repository.
 fn commit() -> Option<String> {
     if let Some(commit) = option_env!("LARCH_COMMIT") {
         return Some(commit.to_owned());
@@ -98,7 +98,7 @@ impl Machine {
     fn gather(place: &Path) -> Self {
         let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let memory = kib_after(&file("/proc/meminfo"), "MemTotal:").unwrap_or(0);
-        // The root group has no such file. If nothing is limited, the file says `max`.
+        // The root group has no such file. If the group has no memory limit, the file says `max`.
         let limit = group_file(&file("/proc/self/cgroup"), "memory.max").and_then(|text| text.trim().parse().ok());
         let there = existing(place);
         let disk = there.and_then(|place| rustix::fs::statvfs(place).ok());
@@ -154,7 +154,8 @@ fn kib_after(text: &str, name: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// Reads a file of this process's control group. In cgroup v2, the group is in a line `0::/path`.
+/// Reads a file of this process's control group. In cgroup v2, the path of the group is in a line `0::/path` of
+/// `groups`.
 fn group_file(groups: &str, name: &str) -> Option<String> {
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     std::fs::read_to_string(format!("/sys/fs/cgroup{path}/{name}")).ok()

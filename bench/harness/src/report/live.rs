@@ -13,7 +13,7 @@ use crate::measured::{Interval, Measure};
 /// Which times a table shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// No times: the table has no columns of times.
+    /// The table has no columns of times.
     Nothing,
     /// The times from when requests were sent until they were served.
     Service,

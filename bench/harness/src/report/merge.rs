@@ -1,11 +1,11 @@
 //! Combines runs that several processes made together into one run. Times are added as histograms, so that the
 //! quantiles are the quantiles of all requests.
 //!
-//! The counts of the clients and the resources that the clients use are added up. All processes use the same
-//! server, and each process has seen all of the server's work. So the greatest value that any process saw stands
-//! for all processes. If the stores are inside the processes, the values of the stores add up. Intervals of several
-//! processes are added if they begin equally long after the start of their process's run. Such intervals begin at
-//! the same moment if the processes were started together.
+//! The counts of the clients and the resources that the clients use are added up. All processes use the same server,
+//! and each process has seen all of the server's work. So the greatest value that any process saw is taken as the
+//! value for all processes together. If the stores are inside the processes, the values of the stores add up.
+//! Intervals of several processes are added if they begin equally long after the start of their process's run. Such
+//! intervals begin at the same moment if the processes were started together.
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,7 @@ impl Report {
     ///
     /// # Errors
     ///
-    /// If runs differ in what should be the same, the error says how they differ.
+    /// If runs differ in a property that must be the same in all of them, the error says how they differ.
     pub fn merged(parts: &[(String, Report)]) -> Result<Report, String> {
         let [(first_name, first), others @ ..] = parts else {
             return Err("no result is given to merge; name at least one".to_owned());
@@ -239,7 +239,8 @@ fn union(all: impl IntoIterator<Item = String>) -> Vec<String> {
     all.into_iter().filter(|text| seen.insert(text.clone())).collect()
 }
 
-/// The settings that the stores report. Where the stores differ, the merged setting has all values.
+/// The settings that the stores report. If the stores have different values for a setting, the merged setting has
+/// all these values.
 fn settings<'r>(runs: impl Iterator<Item = &'r Run>) -> Vec<Pair> {
     let mut merged: Vec<(String, Vec<String>)> = Vec::new();
     for Pair { name, value } in runs.flat_map(|run| &run.settings) {
@@ -324,8 +325,8 @@ fn kinds<'m>(parts: impl Iterator<Item = &'m [Measure]>) -> Vec<Measure> {
     (0..first.len()).map(|number| measure(&of(number))).collect()
 }
 
-/// The sum of the measures of one kind. If the requests of a process never waited, the process has no separate
-/// response times: its service times are its response times.
+/// The sum of the measures of one kind. If the requests of a process never waited, that process has recorded no
+/// response times. Then its service times are taken as its response times.
 fn measure(parts: &[&Measure]) -> Measure {
     if parts.iter().all(|part| part.response.is_some() == parts[0].response.is_some()) {
         return Measure::sum(parts.iter().copied());
@@ -354,7 +355,8 @@ fn intervals<'i>(all: impl Iterator<Item = &'i Interval>) -> Vec<Interval> {
 }
 
 impl Interval {
-    /// Merges the same piece of a run as several processes have measured it. At least one process is needed.
+    /// Several processes measured the same interval of a run. Merges what they measured. At least one process is
+    /// needed.
     pub fn together(pieces: &[&Self]) -> Self {
         let first = pieces.first().expect("there is one at least");
         Self {
@@ -409,7 +411,8 @@ impl Cost {
     }
 }
 
-/// What the store used. A server is the same server for all processes.
+/// What the store used. All processes use one server, and each process has seen the work of the whole server. So the
+/// greatest value is taken.
 fn store(parts: impl Iterator<Item = Option<StoreUse>>) -> Option<StoreUse> {
     parts.reduce(|one, other| {
         Some(match (one?, other?) {

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 pub struct Million {
     /// Processor time of client and store together, in seconds.
     pub cpu_seconds: Option<f64>,
-    /// The client's part of `cpu_seconds`: the client makes requests, waits for its times, and counts.
+    /// The part of `cpu_seconds` that the client used: to make requests, to wait until requests are due, and to
+    /// count.
     pub client_cpu_seconds: Option<f64>,
     /// The store's part of `cpu_seconds`.
     pub store_cpu_seconds: Option<f64>,
@@ -44,7 +45,8 @@ pub struct Used<'u> {
     pub disk: (Option<u64>, Option<u64>),
 }
 
-/// Measures what is used from one moment on, for programs that do not measure with a run of the harness.
+/// Measures what the process uses from the moment when the meter is made. It is for programs that do not measure
+/// with a run of the harness.
 pub struct Meter {
     before: Snapshot,
 }
@@ -78,7 +80,7 @@ impl Million {
     pub fn of(measured: &Measured, noop_nanos: Option<f64>, price: Option<f64>) -> Self {
         let cost = &measured.cost;
         let operations = measured.operations + measured.failed;
-        // Older results do not say where the store was. If such a result compares the client with a store that does
+        // Older results do not say where the store was. If such a result has the client's cost on a store that does
         // nothing, the measured store was in the process.
         let older = if noop_nanos.is_some() { StoreUse::InProcess } else { StoreUse::Unknown };
         let own = |noop: f64| cost.own_nanos(noop, operations) * operations as f64 + cost.gathering_nanos as f64;
@@ -95,8 +97,8 @@ impl Million {
         )
     }
 
-    /// What a million operations cost if `operations` operations had this `cost`, and nothing else is known. If the
-    /// store is in the process, the client's part is not known.
+    /// What a million operations cost, if only the number of operations and their `cost` are known. If the store is
+    /// in the process, the client's part is not known.
     pub fn of_cost(operations: u64, cost: &Cost, price: Option<f64>) -> Self {
         let used = Used {
             operations,
@@ -109,7 +111,7 @@ impl Million {
         Self::used(used, price)
     }
 
-    /// Computes the figures from what some operations used.
+    /// Computes the cost of a million operations from what `used.operations` operations used.
     pub fn used(used: Used<'_>, price: Option<f64>) -> Self {
         if used.operations == 0 {
             return Self::default();
@@ -130,8 +132,8 @@ impl Million {
             let counts: Vec<u64> = found.filter_map(Change::counted).collect();
             (!counts.is_empty()).then(|| counts.iter().sum::<u64>())
         };
-        // A store counts the bytes that it meant to read and write. If a store does not count, the system's counts
-        // are used.
+        // A store counts the bytes that it asked the system to read and write. If a store has no such counter, the
+        // system's counts are used.
         let (read, written) = match used.store {
             StoreUse::InProcess => (counted(READ).or(used.disk.0), counted(WRITTEN).or(used.disk.1)),
             StoreUse::Server(server) => (server.read_bytes, server.written_bytes),

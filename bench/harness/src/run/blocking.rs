@@ -9,8 +9,8 @@ use crate::failure::Failure;
 use crate::reply::Reply;
 use crate::store::Blocking;
 
-/// Drives client `number`, whose beginning has come. The call ends when the client has no operation left, `left`
-/// operations of the window are done, the window is over, or the run is stopped.
+/// Drives client `number`, from the moment when this client is to begin. The call ends when the client has no
+/// operation left, `left` operations of the window are done, the window is over, or the run is stopped.
 pub(crate) fn drive<C: Client>(
     session: &mut dyn Blocking,
     client: &mut C,

@@ -1,8 +1,8 @@
 //! Drives many clients on one thread, with a session that has many requests under way.
 //!
-//! A client is in one of four states. The client waits for a time (its schedule, its own wait, a new attempt); it
-//! is ready and waits for a slot; its request is under way; or it has no operation left. The time for which a
-//! client waits for a slot is counted as waiting.
+//! A client is in one of four states. It waits for a point in time (of its schedule, of its own wait, or of a new
+//! attempt); or it is ready and waits for a slot; or its request is under way; or it has no operation left. The time
+//! that a client spends in the second state is added to the waits of its requests.
 //!
 //! Each client has a [`Seat`], and a run may have a million clients. Some state is needed only in some runs, or
 //! only for few clients at a time. Such state is stored outside the seats: schedules, the number of operations
@@ -28,7 +28,7 @@ struct Seat<C> {
     due: u64,
     /// The next client in a list of clients that wait for a time.
     next: Link,
-    /// Whether the current operation has got an answer but has more requests. Then the operation is in
+    /// Whether the current operation has got an answer but has more requests. In this case, the operation is in
     /// `Seats::operations`.
     goes_on: bool,
 }
@@ -50,7 +50,7 @@ impl<C> Waiter for Seat<C> {
 #[derive(Clone, Copy)]
 struct Operation {
     begun: Begun,
-    /// The sum of the delays with which its requests were sent.
+    /// The sum of the delays with which the requests of this operation were sent.
     delay: u64,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Seats<C> {
 }
 
 impl<C: Client> Seats<C> {
-    /// Makes the seats of clients number `first`, `first + stride`, … The seats have no place in a run yet.
+    /// Makes the seats of clients number `first`, `first + stride`, … These clients are not placed in a run yet.
     pub(crate) fn new(first: usize, stride: usize, clients: impl Iterator<Item = C>) -> Self {
         Self {
             first,
@@ -135,7 +135,7 @@ impl<C: Client> Seats<C> {
     }
 
     /// Lets client `index` go on to its next operation, if the client has one. Its last request was served at
-    /// `served`. The operation begins when it is due, or at once if that time has passed at `now`.
+    /// `served`. The operation begins when it is due. If it was due before `now`, it begins at once.
     fn begin(&mut self, index: u32, served: u64, now: u64) {
         let at = index as usize;
         let seat = &mut self.seats[at];
@@ -282,7 +282,7 @@ pub(crate) fn drive<C: Client>(
         }
         let next = seats.waiting.next(&mut seats.seats);
         if free.len() == depth as usize && seats.ready.is_empty() {
-            // Nothing is under way, so no answer can come before the next time.
+            // Nothing is under way, so no answer can come before `next`, when the next client may begin.
             recorder.pause(next);
             continue;
         }
@@ -315,8 +315,8 @@ impl Hasher for Spread {
     }
 
     fn write_u32(&mut self, index: u32) {
-        // 2^64 divided by the golden ratio. The upper bits are spread best, and the rotation moves them to the bits
-        // that hash tables use.
+        // 2^64 divided by the golden ratio. In the product, the upper bits are spread best. The rotation moves these
+        // bits to where hash tables look.
         self.0 = (self.0 ^ u64::from(index)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
     }
 

@@ -129,7 +129,8 @@ impl Gathered {
         Interval { kinds: kinds.collect(), ..sum.interval }
     }
 
-    /// The next interval that is complete at `now`, or for which the run does not wait any longer.
+    /// The next interval that is to be shown at `now`. All threads have reported on it, or the run does not wait for
+    /// late threads any longer.
     pub(crate) fn next(&mut self, now: u64) -> Option<Interval> {
         let number = self.shown.len();
         let (from, to, _) = self.timeline.bounds(number);
@@ -148,8 +149,8 @@ impl Gathered {
         Some(Interval { late: late as u64, told_late: std::mem::take(&mut self.told_late), ..interval })
     }
 
-    /// All intervals of a run whose window was `nanos` long, and the position of the first interval that was not
-    /// shown yet.
+    /// All intervals of a run. The window of the run was `nanos` long. Also returns the position of the first
+    /// interval that was not shown yet.
     pub(crate) fn finish(mut self, nanos: u64) -> (Vec<Interval>, usize) {
         let shown = self.shown.len();
         let last = self.open.keys().next_back().map_or(0, |last| last + 1);
@@ -160,7 +161,8 @@ impl Gathered {
             interval.counted = self.counted.remove(&number);
             self.shown.push(interval);
         }
-        // The run may have ended in an interval that is left out below.
+        // The run may have ended in an interval that is not kept below. The counters of that interval are still
+        // needed.
         let kept =
             self.shown.iter().filter(|interval| !interval.warming).filter_map(|interval| interval.counted.clone());
         let newest = kept.chain(self.counted.into_values()).max_by_key(|counted| counted.at_nanos);

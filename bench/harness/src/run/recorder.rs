@@ -1,7 +1,7 @@
 //! The counts of one thread of a run. The thread hands its counts over once an interval.
 //!
-//! A thread counts in its own memory. When a thread sees a time past the end of its interval, the thread puts its
-//! counts on the [`Desk`] and takes empty tallies from there. So it takes one lock per interval.
+//! A thread counts in its own memory. At the first time after the end of an interval, the thread puts its counts on
+//! the [`Desk`] and takes empty tallies from there. So it takes one lock per interval.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -68,7 +68,8 @@ impl KindTally {
         }
     }
 
-    /// Counts what the client itself noted. If `queued`, also counts the response time.
+    /// Counts what the client itself noted. If `queued` is true, also records a response time, which equals the
+    /// service time.
     fn note(&mut self, queued: bool, nanos: u64, result: Result<Outcome, &'static str>) {
         match result {
             Ok(outcome) => {
@@ -166,7 +167,7 @@ pub(crate) enum End {
 pub(crate) struct Opened {
     /// How many requests the session can have under way; `None`: its calls wait.
     pub(crate) depth: Option<usize>,
-    /// Whether the clients of the thread have to wait for a place.
+    /// Whether the clients of the thread have to wait for a place in the session.
     pub(crate) queued: bool,
 }
 
@@ -207,7 +208,7 @@ impl Desk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Like [`Desk::state`], but first waits until something has come or the time is over.
+    /// Like [`Desk::state`], but first waits until `ready` says that the wait is over, or until `time` has passed.
     pub(crate) fn wait(&self, time: Duration, ready: impl Fn(&DeskState) -> bool) -> MutexGuard<'_, DeskState> {
         let state = self.state();
         let waited = self.changed.wait_timeout_while(state, time, |state| !ready(state));
@@ -224,8 +225,8 @@ impl Desk {
         self.halt.load(Ordering::Relaxed)
     }
 
-    /// Lets the threads begin. The threads get the times of the run, and learn whether response times are counted
-    /// too.
+    /// Lets the threads begin. The threads get the times at which the parts of the run begin and end, and are told
+    /// whether to record response times.
     pub(crate) fn go(&self, timeline: Timeline, queued: bool) {
         self.state().go = Some((timeline, queued));
         self.changed.notify_all();
@@ -249,7 +250,7 @@ impl Desk {
 
     /// Wakes all threads that wait here.
     pub(crate) fn wake(&self) {
-        // The lock makes sure that no thread is between its check and its wait.
+        // A thread holds this lock from its last check until it waits. So no thread can miss the signal.
         let _state = self.state();
         self.changed.notify_all();
     }
@@ -284,7 +285,7 @@ pub(crate) struct Recorder<'d> {
     interval: usize,
     /// When the interval ends.
     edge: u64,
-    /// Operations that began before this time do not count.
+    /// Operations that began before this time are not counted.
     floor: u64,
     /// Whether response times are counted too.
     queued: bool,
@@ -315,8 +316,8 @@ pub(crate) struct Answer {
 /// When the current operation began, and how late it began.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Begun {
-    /// When the operation should have begun. For an operation without such a time, this is when the operation
-    /// really began. This time decides whether the operation counts.
+    /// When the operation should have begun. If the operation had no such time, this is the time when it really
+    /// began. The field decides whether the operation is counted.
     pub(crate) at: u64,
     /// When its first request was sent.
     pub(crate) sent: u64,
@@ -329,9 +330,9 @@ pub(crate) struct Begun {
 pub(crate) enum After {
     /// The client makes another request of the same operation at once.
     More,
-    /// The client makes another request of the same operation at this time.
+    /// The client makes another request of the same operation, but waits until the given time.
     Wait(u64),
-    /// The operation has ended. `counts` says whether the run has to measure this operation.
+    /// The operation has ended. If `counts` is true, the run has to measure this operation.
     End { counts: bool },
 }
 
@@ -485,8 +486,8 @@ impl<'d> Recorder<'d> {
         match result {
             Ok(outcome) => {
                 tally.count(*outcome);
-                // The time of a gathered insert would only be the time of a copy in memory: its row is written later,
-                // together with other rows.
+                // The row of a gathered insert is written later, together with other rows. So the time of the call
+                // would only be the time of a copy in memory.
                 if *outcome != Outcome::Batched {
                     tally.service.record(nanos);
                     if self.queued {
@@ -547,7 +548,7 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// The whole operation is done, so this counts it for `kind`, too.
+    /// Counts a whole operation for `kind`, after the operation is done.
     #[inline]
     fn whole(&mut self, kind: Kind, begun: Begun, served: u64) {
         if begun.at < self.floor {
@@ -563,9 +564,9 @@ impl<'d> Recorder<'d> {
         }
     }
 
-    /// Sleeps until `until`. If the plan has a slack, sleeps until the next time after `until` at which the thread
-    /// is to wake up. Returns `Some` if no operation may begin any more. The value says why. The processor time of
-    /// this wait is counted separately, because the store did not use it.
+    /// Sleeps until `until`. If the plan has a slack, the thread sleeps longer: until the next time at which the
+    /// plan lets threads wake up. If no operation may begin any more, returns the reason. The processor time of this
+    /// wait is counted separately, because the store did not use it.
     pub(crate) fn pause(&mut self, until: u64) -> Option<Why> {
         if self.halted() {
             return Some(Why::Halted);

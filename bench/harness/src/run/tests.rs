@@ -30,7 +30,7 @@ fn run_quietly<W: Workload>(store: &dyn Store, workload: &W, plan: &Plan) -> Res
     measured
 }
 
-/// The intervals of the window add up to the whole.
+/// Checks that the figures of all intervals of the window add up to the figures of the window.
 fn check_sums(measured: &Measured) {
     let sum = |of: fn(&Interval) -> u64| measured.window().map(of).sum::<u64>();
     assert_eq!(measured.operations, sum(|interval| interval.operations));

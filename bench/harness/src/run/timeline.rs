@@ -30,7 +30,7 @@ pub(crate) struct Timeline {
     rate: Option<u64>,
 }
 
-/// The number of nanoseconds in 10^6 seconds, because a rate is kept as operations in 10^6 seconds.
+/// The number of nanoseconds in 10^6 seconds. A rate is kept as the number of operations in 10^6 seconds.
 const NANOS_OF_RATE: u128 = 1_000_000_000_000_000;
 
 impl Timeline {
@@ -129,7 +129,7 @@ impl Schedule {
     /// The next time.
     pub(crate) fn next(&mut self) -> u64 {
         let nanos = u128::from(self.next) * NANOS_OF_RATE / u128::from(self.rate);
-        // At any rate that a plan may have, 2^64 operations take longer than a run.
+        // Even at the highest rate of a plan, 2^64 operations would take longer than any run.
         self.next = self.next.saturating_add(self.clients);
         self.origin.saturating_add(whole(nanos))
     }

@@ -41,16 +41,17 @@ const COMING: usize = 1024;
 /// unused wheel touches none of its memory.
 pub(crate) type Link = Option<NonZeroU32>;
 
-/// A client that can wait in a wheel. The client stores what the wheel has to know about the client.
+/// A client that can wait in a wheel. The wheel keeps its own data about a client inside the client.
 pub(crate) trait Waiter {
-    /// The time for which it waits. This time does not change during the wait.
+    /// The time for which it waits. The wheel requires that this time stays the same during the wait.
     fn due(&self) -> u64;
 
     /// The next client in its list.
     fn next(&mut self) -> &mut Link;
 }
 
-/// The elements of a slice that wait for a time. The wheel knows them by index. All calls get the same slice.
+/// The clients of a slice that wait for a point in time. The wheel knows them by index. All calls get the same
+/// slice.
 pub(crate) struct Wheel {
     slots: Vec<Link>,
     /// One bit for each slot.
@@ -58,9 +59,9 @@ pub(crate) struct Wheel {
     coming: BinaryHeap<Reverse<(u64, u32)>>,
     /// The last tick that has come.
     reached: u64,
-    /// The number of elements that wait.
+    /// The number of clients that wait.
     count: usize,
-    /// The last result of [`Wheel::next`], as long as it is valid.
+    /// The last result of [`Wheel::next`], or `None` after a change that may have made it wrong.
     next: Option<u64>,
 }
 
@@ -125,7 +126,7 @@ impl Wheel {
     fn turn<W: Waiter>(&mut self, waiters: &mut [W], now: u64) {
         self.next = None;
         if now - self.reached >= SLOTS as u64 {
-            // At least one revolution has passed, so all slots have come.
+            // At least one revolution has passed, so the ticks of all slots have come.
             self.reached = now;
             let mut from = 0;
             while let Some(slot) = self.filled_from(from) {
@@ -162,9 +163,9 @@ impl Wheel {
         }
     }
 
-    /// A time before which no waiter is due; `u64::MAX` if no client waits. Mostly, this is the time of the first
-    /// waiter. If the next slot in use has only waiters of later revolutions, this is the time at which the tick of
-    /// that slot begins.
+    /// A time before which no waiter is due; `u64::MAX` if no client waits. Mostly, the result is the time of the
+    /// client that is due first. But the next slot in use may have only clients of later revolutions. Then the
+    /// result is the time at which the tick of that slot begins.
     pub(crate) fn next<W: Waiter>(&mut self, waiters: &mut [W]) -> u64 {
         if let Some(next) = self.next {
             return next;
@@ -177,8 +178,8 @@ impl Wheel {
         next
     }
 
-    /// The earliest time in the slot of `at` that lies in this tick. If no client's time lies in this tick, this is
-    /// the beginning of the tick.
+    /// The earliest time of a client in tick number `at`. Clients of other revolutions, which share the slot, are
+    /// left out. If no client is due in tick `at`, the result is the beginning of the tick.
     fn first_of<W: Waiter>(&self, waiters: &mut [W], at: u64) -> u64 {
         let mut first = None;
         let mut rest = self.slots[slot(at)];

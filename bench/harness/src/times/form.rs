@@ -46,7 +46,7 @@ impl Serialize for Times {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Shown {
             count: self.count(),
-            // Hundredths of a nanosecond have no meaning.
+            // Buckets are at least a nanosecond wide, so less than a tenth of a nanosecond has no meaning.
             mean_nanos: (self.mean() * 10.0).round() / 10.0,
             min_nanos: self.min(),
             p50_nanos: self.quantile(0.5),
@@ -93,7 +93,8 @@ fn encode(times: &Times) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Decodes the times. If the times cannot be decoded, the error says why, as the end of a sentence.
+/// Decodes the times. If the times cannot be decoded, the error says why, in words that end a sentence about the
+/// times.
 pub(super) fn decode(bytes: &[u8]) -> Result<Times, &'static str> {
     let (header, mut rest) = bytes.split_at_checked(HEADER).ok_or("ends within its header")?;
     let word = |at: usize| u32::from_be_bytes(header[at..at + 4].try_into().expect("four bytes"));

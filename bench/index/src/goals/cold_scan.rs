@@ -17,8 +17,8 @@ const CACHE_BYTES: u64 = 1 << 30;
 const WINDOW_BYTES: u64 = 128 << 20;
 /// Bytes of a row's key and value in a page.
 const ROW_BYTES: u64 = 24 + 150;
-/// The most rounds of waiting for a file of up to 2 GB. The rounds are one for each full window, one for each
-/// doubling of the window before that, and some for the way down.
+/// The most rounds of waiting for a file of up to 2 GB. The rounds are these: one round for each full window, one
+/// round for each doubling of the window before that, and some rounds for the way down.
 const MOST_ROUNDS: u64 = 35;
 
 /// Each way to scan has its own cursor and its own cache.

@@ -13,7 +13,8 @@ const FIRST: u64 = 100_000;
 const ROWS: u64 = 300_000;
 const SEEKS: usize = 101;
 
-/// The median over seeks after a compaction. The median before the compaction is shown for comparison.
+/// The goal is about the median time of seeks after a compaction. The median time before the compaction is shown for
+/// comparison.
 pub fn measure(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
     let database = Database::builder(scratch.join("database")).durability(Durability::Buffered).open()?;
     let table = database.table("t")?;

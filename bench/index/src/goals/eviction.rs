@@ -1,10 +1,10 @@
 //! The cost of evicting an index page: the time to admit a page into a full cache, minus the time to admit a page
 //! into a cache with room.
 //!
-//! Both caches hold equally many pages, all of them index nodes. In the cache with room, the places of the new
-//! pages were freed before the clock starts. So that cache grows no table and asks the system for no memory. The
-//! disk is in memory and pages are not validated, so the two times contain little other work. Both times include
-//! the copy of the page and the check of its checksum.
+//! Both caches hold equally many pages, all of them index nodes. In the cache with room, other pages are freed
+//! before the clock starts, and the new pages take the places of those pages. So no table of that cache grows, and
+//! the cache asks the system for no memory. The disk is in memory and pages are not validated, so the two times
+//! contain little other work. Both times include the copy of the page and the check of its checksum.
 
 use super::Line;
 use crate::measure::processor_time;
@@ -26,7 +26,7 @@ const FILE_ID: u64 = 7;
 const ADMISSIONS: usize = 2000;
 const HELD: usize = 2 * ADMISSIONS + 100;
 
-/// Measures nodes of two lengths; the worse result counts.
+/// Measures nodes of two lengths. The result is the worse of the two.
 pub fn measure(_: &Scratch, size: Size) -> Result<Vec<Line>> {
     let mut worst = f64::MIN;
     let mut notes = Vec::new();
@@ -72,8 +72,8 @@ fn of_nodes(node_bytes: usize, turns: usize) -> Result<Figures> {
     let residents = [register(&full), register(&roomy)];
     admit(&full, &residents[0], stay)?;
     admit(&roomy, &residents[1], stay)?;
-    // If a file is gone, its pages leave the cache by themselves. These files are kept, so their pages stay until
-    // they are evicted.
+    // If a file is removed, its pages leave the cache without an eviction. The files here are kept, so their pages
+    // stay until they are evicted. These files are kept, so their pages stay until they are evicted.
     let mut files_of_full = vec![register(&full)];
     admit(&full, &files_of_full[0], come)?;
     let (mut of_full, mut of_room) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Measures how many pages gets read in a table of several levels, with and without filters. The cache is smaller
+//! Measures how many pages a get reads in a table of several levels, with and without filters. The cache is smaller
 //! than the data.
 
 use super::Line;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Files of level 0.
 const FLUSHES: u64 = 6;
-/// Seeds for writes. Gets have other seeds, because with the same seeds they would find the rows of one flush.
+/// Seeds for writes. The gets use other seeds. With the same seeds, the gets would find just the rows of one flush.
 const FLUSH_SEED: u64 = 100;
 /// How many pages a get of an absent key may read on average.
 const MOST_ABSENT: f64 = 0.01;
@@ -31,9 +31,9 @@ fn absent_key(number: u64) -> [u8; 24] {
     sequential_key(number * 2 + 1)
 }
 
-/// Builds a table of three parts: a level, a level above it with a twelfth of its keys, and files of level 0 with a
-/// hundredth of its keys each. No compaction changes the table, so the table with filters and the table without
-/// filters differ only in the filters.
+/// Builds a table of three parts: a level with all keys, a level above it with a twelfth of the keys, and files of
+/// level 0, each with a hundredth of the keys. No compaction changes the table, so the table with filters and the
+/// table without filters differ only in the filters.
 fn build(directory: &Path, rows: u64, filters: Filters) -> Result<()> {
     let levels =
         LevelOptions { level0_files: 1000, slow_files: 1000, base_bytes: rows * 20, ..LevelOptions::default() };

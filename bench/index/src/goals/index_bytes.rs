@@ -8,7 +8,7 @@ use kit::Scratch;
 use sst::BuildOptions;
 
 /// Keys have 24 bytes, values have 150 bytes, pages have 16 KiB, and nothing is compressed. Several kinds of keys
-/// are measured, and the worst kind counts.
+/// are measured, and the result is the worst of them.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(2_000_000);
     let mut worst: f64 = 0.0;
@@ -22,7 +22,8 @@ pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
         let root = tree.root(false);
         let share = root.index_bytes as f64 / tree.totals.bytes as f64;
         worst = worst.max(share);
-        // The number of nodes of the lowest level. The root is one more node, which is shorter.
+        // The number of nodes of the lowest level. The root is one more node. It is shorter than the nodes of the
+        // lowest level.
         let nodes = root.index_bytes.div_ceil(16 << 10);
         notes.push(format!(
             "{name}: {:.4} %, {} bytes of index for {} data pages in {} levels, {:.1} bytes a data page, about {} children a node",

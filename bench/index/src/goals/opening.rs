@@ -22,7 +22,7 @@ const FILES: u64 = 16_000;
 fn hollow(scratch: &Scratch, name: &str, files: u64) -> Result<PathBuf> {
     let simulated = SimDisk::new(1);
     let directory = Path::new("db");
-    // A file is cut after its first page, and a page holds one row.
+    // With these options, each file holds one page, and each page holds one row.
     let levels = LevelOptions { file_bytes: 1, ..LevelOptions::default() };
     let machine = Machine::simulated_on(simulated.clone(), 1);
     let database = Database::builder(directory).machine(machine).levels(levels).open()?;
@@ -91,7 +91,8 @@ pub fn resident_memory(scratch: &Scratch, _: Size) -> Result<Vec<Line>> {
         }
         Ok(bytes)
     };
-    // The result is a difference, because what a database keeps only once is in both numbers.
+    // Some memory is kept only once for a database, however many files it has. The difference between two databases
+    // leaves this memory out.
     let (few, many) = (1_000, FILES);
     let bytes_per_file = (live(many)? - live(few)?) as f64 / (many - few) as f64;
     let of_levels = LevelOptions::default().file_bytes;

@@ -1,5 +1,5 @@
-//! Measures searches in our pages of 16 KiB. In turns with these searches, pages of 4 KiB with slots are searched
-//! with memcmp. Both kinds of pages have the same rows.
+//! Measures searches in our pages of 16 KiB. For comparison, pages of 4 KiB with slots are searched with memcmp, and
+//! the two kinds of searches take turns. Both kinds of pages have the same rows.
 
 use super::Line;
 use crate::digits::count;
@@ -13,7 +13,7 @@ use sst::format::PageRows;
 use sst::format::data_page::{DataPageBuilder, Layout};
 use sst::{RowKind, Version};
 
-/// The length of our pages, and of a slot page that shows the effect of the length alone.
+/// The length of our pages. A slot page of this length shows how much of the difference is due to the length alone.
 const LARGE: usize = 16 << 10;
 /// Length of the slot pages that the goal is about.
 const SMALL: usize = 4 << 10;
@@ -149,7 +149,7 @@ impl Pages {
     }
 }
 
-/// The worst ratio, over all shapes of keys and all places, counts.
+/// The result is the worst ratio of the two search times, over all shapes of keys and all places.
 pub fn measure(_: &Scratch, size: Size) -> Result<Vec<Line>> {
     let mut worst: f64 = 0.0;
     let mut notes = Vec::new();

@@ -1,6 +1,6 @@
-//! The cost of many range erases. The compaction of range erases is compared with a compaction of the same number
-//! of rows. Ranges of a table that has range erases at other keys are compared with ranges of a table without range
-//! erases.
+//! The cost of many range erases. The compaction of range erases is compared with a compaction of the same number of
+//! rows. A table that has range erases is also read. The time of a range without erased rows is compared with the
+//! same range of a table without range erases.
 
 use super::Line;
 use crate::digits::count;
@@ -30,12 +30,12 @@ enum Written {
     Nothing,
     /// A row with a short value.
     Rows,
-    /// A range erase of the string right after the number's key.
+    /// A range erase that covers only one string: the string right after the key of the number.
     Erases,
 }
 
-/// Makes a table with a row for each of `rows` numbers. Above these rows, writes what `written` says for each of
-/// `numbers`. All of this lies in files.
+/// Makes a table with a row for each of `rows` numbers. Then writes what `written` says for each of `numbers`, as
+/// newer data in files of their own. Everything is flushed to files.
 fn table(
     scratch: &Scratch,
     (name, cache_bytes): (&str, u64),
@@ -195,7 +195,7 @@ fn long(table: &Table, rows: u64) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64() * 1e6)
 }
 
-/// A number of the middle half. Neighbouring values of `i` give numbers that are far apart.
+/// A number from the middle half of the numbers. For `i` and `i + 1`, these numbers are far apart.
 fn somewhere(rows: u64, i: u64) -> u64 {
     rows / 4 + i.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (rows / 2 - SHORT - 1)
 }

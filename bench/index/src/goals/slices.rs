@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const MOST_MILLIS: f64 = 100.0;
 /// The most bytes of the file of one range erase: a page and a footer, and no data pages for the erased rows.
 const MOST_ERASE_BYTES: u64 = 16 << 10;
-/// How long to wait for a cut before this counts as an error.
+/// How long to wait until files are cut. If it takes longer, this is an error.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// 20 digits.
@@ -45,8 +45,9 @@ fn millis(start: Instant) -> f64 {
     start.elapsed().as_secs_f64() * 1e3
 }
 
-/// Imports a table, clones it, and removes nine tenths of both tables: first of the clone, which has no older
-/// reader, then of the table itself while a snapshot is open.
+/// Imports a table, clones it, and removes nine tenths of the rows of both tables. First the rows of the clone are
+/// removed, while the clone has no older reader. Then the rows of the table itself are removed, while a snapshot is
+/// open.
 pub fn measure(scratch: &Scratch, size: Size) -> Result<Vec<Line>> {
     let rows = size.of(10_000_000);
     let (first, end) = (rows / 20, rows / 20 + rows / 10 * 9);

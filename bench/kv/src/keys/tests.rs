@@ -127,8 +127,8 @@ fn readers_of_a_time_series_draw_rows_that_have_been_written() {
             assert!((generation * 11..(generation + 1) * 11).contains(&row) && row <= 24, "row {row}");
             newest += i32::from(row > 21);
         }
-        // The newest generation has three rows. A uniform distribution should find these rows in a third of the
-        // draws, the other distribution in most draws.
+        // The newest generation has three rows. With a uniform distribution, a third of the draws should find these
+        // rows. With the other distribution, most draws should find them.
         let expected = if distribution == Distribution::Uniform { 3000..3700 } else { 8000..8400 };
         assert!(expected.contains(&newest), "{distribution:?}: {newest}");
     }

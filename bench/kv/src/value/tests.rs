@@ -8,7 +8,7 @@ fn a_value_of_any_length_is_checked_and_belongs_to_one_row() {
             put(Filler::Checked, pk, ck, size, &mut value);
             assert_eq!(value.len(), size);
             assert_eq!(check(pk, ck, &value), Ok(()), "{size} bytes");
-            // A value of one byte only holds its length.
+            // A value of one byte has room only for its length, so it cannot show a wrong key.
             if size >= 9 {
                 assert!(check(pk + 1, ck, &value).is_err() && check(pk, ck ^ 1, &value).is_err(), "{size} bytes");
             }

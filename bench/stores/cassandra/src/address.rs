@@ -1,4 +1,5 @@
-//! What a target names: nodes of a cluster or a server of our own, and the keyspace.
+//! What a target names: either the nodes of a cluster or a server of our own. In both cases, it also names the
+//! keyspace.
 //!
 //! ```text
 //!   cassandra://user:password@host:port,host:port/keyspace

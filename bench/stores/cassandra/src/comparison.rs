@@ -1,13 +1,13 @@
 //! Compares the key-value driver with cassandra-stress: how much processor time each client uses for an operation.
 //!
-//! Both clients write and read rows of 100 bytes by key, with prepared statements, the same number of requests
-//! under way, one connection and consistency level `one`. The clients take turns on one server of our own.
+//! Both clients write and read rows of 100 bytes by key. Both use prepared statements, one connection, consistency
+//! level `one`, and the same number of requests under way. The clients take turns on one server of our own.
 //! cassandra-stress runs in two ways. With a profile, cassandra-stress uses the same table as the driver. The modes
 //! `write` and `read` of cassandra-stress need a table of another shape, but they cost less processor time.
 //!
-//! Processor time is the user and system time of the client, including connecting. The time of a run of a few
-//! operations is subtracted from the time of cassandra-stress, so that its start-up is not compared. The assertions
-//! of cassandra-stress are off, although its own script turns them on.
+//! Processor time is the user and system time of the client, including connecting. The start-up of cassandra-stress
+//! is not compared. For this, the time of a run of a few operations is subtracted from its time. The assertions of
+//! cassandra-stress are off, although its own script turns them on.
 
 use crate::server::{Server, ServerOptions, StartError, jars, java, of_java, opened};
 use crate::store::Cassandra;
@@ -43,7 +43,7 @@ impl Default for Options {
 /// Why a comparison could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ComparisonError {
-    /// No server of our own, or no jars of cassandra-stress.
+    /// The server of our own, or the jars of cassandra-stress, are missing or do not work.
     #[error(transparent)]
     Server(#[from] StartError),
     /// Our side failed.
@@ -70,7 +70,7 @@ const VALUE_BYTES: u64 = 100;
 ///
 /// # Errors
 ///
-/// Returns an error if something keeps one of the clients from measuring, such as a failed operation or a read that
+/// Returns an error if one of the clients cannot be measured, for example because an operation failed or a read
 /// found nothing.
 pub fn run(options: &Options, mut told: impl FnMut(&str)) -> Result<Comparison, ComparisonError> {
     let server = Server::start(&ServerOptions::default())?;
@@ -140,7 +140,7 @@ fn setup(options: &Options) -> Setup {
 }
 
 /// Makes one run of our client with the harness, and takes everything that the harness measures. Each repeat writes
-/// other partitions. All repeats read the partitions of the first repeat.
+/// other partitions. But the reads of every repeat read the partitions that the first repeat wrote.
 fn ours(store: &Cassandra, mode: Mode, options: &Options, repeat: u32) -> Result<Run, ComparisonError> {
     let failed = ComparisonError::Ours;
     let workload = if mode == Mode::Write { Workload::Sequential } else { Workload::Uniform };
@@ -165,7 +165,7 @@ fn ours(store: &Cassandra, mode: Mode, options: &Options, repeat: u32) -> Result
     if measured.failed > 0 || not_found > 0 {
         return Err(failed(format!("{} operations failed, {not_found} found nothing", measured.failed)));
     }
-    // The processor time includes all of these operations.
+    // The processor time includes the operations before the window and at its edges, so these operations are added.
     Ok(Run { operations: measured.operations + measured.warmed + measured.cut, processor, time })
 }
 
@@ -251,7 +251,8 @@ impl<'s> Stress<'s> {
         Ok(self.run(Mode::Write, Way::Mode, u64::from(self.concurrency), None)?.processor)
     }
 
-    /// One run; `start` is subtracted from the processor time of this run.
+    /// Makes one run. `start` is the processor time of a start-up, which is subtracted from the processor time of
+    /// this run.
     fn run(&self, mode: Mode, way: Way, operations: u64, start: Option<Duration>) -> Result<Run, ComparisonError> {
         let failed = |what: String| ComparisonError::Stress(what);
         let (out, log) = (self.file("stress-out"), self.file("stress-logback.xml"));

@@ -33,7 +33,7 @@ pub(crate) struct Access {
     pub(crate) consistency: Consistency,
     /// Whether messages are compressed.
     pub(crate) compressed: bool,
-    /// Whether a request goes to a node that has its partition.
+    /// Whether each request goes directly to a node that has the partition.
     pub(crate) token_aware: bool,
 }
 
@@ -72,7 +72,7 @@ impl Connection {
             .enable_all()
             .build()
             .map_err(|error| Failure::session("io", format!("cannot make an executor: {error}")))?;
-        // The clients of the harness make new attempts, and count them.
+        // The driver makes no new attempts, because the clients of the harness make them and count them.
         let profile = ExecutionProfile::builder()
             .consistency(access.consistency)
             .request_timeout(Some(setup.timeout))
@@ -105,7 +105,8 @@ impl Connection {
         self.runtime.block_on(self.session.query_unpaged(cql, ())).map_err(failed)
     }
 
-    /// The first value of the first row, as text. `None` if no such row exists or this version has no such table.
+    /// The first value of the first row, as text. Returns `None` if no such row exists, or if the server's version
+    /// has no such table.
     pub(crate) fn text(&self, cql: &str) -> Option<String> {
         let rows = self.run(cql).ok()?.into_rows_result().ok()?;
         rows.maybe_first_row::<(Option<String>,)>().ok()??.0

@@ -37,7 +37,7 @@ use tokio::runtime::Runtime;
 
 /// A session.
 pub(crate) struct Session {
-    // Futures end before the executor that they run on.
+    // This field comes first, so the futures are dropped before the executor on which they run.
     under_way: FuturesUnordered<Pin<Box<dyn Future<Output = Job>>>>,
     asks: Rc<Asks>,
     timer: Timer,
@@ -52,12 +52,12 @@ struct Asks {
     driver: Driver,
     prepared: Prepared,
     content: Content,
-    /// Batches by their number of rows: a batch names a statement for each of its rows.
+    /// Prepared batches, by the number of their rows. A batch contains a statement for each row.
     batches: RefCell<BTreeMap<usize, Rc<Batch>>>,
     clock: Clock,
 }
 
-/// A request that was taken, with its answer. It is used again for later requests.
+/// A request that was taken. When it is answered, the answer is kept here, too. It is used again for later requests.
 #[derive(Default)]
 struct Job {
     slot: u32,
@@ -254,7 +254,8 @@ impl Asks {
         .await
     }
 
-    /// Asks for one page after another, and gives each page to `take`.
+    /// Carries out a statement whose rows come in pages. Asks for one page after another, and gives each page to
+    /// `take`.
     async fn pages(
         &self,
         statement: &PreparedStatement,
@@ -358,12 +359,13 @@ impl Flights for Session {
     }
 }
 
-/// A timer of the system. This timer is used because the executor's own timer is exact only to a millisecond.
+/// A timer of the system. The executor's own timer is not used, because it is exact only to a millisecond.
 struct Timer {
-    /// The executor waits for the timer as for a pipe. The timer becomes readable when it has gone off.
+    /// To the executor, the timer is a pipe, for whose bytes it waits. The timer becomes readable when it has gone
+    /// off.
     timer: Receiver,
-    /// When the timer will go off, by the session's clock. The timer may go off before the end of a wait, because
-    /// setting it for each wait would cost a system call each time.
+    /// The time at which the timer will go off, by the session's clock. The timer may go off before the end of a
+    /// wait, because setting it for each wait would cost a system call each time.
     set: Option<u64>,
 }
 
@@ -387,7 +389,7 @@ impl Timer {
 
     /// Ready when it has gone off.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failure>> {
-        // The eight bytes that are read say how often the timer went off.
+        // The read gives eight bytes: the number of times that the timer went off.
         let mut times = [0; 16];
         let Poll::Ready(read) = Pin::new(&mut self.timer).poll_read(context, &mut ReadBuf::new(&mut times)) else {
             return Poll::Pending;

@@ -1,10 +1,10 @@
 //! A Cassandra server of our own: one node on free ports of the loopback, from the jars that `fetch` brings. Tests,
-//! comparisons and the targets `cassandra:start` and `cassandra:DIR` use such a server. The server ends when this
-//! value is dropped.
+//! comparisons and the targets `cassandra:start` and `cassandra:DIR` use such a server. When the [`Server`] is
+//! dropped, the server ends.
 //!
 //! The server also ends when our process ends in any other way. A watchdog ensures both. It is a shell in its own
-//! process group. The watchdog started the server, and waits for the end of a pipe. Only our process holds the
-//! other end of that pipe.
+//! process group. The watchdog starts the server, and reads from a pipe. Only our process holds the other end of
+//! that pipe, so the pipe ends when our process ends.
 //!
 //! This module does not know what the server stores.
 
@@ -70,7 +70,8 @@ pub enum StartError {
 /// How to run the server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Where its data are, and stay. `None` means a temporary directory that is removed in the end.
+    /// Where its data are, and stay. With `None`, the server gets a temporary directory, which is removed when the
+    /// server ends.
     pub directory: Option<PathBuf>,
     /// Memory of its heap, in MiB. It uses about as much beside the heap.
     pub heap_mib: u64,
@@ -114,9 +115,10 @@ impl Place {
     }
 }
 
-/// Starts the server and prints its process number. When the input of this script ends, the script ends the server.
-/// With `remove` the server is killed and its directory `$2` removed. With `keep` the server ends in good order. If
-/// that takes longer than a minute, the server is killed.
+/// The script of the watchdog. It starts the server and prints the server's process number. When the input of the
+/// script ends, the script ends the server. If `$1` is `remove`, the script kills the server and removes the
+/// directory `$2`. If `$1` is `keep`, the script asks the server to end, and kills it if this takes longer than a
+/// minute.
 const WATCHDOG: &str = r#"
 then=$1 directory=$2
 shift 2
@@ -179,7 +181,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`StartError::NotFetched`] and [`StartError::NoJava`] say how to get what is missing.
+    /// [`StartError::NotFetched`] says how to get the jars, and [`StartError::NoJava`] says how to get Java.
     pub fn start(options: &ServerOptions) -> Result<Self, StartError> {
         let jars = jars("server")?;
         let java = java()?;
@@ -210,7 +212,7 @@ impl Server {
         command.arg(of_java("cassandra.storagedir", directory.path()));
         command.arg(of_java("logback.configurationFile", &logging));
         command.arg(of_java("java.io.tmpdir", directory.path()));
-        // A single node need not wait for messages from other nodes.
+        // The cluster has only one node, so the server does not have to wait for messages from other nodes.
         command.args(["-Dcassandra.skip_wait_for_gossip_to_settle=0", "-Dcassandra.ring_delay_ms=0"]);
         command.args(["-Dcassandra-foreground=yes", "-cp"]).arg(jars.join("*"));
         command.arg("org.apache.cassandra.service.CassandraDaemon");
@@ -239,7 +241,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Waits until the server opens its port. The server does this when it is ready for everything.
+    /// Waits until the server opens its port. The server opens its port when it can serve every request.
     fn wait_until_ready(&self) -> Result<(), StartError> {
         let begin = Instant::now();
         loop {
@@ -307,7 +309,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.watchdog.stdin.take());
-        // An error would only say that no process is left to wait for.
+        // If this fails, no process is left to wait for.
         drop(self.watchdog.wait());
     }
 }
@@ -330,8 +332,8 @@ pub fn jars(what: &str) -> Result<PathBuf, StartError> {
     Ok(folder)
 }
 
-/// The program `java` of Java 17. The program is taken from JAVA_HOME, from PATH, or from the folders of Java that
-/// Debian keeps beside the usual one.
+/// The program `java` of Java 17. The program is found through JAVA_HOME, through PATH, or in the folders where
+/// Debian keeps further versions of Java.
 ///
 /// # Errors
 ///
@@ -353,7 +355,7 @@ pub fn java() -> Result<PathBuf, StartError> {
     Err(StartError::NoJava { found })
 }
 
-/// `17` of `openjdk version "17.0.15" 2025-04-15`.
+/// Returns the version, for example `17` from `openjdk version "17.0.15" 2025-04-15`.
 fn version_of_java(text: &str) -> Option<&str> {
     text.lines().next()?.split_once("version \"")?.1.split(['.', '"', '-']).next()
 }
@@ -383,7 +385,8 @@ fn directory_of_ours(path: &Path) -> Result<PathBuf, StartError> {
     if is_empty || is_ours() { Ok(path) } else { Err(StartError::NotOurs(path)) }
 }
 
-/// Returns two free ports. This function holds both ports until it knows both numbers, so that the numbers differ.
+/// Returns two free ports. The two ports differ, because this function opens the second one before it closes the
+/// first one.
 fn free_ports() -> Result<[u16; 2], StartError> {
     let failed = |source| system("find a free port of 127.0.0.1", source);
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0"));
@@ -436,7 +439,7 @@ fn settings_text(directory: &Path, port: u16, storage_port: u16, synced: bool) -
     )
 }
 
-/// Without this configuration, the server logs each of its steps.
+/// The configuration of the server's log. Without it, the server logs each of its steps.
 const LOGGING: &str = r#"<configuration>
   <appender name="out" class="ch.qos.logback.core.ConsoleAppender">
     <encoder><pattern>%date %-5level %logger{0}: %msg%n</pattern></encoder>

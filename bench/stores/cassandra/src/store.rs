@@ -13,8 +13,8 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// The scheme by which this store is listed with the other stores. Workloads whose rows have no partitions use this
-/// scheme to say why they do not run on this store.
+/// The scheme by which this store is listed with the other stores. A workload whose rows have no partitions cannot
+/// run on this store. If such a workload names this scheme, it gets an error that says so.
 pub const SCHEME: harness::Scheme = harness::Scheme {
     name: "cassandra",
     form: "cassandra://host:port/keyspace",
@@ -38,8 +38,8 @@ pub const PARTITIONS: Scheme = Scheme {
     open: |target, setup| Ok(Box::new(Cassandra::open(target, setup)?)),
 };
 
-/// The pause between two checks whether compactions are running, and the largest number of checks. Together, these
-/// checks take half an hour.
+/// The store checks whether compactions are running. Here are the pause between two checks, and the greatest number
+/// of checks. All of them together take half an hour.
 const SETTLE_PAUSE: Duration = Duration::from_millis(100);
 const SETTLE_LOOKS: u32 = 18_000;
 
@@ -101,7 +101,8 @@ impl Cassandra {
     }
 
     fn control(&self) -> MutexGuard<'_, Connection> {
-        // If a thread panicked, its request was given up. The connection is still whole.
+        // If a thread panicked with the connection, only its own statement was given up. The connection is still
+        // whole.
         self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -146,7 +147,7 @@ fn access(target: &Target, setup: &Setup, keyspace: Option<String>) -> Result<Ac
 
 fn settings(control: &Connection, access: &Access, setup: &Setup, server: Option<&Server>) -> Vec<Setting> {
     let of_server = |name: &str| {
-        // ScyllaDB and old versions do not have this table.
+        // ScyllaDB and old versions of Cassandra do not have the table `system_views.settings`.
         control.text(&format!("SELECT value FROM system_views.settings WHERE name = '{name}'"))
     };
     let version =
@@ -226,8 +227,8 @@ impl Store for Cassandra {
 
     fn counters(&self) -> Vec<Counter> {
         let mut counters = Vec::new();
-        // The size is in whole mebibytes, and counts only what is already in files. ScyllaDB and old versions do not
-        // have this table.
+        // The size of a table is in whole mebibytes, and includes only rows that are already in files. ScyllaDB and
+        // old versions of Cassandra do not have the table `system_views.disk_usage`.
         let keyspace = &self.access.keyspace;
         let table = self.setup.table.to_ascii_lowercase();
         let from = format!("system_views.disk_usage WHERE keyspace_name = '{keyspace}' AND table_name = '{table}'");
@@ -244,12 +245,12 @@ impl Store for Cassandra {
         self.server.as_ref().map_or(StoreUse::Unknown, Server::used)
     }
 
-    /// Waits until no compaction goes on. Rows in memory stay there: only Cassandra's own tools can tell a server
-    /// to write such rows.
+    /// Waits until no compaction goes on. Rows that are still in memory are not written to files: only Cassandra's
+    /// own tools can make a server do this.
     fn settle(&self) -> Result<(), Failure> {
         let control = self.control();
         for _ in 0..SETTLE_LOOKS {
-            // ScyllaDB and old versions do not have this table.
+            // ScyllaDB and old versions of Cassandra do not have the table `system_views.sstable_tasks`.
             let Ok(tasks) = control.run("SELECT task_id FROM system_views.sstable_tasks") else { return Ok(()) };
             if tasks.into_rows_result().map_err(crate::error::answer)?.rows_num() == 0 {
                 return Ok(());

@@ -105,7 +105,7 @@ impl Fjall {
         let mut quiet = Duration::ZERO;
         let mut compactions = self.db.compactions_completed();
         while quiet < QUIET {
-            // The workers of fjall end when one of their writes fails, and their remaining work is never done. In
+            // If a write of a worker of fjall fails, the worker ends, and the rest of its work is never done. In
             // that case this call fails.
             self.db.persist(PersistMode::Buffer).map_err(broken)?;
             std::thread::park_timeout(LOOK);
@@ -147,7 +147,7 @@ impl Store for Fjall {
         Ok(Session::Blocking(Box::new(Records::new(pairs, self.fields))))
     }
 
-    /// The rows are written to files in key order, and fjall takes these files as they are.
+    /// The rows are written to files in key order. These files become files of the database without a change.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
         let mut count = 0;

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! Each table, and all lines of a file as keys, become data pages of 16 KiB. A row of the output has the compressed
-//! size of a table as a part of its size without compression. The row also has the times to compress and to read,
-//! as multiples of LZ4's times. Reading is what a cache does with a page that came from the disk: the cache
-//! compares the checksum, unpacks the page and copies it.
+//! size of a table as a part of its size without compression. The row also has the time to compress the table and
+//! the time to read it, each as a multiple of the time with LZ4. The reading that is timed is the work of a cache on
+//! a page that came from the disk: the cache compares the checksum, unpacks the page and copies it.
 
 #![allow(
     clippy::disallowed_types,
@@ -28,7 +28,8 @@ use tpcc::encoding::Encoded;
 use tpcc::schema::{CUSTOMERS, Customer, DISTRICTS, ITEMS, ORDERS, Order, OrderLine, Stock};
 use tpcc::{Population, Row};
 
-/// How often everything is measured. The least time counts, since other programs can only make a time longer.
+/// How often everything is measured. The result is the shortest time, since other programs can only make a time
+/// longer.
 const REPEATS: usize = 5;
 
 const FILE_ID: u64 = 1;

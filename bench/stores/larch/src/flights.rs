@@ -2,7 +2,7 @@
 //! executor of these futures. A request allocates nothing here, because its buffers, the memory of its future and its
 //! waker are reused.
 //!
-//! A write blocks the thread when its turn comes, as in a blocking session.
+//! When the session comes to a write, the write blocks the thread, as in a blocking session.
 
 use crate::broken;
 use harness::request::{no_partitions, no_transactions};
@@ -60,7 +60,7 @@ enum Asked {
     Put,
     Update(u32),
     Delete,
-    /// A request for which the store was not opened. The function makes the failure that says so.
+    /// A request of a kind for which the store was not opened. The function makes the failure to return.
     Refused(fn() -> Failure),
 }
 
@@ -241,7 +241,8 @@ impl<T: Task, F: Future<Output = Box<T>>, M: Fn(Box<T>) -> F> Session<F, T, M> {
     /// Polls the request under way in `slot`, and returns whether it was answered.
     fn poll(&mut self, slot: u32, served: &mut dyn FnMut(Served<'_>)) -> bool {
         let this = &mut self.slots[slot as usize];
-        // A slot may be woken after its answer. Then the slot has nothing under way, or a new request.
+        // A slot may be woken after its answer. At that moment, the slot may be empty, or may already have a new
+        // request.
         let Some(future) = this.future.as_mut().as_pin_mut() else { return false };
         let Poll::Ready(mut task) = future.poll(&mut Context::from_waker(&this.waker)) else { return false };
         this.future.set(None);

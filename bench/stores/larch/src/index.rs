@@ -5,7 +5,7 @@ use harness::Failure;
 use larch::Table;
 use larch::index::{IndexKeys, IndexOptions};
 
-/// The name of the index, and its declaration.
+/// The name of the index, which is also its declaration.
 const NAME: &str = "by_end_of_value";
 
 /// Bytes of a key of the index.

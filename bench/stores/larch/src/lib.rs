@@ -149,8 +149,8 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     }))
 }
 
-/// Opens the database in `place`. If no database exists there, `may_create` decides: either a database is made, or
-/// the result is `None`.
+/// Opens the database in `place`. If no database exists there and `may_create` is true, makes a database. If
+/// `may_create` is false, returns `None`.
 fn open_in(place: &Path, may_create: bool, builder: impl Fn() -> Builder) -> Result<Option<Database>, Failure> {
     match builder().create(false).open() {
         Err(Error::NotADatabase(_)) if is_empty(place)? => match may_create {
@@ -177,7 +177,8 @@ fn is_empty(place: &Path) -> Result<bool, Failure> {
 /// The most column groups that a table of the engine can have.
 const MOST_GROUPS: usize = 16;
 
-/// The options of the target for a new table. A table that exists keeps its options.
+/// The options of a target that say how to make a new table. If the table exists, it keeps the options with which it
+/// was made.
 struct TableForm {
     page_bytes: Option<u32>,
     node_bytes: Option<u32>,

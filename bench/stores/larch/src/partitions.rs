@@ -60,8 +60,8 @@ struct Partitions {
     cuts: Arc<Mutex<Cuts>>,
 }
 
-/// Where the parts of a scan begin. All sessions cut the table at the same places, so that each row lies in one
-/// part.
+/// Where the parts of a scan begin. All sessions divide the table at the same places, so that each row lies in
+/// exactly one part of the scan.
 #[derive(Default)]
 struct Cuts {
     parts: u32,
@@ -95,8 +95,8 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn ::kv::Database>, Failu
         None if setup.opening == Opening::Existing => return Err(none()),
         None => db.table_with(&setup.table, form.options()).map_err(broken)?,
     };
-    // Reads that bypass the cache do not change which rows are in the cache. Index nodes are admitted, because all
-    // reads need them.
+    // With `bypass_cache`, reads must not change which rows are in the cache. Index nodes are still admitted,
+    // because all reads need them.
     let admit = if setup.server.bypass_cache == Some(true) { Admit::Nodes } else { Admit::Keep };
     Ok(Box::new(Partitions {
         db,
@@ -188,7 +188,7 @@ struct Access {
     /// The same table as reads use it.
     reads: Table,
     content: Content,
-    /// Whether a write is awaited until it is durable.
+    /// Whether a request that writes ends only when its write is durable.
     awaits: bool,
     cuts: Arc<Mutex<Cuts>>,
 }
@@ -232,7 +232,7 @@ struct Job {
 enum Asked {
     #[default]
     Nothing,
-    /// A request for which the store was not opened. The function makes the failure that says so.
+    /// A request of a kind for which the store was not opened. The function makes the failure to return.
     Refused(fn() -> Failure),
     Insert,
     /// Reads at most a number of rows, from a key on.
@@ -422,7 +422,7 @@ impl Access {
         let mut cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
         if cuts.parts != parts {
             let points = self.reads.split_points(.., u64::from(parts)).map_err(broken)?;
-            // A partition is not divided, so the cut comes before the whole partition.
+            // A part must not begin within a partition. If it would, it begins before this partition.
             let mut at: Vec<i64> = points.iter().map(|point| partition_at(&point.at)).collect();
             at.dedup();
             // Parts that are left have no rows.
@@ -434,7 +434,8 @@ impl Access {
     }
 }
 
-/// The partition that contains the cut point or follows it.
+/// The partition before which a part begins: the partition that contains the key `cut`, or else the first partition
+/// after it.
 fn partition_at(cut: &[u8]) -> i64 {
     let mut whole = [0; 8];
     let given = cut.len().min(8);

@@ -1,5 +1,5 @@
 //! Row access on Larch. A table has its rows under generated ids, which scatter them, and a secondary index on
-//! `mykey`. In another form of the table, the rows lie under `mykey`, and the table has no index.
+//! `mykey`. A table can also be made without an index: then the rows lie under `mykey`.
 //!
 //! ```text
 //! key     an id of 16 bytes, or the tuple (mykey)
@@ -137,7 +137,7 @@ impl ::row_access::Database for Rows {
         Ok(match (way, index) {
             (ReadWay::KnownIds, Some(_)) => Some(Box::new(LookUps { rows: ids(&table)?, table })),
             (ReadWay::OneByOne, Some(index)) => Some(Box::new(OneByOne { table, index })),
-            // The rows already lie in the order of the ranges.
+            // The table has no index, so its rows already lie in the order of the keys.
             (_, None) => None,
         })
     }
@@ -237,7 +237,7 @@ fn keys(first: i64, last: i64) -> RangeInclusive<Vec<u8>> {
     (first,).to_key()..=(last,).to_key()
 }
 
-/// `mykey`, `scratch` and where the filler begins.
+/// Returns `mykey` and `scratch` from a value, and the offset at which the filler begins.
 fn decoded(value: &[u8]) -> Result<(i64, i64, usize), Failure> {
     let mut from = Decoder::new(value);
     let (mykey, scratch) = <(i64, i64)>::decode_from(&mut from).map_err(not_ours)?;

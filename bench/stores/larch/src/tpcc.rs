@@ -194,8 +194,8 @@ impl ::tpcc::Database for Larch {
                 return Err(Failure::session("other_tables", text));
             }
         }
-        // The form is stored first. If a crash leaves only some tables, the form shows that they are ours, and
-        // `clean` removes these tables.
+        // The form is stored first. If a crash leaves only some tables, the stored form shows that these tables are
+        // ours, and `clean` removes them.
         self.about.insert(about::form_key(), about::encode_form(form)).map_err(broken)?;
         self.db.sync().map_err(broken)?;
         for table in Table::ALL {
@@ -236,13 +236,14 @@ impl ::tpcc::Database for Larch {
     }
 
     fn clean(&self) -> Result<(), Failure> {
-        // Without the note that `create` writes, tables of these names do not belong to TPC-C.
+        // `create` stores the form first. If no form is stored, tables of these names do not belong to TPC-C.
         ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
         *self.tables.lock().unwrap_or_else(PoisonError::into_inner) = None;
         for table in Table::ALL {
             self.db.drop_table(table.name()).map_err(broken)?;
         }
-        // The mark that the tables are ours is removed last. So after a crash, `clean` can still remove the rest.
+        // The form, which marks the tables as ours, is removed last. So after a crash, `clean` can still remove the
+        // rest.
         self.about.remove_range(..).map_err(broken)
     }
 }

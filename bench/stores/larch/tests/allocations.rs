@@ -10,8 +10,8 @@ use kit::allocations::{Counting, Thread};
 #[global_allocator]
 static COUNTING: Counting<Thread> = Counting::new();
 
-/// The least allocation of a hundred attempts. Some attempts allocate more, because they grow a map or a buffer for
-/// later attempts.
+/// Makes a hundred attempts, and returns the smallest allocation of an attempt. Some attempts allocate more, because
+/// they grow a map or a buffer, which later attempts then use.
 fn least(mut work: impl FnMut()) -> u64 {
     (0..100).map(|_| Thread::count(&mut work)).min().expect("there are some")
 }

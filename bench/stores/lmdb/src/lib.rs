@@ -34,8 +34,8 @@ pub const SCHEME: Scheme = Scheme {
     open,
 };
 
-/// The number of rows in a transaction of a bulk load. A transaction is so large that the commit costs next to
-/// nothing, and so small that the pages stay in memory.
+/// The number of rows in a transaction of a bulk load. A transaction must be large, so that its commit costs next to
+/// nothing. But its pages must still fit into memory.
 const BULK_ROWS: u64 = 100_000;
 
 /// An open database.

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! What an address leaves out is taken from the variables that all PostgreSQL clients know (PGHOST, PGPORT, PGUSER,
-//! PGPASSWORD, PGDATABASE, PGSSLMODE, PGSSLROOTCERT, PGCHANNELBINDING). A parameter that is not ours is a setting of
-//! the server for our sessions.
+//! PGPASSWORD, PGDATABASE, PGSSLMODE, PGSSLROOTCERT, PGCHANNELBINDING). A parameter that this crate does not know is
+//! a setting, which the server uses for our sessions.
 
 use crate::error::Error;
 use std::fmt;
@@ -16,13 +16,13 @@ use std::path::PathBuf;
 #[cfg(test)]
 mod tests;
 
-/// The most connections of one session. This is more than any server accepts, and small enough to catch typing
-/// errors.
+/// The most connections of one session. No server accepts as many connections, but the limit is small enough to
+/// catch typing errors.
 const CONNECTIONS_MAX: u32 = 10_000;
 /// Most requests in flight on one connection. Answers wait in the socket while we write, and both sides have buffers
 /// for some hundred kilobytes.
 const PIPELINE_MAX: u32 = 1_000;
-/// Where Debian's packages put the server's socket.
+/// The directory of the server's socket in Debian's packages.
 const SOCKET_DIRECTORY: &str = "/var/run/postgresql";
 
 /// A server, a database on the server, and how to reach them.
@@ -44,7 +44,7 @@ pub struct Address {
     pub connect_timeout_secs: u64,
     /// Whether and how sessions are encrypted.
     pub encryption: Encryption,
-    /// Settings that the server uses for our sessions, in the order of the address.
+    /// Settings that the server uses for our sessions, in the order in which the address has them.
     pub settings: Vec<(String, String)>,
 }
 
@@ -56,7 +56,8 @@ pub struct Encryption {
     pub mode: Mode,
     /// `sslrootcert`: who is trusted.
     pub roots: Roots,
-    /// Whether `sslrootcert` was given or its default file exists. If so, `require` checks the certificate, too.
+    /// Whether `sslrootcert` was given or its default file exists. If this is true, the mode `require` also checks
+    /// the certificate.
     pub has_roots: bool,
     /// `channel_binding`.
     pub binding: Binding,
@@ -116,7 +117,7 @@ impl Encryption {
         match self.mode {
             Mode::VerifyFull => Checked::ChainAndName,
             Mode::VerifyCa => Checked::Chain,
-            // libpq does the same, so that an old address with a file of roots stays as safe as it was meant to be.
+            // With a file of roots, `require` checks the certificate, as in libpq. Old addresses rely on this check.
             Mode::Require if self.has_roots => Checked::Chain,
             Mode::Disable | Mode::Allow | Mode::Prefer | Mode::Require => Checked::Nothing,
         }
@@ -280,8 +281,8 @@ impl Parts {
         }
         let mut pairs = Vec::new();
         for pair in parameters.split('&').filter(|pair| !pair.is_empty()) {
-            // The unknown part may be a part of a password that was not encoded, so the message does not show this
-            // part.
+            // A part that is not understood may belong to a password that was not encoded. So the message does not
+            // show this part.
             let (name, value) = pair.split_once('=').ok_or("a setting without a value")?;
             pairs.push((decoded(name)?, decoded(value)?));
         }

@@ -1,11 +1,11 @@
 //! Compares point reads with pgbench: how many queries each client does in a second of its own processor time.
 //!
 //! Both clients send the same prepared statement to the same table with random keys. Both clients use the same Unix
-//! socket, the same number of connections and one thread each, and they take turns. First, each connection has one
-//! request at a time. Then requests go out in groups that end with one Sync (`\startpipeline … \endpipeline`).
-//! Processor time is the user and system time of the client, including connecting. For our client, this is the time
-//! of this process, including the work of the harness to measure every request. While our client is measured,
-//! nothing else should run in this process.
+//! socket, the same number of connections and one thread each, and they take turns. In the first comparison, each
+//! connection has one request at a time. In the second comparison, requests go out in groups that end with one Sync
+//! (`\startpipeline … \endpipeline`). Processor time is the user and system time of the client, including
+//! connecting. For our client, this is the time of this process, including the work of the harness to measure every
+//! request. While our client is measured, nothing else should run in this process.
 
 use crate::address::Address;
 use crate::error::Error;
@@ -38,7 +38,7 @@ pub struct Options {
     pub run: Duration,
     /// Runs of each kind by each client.
     pub repeats: u32,
-    /// What our keys are drawn from. pgbench draws its own keys.
+    /// The seed from which our keys are drawn.
     pub seed: u64,
 }
 
@@ -153,7 +153,7 @@ fn ours(store: &Postgres, clients: u32, options: &Options, repeat: u32) -> Resul
     if measured.failed > 0 || read.not_found > 0 || read.rows != read.oks {
         return Err(failed(format!("{} reads failed, {} found nothing", measured.failed, read.not_found)));
     }
-    // The processor time includes all of these queries.
+    // The processor time includes the queries before the window and at its edges, so these queries are added.
     let queries = measured.operations + measured.warmed + measured.cut;
     Ok(Run { operations: queries, processor, time })
 }
@@ -264,7 +264,8 @@ struct Keys {
 
 impl Keys {
     fn new(seed: u64, rows: u64) -> Self {
-        // The seed is mixed, because otherwise two neighbouring seeds would give the same keys, shifted by one.
+        // The seed is mixed first. Otherwise, a seed and the next seed would give nearly the same series of keys,
+        // one key later.
         Self { state: mixed(seed), rows, digits: [0; 20], begin: 20 }
     }
 

@@ -35,7 +35,8 @@ pub struct Connection {
     parameters: BTreeMap<String, String>,
 }
 
-/// The tag of the one message of a session's start that `postgres-protocol` does not know.
+/// At the start of a session, the server may send a message that `postgres-protocol` does not know. This is the tag
+/// of that message.
 const NEGOTIATE_PROTOCOL_VERSION_TAG: u8 = b'v';
 
 /// A row of a statement that was sent as text; `None` is a null.
@@ -84,7 +85,7 @@ impl Connection {
         let failed = |why: String| Error::Tls { place: place.clone(), why };
         self.outbox.extend_from_slice(&tls::REQUEST);
         self.flush()?;
-        // Exactly one byte is read, because bytes that follow this byte in clear text must not be taken for
+        // Exactly one byte is read. If more bytes in clear text follow this byte, they would otherwise be taken for
         // encrypted bytes.
         let mut answer = [0];
         let received = loop {
@@ -170,8 +171,8 @@ impl Connection {
         self.until_ready(|_| Ok(()))
     }
 
-    /// Begins a COPY without waiting for the server. The messages of the data and of their end may follow at once,
-    /// because a server that refuses the statement ignores them.
+    /// Begins a COPY without waiting for the server. The caller may send the data and the end of the data at once:
+    /// if the server refuses the statement, it ignores these messages.
     ///
     /// # Errors
     ///
@@ -251,9 +252,9 @@ impl Connection {
         }
     }
 
-    /// Takes the bytes that have come. Returns [`Moved::All`] if no bytes are left, and [`Moved::Part`] if there
-    /// may be more. Returns `None` if no bytes have come; with `wait`, this is known only after the socket's time
-    /// limit.
+    /// Takes the bytes that have come. Returns [`Moved::All`] if no bytes are left, and [`Moved::Part`] if there may
+    /// be more. Returns `None` if no bytes have come. If `wait` is true, it first waits for bytes until the time
+    /// limit of the socket.
     ///
     /// # Errors
     ///
@@ -283,7 +284,8 @@ impl Connection {
         }
     }
 
-    /// Does the same as [`Connection::send`] with TLS. The TLS keeps the bytes that the socket does not take.
+    /// Does the same as [`Connection::send`] with TLS. If the socket does not take all bytes, the TLS session keeps
+    /// the rest.
     fn send_encrypted(&mut self) -> Result<Moved, Error> {
         let tls = self.tls.as_mut().expect("it was asked");
         tls.put(&self.outbox);
@@ -311,7 +313,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Returns an error if the system refuses this.
+    /// Returns an error if the system refuses to set the limit.
     pub(crate) fn wait_at_most(&self, limit: Option<Duration>) -> Result<(), Error> {
         rustix::net::sockopt::set_socket_timeout(&self.socket, rustix::net::sockopt::Timeout::Recv, limit)
             .map_err(|error| self.lost(&io::Error::from(error).to_string()))
@@ -323,7 +325,7 @@ impl Connection {
         Error::Refused { place: self.place.clone(), error: Box::new(error) }
     }
 
-    /// The error for bytes that the protocol does not allow at this place.
+    /// The error for bytes that the protocol does not allow at this point of the session.
     #[cold]
     pub(crate) fn protocol(&self, what: &str) -> Error {
         Error::Protocol { place: self.place.clone(), what: what.to_owned() }
@@ -362,7 +364,8 @@ impl Connection {
     ///
     /// Returns an error if the connection is lost or the bytes are no message.
     pub(crate) fn wait(&mut self) -> Result<Frame<'_>, Error> {
-        // The message is asked for twice, because a borrow that one branch returns also lasts in the other branch.
+        // The loop only asks whether a message is there, and the message is taken after the loop. If the loop
+        // returned the message, its borrow would last through the whole loop.
         while !self.inbox.has_next().map_err(|Malformed(what)| self.protocol(what))? {
             if self.receive(true)?.is_none() {
                 return Err(self.lost("it does not answer in time"));
@@ -455,7 +458,8 @@ impl Connection {
                             (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(end_point))
                         }
                         (_, Binding::Require) => return Err(unbound(address)),
-                        // So the server can notice if somebody between us and the server removed its offer.
+                        // We say that we could have used the proof over TLS. So the server notices if somebody
+                        // between us and the server has removed this offer from its message.
                         (Some(_), Binding::Prefer) => (SCRAM_SHA_256, ChannelBinding::unrequested()),
                         (_, Binding::Prefer | Binding::Disable) => (SCRAM_SHA_256, ChannelBinding::unsupported()),
                     };
@@ -524,12 +528,14 @@ enum Cover {
     Tls,
 }
 
-/// Whether a session that could not begin without TLS may begin with TLS, or the other way round.
+/// Whether to try again after this error: with TLS if the session began without TLS, or without TLS if it began with
+/// TLS.
 fn may_be_covered_otherwise(error: &Error) -> bool {
     matches!(error, Error::Tls { .. }) || error.sqlstate() == Some(SqlState::INVALID_AUTHORIZATION)
 }
 
-/// The address wants a proof that is tied to the TLS of the session, and the server offers none.
+/// The error for this case: the address wants a proof that is tied to the TLS of the session, and the server does
+/// not offer such a proof.
 fn unbound(address: &Address) -> Error {
     let why = "channel_binding=require needs a server that asks for SCRAM-SHA-256-PLUS, over TLS".to_owned();
     Error::Tls { place: address.place.to_string(), why }

@@ -51,7 +51,7 @@ pub enum Error {
         /// What it said.
         error: Box<ServerError>,
     },
-    /// The session is over: nothing can be asked on this connection any more.
+    /// The session is over: the connection cannot be used any more.
     #[error("the connection to PostgreSQL at {place} is lost: {why}; see whether the server still runs, and its log")]
     Lost {
         /// Host and port, or the socket's file.
@@ -127,22 +127,23 @@ pub struct ServerError {
 }
 
 impl ServerError {
-    /// Whether the server ended the session with this error.
+    /// Whether the server ends the session after this error.
     pub fn ends_session(&self) -> bool {
         matches!(self.severity.as_str(), "FATAL" | "PANIC")
     }
 }
 
-/// The advice about a pool that gives each transaction another connection of the server.
+/// The advice if a pool seems to stand between us and the server, and gives each transaction another connection of
+/// the server.
 const POOLED: &str = "this looks like PgBouncer in its mode `transaction` or `statement`: use `pool_mode=session`, or name the server itself";
 
 impl ServerError {
-    /// What a user of the benchmark can do about the error, if the server's own words do not say.
+    /// What a user of the benchmark can do about the error. Empty if the server's message already says this.
     fn advice(&self) -> &'static str {
         match &self.sqlstate.0 {
             b"3D000" => "make the database with createdb, or name another one in the address",
             b"28P01" => "put the right password in the address or in PGPASSWORD",
-            // These words are from the server's configuration file, so they are the same in every language.
+            // The message contains the name of the server's configuration file, which is the same in every language.
             b"28000" if self.message.contains("pg_hba.conf") => {
                 "let this user in by pg_hba.conf of the server; `sslmode` in the address says whether TLS is used"
             }
@@ -153,7 +154,7 @@ impl ServerError {
             // Statements are prepared once for a session. If a pool gives each transaction another session, a
             // statement already exists in that session or is missing there.
             b"42P05" | b"26000" => POOLED,
-            // PgBouncer has no SQLSTATE of its own for parameters that it refuses.
+            // For parameters that it refuses, PgBouncer has no SQLSTATE of its own, so the message is searched.
             b"08P01" if self.message.contains("unsupported startup parameter") => {
                 "PgBouncer takes no settings of a session: name the server itself, or put the parameter in its ignore_startup_parameters"
             }
@@ -179,13 +180,13 @@ impl fmt::Display for ServerError {
 pub struct SqlState(pub [u8; 5]);
 
 impl SqlState {
-    /// The code that is used if the server's answer has no code, which does not happen.
+    /// The code for an answer without a code. Servers do not send such answers.
     pub const UNKNOWN: Self = Self(*b"XX000");
-    /// The user may not connect, or not in this way.
+    /// The user may not connect at all, or not in the way that was tried.
     pub const INVALID_AUTHORIZATION: Self = Self(*b"28000");
     /// The password is wrong, or it is missing although the server wants one.
     pub const INVALID_PASSWORD: Self = Self(*b"28P01");
-    /// Two transactions could not be put in an order.
+    /// The server found no order in which two concurrent transactions could have run one after the other.
     pub const SERIALIZATION_FAILURE: Self = Self(*b"40001");
     /// Two transactions waited for each other.
     pub const DEADLOCK: Self = Self(*b"40P01");
@@ -202,7 +203,7 @@ impl SqlState {
     }
 
     /// The condition's name in PostgreSQL's manual, for conditions that a benchmark meets. For other conditions,
-    /// the name of their class.
+    /// returns the name of the class of the condition.
     pub fn name(self) -> &'static str {
         match &self.0 {
             b"40001" => "serialization_failure",

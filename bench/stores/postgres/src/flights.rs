@@ -3,10 +3,11 @@
 //!
 //! `sockets` waits for the connections. Buffers are kept, so a request allocates nothing.
 //!
-//! The server works on the messages up to a Sync. Then the server commits, answers and forgets errors. Each Sync
-//! costs the server a transaction and a send. So reads that go out together share one Sync. They are a *group*. If
-//! a read fails, the server skips the rest of its group. The session sends the skipped requests again, and does not
-//! report them as failed. A write is a group of its own, because a later error in its group would undo the write.
+//! The server works on the messages up to a Sync. Then the server commits, sends its answers, and leaves the state
+//! of error, if it was in this state. Each Sync costs the server a transaction and a send. So reads that go out
+//! together share one Sync. They are a *group*. If a read fails, the server skips the rest of its group. The session
+//! sends the skipped requests again, and does not report them as failed. A write is a group of its own, because a
+//! later error in its group would undo the write.
 //!
 //! An answer is given to the caller when the answer is complete. The last answer of a group waits until the server
 //! says that the transaction is over: until then the transaction may still fail.
@@ -28,8 +29,8 @@ mod tests;
 
 /// The statements by which requests are sent.
 pub trait Requests {
-    /// The form of the answer to `request`, and the key of its row, which the server does not send back. `None` if
-    /// these statements cannot serve the request.
+    /// What the answer to `request` looks like, and the key of the request. The server does not send this key back.
+    /// Returns `None` if the prepared statements cannot serve the request.
     fn shape<'r>(&self, request: &Request<'r>) -> Option<(Shape, &'r [u8])>;
 
     /// Adds the messages of `request` to `out`, without the Sync that lets the server answer.
@@ -66,11 +67,12 @@ pub struct Session<'s, S = Statements> {
     slots: Vec<Slot>,
     /// Lines with nothing under way.
     idle: Vec<usize>,
-    /// Lines that had requests under way, and room for more, when they were put here.
+    /// Lines that have requests under way and room for more. Each entry was true when it was made, and may be out of
+    /// date.
     roomy: Vec<usize>,
     /// Lines with something to send.
     dirty: Vec<usize>,
-    /// The connections of the lines, under the same numbers.
+    /// The connections. Each connection has the number of its line.
     sockets: Sockets,
     under_way: usize,
     /// Why nothing can be asked any more.
@@ -106,9 +108,9 @@ enum Step {
 struct Slot {
     sent: u64,
     shape: Shape,
-    /// The key of the row asked for; the server does not send it back.
+    /// The key of the row that the request asks for. The server does not send this key back.
     key: Vec<u8>,
-    /// The messages of the request, if they may have to be sent again.
+    /// The messages of the request, in case they have to be sent again.
     message: Vec<u8>,
 }
 
@@ -121,7 +123,7 @@ pub enum Shape {
     Rows,
     /// A row that was added.
     Added,
-    /// A row that was changed or removed, or no row.
+    /// The answer says whether a row was changed or removed.
     Changed,
     /// Rows of a partition, or no rows: the clustering key, then the value or the counters.
     Partition,
@@ -302,7 +304,7 @@ impl<S: Requests> Flights for Session<'_, S> {
             if self.receive(until, served).map_err(|error| self.lose(error))? > 0 {
                 return Ok(());
             }
-            // A request that got no answer because another request failed is sent again.
+            // If one request fails, other requests of its group get no answer. These requests are sent again here.
             self.flush().map_err(|error| self.lose(error))?;
             if until.is_some_and(|until| self.clock.nanos() >= until) {
                 return Ok(());
@@ -381,7 +383,7 @@ impl Line {
         Ok(true)
     }
 
-    /// Gives an answer away, and is ready for the next answer.
+    /// Gives an answer to the caller, and makes the line ready for the next answer.
     #[inline]
     fn serve(
         &mut self,
@@ -475,7 +477,8 @@ impl Slot {
     }
 }
 
-/// A row of a partition. The counters of the row, if it has any, are numbers of eight bytes, one after the other.
+/// A row of a partition. The row has either a value or counters. Each counter is a number of eight bytes, and they
+/// follow one another.
 fn take_partition_row(mut values: Values<'_>, is_scanned: bool, reply: &mut Reply) -> Result<(), Malformed> {
     let pk = if is_scanned { Some(number(&mut values)?) } else { None };
     let ck = number(&mut values)?;

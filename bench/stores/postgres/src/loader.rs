@@ -22,10 +22,10 @@ pub(crate) const PIECE_BYTES: usize = 256 << 10;
 /// What the data begin with.
 pub(crate) const HEADER: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// A session that loads: it gathers rows and writes a batch at a time, each batch in a transaction of its own.
-/// While the server works on a batch, the session gathers the next batch. If a batch cannot be written, rows are
-/// lost that were already reported as done. A new attempt at one of these rows would not bring back the other rows,
-/// so the session ends with an error.
+/// A session that loads: it gathers rows and writes a batch at a time, each batch in a transaction of its own. While
+/// the server works on a batch, the session gathers the next batch. If a batch cannot be written, its rows are lost,
+/// although they were already reported as done. A new attempt at one of these rows would not bring back the other
+/// rows, so the session ends with an error.
 pub struct Loader {
     connection: Connection,
     copy: String,
@@ -38,7 +38,7 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// A loader of the table of these statements.
+    /// Makes a loader of the table to which `statements` belong.
     pub fn new(connection: Connection, statements: &Statements) -> Self {
         Self { connection, copy: statements.copy(), gathered: 0, length_at: 0, sent: None }
     }
@@ -87,7 +87,7 @@ impl Loader {
 }
 
 impl Blocking for Loader {
-    /// Takes inserts. An error is an error of the previous batch, and says how many rows are lost.
+    /// Takes inserts. If this fails, the batch before could not be written. The error says how many rows are lost.
     fn call(&mut self, request: &Request<'_>, _: &mut Reply) -> Result<Outcome, Failure> {
         let Request::Insert { key, record } = *request else {
             return Err(Failure::request("not_an_insert", "a session that loads takes inserts only"));
@@ -131,8 +131,7 @@ pub fn copy_all(connection: &mut Connection, statements: &Statements, rows: &mut
     connection.finish_query()
 }
 
-/// Begins a message of data, and returns the place of its length. The length includes the bytes of the length
-/// itself.
+/// Begins a message of data, and returns the place of its length. This length also includes its own four bytes.
 pub(crate) fn begin_data(out: &mut Vec<u8>) -> usize {
     out.extend_from_slice(&[b'd', 0, 0, 0, 0]);
     out.len() - 4

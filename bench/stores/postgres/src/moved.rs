@@ -3,7 +3,7 @@
 /// The result of a receive or a send, if it does not wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moved {
-    /// All bytes that had come were received, or all bytes were sent.
+    /// All bytes were sent, or all bytes that had arrived were received.
     All,
     /// Some bytes are missing: the other side has to take or bring more.
     Part,

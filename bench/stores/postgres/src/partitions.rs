@@ -53,7 +53,7 @@ struct Postgres {
     before: Vec<Counter>,
     /// Whether reads may share a transaction.
     groups: bool,
-    /// The first process of the server, if the server runs on this machine.
+    /// The number of the server's first process, if the server runs on this machine.
     server: Option<u32>,
 }
 
@@ -76,7 +76,7 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
     })?;
     let before = counts(&mut control)?;
     let groups = setting(&mut control, "default_transaction_isolation")? != "serializable";
-    // The target takes precedence over -connection-count.
+    // If the target gives a number of connections, this number is used, and not the number of `-connection-count`.
     let connections = match address.connections {
         1 => setup.connections_a_session().min(setup.requests_a_session()),
         more => more as usize,
@@ -89,7 +89,8 @@ fn open(target: &Target, setup: &Setup) -> Result<Box<dyn Database>, Failure> {
 
 impl Postgres {
     fn control(&self) -> MutexGuard<'_, Connection> {
-        // If a user of the connection panicked between two messages, the connection reports this itself.
+        // If a thread panicked between two messages of the connection, the connection itself reports an error at its
+        // next use.
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -185,17 +186,17 @@ impl Store for Postgres {
     }
 }
 
-/// The statements of a table, prepared in each session under their numbers.
+/// The statements of a table. Each session prepares them, and the number of a statement is its name.
 struct Statements {
     table: String,
     content: Content,
     sql: Vec<(String, String)>,
     prepared: Vec<Statement>,
-    /// The least and the greatest partition, once they were looked up.
+    /// The least and the greatest partition, after they have been looked up.
     bounds: RwLock<Option<(i64, i64)>>,
 }
 
-/// Numbers of statements. Each kind of read has three statements, one for each order.
+/// Numbers of statements. For each way to read, there are three statements: one for each order of the rows.
 const FROM: usize = 0;
 const FIRST: usize = 3;
 const BETWEEN: usize = 6;
@@ -263,7 +264,7 @@ impl Statements {
         format!("CREATE TABLE IF NOT EXISTS {table} (pk bigint, ck bigint, {columns}, PRIMARY KEY (pk, ck))")
     }
 
-    /// Fails unless such a table exists with these columns.
+    /// Returns a statement that fails unless the table exists and has these columns.
     fn probe(&self) -> String {
         let given = match self.content {
             Content::Values => "v",
@@ -278,7 +279,8 @@ impl Statements {
         let (first, last) = bounds.unwrap_or((0, 0));
         let width = i128::from(last) - i128::from(first) + 1;
         let begin = |part: u32| i128::from(first) + width * i128::from(part) / i128::from(parts);
-        // Partitions that were added later may lie before the first bound or after the last bound.
+        // The first part begins at the least number, and the last part ends at the greatest number. So they include
+        // partitions that were added after the bounds were looked up.
         let from = if part == 0 { i64::MIN } else { begin(part) as i64 };
         let to = if part + 1 == parts { i64::MAX } else { (begin(part + 1) - 1) as i64 };
         (from, to)

@@ -25,7 +25,7 @@ struct Postgres {
     control: Mutex<Connection>,
     /// Pages that the server had read before.
     page_reads_before: u64,
-    /// The first process of the server, if the server runs on this machine.
+    /// The number of the server's first process, if the server runs on this machine.
     server: Option<u32>,
 }
 
@@ -48,7 +48,8 @@ fn page_reads(control: &mut Connection) -> Option<u64> {
 
 impl Postgres {
     fn control(&self) -> MutexGuard<'_, Connection> {
-        // If a user of the connection panicked between two messages, the connection reports this itself.
+        // If a thread panicked between two messages of the connection, the connection itself reports an error at its
+        // next use.
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -295,7 +296,7 @@ fn sql(number: Option<i64>) -> String {
 
 /// A text of SQL.
 fn literal(text: &str) -> String {
-    // A zero byte cannot be in a value of PostgreSQL.
+    // A text in PostgreSQL cannot contain a zero byte, so zero bytes are left out.
     format!("'{}'", text.replace('\'', "''").replace('\0', ""))
 }
 

@@ -1,10 +1,10 @@
 //! A PostgreSQL server of our own, for tests and comparisons: a fresh cluster in a temporary directory. The server
-//! is reached by a Unix socket in that directory and, if asked for, by a port of the loopback. The server is
-//! stopped and removed when this value is dropped.
+//! is reached by a Unix socket in that directory and, if asked for, by a port of the loopback. When the [`Server`]
+//! is dropped, the server is stopped and removed.
 //!
 //! The server is also stopped and removed when our process ends in any other way. A watchdog ensures both. The
-//! watchdog is a shell in its own process group, and waits for the end of a pipe. Only our process holds the other
-//! end of that pipe.
+//! watchdog is a shell in its own process group, and reads from a pipe. Only our process holds the other end of that
+//! pipe, so the pipe ends when our process ends.
 //!
 //! PostgreSQL refuses to run as root. If we are root, the server runs as the user `postgres`, which the package of
 //! PostgreSQL makes.
@@ -58,8 +58,9 @@ pub enum StartError {
 pub struct ServerOptions {
     /// Settings of the server: name and value.
     pub settings: Vec<(String, String)>,
-    /// Also listen on a free port of 127.0.0.1, with this method of authentication: `trust`, `scram-sha-256`, `md5` or
-    /// `password`. The Unix socket trusts every user that can open it: root and the server's user.
+    /// With a method of authentication, the server also listens on a free port of 127.0.0.1. The methods are
+    /// `trust`, `scram-sha-256`, `md5` and `password`. The Unix socket trusts every user that can open it: root and
+    /// the server's user.
     pub loopback: Option<&'static str>,
     /// Files for the server's data directory, by name. Only the server may read these files, for example a
     /// certificate, or a `pg_hba.conf` in place of ours.
@@ -75,14 +76,15 @@ pub struct Server {
     watchdog: Child,
 }
 
-/// Waits for the end of its input, then stops the server whose data are in `$2`, and removes `$3`.
+/// The script of the watchdog. It waits for the end of its input. Then it stops the server whose data are in `$2`,
+/// and removes the directory `$3`.
 const WATCHDOG: &str = r#"
 read -r nothing
 "$1/pg_ctl" stop --silent --mode immediate --pgdata "$2" >"$3/stop.log" 2>&1
 rm -rf "$3"
 "#;
 
-/// How long a start may take. A machine that is busy with other builds needs some seconds.
+/// How long a start may take. On a machine that is busy with other builds, a start takes some seconds.
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// If the server listens at no port, this number is only a part of the socket's name.
 const SOCKET_PORT: u16 = 5432;
@@ -102,9 +104,9 @@ impl Server {
         Self::start_in(directory, programs, owner, options)
     }
 
-    /// Makes a copy of the data of `primary`, and starts a server on the copy. This server follows the log of
-    /// `primary` under the name `name`. Commits of `primary` wait for the replica once the
-    /// `synchronous_standby_names` of `primary` name the replica. The replica is reached by its own socket, for
+    /// Makes a copy of the data of `primary`, and starts a server on the copy. To `primary`, the new server is a
+    /// replica called `name`, which follows its log. When the setting `synchronous_standby_names` of `primary`
+    /// contains this name, commits of `primary` wait for the replica. The replica is reached by its own socket, for
     /// reads.
     ///
     /// # Errors
@@ -264,7 +266,7 @@ impl Server {
         Connection::open(&Address::parse(&self.url("postgres"), |_| None)?)
     }
 
-    /// From now on, commits on this server wait until all of these replicas have the commits in their logs on disk.
+    /// Makes commits on this server wait until the replicas called `names` have the commits in their logs on disk.
     ///
     /// # Errors
     ///
@@ -280,8 +282,8 @@ impl Server {
             told = self.connect()?;
         }
         // Sessions wait only after the checkpointer has read the setting and said so in shared memory. The
-        // checkpointer reads settings between two checkpoints. A first checkpoint may have begun before the change,
-        // so two checkpoints are made.
+        // checkpointer reads settings between two checkpoints. A checkpoint that began before the setting was
+        // changed may not have read it. So two checkpoints are made.
         told.query("CHECKPOINT")?;
         told.query("CHECKPOINT")?;
         Ok(())
@@ -325,7 +327,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.watchdog.stdin.take());
-        // Errors would only say that no process is left to wait for.
+        // If a wait fails, no process is left to wait for.
         drop(self.watchdog.wait());
         drop(self.server.wait());
     }

@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, epoll};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// How long one receive waits on a session's only connection before it checks the time again. The system may add the
-/// time between two ticks of its clock.
+/// If a session has only one connection, a receive waits for at most this time before it checks the clock again. The
+/// wait may be longer by the time between two ticks of the system's clock.
 const RECEIVE_LIMIT: Duration = Duration::from_millis(10);
 /// The most connections that one wait can report.
 const EVENTS_MAX: usize = 256;
@@ -31,13 +31,14 @@ pub(crate) struct Sockets {
     events: Vec<epoll::Event>,
     /// The event that is looked at.
     at: usize,
-    /// Whether something has come on a single connection and was not reported.
+    /// Whether bytes have arrived on the only connection and were not reported yet.
     has_come: bool,
 }
 
 struct Socket {
     connection: Connection,
-    /// Whether the socket did not take all bytes, and we asked for a report when the socket takes more.
+    /// Whether the socket had no room for all bytes. Then we have asked the system to report when the socket has
+    /// room again.
     is_choked: bool,
 }
 
@@ -92,8 +93,9 @@ impl Sockets {
         Ok(())
     }
 
-    /// Waits until something comes, or for the time `left`; `None`: without an end. [`Sockets::next_arrival`] then
-    /// gives what came. [`Sockets::next_arrival`] must be called until it returns nothing.
+    /// Waits until something comes, or for the time `left`; `None`: without an end. After this call,
+    /// [`Sockets::next_arrival`] returns the connections on which something has come. [`Sockets::next_arrival`] must
+    /// be called until it returns nothing.
     ///
     /// # Errors
     ///
@@ -101,8 +103,8 @@ impl Sockets {
     pub fn wait(&mut self, left: Option<Duration>) -> Result<(), Error> {
         let Some(epoll) = &self.epoll else { return self.wait_alone(left) };
         let failed = |errno: rustix::io::Errno| self.all[0].connection.lost(&std::io::Error::from(errno).to_string());
-        // The call for many connections waits for whole milliseconds. A more exact wait follows for the rest of the
-        // time.
+        // The system call that waits for many connections takes whole milliseconds. A more exact wait follows for
+        // the rest of the time.
         let mut wait = left.map(|left| timespec(Duration::from_millis(left.as_millis() as u64)));
         if let Some(left) = left.filter(|left| *left < Duration::from_millis(1)) {
             let mut sockets = [PollFd::new(epoll, PollFlags::IN)];
@@ -139,7 +141,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// A connection on which something has come; the bytes are in its inbox now.
+    /// Returns a connection on which bytes have come. These bytes are now in the inbox of the connection.
     ///
     /// # Errors
     ///

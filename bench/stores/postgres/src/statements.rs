@@ -1,9 +1,10 @@
 //! The SQL of a table and of every request on it. The SQL is simple enough for databases that only speak
 //! PostgreSQL's protocol.
 //!
-//! The table has the form of YCSB's own binding for SQL: a key of characters and fields of text. The fields are text,
-//! and not bytes, so that the server does the same work as in results that were measured elsewhere. The server
-//! refuses values that are not UTF-8. Keys are ordered as bytes (collation "C"), because scans expect this order.
+//! The table is like the table of YCSB's binding for SQL: the key is characters, and the fields are text. The fields
+//! are text, and not bytes, so that the server does the same work as in results that were measured elsewhere. The
+//! server refuses values that are not UTF-8. Keys are ordered as bytes (collation "C"), because scans expect this
+//! order.
 
 use crate::wire::Statement;
 use harness::{Fields, Request, Table};
@@ -36,8 +37,8 @@ impl Statements {
         for given in &given {
             all.push((format!("SELECT {given} FROM {name} WHERE {KEY} = $1"), 1));
         }
-        // Each given key gets its own look-up, even if a key is given twice. The limit keeps the planner from
-        // making a join.
+        // Each given key gets its own look-up. If a key is given twice, it is looked up twice. The limit keeps the
+        // planner from making a join.
         for given in &given {
             let lookup = format!("SELECT {given} FROM {name} WHERE {KEY} = wanted.key LIMIT 1");
             let keys = "unnest($1::text[]) AS wanted (key)";
@@ -84,7 +85,7 @@ impl Statements {
         format!("DROP TABLE IF EXISTS {}", self.table)
     }
 
-    /// Fails unless such a table exists with these fields. Returns no row.
+    /// Returns a statement that fails unless the table exists and has these fields. The statement returns no row.
     pub fn probe(&self) -> String {
         format!("SELECT {KEY}, {} FROM {} LIMIT 0", self.fields.join(", "), self.table)
     }

@@ -51,10 +51,10 @@ pub struct Postgres {
     settings: Vec<Setting>,
     /// Counts when it was opened.
     before: Vec<Counter>,
-    /// Whether reads may share a transaction. Reads may not share a transaction if the order of transactions is
-    /// checked, because then a commit of reads may fail after the reads were answered.
+    /// Whether reads may share a transaction. If the server checks the order of transactions, they may not: the
+    /// commit of reads could then fail after the reads were answered.
     groups: bool,
-    /// The first process of the server, if the server runs on this machine.
+    /// The number of the server's first process, if the server runs on this machine.
     server: Option<u32>,
 }
 
@@ -99,7 +99,8 @@ impl Postgres {
     }
 
     fn control(&self) -> MutexGuard<'_, Connection> {
-        // If a user of the connection panicked between two messages, the connection reports this itself.
+        // If a thread panicked between two messages of the connection, the connection itself reports an error at its
+        // next use.
         self.control.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -192,7 +193,8 @@ pub(crate) fn first_process(control: &mut Connection, address: &Address) -> Opti
         }
     };
     let ours = here.then(|| control.value("SELECT pg_backend_pid()").ok()?.parse().ok()).flatten()?;
-    // A loopback address may lead to a container or a tunnel, whose processes have other numbers here.
+    // A loopback address may lead to a container or a tunnel. The processes there have other numbers on this
+    // machine.
     harness::cost::processes::parent_of(ours, "postgres")
 }
 
@@ -295,7 +297,7 @@ pub(crate) fn counts(control: &mut Connection) -> Result<Vec<Counter>, Error> {
     let number = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok()).unwrap_or(0);
     let mut counters: Vec<Counter> =
         DATABASE_COUNTERS.iter().zip(&row).map(|((name, _), text)| Counter::of(name, number(text))).collect();
-    // Servers before version 14 do not have this view.
+    // Servers before version 14 do not have the view `pg_stat_wal`.
     if let Ok(rows) = control.query("SELECT wal_bytes FROM pg_stat_wal") {
         counters.extend(rows.iter().flatten().map(|text| Counter::of("log bytes written", number(text))));
     }

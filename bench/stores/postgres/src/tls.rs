@@ -1,9 +1,9 @@
 //! TLS of a session: the checks of the server's certificate, the handshake, and encrypted bytes. This module knows
 //! only one message of PostgreSQL: the message that asks for TLS.
 //!
-//! A session waits for many sockets at once, and is told only once that bytes have come. So [`Tls::receive`] keeps
-//! no decrypted bytes: when it returns, all bytes are in the inbox. [`Tls::receive`] also says whether the socket
-//! may have more bytes.
+//! A session waits for many sockets at once. For bytes that have come, it is told only once. So [`Tls::receive`]
+//! keeps no decrypted bytes: when it returns, all bytes are in the inbox. [`Tls::receive`] also says whether the
+//! socket may have more bytes.
 
 use crate::address::{Checked, Encryption, Place, Roots};
 use crate::moved::Moved;
@@ -25,8 +25,8 @@ use std::sync::Arc;
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// Asks a server whether it speaks TLS. The message is a length, and a number that no version of the protocol has.
-/// The server answers with one byte.
+/// Asks a server whether it speaks TLS. The message is a length and a number. No version of the protocol has this
+/// number. The server answers with one byte.
 pub const REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 /// The most encrypted bytes that one receive takes.
 const RECEIVE_BYTES: usize = 64 << 10;
@@ -220,7 +220,7 @@ fn config(checked: Checked, roots: &Roots) -> Result<ClientConfig, String> {
 #[derive(Debug)]
 struct Trusted {
     store: Arc<RootCertStore>,
-    /// The certificates in their original form. The server's own certificate may be among them.
+    /// The certificates in their original form. These certificates may include the server's own certificate.
     certificates: Vec<CertificateDer<'static>>,
 }
 
@@ -267,8 +267,8 @@ impl ServerCertVerifier for Verifier {
         let chain =
             verify_server_cert_signed_by_trust_anchor(&certificate, &trusted.store, intermediates, now, algorithms);
         match chain {
-            // If a server signed its own certificate, this certificate is the certificate of an authority. The
-            // certificate was valid at this time, because the time is checked first.
+            // If a server signed its own certificate, this certificate is the certificate of an authority. Its dates
+            // need no check here, because the dates were checked before.
             Err(error) if is_authority(&error) && trusted.certificates.iter().any(|known| known == end_entity) => {}
             other => other?,
         }
@@ -312,7 +312,7 @@ fn handshake_advice(error: &io::Error, host: &str) -> String {
         Some(rustls::Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         )) => format!("the certificate is not one of `{host}`; use a name that it has, or sslmode=verify-ca, which checks none"),
-        // An authority of the same name may have another key.
+        // The error `BadSignature` is included, because another authority may have the same name and another key.
         Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature)) => {
             "no authority that is trusted has signed the certificate; name the file of the right one by sslrootcert=FILE"
                 .to_owned()
@@ -322,8 +322,8 @@ fn handshake_advice(error: &io::Error, host: &str) -> String {
     format!("{error}; {advice}")
 }
 
-/// The hash of a certificate, by the hash function of its signature. If that function is MD5 or SHA-1, SHA-256 is
-/// used.
+/// The hash of a certificate, made with the hash function of its signature. If the signature uses MD5 or SHA-1, the
+/// hash is made with SHA-256.
 fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     // Certificate ::= SEQUENCE { tbsCertificate SEQUENCE, signatureAlgorithm SEQUENCE { algorithm OBJECT IDENTIFIER …
     // }, … }
@@ -344,7 +344,8 @@ fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The content of the DER element at the start of `bytes`, whose kind must be `tag`, and the bytes after the element.
+/// Takes the DER element at the start of `bytes`, whose kind must be `tag`. Returns the content of the element and
+/// the bytes after it.
 fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let [first, length, rest @ ..] = bytes else { return None };
     let (length, rest) = match *length {

@@ -74,7 +74,8 @@ fn open(dialect: &'static Dialect, target: &Target, setup: &Setup) -> Result<Box
     Ok(Box::new(Postgres::new(dialect, options_of(dialect, target)?, setup)?))
 }
 
-/// Opens a simulation, which makes the same round trips with constant rows. It needs no tables and makes none.
+/// Opens a simulation: the server returns constant rows, in the same round trips as for real transactions. It needs
+/// no tables and makes none.
 fn simulate(dialect: &'static Dialect, target: &Target, setup: &Setup) -> Result<Box<dyn ::tpcc::Database>, Failure> {
     let options = Options { form: options::Form::Constants, ..options_of(dialect, target)? };
     Ok(Box::new(Postgres::new(dialect, options, setup)?))
@@ -84,7 +85,7 @@ fn options_of(dialect: &Dialect, target: &Target) -> Result<Options, Failure> {
     Options::of(target, dialect, |name| std::env::var(name).ok().filter(|value| !value.is_empty()))
 }
 
-/// The text that settings have for the form of transactions.
+/// How the settings in a result describe the form of transactions.
 fn form_text(form: options::Form) -> &'static str {
     match form {
         options::Form::Statements => "prepared statements, sent together",
@@ -95,7 +96,8 @@ fn form_text(form: options::Form) -> &'static str {
 
 impl Postgres {
     fn new(dialect: &'static Dialect, options: Options, setup: &Setup) -> Result<Self, Failure> {
-        // This connection reports the settings, which must be the settings of transactions.
+        // The settings in a result are read through this connection. So it must be opened with the settings that
+        // transactions have.
         let mut control = Connection::open(&options.for_transactions)?;
         control.query("SET client_min_messages = warning")?;
         let connections = setup.connections.unwrap_or(options.address.connections as usize);
@@ -130,7 +132,8 @@ impl Postgres {
     }
 
     fn control(&self) -> MutexGuard<'_, Connection> {
-        // If a user of the connection panicked between two messages, the connection reports this itself.
+        // If a thread panicked between two messages of the connection, the connection itself reports an error at its
+        // next use.
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -150,7 +153,8 @@ impl Postgres {
         Ok(connection)
     }
 
-    /// Refuses to run before the import has ended, because without keys each statement would read a whole table.
+    /// Refuses to run if the keys and indexes do not exist yet, because each statement would then read a whole
+    /// table.
     fn check_indexes(&self) -> Result<(), Failure> {
         let mut control = self.control();
         for table in Table::ALL {
@@ -269,8 +273,8 @@ impl ::tpcc::Database for Postgres {
         }
         let made = control.query(&tables::create(self.dialect, form));
         if made.is_err() {
-            // The transaction has failed and waits for its end. The cause of the failure matters, and not an error
-            // of this statement.
+            // The transaction has failed, but is still open, so it is rolled back. The error to report is the error
+            // of the transaction, and not an error of the ROLLBACK.
             drop(control.query("ROLLBACK"));
         }
         made?;
@@ -336,7 +340,7 @@ impl ::tpcc::Database for Postgres {
     }
 
     fn clean(&self) -> Result<(), Failure> {
-        // Without the note that `create` writes, tables of these names do not belong to TPC-C.
+        // `create` stores the form first. If no form is stored, tables of these names do not belong to TPC-C.
         ::tpcc::Database::form(self)?.ok_or_else(not_made)?;
         if self.is_simulation() {
             *self.simulated() = None;
@@ -345,7 +349,8 @@ impl ::tpcc::Database for Postgres {
         let mut control = self.control();
         control.query(&statements::remove_functions())?;
         *self.functions_are_made.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        // The mark that the tables are ours is removed last. So after a crash, `clean` can still remove the rest.
+        // The table that marks the others as ours is removed last. So after a crash, `clean` can still remove the
+        // rest.
         for name in tables::all_names() {
             // A table of this name that lies in a later schema of the search path does not belong to TPC-C.
             if is_true(&mut control, &tables::is_there(name))? {

@@ -45,8 +45,8 @@ fn requests_allocate_nothing() {
                     4 => Request::Update { key, field: 1, value: key },
                     _ => Request::Delete { key },
                 };
-                // The next request of the test uses the same keys as the request before, and perhaps another
-                // connection. Therefore the test waits here until no request is under way.
+                // The next request of the test uses the same keys as the request before, but may go over another
+                // connection. Two such requests must not run at once. So the test waits here.
                 let wanted = if number % 20 == 0 { session.depth() } else { 1 };
                 while free.len() < wanted {
                     let waited = session.wait(None, &mut |served| {

@@ -38,8 +38,8 @@ const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 /// Size of a page; redb has no other.
 const PAGE_BYTES: u64 = 4096;
 
-/// The number of rows in a transaction of a bulk load: large enough that the commit costs next to nothing, and small
-/// enough that the pages stay in memory.
+/// The number of rows in a transaction of a bulk load. A transaction must be large, so that its commit costs next to
+/// nothing. But its pages must still fit into memory.
 const BULK_ROWS: u64 = 100_000;
 
 /// An open database.
@@ -76,7 +76,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
         Failure { kind, text: format!("{text}, opening {}", path.display()), harm }
     })?;
     let store = Redb { db, fields: table.fields.len(), cache_bytes, synced, batch_rows, directory };
-    // The table is made at once, so that readers find it from the start.
+    // The table is made here, before the first write, so that readers find it from the start.
     store
         .pairs()
         .commit(Durability::Immediate, |transaction| transaction.open_table(ROWS).map(drop).map_err(broken))?;
@@ -120,7 +120,8 @@ impl Store for Redb {
         Ok(Session::Blocking(Box::new(Gather::new(self.pairs(), self.batch_rows))))
     }
 
-    /// Loads in large transactions, of which only the last is durable.
+    /// Loads the rows in large transactions. Only the last transaction is durable, and it makes the earlier ones
+    /// durable, too.
     fn bulk_load(&self, rows: &mut dyn Rows) -> Result<Option<u64>, Failure> {
         let (mut key, mut record, mut value) = (Vec::new(), Strings::new(), Vec::new());
         let mut count = 0;

@@ -1,8 +1,9 @@
 //! RocksDB as a store of the benchmarks, through its C interface.
 //!
 //! Users of RocksDB choose between two ways to keep the index and the filters of files. With `index=default`, the
-//! index and the filters of every open file are in the heap, outside of the cache. With `index=partitioned`, they
-//! are cut into pieces. The pieces are pages of the cache, and the top pieces always stay in it.
+//! index and the filters of every open file are in the heap, outside of the cache. With `index=partitioned`, the
+//! index and the filters are cut into pieces. The pieces are kept in the cache like other pages, and the top pieces
+//! always stay in the cache.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a benchmark works on the machine's own files")]
 
@@ -154,7 +155,7 @@ impl Choices {
         options.set_use_direct_io_for_flush_and_compaction(self.direct);
         if self.statistics {
             options.enable_statistics();
-            // Only counters: clocks and histograms would slow RocksDB down more.
+            // Only counters are kept, because clocks and histograms would slow RocksDB down more.
             options.set_statistics_level(StatsLevel::ExceptHistogramOrTimers);
         }
         options
@@ -176,7 +177,8 @@ struct RocksDb {
 fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Store>, Failure> {
     let choices = Choices::take(target)?;
     let directory = Directory::open(target, table, opening, &choices.shape())?;
-    // A cache entry is about as large as a page. With 0, the cache finds this size out itself.
+    // A cache entry is about as large as a page. With the argument 0, the cache finds out itself how large its
+    // entries are.
     let cache = Cache::new_hyper_clock_cache(choices.cache_bytes as usize, 0);
     let options = choices.options(&cache, opening != Opening::Existing);
     let family = ColumnFamilyDescriptor::new(FAMILY, options.clone());
@@ -189,7 +191,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     Ok(Box::new(RocksDb { db, options, cache, choices, fields, version, directory }))
 }
 
-/// The version of RocksDB's library. The library writes it into the options file of the database.
+/// The version of RocksDB's library. The library writes its version into the options file of the database.
 fn version(data: &Path) -> Result<String, Failure> {
     let read = |error: &std::io::Error| failure(error, "read the options in", data);
     for entry in fs::read_dir(data).map_err(|error| read(&error))? {
@@ -251,8 +253,7 @@ impl Store for RocksDb {
         }
     }
 
-    /// RocksDB has no commits in flight: there is no handle by which a caller could wait for a write that is not
-    /// yet synced.
+    /// RocksDB has no commits in flight: a caller cannot wait for an earlier write that is not yet synced.
     fn commits(&self, in_flight: usize) -> Option<Box<dyn Commits + '_>> {
         match &self.db {
             Db::Optimistic(db) if self.choices.synced && in_flight == 0 => {

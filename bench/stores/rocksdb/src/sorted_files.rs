@@ -7,14 +7,14 @@ use rocksdb::{Options, SstFileWriter};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The size of the files. It is the size of the files that compactions write.
+/// The size of the files. The size of the files that are written here. Compactions write files of the same size.
 const FILE_BYTES: u64 = 64 << 20;
 
 /// How many rows are written between two checks of the file's size. A check costs more than writing a row.
 const LOOK_ROWS: u64 = 1024;
 
-/// Takes rows, whose keys must rise, and writes them into as many files as they need. When a `SortedFiles` is
-/// dropped, it removes the files that RocksDB has not taken in.
+/// Takes rows in ascending order of their keys, and writes them into the number of files that they need. When a
+/// `SortedFiles` is dropped, it removes the files that RocksDB has not taken in.
 pub struct SortedFiles<'o> {
     options: &'o Options,
     folder: &'o Path,
@@ -25,8 +25,8 @@ pub struct SortedFiles<'o> {
 }
 
 impl<'o> SortedFiles<'o> {
-    /// Writes files in `folder` whose names begin with `name`. If a crash has left files of these names, they are
-    /// replaced.
+    /// Writes files in `folder` whose names begin with `name`. If a crash has left files of these names, the new
+    /// files replace them.
     pub fn new(options: &'o Options, folder: &'o Path, name: impl Into<String>) -> Self {
         Self { options, folder, name: name.into(), file: None, paths: Vec::new(), rows: 0 }
     }
@@ -77,7 +77,7 @@ impl Drop for SortedFiles<'_> {
     fn drop(&mut self) {
         self.file = None;
         for path in &self.paths {
-            // The files that RocksDB has taken in are not there any more.
+            // RocksDB has moved the files that it has taken in, so removing those fails, and this is no error.
             fs::remove_file(path).ok();
         }
     }

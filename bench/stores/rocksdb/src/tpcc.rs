@@ -1,6 +1,6 @@
-//! TPC-C on RocksDB, through its optimistic transactions. Each of the nine tables has a column family. So has each of
-//! two indexes, which the transactions maintain themselves. The default column family records how the database was
-//! made and which parts were loaded.
+//! TPC-C on RocksDB, through its optimistic transactions. Each of the nine tables has a column family. Each of two
+//! indexes also has one, and the transactions themselves keep the indexes up to date. The default column family
+//! records how the database was made and which parts were loaded.
 
 mod families;
 mod load;
@@ -28,18 +28,18 @@ type Db = OptimisticTransactionDB<MultiThreaded>;
 /// The column family that every database has.
 const DEFAULT: &str = "default";
 
-/// A table's flushed rows stay in memory until the rows written after them fill a part of the write buffer. The
-/// part is the buffer's size divided by this number. With these rows, a commit can find the keys that were written
-/// since its snapshot. With a write buffer of 256 MiB, the part is 8 MiB, which is thousands of transactions. A
-/// transaction that is older than these rows is tried again.
+/// A table's flushed rows stay in memory until the rows written after them fill a part of the write buffer. This
+/// part is the size of the write buffer divided by `HISTORY_PART`. A commit uses these rows to find the keys that
+/// were written since its snapshot. With a write buffer of 256 MiB, the part is 8 MiB, which is thousands of
+/// transactions. If a transaction began before the oldest of these rows was written, it is tried again.
 const HISTORY_PART: u64 = 32;
 
 /// A memtable's filter takes at most the memtable's size divided by this number. Each column family has such a
 /// filter, even if the family has no rows.
 const FILTER_PART: u64 = 50;
 
-/// The log is at most as long as this number of write buffers. Without this limit, the log would stay long because
-/// of a table that is seldom written.
+/// The log is at most as long as this number of write buffers. Without this limit, a single table that is seldom
+/// written would keep the log long.
 const LOG_BUFFERS: u64 = 4;
 
 /// An open database.
@@ -75,15 +75,16 @@ fn choices_of(target: &Target) -> Result<Choices, Failure> {
 /// The settings of the database and of each column family.
 fn options_of(choices: &Choices, cache: &Cache, create: bool) -> Options {
     let mut options = choices.options(cache, create);
-    // All tables together may fill the write buffer. A single table may fill at most a quarter of it.
+    // All tables together may fill the write buffer. A single table may fill at most a quarter of the write buffer.
     let all_bytes = choices.write_buffer_bytes;
-    // The filter exists from the start, and its bytes count as history.
+    // RocksDB makes the filter of a memtable at the start, and counts its bytes as flushed rows that stay in memory.
+    // So these bytes are added.
     let filter_bytes = all_bytes / 4 / FILTER_PART;
     options.set_db_write_buffer_size(all_bytes as usize);
     options.set_write_buffer_size((all_bytes / 4) as usize);
     options.set_max_total_wal_size(LOG_BUFFERS * all_bytes);
     options.set_max_write_buffer_size_to_maintain((all_bytes / HISTORY_PART + filter_bytes) as i64);
-    // A commit looks for its keys in memory, and the filter helps because most keys are not there.
+    // A commit looks for its keys in memory. Most of these keys are not there, and the filter finds this out faster.
     options.set_memtable_prefix_bloom_ratio(1.0 / FILTER_PART as f64);
     options.set_memtable_whole_key_filtering(true);
     options
@@ -238,8 +239,8 @@ impl ::tpcc::Database for RocksDb {
                 self.db.drop_cf(name).map_err(broken)?;
             }
         }
-        // The form, which marks the families as ours, is removed last. After a crash before that, `clean` can
-        // remove the rest.
+        // The form, which marks the families as ours, is removed last. If a crash comes earlier, `clean` can remove
+        // the rest.
         let mut noted = self.db.raw_iterator();
         noted.seek_to_last();
         while let Some(key) = noted.key() {

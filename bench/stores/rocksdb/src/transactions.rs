@@ -1,6 +1,6 @@
 //! Optimistic transactions of RocksDB. A commit checks the keys that were written or read by `get_for_update`. It
-//! does not check reads by `get`. This module also has the synced writes of one thread; none of them can be in
-//! flight.
+//! does not check reads by `get`. This module also has the synced writes of one thread. Such a write ends only when
+//! it is durable.
 //!
 //! RocksDB has no function that repeats a transaction after a conflict. Therefore an increment is a loop, which
 //! waits after a conflict in the same way as Larch does.
@@ -117,8 +117,8 @@ impl Commits for OneByOne<'_> {
     }
 }
 
-/// The outcome of a commit. `TryAgain` means that the rows in memory do not reach back to the snapshot, so RocksDB
-/// cannot tell whether the commit conflicts.
+/// The outcome of a commit. `TryAgain` means that RocksDB cannot tell whether the commit conflicts: some rows that
+/// were written after the snapshot are no longer in memory.
 fn ended(committed: Result<(), Error>) -> Result<Ended, Failure> {
     match committed {
         Ok(()) => Ok(Ended::Committed),

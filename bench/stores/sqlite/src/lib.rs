@@ -41,7 +41,7 @@ pub const SCHEME: Scheme = Scheme {
 
 const FILE: &str = "rows.sqlite";
 
-/// The number of rows in a transaction of a bulk load. With so many rows, the cost of the commit is negligible.
+/// The number of rows in a transaction of a bulk load. With this number of rows, a commit costs next to nothing.
 const BULK_ROWS: u64 = 100_000;
 
 /// How long a writer waits for another writer before it fails.
@@ -63,7 +63,7 @@ struct Choices {
     synced: bool,
 }
 
-/// Moves the content of the log into the file.
+/// Moves the content of the write-ahead log into the database file.
 fn empty_log(connection: &Connection) -> Result<(), Failure> {
     let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
     match busy.map_err(broken)? {
@@ -118,7 +118,7 @@ fn open(target: &Target, table: &Table, opening: Opening) -> Result<Box<dyn Stor
     let synced = options.choice("durability", &[("buffered", false), ("synced", true)])?;
     options.choice("compression", &[("none", ())])?;
     // If a row is longer than a quarter of a page, its rest is stored in a page of its own. With pages of 4 KiB,
-    // rows of a thousand bytes need four times the space, and reading them takes five times as long.
+    // rows of a thousand bytes would take four times as many bytes, and reading them would take five times as long.
     let usual_page_bytes = if table.fields.len() > 1 { 16 << 10 } else { 4 << 10 };
     let page_bytes = options.bytes("page", usual_page_bytes)?;
     if !page_bytes.is_power_of_two() || !(512..=65536).contains(&page_bytes) {

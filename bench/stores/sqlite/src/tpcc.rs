@@ -39,7 +39,7 @@ struct Sqlite {
     /// How many transactions of a session share a commit.
     group: usize,
     /// The lock of writers: the thread that holds it may write. SQLite has one writer at a time. Without this lock,
-    /// the other threads would sleep and check from time to time whether the writer is done.
+    /// a waiting thread would sleep, and look from time to time whether the other writer is done.
     writer: Mutex<()>,
 }
 

@@ -44,7 +44,7 @@ pub struct How {
 }
 
 impl How {
-    /// These options in the form that the comparison takes.
+    /// The options for the crate `compare`.
     pub fn options(&self) -> compare::Options {
         let How { level, at_least, run_spread: spread, tail_spread, tell } = *self;
         compare::Options { level, at_least, spread, tail_spread, tell }
@@ -142,7 +142,7 @@ fn percent(text: &str) -> Result<f64, String> {
     part.ok_or_else(|| "write a number from 0 to 100 with a percent sign: 5%".to_owned())
 }
 
-/// Parses a part in percent that may be more than the whole, such as `250%`.
+/// Parses a percentage that may be above 100 %, such as `250%`.
 fn any_percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     let part = number.filter(|number| *number >= 0.0 && number.is_finite()).map(|number| number / 100.0);

@@ -1,4 +1,5 @@
-//! The options of `larch bench rows`. Parameters of ybio can be given as options, or as ybio writes them.
+//! The options of `larch bench rows`. Parameters of ybio can be given as options, or in the notation of ybio
+//! (`name=>value`).
 
 use super::TogetherArgs;
 use clap::{Args, Subcommand};

@@ -65,7 +65,7 @@ impl TogetherArgs {
     ///
     /// # Errors
     ///
-    /// Fails if one of the values is no address.
+    /// Fails if one of the values is not an address.
     pub fn addresses(&self) -> Result<Vec<String>, Failure> {
         match self.workers.iter().find(|address| !address.contains(':')) {
             Some(address) => {

@@ -74,7 +74,7 @@ pub fn block(configuration: &[(String, String)]) -> String {
     text
 }
 
-/// Values stand in the column after three tabs.
+/// The value begins in a fixed column, like text after three tabs.
 fn line(name: &str, value: &str) -> String {
     let name = format!("{name}:");
     format!("{name:<24} {value}").trim_end().to_owned() + "\n"

@@ -1,5 +1,5 @@
-//! A process that holds an engine open and carries out orders. Each order is a line on standard input. It first
-//! prints a line to show that it has started.
+//! A process that holds the database of an engine open, and carries out the orders of its parent. Each order is a
+//! line on standard input. The process first prints a line to show that it has started.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark's threads are the machine's")]
 
@@ -51,7 +51,7 @@ pub fn serve(target: &str, schemes: &[Scheme]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Writes an answer to standard output. Returns `false` if the process that asked has ended.
+/// Writes an answer to standard output. Returns `false` if the parent has ended, so that nobody reads the answer.
 fn tell(answer: &Answer) -> bool {
     let mut text = serde_json::to_string(answer).expect("answers are plain data");
     text.push('\n');
@@ -177,7 +177,8 @@ impl Held {
     fn measure_with_fio(&self, measure: &Measure) -> Answer {
         let before = DiskCounts::of(&self.directory);
         let mut sample = fio::measure(&self.target, measure)?;
-        // fio's own count of reads covers only the window, so it replaces the system's count.
+        // The system counted the reads of the whole run. fio itself counted the reads of the window, so its number
+        // is kept.
         let reads = sample.disk_reads;
         since(&mut sample, before, DiskCounts::of(&self.directory));
         sample.disk_reads = sample.disk_reads.and(reads);
@@ -206,7 +207,7 @@ impl Held {
         both(sample, shrunk).map(|(sample, shrunk)| Sample { shrunk, ..sample })
     }
 
-    /// Does what `measure` says, until it is done or until `stop` is set. Nothing else runs beside it.
+    /// Carries out `measure`, until it is done or until `stop` is set. Nothing else runs beside it.
     fn load(&self, measure: &Measure, stop: &AtomicBool) -> Answer {
         let store = self.store()?;
         let time = Duration::from_millis(measure.millis);
@@ -234,7 +235,7 @@ impl Held {
                     properties.push(("hotspotdatafraction", share.to_string()));
                     properties.push(("hotspotopnfraction", "0.95".to_owned()));
                 }
-                // Keys of inserts come after the keys of the load. In a later repeat, inserts meet rows that an
+                // Keys of inserts come after the keys of the load. In a later repeat, inserts replace rows that an
                 // earlier repeat inserted.
                 let settings = settings(name, &properties)?;
                 run(store, &Run::new(&settings, measure.seed), &plan, stop)
@@ -250,8 +251,8 @@ impl Held {
         if measured.failed > 0 {
             return Err(format!("{} operations failed: {:?}", measured.failed, measured.failures));
         }
-        // An engine is fastest if it finds nothing, so every row must be found. The clients themselves check the
-        // tasks that ask for absent keys.
+        // A look-up that finds nothing is faster. So the comparison is fair only if every row was found. For tasks
+        // that ask for absent keys, the clients themselves check that nothing was found.
         let missing = missing(&measured);
         if missing > 0 && matches!(measure.task, Task::Workload { .. }) {
             return Err(format!("{missing} requests met no row: the table is not what it should be"));
@@ -274,8 +275,8 @@ impl Held {
     }
 }
 
-/// Does `load`, and beside it does `what` on another thread. After the end of a compaction, the window continues
-/// for `after`.
+/// Carries out `load`, and at the same time carries out `what` on another thread. If `what` is a compaction, the
+/// window ends when the time `after` has passed since the compaction ended.
 fn with_beside(store: &dyn Store, what: Beside, after: Duration, load: impl FnOnce(&AtomicBool) -> Answer) -> Answer {
     let (is_over, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let (sample, done): (Answer, Result<WorkDone, String>) = std::thread::scope(|scope| {
@@ -306,8 +307,9 @@ fn counted(measured: &Measured, name: &str) -> u64 {
     change.and_then(Change::counted).unwrap_or(0)
 }
 
-/// Estimates how many of `reads`, the disk reads of the whole run, belong to the window. The warm-up read from the
-/// disk, too. Its part of the reads is assumed to equal its part of the operations.
+/// `reads` is the number of disk reads in the whole run. Estimates how many of them belong to the window. The
+/// warm-up read from the disk, too. The warm-up's share of the reads is assumed to equal its share of the
+/// operations.
 fn reads_of_window(reads: u64, measured: &Measured) -> u64 {
     let warm_up: u64 = measured.intervals.iter().filter(|it| it.warming).map(|it| it.operations + it.failed).sum();
     let window = u128::from(measured.operations);

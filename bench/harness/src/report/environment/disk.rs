@@ -20,7 +20,7 @@ pub struct FileSystem {
 /// A disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
-    /// Its name in the system: `nvme0n1`. Empty if the file system is on no disk, or on several disks.
+    /// Its name in the system: `nvme0n1`. The name is empty if the file system is on no disk, or on several disks.
     pub name: String,
     /// The maker's name for the disk; empty for most virtual disks.
     pub model: String,
@@ -129,7 +129,7 @@ impl Disk {
     }
 }
 
-/// The word in brackets, for example `madvise` in `always [madvise] never`. If no word is in brackets, this is the
+/// The word in brackets, for example `madvise` in `always [madvise] never`. If no word is in brackets, returns the
 /// whole text.
 pub fn chosen(text: &str) -> String {
     let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));

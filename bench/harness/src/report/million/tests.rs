@@ -59,7 +59,7 @@ fn bytes_are_those_that_the_store_counts_where_it_does() {
 fn a_meter_counts_from_its_start() {
     let meter = Meter::start(StoreUse::InProcess);
     let mut sum = 0_u64;
-    // Works until the sum shows some processor time. The system counts processor time in small steps.
+    // Works until the meter shows more than zero processor time. The system counts processor time in small steps.
     let million = loop {
         sum = (0..100_000).fold(sum, |sum, number| std::hint::black_box(sum.wrapping_mul(31) + number));
         let million = meter.million(1_000_000, StoreUse::InProcess, Some(3600.0));

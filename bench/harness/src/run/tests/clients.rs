@@ -139,7 +139,7 @@ impl Client for Trier {
     }
 }
 
-/// A store that opens this number of sessions, and then refuses.
+/// A store that opens the given number of sessions, and refuses every session after them.
 pub(super) struct Refusing(pub(super) AtomicU64);
 
 impl Store for Refusing {
@@ -296,7 +296,7 @@ impl<F: Fn(&[u8]) -> Result<Outcome, Failure>> Flights for Shuffles<'_, F> {
     }
 }
 
-/// A store whose loaders gather inserts, and need this time to write the gathered rows.
+/// A store whose loaders gather inserts. A loader needs `finish_nanos` to write the gathered rows.
 pub(super) struct Gathering {
     pub(super) fails: bool,
     pub(super) finish_nanos: u64,

@@ -52,7 +52,7 @@ fn what_crosses_an_edge_of_the_window_is_not_in_it() {
 fn what_is_told_late_is_in_the_result() {
     let shown = AtomicBool::new(false);
     let calls = AtomicU64::new(0);
-    // Ten calls lie in the first interval. The next call lasts beyond the interval's end, so these ten calls are
+    // Ten calls lie in the first interval. The next call lasts beyond the interval's end, so the first ten calls are
     // reported late.
     let store = Answering(|_: &Request<'_>| {
         if calls.fetch_add(1, Ordering::SeqCst) == 10 {

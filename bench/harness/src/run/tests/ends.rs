@@ -214,8 +214,8 @@ fn an_operation_of_nothing_has_a_cost_on_either_kind_of_session() {
 fn what_an_operation_of_nothing_costs_is_not_measured_once_the_run_is_to_end() {
     let stop = AtomicBool::new(true);
     for (clients, depth) in [(1, None), (50, Some(16))] {
-        // Operations may be done before the first look at `stop`. If the loop never looked at `stop`, this
-        // measurement would not end.
+        // Operations may be done before the first look at `stop`. If the loop did not look at `stop`, the call of
+        // `noop_nanos` would never return.
         match crate::noop_nanos(&Reads { each: u64::MAX, requests: 1 }, clients, depth, u64::MAX, &stop) {
             Ok(_) => {}
             Err(RunError::NothingMeasured { partial }) => assert!(partial.interrupted),

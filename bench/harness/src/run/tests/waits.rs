@@ -3,8 +3,8 @@
 use super::*;
 use crate::{Since, Wait};
 
-/// Clients with this number of operations each. Before each operation, a client waits. A function of client and
-/// operation gives the time.
+/// Clients with this number of operations each. Before each operation, a client waits. The function `wait` says how
+/// long, for each client and operation.
 pub(super) struct Thinking {
     pub(super) each: u32,
     pub(super) wait: fn(usize, u32) -> Wait,

@@ -53,8 +53,8 @@ impl Both {
         }
     }
 
-    /// The next time of the wheel. The result is not later than the time of the first waiter. The result is equal
-    /// to that time if all waiters are due within one revolution.
+    /// The next time of the wheel. The time is not later than the time of the client that is due first. The two
+    /// times are equal if all clients are due within one revolution.
     fn next(&mut self, now: u64) -> u64 {
         let next = self.wheel.next(&mut self.waiters);
         let first = self.model.first().map_or(u64::MAX, |(due, _)| *due);

@@ -25,7 +25,8 @@ fn a_server_is_gone_when_dropped_and_when_its_owner_was_killed() {
         let (address, directory) = (server.address(), server.directory().to_owned());
         assert!(answers(&server) && directory.join("data").is_dir());
         if owner_is_killed {
-            // Only the pipe tells the watchdog about its owner.
+            // The watchdog learns only from the pipe that its owner has ended. So closing the pipe has the same
+            // effect as killing the owner.
             drop(server.watchdog.stdin.take());
             let ended = server.watchdog.wait().expect("it is our child");
             assert!(ended.success(), "{ended}");

@@ -5,7 +5,7 @@ use std::rc::Rc;
 /// The key of a job, the job's waker, and whether the job is done.
 type Under = (Vec<u8>, Option<Waker>, bool);
 
-/// Jobs that are done when they are told to be.
+/// Jobs that end only when the test says so.
 #[derive(Default)]
 struct Told {
     done: RefCell<Vec<Under>>,

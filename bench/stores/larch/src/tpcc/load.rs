@@ -1,5 +1,5 @@
-//! Loads a part: its rows go straight into files, and then the table `tpcc` notes that the part is loaded. If a
-//! crash comes before the note in `tpcc`, the part is loaded again with the same rows.
+//! Loads one part of the rows: they go straight into files, and then the table `tpcc` notes that the part is loaded.
+//! If a crash comes before the note in `tpcc`, the part is loaded again with the same rows.
 
 use super::Larch;
 use crate::broken;

@@ -48,7 +48,7 @@ struct Transactions<'l> {
     tables: Tables,
     drawing: Drawing,
     clock: Clock,
-    /// The transactions that were carried out, in the order of their commits.
+    /// The transactions that were carried out and whose answers were not given yet, in the order of their commits.
     answered: VecDeque<Answered>,
     /// The newest commit for which no sync was requested. All older commits become durable before this commit.
     newest: Option<Commit>,
@@ -70,7 +70,7 @@ struct Answered {
     sent: u64,
     served: u64,
     result: Result<Outcome, Failure>,
-    /// The transaction is answered once this version is durable.
+    /// The transaction is answered when this version is durable.
     version: Option<Version>,
     screen: Screen,
 }
@@ -96,7 +96,8 @@ impl Sync {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for `newest` to become durable. If a sync is already running, returns `newest` instead.
+    /// Asks for a sync, after which `newest` is durable. But if a sync is already running, it asks for nothing and
+    /// returns `newest`.
     fn begin(self: &Arc<Self>, newest: Commit) -> Option<Commit> {
         let mut state = self.state();
         if !matches!(*state, SyncState::Idle) {
@@ -145,7 +146,7 @@ impl Transactions<'_> {
         }
     }
 
-    /// Asks for a sync if at least `least` commits wait for a sync, unless a sync is running.
+    /// Asks for a sync if no sync is running and at least `least` commits wait for one.
     fn sync(&mut self, least: usize) {
         if self.unsynced >= least
             && let Some(newest) = self.newest.take()
@@ -163,7 +164,7 @@ impl Transactions<'_> {
         let durable = self.larch.db.durable_version();
         let is_durable = |answered: &Answered| answered.version.is_none_or(|version| version <= durable);
         let (mut count, now) = (0, self.clock.nanos());
-        // A read that has seen nothing new may stand in the queue behind a commit that waits.
+        // The answer to a read may need no sync, and still stand in the queue after a commit that waits for a sync.
         let mut at = 0;
         while at < self.answered.len() {
             if !is_durable(&self.answered[at]) {

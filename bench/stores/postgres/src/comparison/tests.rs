@@ -1,5 +1,5 @@
-//! Tests what is read from pgbench's output, and which figures are computed from it. The comparison itself is run
-//! once, for a short time.
+//! Tests what the program finds in pgbench's output, and which figures it computes from that. The comparison itself
+//! is run once, for a short time.
 
 use super::*;
 

@@ -167,7 +167,8 @@ fn an_error_among_others_is_of_its_request_alone() {
     }
 }
 
-/// The kind of the failure, or nothing; the result if the request does not fail; and the value of a row that is read.
+/// What the test expects of a request: the kind of the failure (empty if it does not fail), the result, and the
+/// value of the row that is read.
 type Expected = (&'static str, Outcome, Option<Vec<u8>>);
 
 #[test]
@@ -189,7 +190,7 @@ fn no_answer_goes_astray_among_random_requests() {
         let store = open_at(place, &format!("astray{number}"), 1, connections, pipeline, "&synchronous_commit=off");
         let mut session = session(&store);
         let depth = session.depth();
-        // Every slot has its own key, so the test knows what the slot has to find.
+        // Every slot has a key of its own, so the test knows which row each request must find.
         let mut model: Vec<Option<Vec<u8>>> = vec![None; depth];
         let mut expected: Vec<Option<Expected>> = vec![None; depth];
         let mut left = 3_000;
@@ -304,7 +305,8 @@ fn more_than_a_socket_holds_goes_through_in_pieces() {
         let insert = |at: usize| Request::Insert { key: keys[at].as_bytes(), record: &values[at] };
         let inserts: Vec<Request<'_>> = (0..depth).map(insert).collect();
         assert!(ask(&mut session, &inserts).iter().all(|answer| answer.result.is_ok()));
-        // All answers come at once. If one answer is an error, the session repeats the other requests.
+        // All answers come at once. If one answer is an error, the session repeats the requests that got no answer
+        // because of this error.
         let read = |at: usize| {
             let key = if at == depth / 2 { b"\0" } else { keys[at].as_bytes() };
             Request::Read { key, fields: Fields::All }

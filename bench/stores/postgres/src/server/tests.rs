@@ -58,7 +58,7 @@ fn settings_reach_the_server() {
 
 #[test]
 fn commits_wait_for_their_replicas() {
-    // The log is kept for replicas that are late.
+    // The server keeps its log, so that a replica that has fallen behind still finds it.
     let server = start(&[("synchronous_commit", "remote_apply"), ("wal_keep_size", "256MB")], None);
     let mut connection = server.connect().expect("it runs");
     connection.query("CREATE TABLE notes (number int)").expect("there is room");

@@ -197,8 +197,8 @@ fn counters_count_what_was_done_since_the_store_was_opened() {
     let rows = store.bulk_load(&mut Count { next: 0, end: 5_000, value: vec![b'x'; 100] });
     assert_eq!(rows.expect("it fits"), Some(5_000));
     store.settle().expect("the superuser may");
-    // The load's session is over, so it has reported its work. The server takes the report in as soon as the session
-    // is gone.
+    // The session that loaded the rows is over, and it reported its work when it ended. The server includes the
+    // report as soon as the session is gone.
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'larch bench'";
     while store.control().value(sessions).expect("it is counted") != "1" {}
     let counters = store.counters();

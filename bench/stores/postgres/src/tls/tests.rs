@@ -54,7 +54,7 @@ fn options(certificate: &str, key: &str) -> ServerOptions {
     }
 }
 
-/// Starts a server, in which `owner` may do anything with password `secret`.
+/// Starts a server. The user `owner` with the password `secret` has all rights on it.
 fn start(options: &ServerOptions) -> Server {
     let server = Server::start(options).unwrap_or_else(|error| panic!("{error}"));
     let role = "CREATE ROLE owner SUPERUSER LOGIN PASSWORD 'secret'";
@@ -138,10 +138,11 @@ fn a_certificate_of_another_authority_is_refused() {
     for mode in ["require", "verify-ca", "verify-full"] {
         refused(&format!("{}&sslmode={mode}&sslrootcert={other}", url(server)), &["sslrootcert=FILE"]);
     }
-    // No authority that the system trusts has signed the certificate either.
+    // The certificate is not signed by an authority that the system trusts, so it is refused without `sslrootcert`,
+    // too.
     let system = open(&format!("{}&sslmode=verify-full", url(server))).expect_err("it is refused");
     assert!(matches!(system, Error::Tls { .. }), "{system}");
-    // In this mode the certificate is not checked.
+    // With `sslmode=prefer`, the certificate is not checked.
     open(&format!("{}&sslmode=prefer&sslrootcert={other}", url(server))).expect("it is not checked");
 }
 
@@ -248,7 +249,7 @@ fn the_hash_of_a_certificate_is_found_by_its_signature() {
     let certificate = authority.0.der();
     assert_eq!(end_point(certificate), Some(Sha256::digest(certificate).to_vec()));
     for cut in 0..certificate.len().min(600) {
-        // Bytes that are no certificate have no such hash, and do no harm.
+        // For bytes that are no certificate, the function returns `None` and does not panic.
         assert_eq!(end_point(&certificate[..cut]), None, "cut at {cut}");
     }
     assert_eq!(end_point(&[0x30, 0x84, 0xff, 0xff, 0xff, 0xff]), None);

@@ -257,7 +257,8 @@ pub fn put(row: Row<'_>, out: &mut Vec<u8>) {
 
 const NULL: Malformed = Malformed("no value in a column that always has one");
 
-/// The next value, a whole number. Dialects return a computed number in 4 or in 8 bytes.
+/// The next value, a whole number. Some servers return a number that they have computed in 4 bytes, others in 8
+/// bytes.
 #[inline]
 pub fn long(values: &mut Values<'_>) -> Result<i64, Malformed> {
     optional_long(values)?.ok_or(NULL)

@@ -11,8 +11,8 @@ pub struct Dialect {
     pub name: &'static str,
     /// The port that is used if a target names no port.
     pub port: &'static str,
-    /// Whether rows lie in the order of their primary key, so that the key must exist before the rows are loaded.
-    /// Otherwise the index of the key is made after the load, which is faster.
+    /// Whether rows are stored in the order of their primary key. If they are, the key must exist before the rows
+    /// are loaded. Otherwise the index of the key is made after the load, which is faster.
     pub has_keys_from_the_start: bool,
     /// The SQL that makes a column be compared byte by byte.
     pub bytes_collation: &'static str,
@@ -22,7 +22,7 @@ pub struct Dialect {
     pub history_index: &'static str,
     /// Settings of sessions that carry out transactions.
     pub settings: &'static [(&'static str, &'static str)],
-    /// How several sessions see the same moment.
+    /// How several sessions can read the state of the same moment.
     pub moment: Moment,
     /// The statement that makes deliveries of one warehouse wait for each other. Its parameter is the warehouse.
     delivery_lock: &'static str,
@@ -32,7 +32,7 @@ pub struct Dialect {
     pub has_vacuum: bool,
 }
 
-/// How several sessions see the same moment.
+/// How several sessions can read the state of the same moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// One session exports its snapshot, and the other sessions import it.
@@ -60,8 +60,8 @@ pub static POSTGRES: Dialect = Dialect {
         ("enable_seqscan", "off"),
         ("enable_hashjoin", "off"),
         ("enable_mergejoin", "off"),
-        // A bitmap scan does not tell the index which of its entries are dead. A row that is updated all the time has
-        // many dead entries.
+        // A bitmap scan does not mark entries of the index as dead, so the next scan reads them again. A row that is
+        // updated all the time has many dead entries.
         ("enable_bitmapscan", "off"),
         ("jit", "off"),
     ],
@@ -84,7 +84,7 @@ pub static YUGABYTE: Dialect = Dialect {
     ..ROWS_BY_KEY
 };
 
-/// The common part of CockroachDB and YugabyteDB: a row lies where its primary key says.
+/// What CockroachDB and YugabyteDB have in common: the primary key of a row decides where the row is stored.
 const ROWS_BY_KEY: Dialect = Dialect {
     name: "",
     port: "",
@@ -101,8 +101,8 @@ const ROWS_BY_KEY: Dialect = Dialect {
 };
 
 impl Dialect {
-    /// The statement that makes deliveries of a warehouse wait for each other, if they have to wait. At read
-    /// committed, a delivery that waited for another delivery still sees the orders from before the wait. The
+    /// The statement that makes deliveries of a warehouse wait for each other. `None` if the isolation level needs
+    /// no such wait. a delivery that waited for another delivery still sees the orders from before the wait. The
     /// delivery would then find no order, although a next order exists.
     pub fn delivery_lock(&self, isolation: Isolation) -> Option<&'static str> {
         (isolation == Isolation::ReadCommitted).then_some(self.delivery_lock)

@@ -1,5 +1,5 @@
-//! Loads a part, and notes that it is loaded, in one transaction. The rows go to the server in one COPY. To show
-//! what the COPY saves, a loader can also send an INSERT for each row. If a loader is dropped, it closes its
+//! Loads a part, and notes that it is loaded, in one transaction. The rows go to the server in one COPY. For
+//! comparison with the COPY, a loader can also send an INSERT for each row. If a loader is dropped, it closes its
 //! connection, and the server forgets what the loader sent.
 
 use super::columns;
@@ -20,7 +20,7 @@ pub struct Copying {
     connection: Connection,
     part: Part,
     columns: [u8; 2],
-    /// Where the length field of the current message lies in the outbox.
+    /// The place in the outbox where the current message has its length field.
     length_at: usize,
 }
 

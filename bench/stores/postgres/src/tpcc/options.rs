@@ -72,8 +72,8 @@ impl Options {
         )?;
         let load = choice("load", take("load"), &[("copy", Load::Copy), ("insert", Load::Insert)])?;
         let form = choice("functions", take("functions"), &[("0", Form::Statements), ("1", Form::Functions)])?;
-        // The settings of the target come after the program's own settings. If both set the same thing, the setting
-        // of the target holds.
+        // The program has settings of its own, and the settings of the target are put after them. If the same
+        // setting is in both lists, the server uses the value from the target.
         let ours = dialect.settings.iter().copied().chain([("default_transaction_isolation", isolation.sql())]);
         let ours: Vec<(String, String)> = ours.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         if address.settings.iter().any(|(name, _)| name == "default_transaction_isolation") {

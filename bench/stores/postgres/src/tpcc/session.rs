@@ -1,9 +1,9 @@
 //! One thread's transactions: one at a time on each of its connections. A thread waits for all its connections
 //! together, so it has as many transactions under way as connections.
 //!
-//! A transaction that conflicts with another one is rolled back. Its result says that another attempt may succeed.
-//! Its terminal waits before the next attempt, and other terminals use the connection meanwhile. The wait is a
-//! random part of a bound, and the bound doubles with each attempt.
+//! A transaction that conflicts with another one is rolled back. The session reports that another attempt may
+//! succeed. The terminal of this transaction waits before the next attempt. Meanwhile, other terminals use the
+//! connection. The terminal waits for a random part of a bound, and the bound doubles with each attempt.
 
 use super::statements::Statements;
 use super::work::{Next, Work};
@@ -17,7 +17,7 @@ use harness::{Clock, Failure, Flights, Outcome, Reply, Request, Served};
 use postgres_protocol::message::backend;
 use std::time::Duration;
 
-/// What the server sends at the end of a round trip if no transaction is open in the session.
+/// The state that the server reports at the end of a round trip if no transaction is open in the session.
 const IDLE: &[u8] = b"I";
 
 /// A session over connections on which the statements are prepared.
@@ -48,7 +48,7 @@ struct Line {
 }
 
 impl<'s> Transactions<'s> {
-    /// A session of the database, which was made with `form`.
+    /// Makes a session. The database was made with `form`.
     ///
     /// # Errors
     ///
@@ -153,8 +153,8 @@ impl<'s> Transactions<'s> {
 }
 
 impl Line {
-    /// Handles the end of a round trip. Returns the result of the transaction, or `None` if another round trip was
-    /// put into the connection's outbox.
+    /// Handles the end of a round trip. Returns the result if the transaction has ended. Otherwise returns `None`,
+    /// and the messages of the next round trip are in the connection's outbox.
     fn after_round(
         &mut self,
         is_idle: bool,

@@ -3,8 +3,8 @@
 //!
 //! A statement does all the work for which the server needs no further message from the client. Therefore a
 //! transaction takes one round trip, and only a new order takes two. If a value depends on other values, the server
-//! computes it in the statement that writes it. This is correct at every isolation level: at read committed, a
-//! statement that waited for a row sees the newest version of this row.
+//! computes it in the statement that writes it. The new value is correct at every isolation level: at read
+//! committed, a statement that waited for a row sees the newest version of this row.
 //!
 //! ```text
 //!                 round trip 1                                        round trip 2
@@ -15,11 +15,12 @@
 //! stock level     BEGIN READ ONLY; lines and stock; COMMIT
 //! ```
 //!
-//! With functions in the server, each transaction calls one function, in one round trip. The call for a new order
-//! is followed by a second call, which fails if an item was missing. In this case the client gets the rows of the
-//! first call, but the server keeps nothing that this call wrote.
+//! With functions in the server, each transaction calls one function, in one round trip. The call for a new order is
+//! followed by a second call, which fails if an item was missing. If the second call fails, the client still gets
+//! the rows of the first call, but the server keeps nothing that the first call wrote.
 //!
-//! In a simulation the server returns constant rows. They have the number and the types of the real rows.
+//! In a simulation the server returns constant rows. These rows have the same number and the same types as the real
+//! rows.
 
 use super::dialect::Dialect;
 use super::isolation::Isolation;
@@ -76,7 +77,7 @@ struct Definition {
     name: &'static str,
     /// The types of its parameters.
     parameters: &'static [&'static str],
-    /// The types of the statement's results. In a simulation, the value beside each type is the result.
+    /// The types of the statement's results. Beside each type stands the value that a simulation returns for it.
     results: &'static [(&'static str, &'static str)],
     sql: String,
     /// A FROM clause that decides how many rows a simulation returns.
@@ -165,7 +166,8 @@ impl Definition {
     }
 
     fn function(&self) -> String {
-        // The columns of the result get names that differ from all names of columns in tables.
+        // A column of the result must not have the name of a column of a table. So these columns are called `r1`,
+        // `r2`, and so on.
         let results = self.results.iter().enumerate().map(|(at, (of, _))| format!("r{} {of}", at + 1));
         let body = match self.kind {
             Kind::NewOrder | Kind::NewOrderEnd => self.sql.clone(),
@@ -204,8 +206,8 @@ pub fn remove_functions() -> String {
     names.map(|name| format!("DROP FUNCTION IF EXISTS {name}; ")).into_iter().collect()
 }
 
-/// The number of the middle one among all customers of a name. The customers are sorted by first name, and the
-/// middle is rounded up.
+/// Among all customers of a last name, sorted by first name, the specification wants the one in the middle. This
+/// selects the customer's number. If two customers are in the middle, it selects the second one.
 const BY_NAME: &str = "(SELECT (array_agg(c_id ORDER BY c_first, c_id))[((count(*) + 1) >> 1)::int4] FROM customer";
 
 fn payment(who: &str) -> String {
@@ -246,7 +248,7 @@ const PAYMENT_RESULTS: &[(&str, &str)] = &[
     ("int4", "500"),
     ("int8", "-1000"),
     ("text", "NULL"),
-    // A terminal shows the following values, but our screens do not contain them.
+    // The specification wants the following values on the terminal's screen, but our terminals do not show them.
     ("varchar", "'a street of it'"),
     ("bpchar", "'WA'"),
     ("varchar", "'a street of it'"),
@@ -293,7 +295,7 @@ const TAKEN: &str = "s_quantity = s_quantity - l.quantity + CASE WHEN s_quantity
     s_ytd = s_ytd + l.quantity, s_order_cnt = s_order_cnt + 1, \
     s_remote_cnt = s_remote_cnt + CASE WHEN l.w = $1 THEN 0 ELSE 1 END";
 
-/// The text that an order line copies from the stock; each district has its own.
+/// The text that an order line copies from the stock. The stock has one such text for each district.
 fn district_info(district: &str) -> String {
     let cases: String = (1..=9).map(|number| format!("WHEN {number} THEN s_dist_{number:02} ")).collect();
     format!("CASE {district} {cases}ELSE s_dist_10 END")
@@ -386,8 +388,8 @@ fn definitions() -> [Definition; 11] {
                  i_price, i_name",
                 district_info("$2::int4")
             ),
-            // A simulation misses an item only if the order asks for the one item that never exists. Such an order
-            // must be rolled back.
+            // One item number never exists. In a simulation, an item is missing only if the order asks for this
+            // number. Such an order must be rolled back.
             rows: ", unnest($3::int4[], $4::int4[], $5::int4[]) AS l (w, i, quantity) WHERE i <= 100000",
         },
         Definition {

@@ -2,8 +2,8 @@
 //!
 //! Two tables of our own say what the database is: `tpcc_about` records how the database was made, and `tpcc_parts`
 //! records which parts are loaded. `tpcc_about` is made first and removed last. Some servers do not create and
-//! remove tables in transactions. If a crash leaves some tables there, `tpcc_about` shows that these tables are
-//! ours.
+//! remove tables in transactions. If a crash leaves only some of the tables, `tpcc_about` shows that these tables
+//! are ours.
 
 use super::columns::{self, BYTES_COLLATION};
 use super::dialect::Dialect;
@@ -89,14 +89,14 @@ pub fn make_indexes(dialect: &Dialect) -> [String; 3] {
     [
         "CREATE INDEX IF NOT EXISTS customers_by_name ON customer (c_w_id, c_d_id, c_last, c_first, c_id)".to_owned(),
         "CREATE INDEX IF NOT EXISTS orders_by_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)".to_owned(),
-        // Only the check reads payments by warehouse. Therefore a payment should not have to add an entry to an
-        // index.
+        // Transactions never read payments by warehouse; only the check does. So this index should cost a payment as
+        // little as possible.
         format!("CREATE INDEX IF NOT EXISTS payments_by_warehouse ON history {brin}(h_w_id)"),
     ]
 }
 
 /// Selects the rows of a warehouse in the order of their keys. The parameter is the number of the warehouse.
-/// Payments come in the order of their customers.
+/// Payments are sorted by their customers.
 pub fn rows(table: Table) -> String {
     let (names, name) = (columns::names(table), table.name());
     let (warehouse, order) = match table {

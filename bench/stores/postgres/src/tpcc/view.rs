@@ -1,6 +1,6 @@
-//! The rows of a database at one moment, for any number of threads. Each reading thread takes an idle connection
-//! and gives it back later, so that other threads can use it. All connections see the moment that the first
-//! connection saw.
+//! The rows of a database at one moment, for any number of threads. Each reading thread takes an idle connection and
+//! gives it back later, so that other threads can use it. All connections read the state of the same moment, which
+//! the first connection chose.
 
 use super::columns::Take;
 use super::dialect::{Dialect, Moment};

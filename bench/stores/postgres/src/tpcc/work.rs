@@ -36,8 +36,8 @@ struct State {
     /// The number of rows that have come from the statement that must return rows.
     rows: u32,
     order: Entered,
-    /// The order lines in the order in which their stocks are locked. All orders use the same order of stocks, so
-    /// that two of them never wait for each other.
+    /// The order lines in the order in which their stocks are locked. All orders lock stocks in the same order, so
+    /// that two orders never wait for each other in a circle.
     sorted: [u8; LINES],
     /// For each line, the number of earlier lines with the same stock. A statement changes a stock only once.
     turns: [u8; LINES],
@@ -45,7 +45,7 @@ struct State {
     found: [Option<Found>; LINES],
     /// The orders of a delivery, by district.
     delivered: [u32; DISTRICTS as usize],
-    /// The text about itself that a payment puts into the data of a customer with bad credit.
+    /// The text that describes this payment. The payment puts this text into the data of a customer with bad credit.
     note: Vec<u8>,
     /// What the terminal shows.
     screen: Screen,
@@ -165,8 +165,8 @@ impl Work {
                 state.screen.number(long(values)?);
                 Ok(())
             }
-            // A lock returns a row only to show that it is held. In a simulation, the statement for an order also
-            // returns such a row.
+            // The row that a lock returns only shows that the lock is held. In a simulation, the statement for an
+            // order also returns a row without meaning.
             Kind::DeliveryLock | Kind::Order | Kind::NewOrderEnd => Ok(()),
             Kind::Begin | Kind::BeginReading | Kind::Commit | Kind::RollBack => {
                 Err(Malformed("a row of a statement that gives none"))
@@ -216,8 +216,8 @@ impl Work {
         Ok(Next::Done(Outcome::Ok))
     }
 
-    /// Rolls the transaction back after an error that did not already make the server do so: puts the messages of
-    /// the rollback into `out`.
+    /// After some errors, the server has not rolled the transaction back by itself. Puts the messages of the
+    /// rollback into `out`.
     pub fn roll_back(&mut self, statements: &Statements, out: &mut Vec<u8>) {
         let state = &mut self.state;
         state.steps.clear();
@@ -416,7 +416,7 @@ impl State {
         self.take_line(at, quantity, &info, values)
     }
 
-    /// Takes the columns of an order line that do not depend on whether statements or functions are used.
+    /// Takes the columns of an order line that are the same with statements and with functions.
     fn take_line(
         &mut self,
         at: usize,

@@ -1,14 +1,14 @@
-//! One thread's transactions. Each transaction reads at a snapshot. Its commit fails if another transaction has
-//! written one of its rows since the snapshot. To find this out, RocksDB takes each key that the transaction wrote
-//! or read by `get_for_update`, and looks it up among the rows in memory.
+//! One thread's transactions. Each transaction reads at a snapshot. The commit of a transaction fails if another
+//! transaction has written one of its rows since the snapshot. To check this, RocksDB takes each key that the
+//! transaction wrote or read by `get_for_update`, and looks it up among the rows in memory.
 //!
-//! With this rule the five transactions are serializable. A writing transaction reads some rows that other
+//! With this check, the five transactions are serializable. A writing transaction reads some rows that other
 //! transactions change: districts, stock, orders and their lines, and the customers that pay or get a delivery. It
-//! also writes all these rows. From all other rows it reads only columns that never change: items, names, the tax
-//! of a warehouse, the discount of a customer. There is one exception: a delivery that finds no order in a
-//! district. The delivery reads this district by `get_for_update`, and each new order writes the district.
-//! Therefore, when a writing transaction commits, no other commit has changed what it read since its snapshot.
-//! Transactions that only read see a snapshot, which is the state between two commits.
+//! also writes all these rows. From all other rows it reads only columns that never change: items, names, the tax of
+//! a warehouse, the discount of a customer. There is one exception: a delivery that finds no order in a district.
+//! The delivery reads this district by `get_for_update`, and each new order writes the district. So when a writing
+//! transaction commits, no other commit has changed what the transaction has read since its snapshot. Transactions
+//! that only read see a snapshot, which is the state between two commits.
 
 use super::families::{Families, Family, parts_of, value_of};
 use super::{Db, RocksDb};

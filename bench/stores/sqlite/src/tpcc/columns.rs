@@ -4,8 +4,8 @@
 //!
 //! If the key of a table has several columns, the table is a tree of its rows in the order of this key (`WITHOUT
 //! ROWID`). SQLite decodes a row from its beginning, so the columns that transactions read most come first. The key
-//! of a payment ends with a rising number, so each new payment becomes the last one of its warehouse. In this way
-//! all payments of a warehouse lie together, and the check can read them in one go.
+//! of a payment ends with a rising number, so each new payment of a warehouse comes after all its earlier payments.
+//! In this way all payments of a warehouse lie together, and the check can read them in one go.
 
 use super::super::broken;
 use ::tpcc::schema::{Address, Customer, District, History, Item, NewOrder, Order, OrderLine, Stock, Table, Warehouse};
@@ -81,7 +81,8 @@ pub fn insert(table: Table) -> &'static str {
     }
 }
 
-/// The statement that selects all columns, in the order of the keys: of the rows of a warehouse, or of all items.
+/// The statement that selects all rows of a warehouse, or all items. It selects all columns, in the order of the
+/// keys.
 pub fn select_all(table: Table) -> &'static str {
     match table {
         Table::Warehouse => "SELECT * FROM warehouse WHERE w_id = ?",

@@ -10,7 +10,8 @@ use std::sync::MutexGuard;
 
 /// Takes the rows of a part.
 pub struct PartLoader<'l> {
-    // The connection is closed before the turn is given up, and closing it rolls its transaction back.
+    // The fields are dropped in this order. The connection is closed first, which rolls its transaction back, and
+    // then the turn is given up.
     connection: Connection,
     part: Part,
     rows: u64,

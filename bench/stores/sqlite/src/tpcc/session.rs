@@ -3,7 +3,8 @@
 //! before its start.
 //!
 //! SQLite syncs its log once for each commit. With `group`, several transactions of a session share a commit. Each
-//! of them is a savepoint in one transaction of SQLite. They are answered after this transaction is committed.
+//! of these transactions is a savepoint in one transaction of SQLite. They are answered after the transaction of
+//! SQLite is committed.
 
 use super::Sqlite;
 use super::columns::{Columns, Read, as_sql, insert, run_insert};
@@ -24,7 +25,7 @@ const PREPARED: usize = 64;
 pub fn session<'l>(sqlite: &'l Sqlite, form: &Form, clock: Clock) -> Result<Box<dyn Flights + 'l>, Failure> {
     let connection = sqlite.connect()?;
     connection.set_prepared_statement_cache_capacity(PREPARED);
-    // A savepoint keeps the old content of pages. By default, SQLite puts it into a temporary file.
+    // A savepoint keeps the old content of pages. By default, SQLite puts this content into a temporary file.
     connection.pragma_update(None, "temp_store", "memory").map_err(broken)?;
     let together = sqlite.group;
     Ok(in_turn::session(Transactions { sqlite, connection, turn: None }, form, together, clock))
@@ -72,7 +73,8 @@ impl<'l> Engine for Transactions<'l> {
         let Some(_turn) = self.turn.take() else { return Ok(()) };
         let committed = run(&self.connection, "COMMIT");
         if committed.is_err() && !self.connection.is_autocommit() {
-            // The error of the failed commit is reported and not the error of this rollback, because it says more.
+            // The error of the failed commit is reported, and not an error of this rollback, because the first error
+            // says more.
             run(&self.connection, "ROLLBACK").ok();
         }
         committed
@@ -87,10 +89,10 @@ fn run(connection: &Connection, sql: &str) -> Result<(), Failure> {
 /// An open transaction.
 struct Open<'e> {
     connection: &'e Connection,
-    /// Whether this is a savepoint in a larger transaction of SQLite.
+    /// Whether this transaction is a savepoint in a larger transaction of SQLite.
     is_savepoint: bool,
     is_over: bool,
-    /// This writer's turn. It ends after the end of the transaction.
+    /// This writer's turn. The turn ends after the transaction, because fields are dropped in order.
     _turn: Option<MutexGuard<'e, ()>>,
 }
 
@@ -100,7 +102,7 @@ impl Drop for Open<'_> {
         if self.is_over || self.connection.is_autocommit() {
             return;
         }
-        // If the rollback fails, the next transaction cannot begin, and its error says why.
+        // If the rollback fails, the next transaction cannot begin, and the error of the next transaction says why.
         match self.is_savepoint {
             // If the savepoint cannot be rolled back alone, the whole transaction of SQLite is rolled back, and
             // none of the transactions that share its commit is committed.

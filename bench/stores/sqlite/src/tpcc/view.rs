@@ -1,5 +1,5 @@
-//! The rows of a database at one moment. A connection reads for one thread at a time, so there are as many
-//! connections as processors. No writer commits while the connections begin, so all of them read the same state.
+//! The rows of a database at one moment. A connection can be used by only one thread at a time, so one connection is
+//! opened for each processor. No writer commits while the connections begin, so all of them read the same state.
 
 use super::Sqlite;
 use super::columns::{self, Columns, Read};
@@ -21,7 +21,7 @@ impl Readers {
     pub fn new(sqlite: &Sqlite) -> Result<Self, Failure> {
         let count = std::thread::available_parallelism().map_or(1, usize::from);
         let _turn = sqlite.turn();
-        // The mutex holds back the writers of this process, and the lock holds back the writers of other processes.
+        // The mutex makes the writers of this process wait, and the lock makes the writers of other processes wait.
         let mut control = sqlite.connection();
         let _lock = control.transaction_with_behavior(TransactionBehavior::Immediate).map_err(broken)?;
         let mut idle = Vec::with_capacity(count);

@@ -29,8 +29,8 @@ pub fn disturb(store: &dyn Store) -> Result<(), String> {
     session.call(&request, &mut reply).and_then(|_| session.finish()).map_err(|failure| failure.to_string())
 }
 
-/// Does `what` on `store` until `is_over` is set. Sets `stop` when this work ends the window: at an error, when
-/// `after` has passed since the end of a compaction, or at the end of building an index.
+/// Does `what` on `store` until `is_over` is set. Sets `stop` if this work decides when the window ends: at an
+/// error, when an index is built, or when the time `after` has passed since the end of a compaction.
 pub fn run(
     store: &dyn Store,
     what: Beside,
@@ -88,7 +88,7 @@ fn build_index(store: &dyn Store, is_over: &AtomicBool) -> Result<WorkDone, Stri
     Ok(done)
 }
 
-/// Waits for `from_start`, which is the middle of a load, and then gives `store` another budget.
+/// Waits for the time `from_start`, until the middle of a load. Then gives `store` another budget.
 pub fn shrink(store: &dyn Store, cache_bytes: u64, from_start: Duration) -> Result<Shrunk, String> {
     RealClock::new().sleep(from_start);
     let used = || {
