@@ -1,5 +1,5 @@
-//! A directory that is being filled with files. The directory becomes valid only in its last step, as a database or
-//! as built files. This module does not know where the files come from.
+//! A directory that is being filled with files. Only the last step makes the directory valid: it is then a
+//! database, or a directory of built files. This module does not know where the files come from.
 //!
 //! ```text
 //! LOCK                 held until the end, as by an open database
@@ -8,13 +8,14 @@
 //! CURRENT              UNFINISHED with another name; for files of no database that of their list
 //! ```
 //!
-//! A crash leaves a directory with the file `UNFINISHED`, which no open accepts as a database. The next copy into
-//! this directory first removes what is left. After an error, the directory is as it was before, except that `LOCK`
-//! stays if the directory existed already. If the files cannot be removed after an error, the directory stays as it
-//! would be after a crash.
+//! After a crash, the directory has the file `UNFINISHED`, so it cannot be opened as a database. The next copy
+//! into this directory first removes the files that the crash has left. After an error, the directory is as it was
+//! before, except that `LOCK` stays if the directory existed already. If the files cannot be removed after an
+//! error, the directory stays as it would be after a crash.
 //!
-//! In a store, the directory always stays as after a crash and has to be dropped. The reason is that a store removes
-//! a file some time after the request, and until then no other file may have its name.
+//! In a store, the files are not removed after an error either. The directory stays as after a crash, and has to
+//! be dropped. The reason is that a store removes a file only some time after the request. Until then, no other
+//! file may have its name.
 
 use super::outside::check_outside;
 use crate::base::error::{Error, Result};
@@ -39,8 +40,8 @@ pub struct NewDirectory {
 }
 
 impl NewDirectory {
-    /// Begins to fill a directory. The directory must not exist yet, be empty, or have only files of an earlier
-    /// attempt.
+    /// Begins to fill a directory. The directory must not exist yet, or be empty, or have only files that an
+    /// earlier attempt to fill it has left.
     ///
     /// # Errors
     ///
@@ -54,12 +55,14 @@ impl NewDirectory {
         if is_made {
             disk.create_dir(directory).map_err(io("create directory"))?;
         } else {
-            // This check comes first so that no lock file is made in a directory with other files.
+            // This check comes before the lock is taken, so that no lock file is made in a directory with other
+            // files.
             check_left(&**disk, directory)?;
         }
-        // From here on `disk` uses this directory, even if another directory gets its path.
+        // The new `disk` always uses this directory, even if another directory gets its path later.
         let disk = &os::hold(disk, directory).map_err(io("open"))?;
-        // The place must not share the leftovers of the database: a later copy may write files with the same names.
+        // The files of this place must not get into the list of files that the database still has to remove. A
+        // later copy may write files with the same names.
         let place = Place::outside(disk, directory);
         let mut new = Self { place, is_made, is_finished: false, lock: None };
         let lock = directory.join(LOCK);
@@ -96,7 +99,7 @@ impl NewDirectory {
     ///
     /// # Errors
     ///
-    /// Fails if the disk refuses something. After an error, the directory is as it was before. One case is an
+    /// Fails if the disk refuses something. After an error, the directory is as it was before. There is one
     /// exception: if the last sync fails and the rename cannot be undone, the directory may be complete and valid
     /// after a crash.
     pub fn finish_as(mut self, name: &str, bytes: &[u8]) -> Result<()> {
@@ -109,7 +112,7 @@ impl NewDirectory {
         disk.sync_dir(directory).map_err(io("sync"))?;
         disk.rename(&mark, &last).map_err(|error| Error::io("rename", &mark, error))?;
         if let Err(error) = disk.sync_dir(directory) {
-            // The rename is undone, so that the directory is unfinished, as the error says.
+            // The error says that the directory is not finished, so the rename is undone.
             disk.rename(&last, &mark).ok();
             return Err(io("sync")(error));
         }

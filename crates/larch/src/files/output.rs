@@ -22,8 +22,8 @@ use std::path::PathBuf;
 /// The memory of the builder is measured each time the file has grown by this many bytes.
 const MEASURE_BYTES: u64 = 64 << 10;
 
-/// A file may end early at the border of a file in the deeper level. A file that ends early has at least this part
-/// of the usual length: 4 stands for 1/4.
+/// A file may end early where a file of the deeper level begins. It must then have at least this part of the usual
+/// length: 4 stands for 1/4.
 const LEAST_SHARE: u64 = 4;
 
 /// One file with the rows of several tables. Each table has a part of the file, which is an SST. The file is created
@@ -87,25 +87,27 @@ pub struct Outputs {
     core: Arc<Core>,
     table: Arc<TableInfo>,
     place: Place,
-    /// The file to whose parts everything is written, if the outputs are not separate files.
+    /// If the outputs are not separate files but parts of one file, this is the file.
     one: Option<Arc<OneFile>>,
     file_bytes: u64,
-    /// The files of a deeper level, in key order. An output of a fair length ends where one of these files begins.
-    /// So the output overlaps only few of these files when it is merged into their level later.
+    /// The files of a deeper level, in key order. When an output has at least a part of the usual length (see
+    /// [`LEAST_SHARE`]), it ends where one of these files begins. So the output overlaps only few of these files
+    /// when it is merged into their level later.
     below: Level,
     /// How many files of `below` begin at or before the last key.
     passed_below: usize,
     /// The last added range erase, or the part of it that was not written to a file yet. A range erase is not
-    /// written at once, because the next range erase may continue it and the end of the file may cut it.
+    /// written at once. The next range erase may continue it, or the file may end before its end.
     erase: Option<RangeErase>,
-    /// Whether no deeper level has keys in the range. If no deeper level has keys there, erases that hide nothing
-    /// are left out. This field also decides which filter the files get.
+    /// Whether no deeper level has keys in the range of these rows. If so, an erase is left out if no older
+    /// version of its key follows. This field also decides which filter the files get.
     bottom: bool,
-    /// Whether other threads write to the disk while this thread adds rows.
+    /// Whether background threads write the bytes to the disk while this thread adds rows.
     writes_behind: bool,
     /// Whether the rows belong to a transaction that has not committed.
     is_run: bool,
-    /// Erases of the current key. Such erases are written only if an older version of the key follows.
+    /// Erases of the current key that were added but not written yet. They are written only if an older version of
+    /// the key follows.
     held_back: Vec<Version>,
     held_key: Vec<u8>,
     open: Option<OpenFile>,
@@ -149,13 +151,13 @@ impl Outputs {
         }
     }
 
-    /// From now on, other threads write to the disk while the caller adds rows. The caller must not be one of these
-    /// threads.
+    /// Lets background threads write the bytes to the disk while the caller adds rows. The caller must not be one
+    /// of these threads.
     pub fn with_writes_behind(self) -> Self {
         Self { writes_behind: true, ..self }
     }
 
-    /// If `is_run`, the rows of these outputs belong to a transaction that has not committed.
+    /// If `is_run` is true, the rows of these outputs belong to a transaction that has not committed.
     pub fn of_run(self, is_run: bool) -> Self {
         Self { is_run, ..self }
     }
@@ -251,9 +253,9 @@ impl Outputs {
     }
 
     /// Adds a whole page of another file. The keys of the page are from `first` to `last`, and come after all keys
-    /// added so far. Adds nothing and returns false if the rows have to be added one by one. A page cannot be added
-    /// if erases should be left out, if the file might end at one of the rows, or for the reasons of
-    /// [`SstBuilder::add_page`].
+    /// added so far. Adds nothing and returns false if the rows have to be added one by one. A page cannot be
+    /// added as a whole if it has erases that should be left out, if the file might end before the last row of the
+    /// page, or if [`SstBuilder::add_page`] refuses it.
     ///
     /// # Errors
     ///
@@ -298,7 +300,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// If `erase` has a range erase, writes all of it.
+    /// Writes the range erase in the field `erase`, if there is one.
     fn write_erase(&mut self) -> Result<()> {
         let Some(RangeErase { keys, versions }) = self.erase.take() else { return Ok(()) };
         Ok(self.builder_at(&keys.start)?.add_range_erase(&keys, &versions)?)
@@ -368,15 +370,15 @@ impl Outputs {
         self.core.writes.check_number(number)?;
         let path = self.place.directory.join(sst_name(number, self.core.env.epoch));
         let file = self.place.disk.open(&path, Access::CreateDirect);
-        // If the file existed before, it is not removed, whoever made it.
+        // If a file with this name existed already, this call has not made it, so the file is not removed later.
         if !file.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists) {
             self.fresh.add(path.clone());
         }
         Ok((file.map_err(|error| Error::io("create", &path, error))?, path))
     }
 
-    /// The options for building files, taken from `now`. Without `now`, the options are those that the table had
-    /// when these outputs began.
+    /// The options for building files. They are the options of `now`, which describes the table at this moment, or
+    /// else the options that the table had when these outputs began.
     fn build_options(&self, now: Option<&Arc<TableInfo>>) -> BuildOptions {
         let options = &now.unwrap_or(&self.table).options;
         let filter = if self.bottom { options.filters.deepest } else { options.filters.upper };
@@ -392,17 +394,17 @@ impl Outputs {
         OpenFile { builder, number, measure_at: 0 }
     }
 
-    /// Finishes the open file if another file that begins at `low` may follow it. For this the open file must have a
-    /// fair length, and its bounds must end before `low`. Returns whether the other file may follow. If no file is
-    /// open, the other file may follow, unless a range erase that begins at or before `low` was not written yet. All
-    /// rows added so far lie before `low`.
+    /// A file that begins at `low` should be taken over between the outputs. Finishes the open file if that file
+    /// may follow it, and returns whether it may. It may if the open file is long enough to end early, and if the
+    /// bounds of the open file end before `low`. If no file is open, that file may follow, unless a range erase
+    /// that begins at or before `low` was not written yet. All rows added so far lie before `low`.
     ///
     /// # Errors
     ///
     /// Fails if a file cannot be written.
     pub fn end_before(&mut self, low: &[u8]) -> Result<bool> {
         let Some(open) = &self.open else {
-            // A range erase that is not in a file yet would begin the next file.
+            // A range erase that was not written yet would be the first in the next output.
             return Ok(self.erase.as_ref().is_none_or(|erase| erase.keys.start.as_slice() > low));
         };
         let ends_before = KeyBounds::cut(low, open.builder.last_key()).high.is_some_and(|high| high.as_slice() < low);
@@ -442,8 +444,8 @@ impl Outputs {
         Ok(())
     }
 
-    /// Finishes the last file, and returns all files as files of `level`. Readers of the files will add
-    /// `version_offset` to all versions in them.
+    /// Finishes the last file, and returns all files as files of `level`. When the files are read,
+    /// `version_offset` will be added to all versions in them.
     ///
     /// # Errors
     ///

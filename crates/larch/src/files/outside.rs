@@ -26,8 +26,8 @@ pub fn check_outside(disk: &dyn Disk, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// As [`check_outside`], but also refuses a directory within `database`. A directory in `database` is refused even
-/// if little is left of the database there.
+/// Does the same as [`check_outside`], and also refuses a directory within the directory `database`, even if most
+/// files of that database are missing.
 ///
 /// # Errors
 ///
@@ -42,8 +42,8 @@ pub fn check_outside_of(disk: &dyn Disk, directory: &Path, database: &Path) -> R
     }
 }
 
-/// The directories that contain a directory. First come those that its path names. If the path of the directory is
-/// relative, the directories above the current directory follow.
+/// The directories that contain a directory. First come the directories that its path names. If this path is
+/// relative, the current directory and the directories that contain it follow.
 fn directories_above(directory: &Path) -> Vec<PathBuf> {
     let named = directory.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()).map(Path::to_owned);
     let begin = if directory.is_relative() { absolute(directory).ok() } else { None };

@@ -28,7 +28,8 @@ pub fn begin(core: &Arc<Core>) {
         look: threads.sleeping_worker(Priority::High, Arc::new(look)),
         show: threads.sleeping_worker(Priority::Normal, Arc::new(ShowJob(weak()))),
     });
-    // The job is woken here and not earlier, because before this point it could not be woken again.
+    // The job wakes itself again and again. This works only after `begin_to_follow`, so the job is woken for the
+    // first time here.
     core.background.wake_look_after(Duration::ZERO);
 }
 
@@ -36,7 +37,7 @@ pub fn begin(core: &Arc<Core>) {
 #[derive(Debug)]
 struct LookJob {
     core: Weak<Core>,
-    /// The pause before this look, in nanoseconds.
+    /// The pause that the job made before its last look, in nanoseconds.
     pause_nanos: AtomicU64,
 }
 
@@ -50,8 +51,8 @@ impl Job for LookJob {
         let pause = match core.look_at_writer(following) {
             Err(error) => note_failure(&core, &error),
             Ok(seen) => {
-                // If files wait to be shown, the look alone is no success: the failure is forgotten only when the
-                // files are shown.
+                // An earlier failure is forgotten after a successful look. But if files wait to be shown, it is
+                // forgotten only when these files are shown.
                 if !seen.has_files {
                     troubles.follow_succeeded();
                 } else if troubles.follow_waits(core.env.machine.clock.now()).is_none() {
@@ -94,7 +95,7 @@ impl Job for ShowJob {
         match core.show_next_files(following) {
             Ok(()) => {
                 core.background.troubles.follow_succeeded();
-                // Commits may have been waiting for these files.
+                // There may be commits that could not be shown before these files.
                 core.background.wake_look_after(Duration::ZERO);
             }
             // The next look wakes this job again, when the pause after the failure is over.

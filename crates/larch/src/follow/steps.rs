@@ -3,13 +3,13 @@
 //!
 //! Invariants:
 //! - Each shown version has every commit up to this version, and no commit after it. The shown version only grows,
-//!   also after errors. If the file set and the logs were opened again, they are shown only when they have every
-//!   commit that was shown before. Until then the old file set and the old logs are shown.
+//!   also after errors. After an error, the follower may have to open the file set and the logs again. They are
+//!   shown only when they have every commit that was shown before. Until then, the old ones are shown.
 //! - The follower reads a commit from its log before it looks at the manifest. So when it applies the commit, it
-//!   knows every change of tables before the commit. The commit waits until this change is shown.
-//! - A file set is shown together with all commits in the logs that came before its last change. When the file set
-//!   is shown, these commits are already in the logs.
-//! - The lease names a file set that is not newer than any file set in use or about to be shown.
+//!   knows every change of tables that came before the commit. The commit waits until these changes are shown.
+//! - A file set is shown together with all commits in the logs that came before the last change of the file set.
+//!   The follower finds all these commits, because they were in the logs before the change was in the manifest.
+//! - The lease names the oldest file set that is in use or will be shown next, or an even older one.
 
 use super::replaced;
 use crate::base::error::Result;
@@ -28,8 +28,8 @@ use crate::manifest::directory::listing::log_numbers;
 use crate::view::View;
 use sst::Version;
 
-/// Opening the logs is tried at most this many times. A try fails only if the writer has meanwhile written the rows
-/// of a log to files.
+/// The follower tries at most this many times to open the logs. A try fails only if the writer has meanwhile
+/// written the rows of a log to files.
 const ATTEMPTS: u32 = 20;
 
 /// [`Core::catch_up`] looks at most this many times. The first look finds all that the writer did before the call.
@@ -39,7 +39,7 @@ const LOOKS: u32 = 8;
 /// The result of a look.
 #[derive(Debug)]
 pub struct Seen {
-    /// Whether readers now see more than before the look.
+    /// Whether readers see more commits after the look than before it.
     pub has_more: bool,
     /// Whether a file set waits to be shown.
     pub has_files: bool,
@@ -48,9 +48,9 @@ pub struct Seen {
 /// How the follower finds new logs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Find {
-    /// The writer tells which log takes commits now.
+    /// The writer has told the follower which log gets commits now.
     Told,
-    /// The follower looks for logs in the directory. This finds all logs, whatever the writer has told.
+    /// The follower lists the logs in the directory. So it finds all logs, even if the writer has told nothing.
     Listed,
 }
 
@@ -102,8 +102,8 @@ impl Core {
         let before = self.views.now().1;
         let mut outcome = self.look_in(following, &mut state, find);
         if outcome.is_err() && !state.is_broken {
-            // The writer may have shortened or removed a file during the look, which is no damage. So everything is
-            // opened again once.
+            // The look may have failed because the writer shortened or removed a file meanwhile. Such a file is
+            // not damaged. So everything is opened again, but only once.
             state.is_broken = true;
             outcome = self.look_in(following, &mut state, find);
         }
@@ -124,7 +124,7 @@ impl Core {
             state.is_broken = false;
         }
         if !following.with_log && !self.writers_tell() {
-            // In a store, listing the logs also makes the newest state known.
+            // In a store, the disk sees newer files only after a listing, so the logs are listed here.
             log_numbers(&self.env.machine, &self.env.directory)?;
         }
         if following.with_log && (state.log.is_none() || self.look_at_logs(state, find)? == Linked::Gap) {
@@ -140,15 +140,15 @@ impl Core {
         self.show_commits(state)
     }
 
-    /// Whether the writer and its followers have additional files with which they tell each other something. In a
-    /// store they do not.
+    /// Whether the writer and its followers write small files to tell each other something. In a store they do
+    /// not.
     fn writers_tell(&self) -> bool {
         self.env.machine.disk.keeps_removed().is_none()
     }
 
-    /// Whether the writer tells this follower about new logs. A follower that could not make a lease does not ask
-    /// the writer for this, because nobody would remove the file with the request. Such a follower looks for logs in
-    /// the directory of the database each time.
+    /// Whether the writer tells this follower about new logs. A follower asks the writer for this by writing a
+    /// file. If a follower could not make a lease, it does not ask, because nobody would remove this file. Such a
+    /// follower lists the logs in the directory of the database at each look.
     fn is_told(&self) -> bool {
         self.writers_tell() && self.following.get().is_some_and(Following::has_lease)
     }
@@ -180,7 +180,8 @@ impl Core {
         let known = files.last_version;
         let Some(log) = &mut state.log else { return Ok(()) };
         let version = log.apply(Version::MAX, known, may_skip)?.max(known);
-        // Logs that began since the last look have new memory sets, so the view needs the memory sets of all logs.
+        // If a log has begun since the last look, its memory set is new. So the view gets the memory sets of all
+        // logs again.
         let view = View { memory: log.memory(), files, generation: self.views.generation() };
         self.views.renew(Filled { view, version }).map_err(|behind| self.fell_behind(behind))
     }
@@ -189,7 +190,8 @@ impl Core {
     fn open_logs(&self, state: &mut State) -> Result<()> {
         let (machine, directory) = (&self.env.machine, &self.env.directory);
         if self.is_told() {
-            // After this call, the writer tells about each new log, or the listing of the directory finds it.
+            // The writer tells about each log that begins after this call. The listing below finds all logs that
+            // began before.
             newest_log(&*machine.disk, directory)?;
         }
         let mut attempts = 0;
@@ -202,7 +204,8 @@ impl Core {
             let opened = opened.and_then(|log| log.ok_or_else(|| oldest_is_missing(&log_path(directory, oldest))));
             match opened {
                 Ok(log) => state.log = Some(log),
-                // Either the rows of the logs are in files now, or a log was removed before it had begun.
+                // This is no damage: the rows of the log are in files now, or the log was removed before it had
+                // begun. So this is tried again.
                 Err(error) if (is_changed || is_gone(&error)) && attempts < ATTEMPTS => continue,
                 Err(error) => return Err(error.into()),
             }
@@ -246,7 +249,7 @@ impl Core {
             outcome?;
             following.renew_lease(&mut state).ok();
         } else {
-            // This file set or a newer one is shown already.
+            // Readers already see this file set or a newer one.
             state.next.take_if(|waiting| waiting.position <= next.position);
         }
         drop((state, turn));
@@ -269,7 +272,8 @@ impl Core {
         }
     }
 
-    /// Shows a file set, together with all commits in the logs that came before its last change.
+    /// Shows the file set `next`, together with all commits in the logs that came before the last change of this
+    /// file set.
     fn show(&self, state: &mut State, next: &ShownFiles) -> Result<()> {
         let files = &next.files;
         let mut filled = Filled {
@@ -281,9 +285,10 @@ impl Core {
                 state.log = None;
                 return self.open_logs(state);
             }
-            // Until the files are shown, readers do not see these commits, because the visible version is still the
-            // old one. If the logs were opened again, they must have every commit that readers have seen. If such a
-            // commit was a change of tables, the manifest had it when it was shown.
+            // This applies commits before the files are shown. Readers do not see them yet, because the visible
+            // version is still the old one. If the logs were opened again, they must have every commit that
+            // readers have seen. A change of tables is in no log, but if readers have seen it, the manifest has
+            // it.
             let most = files.last_version.max(self.views.visible());
             filled.version = log.apply(most, files.last_version, true)?.max(files.last_version);
             filled.view.memory = log.memory();

@@ -1,5 +1,5 @@
-//! Writes as futures. The futures wait for room without blocking a thread. This module does not check arguments. The
-//! commits themselves are done by `write/`.
+//! Writes that are futures. If the write buffer is full, such a future waits for room without blocking a thread.
+//! This module does not check arguments. The commits themselves are done by `write/`.
 
 use super::attempt::Attempt;
 use super::attempts::{transact, transact_async};
@@ -21,8 +21,8 @@ use crate::write::{commit, limits};
 use os::sync::Arc;
 use sst::{KeyRange, Version};
 
-/// Commits `ops`, which write to `tables`, and returns when reads see them. While the operations have no room, other
-/// tasks run.
+/// Commits `ops`, which write to `tables`, and returns when reads see them. As long as the write buffer has no
+/// room for the operations, other tasks run.
 ///
 /// # Errors
 ///
@@ -50,7 +50,8 @@ pub(super) async fn submit_ops(
     Ok(version)
 }
 
-/// Commits `ops`, which write to `tables`. This starts a thread, because these operations read or write many pages.
+/// Commits `ops`, which write to `tables`. This starts a thread for them, because these operations read or write
+/// many pages.
 async fn submit_in_thread(
     handle: &Arc<DatabaseHandle>,
     mut ops: BatchOps,
@@ -69,7 +70,7 @@ async fn submit_in_thread(
     .await?
 }
 
-/// Options of a commit that does not wait until it is durable.
+/// The options of a transaction whose commit does not wait until it is durable.
 fn buffered() -> TransactionOptions {
     TransactionOptions::with_durability(Some(Durability::Buffered))
 }
@@ -89,8 +90,8 @@ impl Table {
     /// row is durable. Other tasks also run while commits are slowed down, or while they wait because the write
     /// buffer or level 0 of the table is full. The commits of several tasks share one sync.
     ///
-    /// The future can be dropped at any time and leaves nothing half done: the row is either written or not. This
-    /// function copies the row when it is called. The row is written when the future is polled.
+    /// The future can be dropped at any time. The row is then either written or not written. This function copies
+    /// the row when it is called. The row is written when the future is polled.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> { smol::block_on(async {
@@ -151,7 +152,8 @@ impl Table {
         }
     }
 
-    /// As [`Table::replace`], but returns a future, whose thread waits neither for the disk nor for room.
+    /// Does the same as [`Table::replace`], but returns a future. A thread that polls it does not wait for the
+    /// disk, or for room in the write buffer.
     ///
     /// # Errors
     ///
@@ -160,7 +162,8 @@ impl Table {
         self.change_async(key.as_ref(), Some(value.as_ref())).await
     }
 
-    /// As [`Table::take`], but returns a future, whose thread waits neither for the disk nor for room.
+    /// Does the same as [`Table::take`], but returns a future. A thread that polls it does not wait for the disk,
+    /// or for room in the write buffer.
     ///
     /// # Errors
     ///
@@ -184,7 +187,7 @@ impl Table {
     }
 }
 
-/// A list with the operations that `fill` adds.
+/// Makes an empty list of operations, and lets `fill` add operations to it.
 fn ops(fill: impl FnOnce(&mut BatchOps)) -> BatchOps {
     let mut ops = BatchOps::new();
     fill(&mut ops);

@@ -1,10 +1,10 @@
-//! A transaction that is lent by value to a future. The transaction is given back when the future drops it. This
-//! module does not know what is done with the transaction.
+//! A transaction that a future gets by value, but only for a while. When the future drops it, the transaction goes
+//! back to the code that has lent it. This module does not know what is done with the transaction.
 //!
-//! Lending by value has a reason. If a closure borrows its transaction, its future has a different type for each
-//! lifetime. No bound can state that the futures of all these types can be sent to another thread. If a closure gets
-//! its transaction by value, its futures all have one type. Such a future can be sent to another thread if
-//! everything that it holds can be.
+//! The closure of the program gets its transaction by value for a reason. If a closure borrows its transaction,
+//! its future has a different type for each lifetime. A bound in a signature cannot say that all these types can
+//! be sent to another thread. If a closure gets its transaction by value, its futures all have one type. Such a
+//! future can be sent to another thread if everything that it holds can be.
 
 use super::readable::Readable;
 use super::selection::Selection;
@@ -27,7 +27,7 @@ pub struct Attempt {
     back: Arc<Mutex<Option<Transaction>>>,
 }
 
-/// Where an attempt gives its transaction back.
+/// The place where an attempt puts its transaction when it is dropped.
 #[derive(Debug)]
 pub(super) struct Back(Arc<Mutex<Option<Transaction>>>);
 

@@ -6,13 +6,14 @@
 //! help than the attempt before it. So the work ends at some point, whatever other writers do and however long it
 //! takes:
 //!
-//! 1. Each attempt says which tables the last attempt has used. So the keys of commits to these tables are kept from
-//!    the start of the attempt on.
-//! 2. After [`RESERVES_AFTER`] conflicts, the transaction reserves the keys that it needs before it begins again.
-//!    Then other commits let it go first.
-//! 3. The transaction holds the writer in three cases: after [`HOLDS_AFTER`] conflicts, if it was too old twice, or
-//!    if its failed attempts have taken [`LONGEST_LOST`]. While the transaction holds the writer, all other commits
-//!    wait, but at most for twice the time that the last attempt took.
+//! 1. When an attempt begins, it names the tables that the last attempt has used. So from then on, the keys of
+//!    commits to these tables are kept.
+//! 2. After [`RESERVES_AFTER`] conflicts, the transaction reserves the keys of its last attempt before it begins
+//!    again. Other commits to these keys then wait for it.
+//! 3. The transaction holds the writer in three cases: after [`HOLDS_AFTER`] conflicts, if its failed attempts
+//!    have taken [`LONGEST_LOST`], or if two attempts failed because the transaction was too old to be compared
+//!    with newer commits. While the transaction holds the writer, all other commits wait, but at most for twice
+//!    the time that the last attempt took.
 
 use super::attempt::Attempt;
 use super::give_way::{give_way, give_way_until};
@@ -40,7 +41,8 @@ const LONGEST_LOST: Duration = Duration::from_secs(1);
 const SHORTEST_HOLD: Duration = Duration::from_millis(100);
 const LONGEST_HOLD: Duration = Duration::from_secs(60);
 
-/// The bound of the first wait, which is about the time of a few transactions, and the greatest bound.
+/// Before a new attempt, the transaction waits a random time that is less than a bound. The first bound is about
+/// the time that a few transactions take. The bound grows up to the greatest bound.
 const FIRST_WAIT: Duration = Duration::from_micros(20);
 const GREATEST_BOUND: Duration = Duration::from_millis(10);
 
@@ -65,7 +67,7 @@ pub(crate) fn transact<T, E: From<Error>>(
     }
 }
 
-/// As [`transact`], but returns a future and takes a `body` that awaits.
+/// Does the same as [`transact`], but returns a future, and `body` returns a future, too.
 ///
 /// # Errors
 ///
@@ -91,7 +93,7 @@ pub(crate) struct Attempts<'h> {
     handle: &'h Arc<DatabaseHandle>,
     options: &'h TransactionOptions,
     failed: u32,
-    /// How many attempts failed because the transaction was too old.
+    /// How many attempts failed because the transaction was too old to be compared with newer commits.
     too_old: u32,
     /// The reservation for the next attempt.
     reservation: Reservation,
@@ -105,7 +107,7 @@ pub(crate) struct Attempts<'h> {
 enum Help {
     Nothing,
     Reserves,
-    /// The attempt holds the writer, at most for this time.
+    /// The next attempt holds the writer, but at most for this time.
     Holds(Duration),
 }
 
@@ -154,7 +156,7 @@ impl<'h> Attempts<'h> {
         Ok(())
     }
 
-    /// As [`Attempts::failed`], but for a task: other tasks run while it waits.
+    /// Does the same as [`Attempts::failed`], but returns a future: other tasks run while it waits.
     ///
     /// # Errors
     ///

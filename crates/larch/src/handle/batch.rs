@@ -52,8 +52,8 @@ pub struct Batch {
     tables: Vec<Arc<TableInfo>>,
     /// The first error, which `commit` will return.
     bad: Option<Error>,
-    /// How many writes are not in `ops`. The count includes the write that caused the error, if a write caused it,
-    /// and all writes that were added later.
+    /// How many writes are not in `ops` because of the error `bad`. These are all writes that were added after the
+    /// error, and the write that caused the error, if a write did.
     left_out: usize,
     conditions: Vec<(Table, Key, Expected)>,
 }
@@ -122,8 +122,9 @@ impl Batch {
         }
     }
 
-    /// Makes the commit depend on the value that `key` of `table` has at the moment of the commit. Such a batch has
-    /// to be committed with [`Batch::commit_if`]. The expected value is the value before the writes of this batch.
+    /// Makes the commit depend on the value that `key` of `table` has at the moment of the commit. Such a batch
+    /// has to be committed with [`Batch::commit_if`]. The expected value is the value that the key has before the
+    /// writes of this batch take effect.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -173,14 +174,14 @@ impl Batch {
         self.ops.count() as usize + self.left_out
     }
 
-    /// Whether nothing was added: no write, no condition, and nothing that would make [`Batch::commit`] fail. So a
-    /// caller that does not commit an empty batch misses no error.
+    /// Whether nothing was added: no write and no condition. A batch is not empty if [`Batch::commit`] would
+    /// return an error. So a caller that does not commit an empty batch misses no error.
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty() && self.conditions.is_empty() && self.bad.is_none()
     }
 
-    /// Takes the first error out of the batch. Otherwise [`Batch::commit`] would return it. The batch then has
-    /// everything that was added before the error, and this can be committed. The batch does not have the write or
+    /// Takes the first error out of the batch, so that [`Batch::commit`] does not return it. The batch then has
+    /// everything that was added before the error, and can be committed. The batch does not have the write or
     /// condition that failed, nor anything that was added later.
     ///
     /// ```
@@ -208,14 +209,15 @@ impl Batch {
     /// [`Database::sync`](crate::Database::sync) does. Then it returns the newest version.
     ///
     /// The work of a commit grows with its bytes, and with the logarithm of the number of rows in the memtables of
-    /// its tables. Each commit writes one record to the log. Commits that run at the same time share a sync. The
-    /// number of tables in the database does not matter for the work. If a batch takes more than half of the write
-    /// buffer, it is written to files instead, and is durable when the call returns. Meanwhile other commits wait,
-    /// and the rows that its tables have in memory are written to files, too. A commit waits while the write buffer
-    /// is full, or while level 0 of one of its tables is full.
+    /// its tables. This work does not depend on the number of tables in the database. Each commit writes one
+    /// record to the log. Commits that run at the same time share a sync. If a batch takes more than half of the
+    /// write buffer, it is written to files instead, and is durable when the call returns. While such a batch is
+    /// written, other commits wait. Rows in memory that belong to the tables of the batch are written to files,
+    /// too. A commit waits while the write buffer is full, or while level 0 of one of its tables is full.
     ///
-    /// Unique [indexes](Table::create_index) are checked only after all writes of the batch: two rows may swap their
-    /// values. A row may also take the key of a row that a later write of the batch removes.
+    /// Unique [indexes](Table::create_index) are checked only after all writes of the batch. So two rows may swap
+    /// their values. A row may also get the index key of another row, if a later write of the batch removes that
+    /// row.
     ///
     /// # Errors
     ///
@@ -232,8 +234,8 @@ impl Batch {
         self.commit_valid()
     }
 
-    /// Commits writes that were already checked. If a table has indexes, the writes depend on the rows that they
-    /// replace. So a transaction commits them.
+    /// Commits the writes of a batch that was already checked. If a table has indexes, its writes need the rows
+    /// that they replace. In this case a transaction reads these rows and commits the writes.
     fn commit_valid(mut self) -> Result<Version> {
         if !self.is_indexed()
             && let Ok(version) =
@@ -268,9 +270,9 @@ impl Batch {
         Ok(version)
     }
 
-    /// As [`Batch::commit`], but commits only if all conditions are met. If a condition is not met, nothing is
-    /// written, and the inner result is an error that names the first such condition. The call looks the keys of the
-    /// conditions up, so it may read from disk.
+    /// Does the same as [`Batch::commit`], but only if all conditions of the batch are met. If a condition is not
+    /// met, nothing is written, and the inner result is an error that names the first such condition. The call
+    /// reads the keys of the conditions, so it may read from the disk.
     ///
     /// # Errors
     ///
@@ -294,8 +296,9 @@ impl Batch {
     }
 
     /// Commits all writes, and returns when reads see them. The returned [`Commit`] says whether the writes are
-    /// durable, and a caller can wait for this. No sync begins until somebody asks for one, whatever the durability
-    /// of the batch is. An empty batch returns a handle of the newest commit, no matter who made this commit.
+    /// durable, and a program can wait with it until they are. The durability of the batch is ignored: no sync
+    /// begins until somebody asks for one. If the batch is empty, the returned handle is that of the newest commit
+    /// in the database.
     ///
     /// The call costs as much as [`Batch::commit`] without the sync. Like [`Batch::commit`], the call waits while
     /// the write buffer, or level 0 of a table, is full.
@@ -358,11 +361,11 @@ impl Batch {
         Ok(Commit::new(self.handle, version))
     }
 
-    /// As [`Batch::submit`], but commits only if the commit does not have to wait. If the commit would have to wait,
-    /// returns the unchanged batch. The batch is returned in four cases: commits are slowed down, the write buffer
-    /// or level 0 of a table is full, another thread has the log at the moment, or the batch takes more than half of
-    /// the write buffer. A batch that writes to a table with indexes is also returned, because such a commit reads
-    /// rows. [`Batch::submit`] and [`Batch::submit_async`] wait in these cases.
+    /// Does the same as [`Batch::submit`], but only if the commit does not have to wait. If it would have to wait,
+    /// this returns the unchanged batch. The batch is returned in four cases: commits are slowed down, the write
+    /// buffer or level 0 of a table is full, another thread has the log at the moment, or the batch takes more
+    /// than half of the write buffer. A batch that writes to a table with indexes is also returned, because such a
+    /// commit reads rows. In all these cases, [`Batch::submit`] and [`Batch::submit_async`] wait.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -394,13 +397,13 @@ impl Batch {
         }
         match commit::try_submit(core, &mut self.ops, &self.tables) {
             Ok(Some(version)) => Ok(Ok(Commit::new(self.handle, version))),
-            // A conflict means that a table has got an index since the check above.
+            // A conflict here means that a table of the batch has got an index since `is_indexed` was asked above.
             Ok(None) | Err(NotCommitted::Conflict(_) | NotCommitted::Later(_)) => Ok(Err(self)),
             Err(NotCommitted::Failed(error)) => Err(error),
         }
     }
 
-    /// Checks that the batch can be committed as it is.
+    /// Checks that the batch has no error and no conditions.
     fn check(&mut self) -> Result<()> {
         match self.bad.take() {
             Some(error) => Err(error),

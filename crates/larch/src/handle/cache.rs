@@ -1,5 +1,5 @@
-//! The cache of pages as programs use it. A handle lets several databases share one cache. This module does not know
-//! how pages get into the cache or leave it.
+//! The cache of pages as programs use it. With a handle of a cache, several databases can share this cache. This
+//! module does not know how pages get into the cache or leave it.
 
 use crate::base::options::Options;
 use os::sync::Arc;
@@ -58,8 +58,8 @@ impl Cache {
         self.0.used_bytes()
     }
 
-    /// How much memory each owner and each kind of page uses. The call looks at every page in memory. So use this
-    /// call for metrics, and not for decisions at run time.
+    /// How much memory each owner and each kind of page uses. The call takes long, because it looks at every page
+    /// in memory. So use it for metrics, and not for decisions at run time.
     pub fn usage(&self) -> CacheUsage {
         self.0.usage()
     }

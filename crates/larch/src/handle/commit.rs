@@ -15,14 +15,14 @@ use std::task::{Context, Poll};
 /// A commit that reads already see and that becomes durable later. [`Batch::submit`](crate::Batch::submit) returns
 /// this handle.
 ///
-/// The commit becomes durable soon if somebody asks for its durability. A program can ask in three ways.
-/// [`Commit::wait`] waits on this thread, `.await` waits in a task of any executor, and [`Commit::on_durable`]
-/// registers a callback. One sync makes all commits durable that were applied before the sync. So a thread can have
-/// thousands of commits in flight that cost only a few syncs. If nobody asks for its durability, the commit becomes
+/// The commit becomes durable soon if the program asks for this. It can ask in three ways: [`Commit::wait`] blocks
+/// the thread until the commit is durable, `.await` waits in a task of any executor, and [`Commit::on_durable`]
+/// registers a callback. One sync makes all commits durable that were applied before the sync. So a thread can
+/// submit thousands of commits before it waits, and they need only a few syncs. If nobody asks, the commit becomes
 /// durable together with a later commit, or when its rows are written to a file.
 ///
-/// Commits become durable in the order of their versions. If the handle is dropped, nothing happens to the commit.
-/// The handle keeps the database open.
+/// Commits become durable in the order of their versions. A dropped handle changes nothing for its commit. As long
+/// as the handle exists, it keeps the database open.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -54,7 +54,8 @@ use std::task::{Context, Poll};
 pub struct Commit {
     handle: Arc<DatabaseHandle>,
     version: Version,
-    /// The place in the queue of waiters, after the commit was polled for the first time.
+    /// The place of this handle in the queue of those that wait for commits to be durable. `None` until the handle
+    /// is polled for the first time.
     ticket: Option<Ticket>,
 }
 
@@ -78,8 +79,9 @@ impl Commit {
         self.core().is_durable(self.version)
     }
 
-    /// Waits until the commit is durable, whatever the durability of its batch is. Returns the version. Either this
-    /// thread runs the sync, or it waits for a sync that another thread runs.
+    /// Waits until the commit is durable, even if its batch has
+    /// [`Durability::Buffered`](crate::Durability::Buffered). Returns the version. Either this thread runs the
+    /// sync, or it waits for a sync that another thread runs.
     ///
     /// # Errors
     ///
@@ -93,12 +95,12 @@ impl Commit {
     /// the commit is durable, `callback` gets the error instead, see [`Commit`]. The callback is called exactly
     /// once. The database stays open until the callback returns.
     ///
-    /// If the outcome is already known, the callback is called before this function returns. Otherwise a background
-    /// thread calls the callback, after the callbacks of all older commits that are waiting. The background thread
-    /// holds no lock during the call. The callback may use the database, but it should return soon, because other
-    /// callbacks wait for the same thread. The callback must not block until another callback is called, or until
-    /// the future of another `Commit` is ready. It may call [`Commit::wait`]. If the callback panics, the panic is
-    /// caught, and the other callbacks are called nevertheless.
+    /// If it is already known whether the commit is durable, the callback is called before this function returns.
+    /// Otherwise a background thread calls it later. Callbacks of older commits are called before it. The
+    /// background thread holds no lock during the call. The callback may use the database, but it should return
+    /// soon, because other callbacks wait for the same thread. The callback must not block until another callback
+    /// is called, or until the future of another `Commit` is ready. It may call [`Commit::wait`]. If the callback
+    /// panics, the panic is caught, and the other callbacks are called nevertheless.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

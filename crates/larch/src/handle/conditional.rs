@@ -39,9 +39,9 @@ impl Table {
         Ok(is_new)
     }
 
-    /// Replaces the value of `key`, but only if the current value is `old`. If `old` is `None`, the key must have no
-    /// value. After that, the key has the value `new`; if `new` is `None`, the key is removed. If the current value
-    /// is not `old`, the inner result is an error with the current value.
+    /// Replaces the value of `key`, but only if the current value is `old`. If `old` is `None`, the key must have
+    /// no value. The key then has the value `new`. If `new` is `None`, the key is removed. If the current value is
+    /// not `old`, the inner result is an error with the current value.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

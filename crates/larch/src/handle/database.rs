@@ -1,5 +1,5 @@
-//! The database as programs use it. A program opens a database and gets its tables, batches, snapshots and
-//! maintenance from it. This module only calls the code that does the work.
+//! The database as programs use it. A program opens a database. With the database it gets tables, batches and
+//! snapshots, and starts maintenance work. This module only calls the code that does the work.
 
 use super::batch::Batch;
 use super::cache::Cache;
@@ -44,8 +44,8 @@ use std::path::{Path, PathBuf};
 /// A database in a directory. A clone is another handle to the same database. Handles of tables, batches and
 /// snapshots keep the database open, too. The database is closed when the last of all these handles is dropped.
 ///
-/// The drop of the last handle waits until the current step of background work has ended, which is soon. If the last
-/// handle is dropped in the waker of a task, the drop does not wait, and a thread of the pool finishes the close. If
+/// The drop of the last handle waits until the current step of background work has ended, which is soon. If the
+/// waker of a task drops the last handle, this drop does not wait, and a thread of the pool finishes the close. If
 /// this process opens the database again before the close is finished, the open waits for the close.
 ///
 /// Only one process at a time can have the database open for writing. Other processes can open it
@@ -82,7 +82,7 @@ pub struct Builder {
 #[derive(Clone, Debug)]
 enum Home {
     Directory(PathBuf),
-    /// In a new directory among the system's temporary files.
+    /// The database gets a new directory among the system's temporary files.
     Temporary,
     InMemory,
 }
@@ -93,8 +93,8 @@ impl Builder {
     }
 
     /// Options for opening a new database in a new directory among the system's temporary files. The directory is
-    /// removed when the database is closed: when the last handle of the database, its tables, batches and snapshots
-    /// is dropped. If the process is killed, the directory stays.
+    /// removed when the database is closed. This is when the last of its handles is dropped; tables, batches and
+    /// snapshots of the database are also such handles. If the process is killed, the directory stays.
     ///
     /// ```
     /// # fn main() -> larch::Result<()> {
@@ -112,8 +112,8 @@ impl Builder {
     ///
     /// Each file takes as much memory as it is long. A file is compressed as the options of its table say. While a
     /// file is being written, it takes up to twice its length. The [cache](Builder::cache_bytes) and the [write
-    /// buffer](Builder::write_buffer_bytes) take additional memory: a page that is read is uncompressed into the
-    /// cache. If pages are not compressed, a small cache is enough.
+    /// buffer](Builder::write_buffer_bytes) take memory in addition to the files. When a page is read, the cache
+    /// gets an uncompressed copy of it. If the pages in files are not compressed, a small cache is enough.
     ///
     /// ```
     /// # fn main() -> larch::Result<()> {
@@ -139,7 +139,7 @@ impl Builder {
         machine
     }
 
-    /// The directory that the program has named. Fails if it has named none.
+    /// The directory that the program has named for the database. Fails if the program has not named one.
     fn named_directory(&self) -> Result<&Path> {
         match &self.home {
             Home::Directory(directory) => Ok(directory),
@@ -163,10 +163,10 @@ impl Builder {
     }
 
     /// The threads that flush, compact and load pages in the background. By default, all databases of a process
-    /// share one pool. The shared pool has one more thread than the machine has processors. The shared pool has one
-    /// further thread while [`Commit`](crate::Commit)s in flight wait for a sync and all other threads are busy.
-    /// Databases that share a pool take turns. With a separate pool, the background work of some databases does not
-    /// wait for that of other databases.
+    /// share one pool. The shared pool has one more thread than the machine has processors. If all these threads
+    /// are busy and a [`Commit`](crate::Commit) waits for a sync, the shared pool starts one more thread for a
+    /// while. Databases that share a pool take turns. If some databases have a separate pool, their background
+    /// work does not wait for that of other databases.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -210,10 +210,10 @@ impl Builder {
         self
     }
 
-    /// If this is true, a close saves which pages are in memory. The next open then loads these pages again in the
-    /// background, as long as the cache has free room. The open does not wait for this. The default is false,
-    /// because of programs that open a database only for a moment. Such a program would load more than it needs, and
-    /// would save a poorer list of pages than it found.
+    /// If this is true, a close writes down which pages are in memory. The next open then loads these pages again
+    /// in the background, as long as the cache has free room. The open does not wait for this. The default is
+    /// false, because some programs open a database only for a moment. Such a program would load more pages than
+    /// it needs. When it closes the database, it would replace a good list of pages by a poorer one.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -234,13 +234,15 @@ impl Builder {
         self
     }
 
-    /// Disk space in bytes that is kept back in a file in the directory, so that erases can be written when the disk
-    /// is full. 0 means no such file. The default is 256 KiB, which is enough for a few thousand erases.
+    /// Disk space in bytes that is reserved, so that erases can be written when the disk is full. A file in the
+    /// directory of the database takes this space. 0 means that there is no such file. The default is 256 KiB,
+    /// which is enough for a few thousand erases.
     ///
     /// When the disk is full, commits with a put fail, but commits that only erase can use this space. When the
-    /// space is used up, commits that only erase fail, too. Puts succeed again when the disk has room for both the
-    /// puts and this file. If a database is opened on a full disk, the open uses this space for what it has to
-    /// write. Such an open keeps the rows of the logs in memory until the disk has room for files.
+    /// space is used up, commits that only erase fail, too. Puts succeed again when the disk has room for the puts
+    /// and also for the reserved space. If a database is opened on a full disk, the open uses the reserved space
+    /// for the few bytes that it has to write. It keeps the rows of the logs in memory until the disk has room for
+    /// files.
     pub fn reserve_bytes(mut self, bytes: u64) -> Self {
         self.options.reserve_bytes = bytes;
         self
@@ -260,35 +262,36 @@ impl Builder {
         self
     }
 
-    /// Whether the database is opened without lock, threads and log replay. Reads then see only rows in files, see
-    /// [`Database::version`]. The default is false.
+    /// Whether the database is opened only for reading. Such an open takes no lock, starts no threads, and does
+    /// not read the logs. So reads see only rows in files, see [`Database::version`]. The default is false.
     ///
-    /// Another process may write to the database at the same time. Reads show the files as they were at the open, as
-    /// long as these files exist. If a writer has removed such a file, a read that needs the file switches to the
-    /// newest files. If the read begins with the call, as in [`Table::get`](crate::Reader::get), it shows the newest
-    /// files and succeeds. A read of a snapshot or a range goes on if the newest files still show the version of the
-    /// snapshot or range. Otherwise the read fails with [`Error::Outdated`]. No read ever mixes two versions.
+    /// Another process may write to the database at the same time. Reads show the files as they were at the open,
+    /// as long as these files exist. If a writer has removed such a file, a read that needs the file uses the
+    /// newest files instead. A call such as [`Table::get`](crate::Reader::get) then returns what the newest files
+    /// have. A snapshot or a range has a version, and its reads go on if the newest files can still show this
+    /// version. Otherwise the read fails with [`Error::Outdated`]. No read ever mixes two versions.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.options.read_only = read_only;
         self
     }
 
-    /// Opens the database read-only, and follows the process that writes to it. `follow` chooses what reads show. A
-    /// follower shows the writer's changes some milliseconds after the writer has made them. By default, the
-    /// database follows no other process.
+    /// Opens the database read-only, and follows the process that writes to it. `follow` says which rows of the
+    /// writer the reads show. A follower shows the writer's changes some milliseconds after the writer has made
+    /// them. By default, the database follows no other process.
     ///
     /// A follower needs no lock, and a writer may have any number of followers. The writer may close the database
-    /// and open it again meanwhile. As long as a follower lives, the writer keeps all files that the follower reads.
-    /// So no read of a follower fails with [`Error::Outdated`]. A writer in a store keeps a file for ten minutes
-    /// after the file was replaced, or until the writer closes. If a snapshot or a range needs the file longer than
-    /// that, its reads fail with [`Error::Outdated`]. As long as a follower has a snapshot or a range, the files of
-    /// that moment stay on the writer's disk. If the writer creates, drops, renames or clones a table, the follower
-    /// shows this together with the next files. Before the follower shows new files, it loads the pages of these
-    /// files that its own reads are likely to need, as far as its cache has room. A follower writes a small file to
-    /// the directory of the database. So the follower and the writer must be allowed to write each other's files in
-    /// this directory. A follower can also read if it cannot write this file, because the file system is read-only
-    /// or full, or because the user may not write. But then the writer does not know about the follower. If a
-    /// snapshot or a range needs a file that the writer has removed, its reads fail with [`Error::Outdated`].
+    /// and open it again while followers run. As long as a follower lives, the writer keeps all files that the
+    /// follower reads. So, except in a store, no read of a follower fails with [`Error::Outdated`]. A writer in a
+    /// store keeps a file for ten minutes after the file was replaced, or until the writer closes. If a snapshot
+    /// or a range needs the file longer than that, its reads fail with [`Error::Outdated`]. As long as a follower
+    /// has a snapshot or a range, the files that this snapshot or range reads stay on the writer's disk. If the
+    /// writer creates, drops, renames or clones a table, the follower shows this together with the next files.
+    /// Before the follower shows new files, it loads the pages of these files that its own reads are likely to
+    /// need, as far as its cache has room. A follower writes a small file to the directory of the database. So the
+    /// follower and the writer must be allowed to write to each other's files in this directory. If the file
+    /// system is read-only or full, or if the user may not write, the follower cannot write this file. It can
+    /// still read, but the writer does not know about it. If a snapshot or a range needs a file that the writer
+    /// has removed, its reads fail with [`Error::Outdated`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -319,13 +322,13 @@ impl Builder {
         self
     }
 
-    /// Whether compactions are left to [workers](Builder::compaction_worker) in other processes, as long as at least
-    /// one worker lives. The default is false.
+    /// Whether [workers](Builder::compaction_worker) in other processes do the compactions of this database, as
+    /// long as at least one worker lives. The default is false.
     ///
-    /// If the program itself asks for a compaction, as with [`Table::compact`], this process does it. This process
-    /// also moves files down a level, because a move reads nothing. If a worker dies or fails, this process does the
-    /// compaction. Workers write files to the directory of the database. Workers must be allowed to write there, and
-    /// this process trusts them.
+    /// If the program asks for a compaction itself, for example with [`Table::compact`], this process does it.
+    /// This process also moves files to a deeper level, because a move reads no files. If a worker dies or fails,
+    /// this process does the compaction of that worker. Workers write files to the directory of the database.
+    /// Workers must be allowed to write there, and this process trusts them.
     pub fn compaction_workers(mut self, workers: bool) -> Self {
         self.options.compaction_workers = workers;
         self
@@ -337,15 +340,15 @@ impl Builder {
         self
     }
 
-    /// Whether the thread that polls a future may read a page from the disk itself. The thread does so only if the
-    /// future needs just one page and no other future of the database waits for the disk. The default is false:
-    /// other threads read the page, and no poll waits for the disk.
+    /// Whether a thread that polls a future may read a page from the disk itself. It does so only if the future
+    /// needs just one page, and if no other future of the database waits for the disk. The default is false: other
+    /// threads read the page, and no poll waits for the disk.
     ///
-    /// If this option is true, a future that runs alone takes as long as [`Table::get`](crate::Reader::get). If this
-    /// option is false, such a future takes two more thread switches. But if this option is true, the poll of the
-    /// future blocks for one read from the disk. So the value true is good for a program that awaits one read after
-    /// the other, if its executor has nothing else to do on that thread. If many futures are polled in turn, the
-    /// value true makes them read one after the other.
+    /// If this option is true, a future that runs alone takes as long as [`Table::get`](crate::Reader::get). If
+    /// this option is false, the system has to switch between threads twice more. On the other hand, if this
+    /// option is true, the thread that polls the future is blocked during the read from the disk. So true is good
+    /// for a program that awaits one read after the other, if its executor has nothing else to do on this thread.
+    /// If a thread polls many futures in turn, with true they read one after the other.
     pub fn reads_in_poll(mut self, in_poll: bool) -> Self {
         self.options.reads_in_poll = in_poll;
         self
@@ -353,9 +356,9 @@ impl Builder {
 
     /// The largest number of SSTs that are open for reading at a time. It is at least one. The default is 512.
     ///
-    /// This limit holds for all reads together, and includes files that are only kept open. If a read needs one more
-    /// file, it waits until some other file is no longer being read. Files that a flush, a compaction or an import
-    /// is writing do not count.
+    /// This limit holds for all reads together, and includes files that are only kept open. If a read needs one
+    /// more file, it waits until some other file is no longer being read. It does not include files that a flush,
+    /// a compaction or an import is writing.
     pub fn open_files(mut self, files: usize) -> Self {
         self.options.open_files = files;
         self
@@ -388,11 +391,12 @@ impl Builder {
     }
 
     /// Registers the extractors, which make the keys of indexes. `make` gets the declaration of an index. `make`
-    /// returns the extractor of this index, or an error that says why it has none. `make` is called when the
+    /// returns the extractor of this index, or an error that says why there is none. `make` is called when the
     /// database is opened and when an index is created.
     ///
-    /// If `make` returns an error for an index, the database opens nevertheless. Then all tables and indexes can be
-    /// read, including this index. But writes to the table of this index fail with [`Error::NoExtractor`].
+    /// If `make` returns an error for an index, the database is opened nevertheless, and all tables and indexes
+    /// can be read, including this index. But writes to the table that has this index fail with
+    /// [`Error::NoExtractor`].
     ///
     /// Neither `make` nor the extractors may use the database.
     pub fn extractors(
@@ -412,10 +416,10 @@ impl Builder {
         self
     }
 
-    /// The oldest release that must be able to read what this process writes. Then that release can open the
-    /// database again. The default is [`Release::NEWEST`], which is this release. The choice holds only for this
-    /// open: a process that opens the database without `compat` may write what only newer releases can read. If the
-    /// database is opened with `compat` after that, the open fails and names the file.
+    /// The oldest release that must be able to read what this process writes, so that this release can open the
+    /// database later. The default is [`Release::NEWEST`], which is this release. This option is not stored in the
+    /// database. If another process opens the database without `compat`, it may write files that the older release
+    /// cannot read. If the database is then opened with `compat`, the open fails, and its error names such a file.
     pub fn compat(mut self, release: Release) -> Self {
         self.options.compat = release;
         self
@@ -449,7 +453,7 @@ impl Builder {
     /// * [`Error::NoThreads`] if the system refuses to start a thread for background work. Nothing is created in
     ///   this case.
     /// * [`Error::Log`] if the log or the manifest is damaged, or was written by a newer release.
-    ///   [`repair`](crate::repair::repair()) saves what can be saved from a damaged database.
+    ///   [`repair`](crate::repair::repair()) makes a database from what is readable in a damaged one.
     /// * [`Error::Page`] if the disk fails or is full.
     pub fn open(self) -> Result<Database> {
         let machine = self.machine_to_run_on();
@@ -471,9 +475,9 @@ impl Builder {
 
 impl Builder {
     /// Begins to build files for a table with the options `table`. The files are built in the directory of this
-    /// builder, which must be empty or not exist yet. This needs no database and makes none. Later,
-    /// [`Table::ingest`] takes the files into a table of any database. Only those options of this builder matter
-    /// that say how files are written: memory, threads, machine, levels and [`Builder::compat`].
+    /// builder, which must be empty or not exist yet. No database is needed for this, and none is made. Later,
+    /// [`Table::ingest`] makes the files part of a table in any database. Of the options of this builder, only
+    /// those that say how files are written are used: memory, threads, machine, levels and [`Builder::compat`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -497,18 +501,18 @@ impl Builder {
     /// # Errors
     ///
     /// [`Error::CopyTarget`] if the directory is not empty; [`Error::CopyLocked`]; [`Error::BadOptions`] if an
-    /// option cannot be used; [`Error::NoThreads`]; an error if the disk refuses something. If an earlier call has
-    /// not finished its files in this directory, this call first removes them.
+    /// option cannot be used; [`Error::NoThreads`]; an error if the disk refuses something. This call first
+    /// removes files in this directory that an earlier call has not finished.
     pub fn build_files(self, table: TableOptions) -> Result<FileBuilder> {
         FileBuilder::begin(self.machine_to_run_on(), self.named_directory()?, self.options.clone(), table)
     }
 }
 
 impl Builder {
-    /// Begins to do compactions for another process, which writes to the database. That process must have opened the
-    /// database with [`Builder::compaction_workers`]. A database may have any number of workers. Each worker does
-    /// one compaction at a time. A worker may end or die at any time. Only two kinds of options of this builder
-    /// matter: the machine, and the options that say how much memory is used.
+    /// Begins to do compactions for another process, which writes to the database. The other process must have
+    /// opened the database with [`Builder::compaction_workers`]. A database may have any number of workers. Each
+    /// worker does one compaction at a time. A worker may end or die at any time. Of the options of this builder,
+    /// only two kinds are used: the machine, and the options that say how much memory may be used.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -630,9 +634,9 @@ impl Database {
     /// # Errors
     ///
     /// [`Error::BadTableName`] if the name is empty or longer than 255 bytes, or if the table would be new and its
-    /// name has control characters; [`Error::BadOptions`] if an option cannot be used; [`Error::NoSuchTable`] if the
-    /// table does not exist and the database was opened read-only. If the table has to be created, also
-    /// [`Error::Log`] if the manifest cannot be written, and those errors of [`Table::insert`] that say that the
+    /// name has control characters; [`Error::BadOptions`] if an option cannot be used; [`Error::NoSuchTable`] if
+    /// the table does not exist and the database was opened read-only. If the table has to be created, the call
+    /// also fails with [`Error::Log`] if the manifest cannot be written, and like [`Table::insert`] if the
     /// database takes no writes.
     pub fn table_with(&self, name: &str, options: TableOptions) -> Result<Table> {
         if let Some(table) = self.existing_table(name)? {
@@ -669,9 +673,9 @@ impl Database {
         view.files.tables.names().map(str::to_owned).collect()
     }
 
-    /// Drops the table `name` with all its rows and indexes. Snapshots no longer show these rows, either. Returns
-    /// false if no such table exists. The disk space of the dropped files is freed when no read and no clone of the
-    /// table uses them any more.
+    /// Drops the table `name` with all its rows and indexes. After that, snapshots do not show these rows any
+    /// more. Returns false if no such table exists. The disk space of the dropped files is freed when no read and
+    /// no clone of the table uses them any more.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -686,9 +690,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::BadTableName`] if no table can have this name; [`Error::Log`] if the manifest cannot be written, and
-    /// then the table still exists. In addition, those errors of [`Table::insert`] that say that the database takes
-    /// no writes.
+    /// [`Error::BadTableName`] if no table can have this name; [`Error::Log`] if the manifest cannot be written,
+    /// and then the table still exists. If the database takes no writes, the call fails like [`Table::insert`].
     pub fn drop_table(&self, name: &str) -> Result<bool> {
         define::drop_table(self.core(), check_name(name)?)
     }
@@ -696,9 +699,9 @@ impl Database {
     /// Renames the table `name` to `new`, in one step: after a crash, the table has either the old or the new name,
     /// and all of its rows. This copies no rows.
     ///
-    /// Technically, the result is a new table with the rows and options of the old one. The old table is dropped:
-    /// all calls of its handles fail with [`Error::TableDropped`]. Before the rename, rows in memory are written to
-    /// a file.
+    /// In fact, the call makes a new table with the rows and options of the old one, and drops the old table. So
+    /// all calls of the old table's handles then fail with [`Error::TableDropped`]. The call first writes rows in
+    /// memory to a file.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -714,8 +717,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchTable`] if the table `name` does not exist; [`Error::TableExists`] if the table `new` exists,
-    /// also if `new` is `name`. Otherwise fails as [`Table::clone_as`] does.
+    /// [`Error::NoSuchTable`] if the table `name` does not exist; [`Error::TableExists`] if the table `new`
+    /// exists, or if `new` is the same name as `name`. Otherwise fails as [`Table::clone_as`] does.
     pub fn rename_table(&self, name: &str, new: &str) -> Result<Table> {
         let table = self.existing_table(name)?.ok_or_else(|| Error::NoSuchTable(name.to_owned()))?;
         table.shared(new, share::SharedPart::Whole)
@@ -818,8 +821,8 @@ impl Database {
     /// # Errors
     ///
     /// [`Error::OutcomeUnknown`] if the sync fails. Then some commits may be durable and others not, and the
-    /// database refuses writes until it is opened again. In addition, those errors of [`Table::insert`] that say
-    /// that the database takes no writes.
+    /// database refuses writes until it is opened again. If the database takes no writes, the call fails like
+    /// [`Table::insert`].
     pub fn sync(&self) -> Result<()> {
         commit::sync(self.core(), Durability::Synced).map(drop)
     }
@@ -840,8 +843,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// [`Error::Full`], with the cause, if the flush fails, or if the flush has to wait for a compaction that fails.
-    /// In addition, those errors of [`Table::insert`] that say that the database takes no writes.
+    /// [`Error::Full`], with the cause, if the flush fails, or if the flush has to wait for a compaction that
+    /// fails. If the database takes no writes, the call fails like [`Table::insert`].
     pub fn flush(&self) -> Result<()> {
         flush::flush_all(self.core())
     }
@@ -881,12 +884,12 @@ impl Database {
         view.files.tables.keys().try_for_each(|table| flush_and_compact(self.core(), *table, &watch))
     }
 
-    /// Writes all rows in memory to files and runs all compactions that are due. After that, background work has
-    /// nothing left to do. Compactions that would become due after some seconds without writes are run, too. After
-    /// that, the files of a table are at most about a quarter larger than its rows. Apart from that, the space of
-    /// erased and overwritten rows is freed, except for rows that a snapshot shows. How many bytes of older rows are
-    /// hidden by newer rows is only estimated: the estimate takes all rows to have average length. If most of the
-    /// data has not changed, this is far less work than [`Database::compact`].
+    /// Writes all rows in memory to files and runs all compactions that are due. It also runs compactions that
+    /// would become due after some seconds without writes, so background work has nothing left to do. After the
+    /// call, the files of a table are at most about a quarter larger than its rows. The other space of erased and
+    /// overwritten rows is freed, except for rows that a snapshot shows. How many bytes of older rows are hidden
+    /// by newer rows is only estimated, as if all rows had the same length. If most of the data has not changed,
+    /// this is far less work than [`Database::compact`].
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -909,8 +912,8 @@ impl Database {
     }
 
     /// If [the pages in memory at the last close were saved](Builder::warm_from_last), loads them, as long as the
-    /// cache has free room. The call returns when all of them are loaded. If the saved list is missing or damaged,
-    /// the call loads nothing, and this is no error.
+    /// cache has free room. The call returns when all of them are loaded. If the list of these pages is missing or
+    /// damaged, the call loads nothing and does not fail.
     pub fn warm_up(&self) -> Warmed {
         let core = self.core();
         let restored = warm::state::restore(&core.env, &core.views.newest(), &mut |_| true);
@@ -938,20 +941,20 @@ impl Database {
     /// not exist yet. SSTs are not copied but get a second name in `directory`, which takes no more space. SSTs are
     /// copied only if the directory is on another file system, or if the file system does not allow second names.
     ///
-    /// The checkpoint shows one version, which the report states. The checkpoint has all commits that reads saw when
-    /// the call began. The checkpoint may have some later commits up to its version, but none after it. All commits
-    /// in the checkpoint are also durable in this database. Commits and reads do not wait for the checkpoint. Rows
-    /// that are only in memory are written to a file of the checkpoint. The memory of these rows is needed until
-    /// they are written. Opening a checkpoint reads no log.
+    /// The checkpoint shows one version, which the report states. The checkpoint has all commits that reads saw
+    /// when the call began. The checkpoint may have some later commits up to its version, but none after it. All
+    /// commits in the checkpoint are also durable in this database. Commits and reads do not wait for the
+    /// checkpoint. Rows that are only in memory are written to a file of the checkpoint. Until then, these rows
+    /// stay in memory. Opening a checkpoint reads no log.
     ///
     /// The checkpoint is durable when the call returns. A checkpoint is a separate database: writes to one of the
     /// two databases do not change the other. If the call ends with an error or a crash, `directory` has no
     /// checkpoint. If a crash leaves files in `directory`, no open uses them, and the next checkpoint in the same
     /// directory removes them.
     ///
-    /// If this database is [read-only](Builder::read_only), the checkpoint has all commits that the operating system
-    /// had when the call began, whether or not a writer runs. So the checkpoint may have commits that reads of this
-    /// database do not see because the commits are only in the log.
+    /// If this database is [read-only](Builder::read_only), a writer in another process may have commits that are
+    /// only in the log. Reads of this database do not see these commits. But the checkpoint has all commits that
+    /// the writer had passed to the operating system when the call began, even if no writer runs any more.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -992,9 +995,9 @@ impl Database {
     }
 
     /// Adds a backup to the backups in `directory`. The directory must not exist yet, be empty, or have backups of
-    /// this database. Files never change. So a backup copies only the files that no earlier backup has. A backup
-    /// takes time and space only for new files, and for the rows that are not in files yet. [`Backups`] lists,
-    /// verifies and restores backups.
+    /// this database. Files of a database never change, so a backup copies only the files that no earlier backup
+    /// has. A backup takes time and space only for new files, and for the rows that are not in files yet.
+    /// [`Backups`] lists, verifies and restores backups.
     ///
     /// Like a checkpoint, a backup has all commits up to one version, and no commit waits for it (see
     /// [`Database::checkpoint`]). The backup is durable when the call returns. If the call ends with an error or a
@@ -1011,11 +1014,11 @@ impl Database {
     }
 
     /// As [`Database::backup`], but adds the backup to `backups` and calls `watch`. The backups may be on another
-    /// machine than the database: either the backups or the database may be in a store. `watch` is told how many
-    /// bytes are in place, and says whether the work goes on.
+    /// machine than the database. For example, the database may be in a store and the backups on a disk, or the
+    /// other way round. `watch` is told how many bytes are in place, and says whether the work goes on.
     ///
-    /// If another backup in the same store is being made or removed at the same time, the new backup takes over: the
-    /// other work ends with an error.
+    /// If another process is making or removing backups in the same store at this moment, this call takes over.
+    /// The work of the other process ends with an error.
     ///
     /// If this database is read-only and the writer removes a file before it was copied, the backup starts again.
     /// The files that the backup has already copied are kept. If the writer replaces files faster than they can be
@@ -1029,8 +1032,8 @@ impl Database {
         backup::backup(self.core(), backups.store()?, &Watch::new("the backup", &mut goes_on))
     }
 
-    /// The SSTs of the newest version of all tables, by their names in the directory. Each comes with its length in
-    /// bytes. To copy a database while nobody writes to it, copy these files and all files that are not SSTs.
+    /// The names of the SSTs that all tables have now. Each comes with its length in bytes. To copy a database
+    /// while nobody writes to it, copy these files and all files that are not SSTs.
     pub fn sst_files(&self) -> Vec<(String, u64)> {
         let files = self.core().views.newest().files.files_by_number();
         let mut files: Vec<_> = files.values().map(|file| (sst_name(file.number, file.epoch), file.bytes())).collect();
@@ -1083,9 +1086,9 @@ impl Database {
     }
 
     /// Changes the size of the cache of pages while the database is in use. The new size holds for all databases
-    /// that share the cache. If the new size is smaller, pages are evicted. The system has the memory of these pages
-    /// back before this returns. Some pages cannot be evicted at once: those that are pinned, being read, or used by
-    /// a [`Value`](crate::Value). They are evicted when they are released.
+    /// that share the cache. If the new size is smaller, pages are evicted. Before the call returns, the memory of
+    /// the evicted pages is given back to the operating system. Some pages cannot be evicted at once: those that
+    /// are pinned, being read, or used by a [`Value`](crate::Value). They are evicted when they are released.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -1106,8 +1109,8 @@ impl Database {
     }
 
     /// Writes all rows in memory to files, so that the next open does not have to read a log. Then gives up this
-    /// handle. The database is closed when its last handle is dropped. Without this call it is also safe to drop the
-    /// last handle, because the commits are in the log. If the disk has no room for the files, the log is made
+    /// handle. The database is closed when its last handle is dropped. Even without this call it is safe to drop
+    /// the last handle, because the commits are in the log. If the disk has no room for the files, the log is made
     /// durable instead, and this call succeeds. Then the next open has to read the log.
     ///
     /// ```
@@ -1122,8 +1125,8 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// Fails as [`Database::flush`] does, except for a full disk, and as [`Database::sync`] does. After an error,
-    /// all durable commits stay durable.
+    /// Fails as [`Database::flush`] and [`Database::sync`] do, but a full disk is no error. After an error, all
+    /// durable commits stay durable.
     pub fn close(self) -> Result<()> {
         if self.core().env.options.read_only {
             return Ok(());

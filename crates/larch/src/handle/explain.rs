@@ -1,8 +1,9 @@
 //! Explains a read: which files it visited and why, which pages were in memory, which pages it read from the disk,
 //! and how often it waited. This module does not know how reads work.
 //!
-//! A read is explained by doing it: the code of [`Reader::get`] and [`Reader::range`] runs in a session that takes
-//! notes. This file adds which files the read left out because of their bounds.
+//! To explain a read, this module does the read. The code of [`Reader::get`] and [`Reader::range`] runs in a
+//! session that takes notes of each step. This file finds out which files the read left out because of their
+//! bounds.
 
 use crate::base::bounds::{self, IntoKeyRange};
 use crate::base::error::Result;
@@ -56,7 +57,7 @@ pub struct Explanation {
     pub levels: Vec<ExplainedLevel>,
     /// How often the read waited for the disk. For files in a store, each wait is a round trip.
     pub rounds: u64,
-    /// If the database is in a store, what was requested from the store during the read.
+    /// The requests to the store during the read. `None` if the database is not in a store.
     pub store: Option<ExplainedStore>,
     /// The first thousand pages that the read used, in the order of their use.
     pub visits: Vec<PageVisit>,
@@ -100,7 +101,7 @@ pub enum Explained {
     },
     /// No version of the key was found.
     Absent,
-    /// The key was erased: its newest version is an erase, or a range erase hides it.
+    /// The newest version of the key is an erase, or a range erase hides the newest version.
     Erased,
     /// A scan found rows.
     Rows {
@@ -115,8 +116,8 @@ pub enum Explained {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedFile {
-    /// The level of the file, or `None` if the file was created and replaced again during a scan. In this case
-    /// `rows` and `bytes` are 0.
+    /// The level of the file. `None` if the file was created during the scan and replaced before the scan ended.
+    /// In this case `rows` and `bytes` are 0.
     pub level: Option<usize>,
     /// The number of the file.
     pub number: u64,
@@ -153,12 +154,14 @@ pub enum Verdict {
 pub struct ExplainedPages {
     /// The kind of the pages.
     pub kind: PageKind,
-    /// How many pages were found in memory. A page counts once for each step that used it, even if the step ran
-    /// several times. If the read has loaded a page itself, its first use of this page does not count.
+    /// How many pages were found in memory. A page is counted once for each step of the read that used it, even if
+    /// the step had to be repeated. If the read has loaded a page itself, its first use of this page is not
+    /// counted.
     pub hits: u64,
     /// How many pages were missing and had to be read from the disk.
     pub faults: u64,
-    /// How many pages were read from the disk in the same rounds before they were needed.
+    /// How many pages were read ahead: they were read from the disk together with missing pages, before the read
+    /// needed them.
     pub ahead: u64,
     /// How many pages were missing, but another reader loaded them at the same time.
     pub shared: u64,
@@ -190,7 +193,7 @@ pub struct PageVisit {
     pub file: u64,
     /// The kind of the page.
     pub kind: PageKind,
-    /// For an index node, its height above the lowest pages of its tree. For other pages, 0.
+    /// If the page is an index node, its height above the lowest pages of its tree, otherwise 0.
     pub level: u8,
     /// Where the page is in the file, in bytes from the start of the file.
     pub offset: u64,
@@ -294,8 +297,8 @@ impl<V: Content> Reader<'_, V> {
             .count() as u64;
         let known = Known::new(table, |files| files.files_with_key(key).map(|file| file.number).collect());
         let visited = session.notes().map_or(0, |notes| notes.files().len());
-        // The search goes from source to source and stops at the first one that decides. So if a file has decided,
-        // it is the last visited file.
+        // The search looks into one memtable or file after the other. It stops at the first one that decides
+        // whether the key has a value. So if a file has decided, it is the last visited file.
         let verdict = |i: usize| if i + 1 == visited { decided } else { Verdict::Nothing };
         Ok(known.explain(&session, verdict, ReadOutcome { version: at, answer, memtables, memory_rows, store }))
     }
@@ -336,7 +339,7 @@ impl<V: Content> Reader<'_, V> {
         })
     }
 
-    /// `each` is called with the key and the first part of each row.
+    /// Does the scan, and calls `each` with the key and the first part of each row.
     fn explain_scan_with(
         &self,
         (range, limit, direction): (bounds::Owned, Option<u64>, Direction),
@@ -344,8 +347,8 @@ impl<V: Content> Reader<'_, V> {
     ) -> Result<Explanation> {
         let (core, identity, pin) = (self.handle().core(), &self.handle().identity, self.pin());
         let version = pin.version();
-        // Like a range, this scan does not hold a view. So the scan notes what it needs to know about each view
-        // while it has the view.
+        // Like a range, this scan does not keep one view during the whole read. So as long as it has a view, it
+        // notes what the explanation needs to know about it.
         let (memtables, mut generation, mut known) = {
             let view = core.views.of_pin(&pin);
             let table = view.table(identity, version)?;
@@ -421,7 +424,7 @@ struct ReadOutcome {
     store: Option<ExplainedStore>,
 }
 
-/// What is known about the files that a read may visit. It holds no references to the files.
+/// What is known about the files that a read may visit. This value does not keep the files themselves.
 struct Known {
     /// All known files, by id.
     files: HashMap<u64, KnownFile>,
@@ -439,8 +442,8 @@ struct KnownFile {
 }
 
 impl Known {
-    /// Begins with the files of a table. `candidates` returns the numbers of the files whose bounds include keys of
-    /// the read.
+    /// Begins with the files of a table. `candidates` returns the numbers of the files whose bounds include keys
+    /// that the read looks for.
     fn new(table: TableView<'_>, candidates: impl FnOnce(&TableFiles) -> HashSet<u64>) -> Self {
         let mut known = Self { files: HashMap::new(), first: Vec::new() };
         let files = table.files;
@@ -469,16 +472,16 @@ impl Known {
         })
     }
 
-    /// Makes the explanation from the notes of the session and the result of the read. `verdict` is called with a
-    /// position in the order of visits. `verdict` returns what the visit of the file at this position has brought.
-    /// This function decides only one thing itself: whether a filter saved the read of data pages.
+    /// Makes the explanation from the notes of the session and the result of the read. `verdict` gets the number
+    /// of a visit, and returns what the read has found in the file of this visit. Only one thing is decided here:
+    /// whether the filter of a file made it unnecessary to read its data pages.
     fn explain(&self, session: &Session, verdict: impl Fn(usize) -> Verdict, read: ReadOutcome) -> Explanation {
         let notes = &*session.notes().expect("a read that is explained takes notes");
         let files = notes.files().iter().enumerate().map(|(i, file)| {
             let KnownFile { level, number, rows, bytes } = self.file(file);
             let verdict = match verdict(i) {
-                // `Row` and `Erased` stay as they are: the answer can be a range erase of the file even if its
-                // filter does not have the key.
+                // `Row` and `Erased` are not changed: even if the filter of a file does not have the key, a range
+                // erase in this file can be the answer.
                 Verdict::Nothing | Verdict::Walked if saved_by_filter(|kind| file.of(kind)) => Verdict::SavedByFilter,
                 verdict => verdict,
             };

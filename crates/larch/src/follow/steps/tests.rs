@@ -116,7 +116,8 @@ fn whatever_errors_pass_a_follower_shows_a_prefix_and_never_an_older_one() {
                     history.insert(writer.version(), rows.clone());
                 }
                 5 => {
-                    // A part of this commit may stay in the log until the next commit replaces it.
+                    // The disk has too little room for this commit. A part of it may stay in the log until the
+                    // next commit is written at the same place.
                     disk.set_capacity(disk.used_bytes() + random.random_range(0..60));
                     let table = writer.table("table 0");
                     let outcome = table.and_then(|table| table.insert("key", vec![7; 200]));
@@ -155,7 +156,7 @@ fn a_commit_that_takes_the_place_of_one_that_was_cut_back_is_seen_at_once() {
         table.insert("first", "value").expect("the disk works");
         let follower = builder(&machine).follow(Follow::Commits).open().expect("the disk works");
         disk.set_capacity(disk.used_bytes() + bytes);
-        // The writer has written a part of the commit, and cannot cut it off before the next commit.
+        // The commit is only written in part, and the writer cannot remove this part before the next commit.
         disk.fail_operation(failing, ErrorKind::Other);
         table.insert("second", vec![7; 300]).expect_err("the disk is full");
         disk.clear_faults();
@@ -238,7 +239,7 @@ fn a_follower_says_of_damaged_logs_what_a_writer_says() {
         let durability = if random.random() { Durability::Synced } else { Durability::Buffered };
         let writer = builder(&machine).durability(durability).open().expect("the disk works");
         let table = writer.table("t").expect("the disk works");
-        // Flushes fail, so the logs of all memory sets stay.
+        // Flushes fail, so no log is removed.
         disk.fail_opens(".sst", ErrorKind::Other);
         let logs = || {
             let listed = disk.list("db".as_ref()).expect("the disk works").into_iter().map(|entry| entry.name);

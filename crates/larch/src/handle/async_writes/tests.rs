@@ -1,5 +1,5 @@
-//! Tests what writes as futures promise: they never block their thread, and a future that is dropped leaves nothing
-//! behind.
+//! Tests the futures of writes: such a future never blocks its thread, and if it is dropped, nothing of it is
+//! left.
 #![allow(clippy::disallowed_methods, reason = "the database lies on the machine's disk, and has threads")]
 
 use crate::base::event::{Event, StallReason};
@@ -48,7 +48,7 @@ impl Held {
         self.db.core().background.stalls.totals(StallReason::WriteBuffer).0
     }
 
-    /// Polls `write` until it is done or has to wait for room.
+    /// Polls `write` until it is done, or until it waits for room in the write buffer. Returns `None` if it waits.
     fn poll<T>(&self, mut write: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         let before = self.stalled();
         loop {
@@ -97,7 +97,8 @@ fn a_write_that_is_dropped_while_it_waits_leaves_nothing_behind() {
         let mut dropped = pin!(batch.submit_async());
         assert!(held.poll(dropped.as_mut()).is_none());
         let mut other = pin!(held.table.remove_async(0_u32.to_be_bytes()));
-        // This erase may have enough room where a row of 4000 bytes does not, or it waits, too.
+        // A row of 4000 bytes has no room here. This erase is smaller: it may have enough room, or it may also
+        // wait.
         held.poll(other.as_mut());
         assert!(held.waiting().1 >= 1);
     }
@@ -239,7 +240,7 @@ fn a_batch_that_is_larger_than_the_write_buffer_is_committed_by_a_thread_of_its_
     assert_eq!(table.iter().count(), 1000);
 }
 
-/// Makes the whole value the key in the index.
+/// An extractor whose index key is the whole value of the row.
 struct Whole;
 
 impl IndexKeys for Whole {

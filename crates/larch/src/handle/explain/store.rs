@@ -3,15 +3,15 @@
 use os::Disk;
 use os::store::{Bill, Counts};
 
-/// The requests to the store during a read. These requests include those that the process made for other purposes
-/// meanwhile.
+/// The requests to the store during a read. Requests that the process made for other purposes at the same time are
+/// included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExplainedStore {
     /// The numbers of requests and of bytes.
     pub counts: Counts,
-    /// The cost of these requests and bytes, in billionths of the currency of the prices, or `None` if the prices
-    /// are not known.
+    /// What these requests and bytes cost, in billionths of the currency in which the prices are given. `None` if
+    /// the prices are not known.
     pub billionths: Option<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! Tests that an explained read does the same as a plain read. The explanation must agree with the counters, and its
-//! counters must agree with those of a plain read.
+//! Tests that an explained read does the same as a plain read. The explanation must agree with the counters of the
+//! cache, and an explained read must change these counters as a plain read does.
 
 use super::*;
 use crate::base::options::{LevelOptions, TableOptions};
@@ -26,7 +26,7 @@ fn table(db: &Database, index: PageIndexKind) -> Table {
     db.table_with("t", options).expect("the disk works")
 }
 
-/// Writes a random row. Some of the parts are stored outside of their pages.
+/// Writes or removes a random row. Some parts of rows are so long that they are stored outside of data pages.
 fn write(rng: &mut StdRng, table: &Table) {
     let key = format!("{:04}", 100 + rng.random_range(0..300));
     if rng.random_range(0..8) == 0 {
@@ -58,7 +58,7 @@ fn fill(seed: u64, db: &Database, table: &Table, range_erases: bool) -> Vec<Snap
     snapshots
 }
 
-/// A question that the tests ask two equal databases.
+/// A read that the tests do in two equal databases.
 #[derive(Debug)]
 enum Question {
     Get(String),
@@ -78,7 +78,7 @@ fn question(rng: &mut StdRng) -> Question {
     }
 }
 
-/// Reads the rows of a question. Returns the number of rows and their bytes.
+/// Does the read. Returns the number of rows and the sum of their bytes.
 fn read(selection: &Selection, question: &Question) -> (u64, u64) {
     let bytes = |parts: &[crate::Value]| parts.iter().map(|part| part.len() as u64).sum::<u64>();
     match question {
@@ -115,7 +115,8 @@ fn counted(db: &Database, read: impl FnOnce()) -> counters::CounterSnapshot {
     db.metrics().pages.since(&before)
 }
 
-/// Over all files, how many pages of a kind were hits, how many were read, and how many bytes were read.
+/// Adds up the pages of one kind in all files: how many were found in memory, how many were read, and how many
+/// bytes were read.
 fn explained(explanation: &Explanation, kind: PageKind) -> (u64, u64, u64) {
     let of_kind = explanation.pages().filter(|pages| pages.kind == kind);
     of_kind.fold((0, 0, 0), |sum, pages| {
@@ -184,7 +185,7 @@ fn an_explained_read_costs_what_the_read_costs_and_says_so() {
     }
 }
 
-/// A table of whole values. The deep file of the table has the even keys from 0100 to 0298.
+/// A table of whole values. The table has a file in its deepest level, which has the even keys from 0100 to 0298.
 fn evens(db: &Database) -> Table {
     let table = db.table("t").expect("the disk works");
     (100..300).step_by(2).for_each(|i| table.insert(format!("{i:04}"), "even").expect("the disk works"));
